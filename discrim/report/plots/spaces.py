@@ -350,8 +350,7 @@ def draw_biplot(
         _draw_bars(axes, lengths[named, 0], names)
         return axes
     rows = style.numbers(shown if len(shown) else centroids)
-    is_seen = arrow_scale(rows, lengths[named]) < 1.4 * np.nanmax(np.abs(rows))
-    style.set_title(axes, f"{title}; dotted: 1" if is_seen else title)
+    style.set_title(axes, f"{title}; dotted: 1" if is_one_seen(rows, lengths[named]) else title)
     if ax is None:
         style.fit_texts(axes, is_new=True)
     draw_arrows(axes, rows, lengths[named], names)
@@ -362,14 +361,16 @@ def draw_arrows(axes: Axes, points: Floats, tips: Floats, names: Sequence[Any]) 
     """Arrows of correlations from the origin, to one scale that brings them towards the edge of the points.
 
     It lies midway between those that fill the picture across and up: points may spread along one axis alone.
-    A dotted circle is where a correlation would be one; where the arrows are short, it lies outside.
+    A dotted circle is where a correlation would be one, unless the arrows are so short that it lies outside.
     """
     from matplotlib.patches import Circle
 
     scale = arrow_scale(points, tips)
+    is_seen = is_one_seen(points, tips)
     tips = scale * tips
-    edge: dict[str, Any] = {"fill": False, "edgecolor": style.faint(0.5), "linestyle": ":", "zorder": 1.2}
-    axes.add_artist(Circle((0.0, 0.0), scale, **edge)).set_in_layout(False)
+    if is_seen:
+        edge: dict[str, Any] = {"fill": False, "edgecolor": style.faint(0.5), "linestyle": ":", "zorder": 1.2}
+        axes.add_artist(Circle((0.0, 0.0), scale, **edge)).set_in_layout(False)
     # Both sides may have labels, and the rows keep a third of the width.
     third = axes.get_window_extent().width / axes.figure.dpi / 3
     most = max(min(int(third / LETTER), LABEL), style.LEAST_CHARACTERS)
@@ -393,6 +394,11 @@ def arrow_scale(points: Floats, tips: Floats) -> float:
     edges, longest = np.abs(known).max(axis=0, initial=0.0), np.abs(tips).max(axis=0, initial=0.0)
     ratios = [edge / long for edge, long in zip(edges, longest, strict=True) if edge > 0 and long > 0]
     return 0.85 * float(np.exp(np.mean(np.log(ratios)))) if ratios else 1.0
+
+
+def is_one_seen(points: Floats, tips: Floats) -> bool:
+    """Whether an arrow of one unit would end in the picture of the points or next to it."""
+    return arrow_scale(points, tips) < 1.4 * float(np.nanmax(np.abs(points), initial=0.0))
 
 
 def _arrow() -> dict[str, Any]:
