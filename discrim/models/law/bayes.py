@@ -532,10 +532,8 @@ class BayesResults(Pictured, Reported, ShownModel):
 
         Parameters
         ----------
-        data : table with the law's columns, array (n, p), or values of the only column
-            Rows. Without it, all values of a table of densities.
-        prior : optional
-            Prior probabilities, in any form that the verb takes; by default those of the law.
+        data, prior
+            As in `predict`.
         """
         scores, index = self._frame(data, prior)
         return pd.DataFrame(posteriors(scores), index=index, columns=self.classes)
@@ -545,10 +543,8 @@ class BayesResults(Pictured, Reported, ShownModel):
 
         Parameters
         ----------
-        data : table with the law's columns, array (n, p), or values of the only column
-            Rows. Without it, all values of a table of densities.
-        prior : optional
-            Prior probabilities, in any form that the verb takes; by default those of the law.
+        data, prior
+            As in `predict`.
         """
         scores, index = self._frame(data, prior)
         return pd.DataFrame(log_posteriors(scores), index=index, columns=self.classes)

@@ -172,10 +172,8 @@ class RobustRows:
             New rows with their response. Without it, the rows of the fit.
         level : float
             Level of the quantile at which the cutoff lies.
-        unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
+        unseen
+            As in `predict`.
 
         Returns
         -------

@@ -145,10 +145,8 @@ class LinearGeometry:
         a, b : label, optional
             Two classes of the fit. Where there are only two, the default is the second for a and the first
             for b.
-        unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
+        unseen
+            As in `predict`.
 
         Returns
         -------
@@ -174,10 +172,8 @@ class LinearGeometry:
         a, b : label, optional
             Two classes of the fit. Where there are only two, the default is the second for a and the first
             for b.
-        unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
+        unseen
+            As in `predict`.
 
         Returns
         -------

@@ -145,10 +145,8 @@ class NewRows:
         ----------
         data : table or source of tables, optional
             New rows. Without it, the rows of the fit, each by means and covariances without it.
-        unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
+        unseen
+            As in `predict`.
 
         Returns
         -------
@@ -242,10 +240,8 @@ class NewRows:
             Number of folds of "cv".
         seed : int, optional
             Seed of the folds and of smoothed sets.
-        unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`. It applies to calibration rows too.
+        unseen
+            As in `typicality`.
         missing : {"drop", "integrate"}, optional
             What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
             the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
@@ -338,10 +334,8 @@ class NewRows:
             Number of samples of the bootstrap.
         seed : int, optional
             Seed of the bootstrap.
-        unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
+        unseen
+            As in `predict`.
 
         Returns
         -------
@@ -393,20 +387,12 @@ class NewRows:
             standard errors, from rows drawn again within the classes of the fit and rows drawn again from the
             batch; it alone takes account of the fit being an estimate. In simulations with 25 rows a class
             the other two, at 95 percent, held the share in about three samples of four.
-        replicates : int
-            Number of samples of the bootstrap.
-        seed : int, optional
-            Seed of the bootstrap.
+        replicates, seed
+            As in `posterior_intervals`.
         weights : column name or vector of length n, optional
             Frequencies of the rows; for a source, the name of a column.
-        unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
-        missing : {"drop", "integrate"}, optional
-            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
-            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
-            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
+        unseen, missing
+            As in `predict`.
 
         Returns
         -------

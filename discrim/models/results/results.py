@@ -114,10 +114,8 @@ class Judging:
 
         Parameters
         ----------
-        refit_prior : bool, optional
-            Whether a prior of class proportions is estimated again without the rows left out. By default
-            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
-            contain it, and `knn` estimate it again. A prior that was given is always held.
+        refit_prior
+            As in `confusion`.
 
         Returns
         -------
@@ -163,14 +161,8 @@ class Judging:
             Number of folds of "cv".
         seed : int, optional
             Seed by which the rows are dealt to folds. Without it each call deals them differently.
-        unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
-        missing : {"drop", "integrate"}, optional
-            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
-            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
-            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
+        unseen, missing
+            As in `predict`.
         refit_prior : bool, optional
             Whether a prior of class proportions is estimated again without the rows left out. By default
             models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
@@ -240,14 +232,8 @@ class Judging:
             another column, that column's stands in parentheses.
         weights : column name or vector, optional
             Frequencies of the rows of `data`.
-        unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
-        missing : {"drop", "integrate"}, optional
-            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
-            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
-            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
+        unseen, missing
+            As in `predict`.
         refit_prior : bool, optional
             Whether a prior of class proportions is estimated again without the rows left out. By default
             models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
@@ -320,24 +306,12 @@ class Judging:
             Level of the intervals: 0.95 stands for 95 percent.
         bins : int
             The largest number of bins, of even counts, for the calibration and the parts of Brier's score.
-        folds : int
-            Number of folds of "cv".
-        seed : int, optional
-            Seed by which the rows are dealt to folds. Without it each call deals them differently.
+        folds, seed
+            As in `confusion`.
         weights : column name or vector, optional
             Frequencies of the rows of `data`.
-        unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
-        missing : {"drop", "integrate"}, optional
-            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
-            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
-            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
-        refit_prior : bool, optional
-            Whether a prior of class proportions is estimated again without the rows left out. By default
-            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
-            contain it, and `knn` estimate it again. A prior that was given is always held.
+        unseen, missing, refit_prior
+            As in `confusion`.
 
         Returns
         -------
@@ -405,22 +379,8 @@ class Judging:
         method : {"apparent", "loo", "cv"}
             How the rows of the fit are predicted: by the rule itself ("apparent"), by rules fitted without
             each row ("loo"), or by rules fitted without folds ("cv").
-        folds : int
-            Number of folds of "cv".
-        seed : int, optional
-            Seed by which the rows are dealt to folds. Without it each call deals them differently.
-        unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
-        missing : {"drop", "integrate"}, optional
-            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
-            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
-            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
-        refit_prior : bool, optional
-            Whether a prior of class proportions is estimated again without the rows left out. By default
-            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
-            contain it, and `knn` estimate it again. A prior that was given is always held.
+        folds, seed, unseen, missing, refit_prior
+            As in `confusion`.
         """
         from discrim.models.judging.assessment import classification
 
@@ -676,21 +636,15 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
 
         Parameters
         ----------
-        data : table or source of tables, optional
-            New rows; the response need not be there. Without it, the rows of the fit. A source of tables
-            gives an iterator of DataFrames, one for each part, and a DataFrame of Dask gives a lazy one,
-            which is computed when it is asked for.
-        prior : optional
-            Prior probabilities, in any form that the verb takes; by default those of the fit.
+        data, prior
+            As in `predict`.
         method : {"plugin", "predictive", "debiased"}
             "plugin" puts the estimates in place of the parameters, "predictive" integrates the parameters
             out, and "debiased" uses unbiased log densities.
         convention : None or "MASS"
             "MASS" gives the numbers of R's MASS for the last two methods, which depart from theory.
-        unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
+        unseen
+            As in `predict`.
         missing : {"drop", "integrate"}, optional
             What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
             the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
@@ -725,28 +679,12 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
 
         Parameters
         ----------
-        data : table or source of tables, optional
-            New rows; the response need not be there. Without it, the rows of the fit. A source of tables
-            gives an iterator of DataFrames, one for each part, and a DataFrame of Dask gives a lazy one,
-            which is computed when it is asked for.
-        prior : optional
-            Prior probabilities, in any form that the verb takes; by default those of the fit.
-        method : {"plugin", "predictive", "debiased"}
-            "plugin" puts the estimates in place of the parameters, "predictive" integrates the parameters
-            out, and "debiased" uses unbiased log densities.
-        convention : None or "MASS"
-            "MASS" gives the numbers of R's MASS for the last two methods, which depart from theory.
-        unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
-        missing : {"drop", "integrate"}, optional
-            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
-            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
-            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
-        out : path, optional
-            File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
-            then returned instead.
+        data, prior
+            As in `predict`.
+        method, convention
+            As in `predict_proba`.
+        unseen, missing, out
+            As in `predict`.
 
         Returns
         -------
@@ -768,21 +706,8 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
 
         Parameters
         ----------
-        data : table or source of tables, optional
-            New rows; the response need not be there. Without it, the rows of the fit. A source of tables
-            gives an iterator of DataFrames, one for each part, and a DataFrame of Dask gives a lazy one,
-            which is computed when it is asked for.
-        unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
-        missing : {"drop", "integrate"}, optional
-            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
-            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
-            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
-        out : path, optional
-            File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
-            then returned instead.
+        data, unseen, missing, out
+            As in `predict`.
 
         Returns
         -------
@@ -840,21 +765,8 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
 
         Parameters
         ----------
-        data : table or source of tables, optional
-            New rows; the response need not be there. Without it, the rows of the fit. A source of tables
-            gives an iterator of DataFrames, one for each part, and a DataFrame of Dask gives a lazy one,
-            which is computed when it is asked for.
-        unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
-        missing : {"drop", "integrate"}, optional
-            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
-            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
-            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
-        out : path, optional
-            File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
-            then returned instead.
+        data, unseen, missing, out
+            As in `predict`.
         """
         gaps = Gaps(unseen, missing)
 
