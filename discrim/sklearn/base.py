@@ -8,10 +8,14 @@ warning, so that a search over models goes on.
 
 from __future__ import annotations
 
+import inspect
+import re
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from textwrap import indent
 from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, cast, dataclass_transform
 
 import numpy as np
@@ -43,7 +47,6 @@ from discrim.errors import (
 from discrim.frame.grammar import quote
 from discrim.frame.sparse import SparseFrame
 from discrim.frame.table import Table, array_table, last_column, refuse_missing, with_column
-from discrim.models.fits.displayed import with_parameters
 from discrim.models.fits.fit import AS_FITTED, Gaps, distinct, finished_scores
 from discrim.models.fits.reading import check_word, listed
 from discrim.models.results.results import ClassifierResults
@@ -175,8 +178,22 @@ def estimator(cls: type[Estimator]) -> type[Estimator]:
         # A default is the constructor's, and no attribute of the class.
         delattr(made, name)
     if made.__doc__:
-        made.__doc__ = with_parameters(made.__doc__, lambda _: getattr(made, "verb", None))
+        made.__doc__ = AS_IN_VERB.sub(partial(_said_by_verb, getattr(made, "verb", None)), made.__doc__)
     return made
+
+
+AS_IN_VERB = re.compile(r"^    (.+)\n        As in `discrim\.\w+`\.$", re.MULTILINE)
+"""Parameters, in the docstring of an estimator, that its verb describes."""
+
+
+def _said_by_verb(verb: Any, names: re.Match[str]) -> str:
+    """What the docstring of the verb says of such parameters."""
+    section = (inspect.getdoc(verb) or "").partition("Parameters\n----------\n")[2].partition("\n\n")[0]
+    said = {entry.partition(" : ")[0]: entry for entry in re.split(r"\n(?=\S)", section)}
+    if "folds" in said:
+        # The word of scikit-learn.
+        said["cv"] = said["folds"].replace("folds", "cv", 1)
+    return indent("\n".join(said[name] for name in names[1].split(", ")), "    ")
 
 
 def only_if(has: Callable[[Any], bool]) -> Callable[[Method], Method]:

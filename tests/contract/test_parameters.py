@@ -1,7 +1,7 @@
 """Every public function, method and estimator says what each argument is, and shared ones in the same words.
 
-`help()` and the reference describe each argument where it is. In the source an estimator may name its verb
-for it, and a method another method; verbs, which an editor shows as they stand there, describe all of theirs.
+An editor shows a docstring as it stands in the source: an argument described elsewhere is hidden there. The
+docstrings of estimators alone name the verb there, whose words they get when they are imported.
 """
 
 from __future__ import annotations

@@ -28,12 +28,13 @@ from discrim.models.judging.assessment import Counting, methods_or_data, table_a
 from discrim.models.pictures.pictured import draw_kind
 from discrim.models.registry import STEPS
 from discrim.models.regression.logistic_search import parts_of
-from discrim.models.results.results import ClassifierResults, Judging
+from discrim.models.results.results import Judging
 
 if TYPE_CHECKING:
     from discrim.models.comparing.cross_validation import CrossValidation
     from discrim.models.pictures.pictured import PictureOptions
     from discrim.models.results.assessed import Assessment
+    from discrim.models.results.results import ClassifierResults
     from discrim.report.grid import Pairs, Section
     from discrim.report.plots.style import Axes
     from discrim.report.tables import Summary
@@ -435,14 +436,22 @@ class StepwiseResults(Shown):
             Cost of giving a row of one class (row) the label of another (column). The label of least expected
             cost is then given. The rate is then the mean cost of that rule, including what a right label
             costs.
-        level, folds, replicates
-            As in `ClassifierResults.error_rates`.
+        level : float
+            Level of the intervals: 0.95 stands for 95 percent.
+        folds : int
+            Number of folds of "cv".
+        replicates : int
+            Number of bootstrap samples of "632+".
         seed : int, optional
             Seed of the folds of "cv" and of the samples of "632+".
         by_class : bool
             Whether to add a column for each class with the rate within it.
-        weights, refit_prior
-            As in `ClassifierResults.assess`.
+        weights : column name or vector, optional
+            Frequencies of the rows of `data`.
+        refit_prior : bool, optional
+            Whether a prior of class proportions is estimated again without the rows left out. By default
+            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
+            contain it, and `knn` estimate it again. A prior that was given is always held.
 
         Returns
         -------
@@ -495,8 +504,17 @@ class StepwiseResults(Shown):
         method : {"cv", "loo", "apparent"}, optional
             How the rows of the choice are predicted: by choices and fits without their fold ("cv", the
             default), without each row ("loo"), or by the fit itself ("apparent"). It may come first.
-        costs, folds, seed, refit_prior
-            As in `ClassifierResults.confusion`.
+        costs : DataFrame or (K, K) array, optional
+            Cost of giving a row of one class (row) the label of another (column). The label of least expected
+            cost is then given.
+        folds : int
+            Number of folds of "cv".
+        seed : int, optional
+            Seed by which the rows are dealt to folds. Without it each call deals them differently.
+        refit_prior : bool, optional
+            Whether a prior of class proportions is estimated again without the rows left out. By default
+            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
+            contain it, and `knn` estimate it again. A prior that was given is always held.
 
         Returns
         -------
@@ -535,8 +553,20 @@ class StepwiseResults(Shown):
             default), without each row ("loo"), or by the fit itself ("apparent"). It may come first.
         prior : optional
             Shares of the classes by which figures are weighted, in any form that a verb takes.
-        level, bins, folds, seed, weights, refit_prior
-            As in `ClassifierResults.assess`.
+        level : float
+            Level of the intervals: 0.95 stands for 95 percent.
+        bins : int
+            The largest number of bins, of even counts, for the calibration and the parts of Brier's score.
+        folds : int
+            Number of folds of "cv".
+        seed : int, optional
+            Seed by which the rows are dealt to folds. Without it each call deals them differently.
+        weights : column name or vector, optional
+            Frequencies of the rows of `data`.
+        refit_prior : bool, optional
+            Whether a prior of class proportions is estimated again without the rows left out. By default
+            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
+            contain it, and `knn` estimate it again. A prior that was given is always held.
 
         Returns
         -------
@@ -573,8 +603,10 @@ class StepwiseResults(Shown):
             Groups whose rows stay in one fold, as the rows of one patient have to.
         seed : int, optional
             Seed by which the rows are dealt to folds. Where it is not given, one is drawn and kept.
-        refit_prior
-            As in `ClassifierResults.confusion`.
+        refit_prior : bool, optional
+            Whether a prior of class proportions is estimated again without the rows left out. By default
+            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
+            contain it, and `knn` estimate it again. A prior that was given is always held.
         permutations : int
             How often the labels are shuffled and all of this is done again, for a permutation test of the hit
             rate. By default there is no test.

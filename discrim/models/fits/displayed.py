@@ -1,17 +1,12 @@
 """How results show themselves: as their summary, with tables that a notebook shows with a summary's digits.
 
-Tables stay plain DataFrames. `help()` shows docstrings in which each parameter is described, where the source
-says of some that they are as in another method.
+Tables stay plain DataFrames.
 """
 
 from __future__ import annotations
 
-import inspect
-import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
-from textwrap import indent
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import pandas as pd
@@ -124,42 +119,11 @@ def _form(column: pd.Series, formats: dict[str, Format]) -> Format:
     return formats.get("every", "share" if name.startswith("error") else "general")
 
 
-AS_IN = re.compile(r"^( *)(\S.*)\n\1    As in `(.+)`\.$", re.MULTILINE)
-"""Parameters in a docstring that another function describes."""
-
-
-def with_parameters(text: str, function_of: Callable[[str], Any]) -> str:
-    """A docstring with parameters that are "As in `name`." in the words of the function of that name."""
-
-    def said(names: re.Match[str]) -> str:
-        other = with_parameters(inspect.getdoc(function_of(names[3])) or "", function_of)
-        section = other.partition("Parameters\n----------\n")[2].partition("\n\n")[0]
-        entries = {entry.partition(" : ")[0]: entry for entry in re.split(r"\n(?=\S)", section)}
-        if "folds" in entries:
-            # The word of scikit-learn, for estimators.
-            entries["cv"] = entries["folds"].replace("folds", "cv", 1)
-        return indent("\n".join(entries[name] for name in names[2].split(", ")), names[1])
-
-    return AS_IN.sub(said, text)
-
-
 class Shown:
     """Shown as its summary, or the first of its sections; for classes that have one."""
 
     SHOWN_FIRST: tuple[str, ...] = ()
     """Sections of the summary that a short form has; all of them where none is named."""
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Complete the docstrings of methods; `name` is one of the class, or `Other.name` in its module."""
-        super().__init_subclass__(**kwargs)
-
-        def method_of(name: str) -> Any:
-            *other, name = name.split(".")
-            return getattr(vars(sys.modules[cls.__module__])[other[0]] if other else cls, name)
-
-        for method in (each for kind in cls.__mro__ for each in vars(kind).values()):
-            if "As in `" in (getattr(method, "__doc__", None) or ""):
-                method.__doc__ = with_parameters(method.__doc__, method_of)
 
     def _brief(self: Any) -> Summary:
         summary: Summary = self.summary()

@@ -532,8 +532,10 @@ class BayesResults(Pictured, Reported, ShownModel):
 
         Parameters
         ----------
-        data, prior
-            As in `predict`.
+        data : table with the law's columns, array (n, p), or values of the only column
+            Rows. Without it, all values of a table of densities.
+        prior : optional
+            Prior probabilities, in any form that the verb takes; by default those of the law.
         """
         scores, index = self._frame(data, prior)
         return pd.DataFrame(posteriors(scores), index=index, columns=self.classes)
@@ -543,8 +545,10 @@ class BayesResults(Pictured, Reported, ShownModel):
 
         Parameters
         ----------
-        data, prior
-            As in `predict`.
+        data : table with the law's columns, array (n, p), or values of the only column
+            Rows. Without it, all values of a table of densities.
+        prior : optional
+            Prior probabilities, in any form that the verb takes; by default those of the law.
         """
         scores, index = self._frame(data, prior)
         return pd.DataFrame(log_posteriors(scores), index=index, columns=self.classes)

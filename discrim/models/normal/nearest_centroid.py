@@ -200,8 +200,10 @@ class NearestCentroidResults(LinearGeometry, ClassMeans, GroupSummary, Classifie
         ----------
         data : table, optional
             New rows. Without it, the rows of the fit.
-        unseen
-            As in `predict`.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
 
         Returns
         -------

@@ -403,8 +403,10 @@ class SparseLDAResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResul
         ----------
         data : table, optional
             New rows. Without it, the rows of the fit.
-        unseen
-            As in `predict`.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
 
         Returns
         -------

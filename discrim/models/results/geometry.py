@@ -145,8 +145,10 @@ class LinearGeometry:
         a, b : label, optional
             Two classes of the fit. Where there are only two, the default is the second for a and the first
             for b.
-        unseen
-            As in `predict`.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
 
         Returns
         -------
@@ -172,8 +174,10 @@ class LinearGeometry:
         a, b : label, optional
             Two classes of the fit. Where there are only two, the default is the second for a and the first
             for b.
-        unseen
-            As in `predict`.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
 
         Returns
         -------

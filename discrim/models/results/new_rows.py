@@ -145,8 +145,10 @@ class NewRows:
         ----------
         data : table or source of tables, optional
             New rows. Without it, the rows of the fit, each by means and covariances without it.
-        unseen
-            As in `predict`.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
 
         Returns
         -------
@@ -240,8 +242,10 @@ class NewRows:
             Number of folds of "cv".
         seed : int, optional
             Seed of the folds and of smoothed sets.
-        unseen
-            As in `typicality`.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`. It applies to calibration rows too.
         missing : {"drop", "integrate"}, optional
             What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
             the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
@@ -334,8 +338,10 @@ class NewRows:
             Number of samples of the bootstrap.
         seed : int, optional
             Seed of the bootstrap.
-        unseen
-            As in `predict`.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
 
         Returns
         -------
@@ -387,12 +393,20 @@ class NewRows:
             standard errors, from rows drawn again within the classes of the fit and rows drawn again from the
             batch; it alone takes account of the fit being an estimate. In simulations with 25 rows a class
             the other two, at 95 percent, held the share in about three samples of four.
-        replicates, seed
-            As in `posterior_intervals`.
+        replicates : int
+            Number of samples of the bootstrap.
+        seed : int, optional
+            Seed of the bootstrap.
         weights : column name or vector of length n, optional
             Frequencies of the rows; for a source, the name of a column.
-        unseen, missing
-            As in `predict`.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
+        missing : {"drop", "integrate"}, optional
+            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
+            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
+            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
 
         Returns
         -------

@@ -114,8 +114,10 @@ class Judging:
 
         Parameters
         ----------
-        refit_prior
-            As in `confusion`.
+        refit_prior : bool, optional
+            Whether a prior of class proportions is estimated again without the rows left out. By default
+            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
+            contain it, and `knn` estimate it again. A prior that was given is always held.
 
         Returns
         -------
@@ -161,8 +163,14 @@ class Judging:
             Number of folds of "cv".
         seed : int, optional
             Seed by which the rows are dealt to folds. Without it each call deals them differently.
-        unseen, missing
-            As in `predict`.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
+        missing : {"drop", "integrate"}, optional
+            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
+            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
+            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
         refit_prior : bool, optional
             Whether a prior of class proportions is estimated again without the rows left out. By default
             models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
@@ -232,8 +240,14 @@ class Judging:
             another column, that column's stands in parentheses.
         weights : column name or vector, optional
             Frequencies of the rows of `data`.
-        unseen, missing
-            As in `predict`.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
+        missing : {"drop", "integrate"}, optional
+            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
+            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
+            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
         refit_prior : bool, optional
             Whether a prior of class proportions is estimated again without the rows left out. By default
             models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
@@ -306,12 +320,24 @@ class Judging:
             Level of the intervals: 0.95 stands for 95 percent.
         bins : int
             The largest number of bins, of even counts, for the calibration and the parts of Brier's score.
-        folds, seed
-            As in `confusion`.
+        folds : int
+            Number of folds of "cv".
+        seed : int, optional
+            Seed by which the rows are dealt to folds. Without it each call deals them differently.
         weights : column name or vector, optional
             Frequencies of the rows of `data`.
-        unseen, missing, refit_prior
-            As in `confusion`.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
+        missing : {"drop", "integrate"}, optional
+            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
+            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
+            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
+        refit_prior : bool, optional
+            Whether a prior of class proportions is estimated again without the rows left out. By default
+            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
+            contain it, and `knn` estimate it again. A prior that was given is always held.
 
         Returns
         -------
@@ -379,8 +405,22 @@ class Judging:
         method : {"apparent", "loo", "cv"}
             How the rows of the fit are predicted: by the rule itself ("apparent"), by rules fitted without
             each row ("loo"), or by rules fitted without folds ("cv").
-        folds, seed, unseen, missing, refit_prior
-            As in `confusion`.
+        folds : int
+            Number of folds of "cv".
+        seed : int, optional
+            Seed by which the rows are dealt to folds. Without it each call deals them differently.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
+        missing : {"drop", "integrate"}, optional
+            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
+            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
+            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
+        refit_prior : bool, optional
+            Whether a prior of class proportions is estimated again without the rows left out. By default
+            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
+            contain it, and `knn` estimate it again. A prior that was given is always held.
         """
         from discrim.models.judging.assessment import classification
 
@@ -636,15 +676,21 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
 
         Parameters
         ----------
-        data, prior
-            As in `predict`.
+        data : table or source of tables, optional
+            New rows; the response need not be there. Without it, the rows of the fit. A source of tables
+            gives an iterator of DataFrames, one for each part, and a DataFrame of Dask gives a lazy one,
+            which is computed when it is asked for.
+        prior : optional
+            Prior probabilities, in any form that the verb takes; by default those of the fit.
         method : {"plugin", "predictive", "debiased"}
             "plugin" puts the estimates in place of the parameters, "predictive" integrates the parameters
             out, and "debiased" uses unbiased log densities.
         convention : None or "MASS"
             "MASS" gives the numbers of R's MASS for the last two methods, which depart from theory.
-        unseen
-            As in `predict`.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
         missing : {"drop", "integrate"}, optional
             What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
             the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
@@ -679,12 +725,28 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
 
         Parameters
         ----------
-        data, prior
-            As in `predict`.
-        method, convention
-            As in `predict_proba`.
-        unseen, missing, out
-            As in `predict`.
+        data : table or source of tables, optional
+            New rows; the response need not be there. Without it, the rows of the fit. A source of tables
+            gives an iterator of DataFrames, one for each part, and a DataFrame of Dask gives a lazy one,
+            which is computed when it is asked for.
+        prior : optional
+            Prior probabilities, in any form that the verb takes; by default those of the fit.
+        method : {"plugin", "predictive", "debiased"}
+            "plugin" puts the estimates in place of the parameters, "predictive" integrates the parameters
+            out, and "debiased" uses unbiased log densities.
+        convention : None or "MASS"
+            "MASS" gives the numbers of R's MASS for the last two methods, which depart from theory.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
+        missing : {"drop", "integrate"}, optional
+            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
+            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
+            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
+        out : path, optional
+            File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
+            then returned instead.
 
         Returns
         -------
@@ -706,8 +768,21 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
 
         Parameters
         ----------
-        data, unseen, missing, out
-            As in `predict`.
+        data : table or source of tables, optional
+            New rows; the response need not be there. Without it, the rows of the fit. A source of tables
+            gives an iterator of DataFrames, one for each part, and a DataFrame of Dask gives a lazy one,
+            which is computed when it is asked for.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
+        missing : {"drop", "integrate"}, optional
+            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
+            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
+            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
+        out : path, optional
+            File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
+            then returned instead.
 
         Returns
         -------
@@ -765,8 +840,21 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
 
         Parameters
         ----------
-        data, unseen, missing, out
-            As in `predict`.
+        data : table or source of tables, optional
+            New rows; the response need not be there. Without it, the rows of the fit. A source of tables
+            gives an iterator of DataFrames, one for each part, and a DataFrame of Dask gives a lazy one,
+            which is computed when it is asked for.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
+        missing : {"drop", "integrate"}, optional
+            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
+            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
+            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
+        out : path, optional
+            File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
+            then returned instead.
         """
         gaps = Gaps(unseen, missing)
 
