@@ -289,7 +289,7 @@ def draw_forest(
 
 def _short(value: float) -> str:
     """A number of three digits, and of two where it has an exponent."""
-    text = f"{value:.3g}"
+    text = f"{value:.3g}" if not 999.5 <= abs(value) < 99_950 else f"{float(f'{value:.3g}'):,.0f}"
     number, _, power = (text if "e" not in text else f"{value:.1e}").partition("e")
     return (f"{number}e{int(power)}" if power else number).replace("-", "\u2212")
 

@@ -272,7 +272,7 @@ def scores_figure(
         told = f"mean of {_text(label)}, {counts.iloc[k]:,.6g} rows<br>{where}<extra></extra>"
         mean = {"marker": _cross(), "hovertemplate": told, "showlegend": not len(x)}
         traces.append(_at(means[[k]]) | group | mean)
-    title, _, outlines = scores_title(len(x) > 0, True, level, of == BETWEEN).partition("; ")
+    title, _, outlines = scores_title(len(x) > 0, level, of == BETWEEN).partition("; ")
     # Where axes have unit variance within classes, equal units show distances as the rule sees them.
     return _figure(traces, title, [outlines, said], shown, yaxis={"scaleanchor": "x"})
 

@@ -69,7 +69,7 @@ def _ramps(colormap: Colormap | None) -> list[Any]:
 
     if colormap is not None:
         return [colormap] * 2
-    return [LinearSegmentedColormap.from_list("", [style.paper(), hue]) for hue in style.COLOURS[:2]]
+    return [LinearSegmentedColormap.from_list("", [style.paper(), hue]) for hue in map(style.SIGNS.colour, range(2))]
 
 
 def _colours(shares: Floats, colormap: Colormap | None) -> Floats:
@@ -200,7 +200,7 @@ def _add_band(axes: Axes, at: pd.DataFrame, colour: Any) -> None:
     # From corner to corner of the unit square, and back below.
     x = np.concatenate([[0.0], upper[0], [1.0], [1.0], lower[0][::-1], [0.0]])
     y = np.concatenate([[upper[1][0]], upper[1], [1.0], [lower[1][-1]], lower[1][::-1], [0.0]])
-    axes.fill(x, y, color=colour, alpha=BAND, linewidth=0, zorder=1.2)
+    axes.fill(x, y, color=colour, alpha=style.opacity(BAND), linewidth=0, zorder=1.2)
 
 
 def _area(row: pd.Series) -> str:
@@ -248,7 +248,7 @@ def draw_calibration(
         upper.errorbar(at["predicted"], at["observed"], yerr=limits, **look)
         if bands or len(bins) <= MOST_BANDS:
             band = at["predicted"], at["low"], at["high"]
-            upper.fill_between(*band, color=colour, alpha=BAND, linewidth=0, zorder=1.2)
+            upper.fill_between(*band, color=colour, alpha=style.opacity(BAND), linewidth=0, zorder=1.2)
         counts = predicted[label]
         edges = np.append(counts.index.to_numpy(dtype=np.float64), 1.0)
         lower.stairs(counts.to_numpy(dtype=np.float64), edges, color=colour, linestyle=line, linewidth=1.2)

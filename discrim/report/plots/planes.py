@@ -142,8 +142,10 @@ def draw_regions(
     found = find_regions(classify, across, up)
     k_classes = int(found.colours.max()) + 1
     inks = np.array([to_rgb(signs.colour(k)) for k in range(k_classes)] + [(0.0, 0.0, 0.0)])
-    shades = np.dstack([inks[found.colours], np.where(found.colours < 0, 0.0, 0.18)])
+    shades = np.dstack([inks[found.colours], np.where(found.colours < 0, 0.0, style.opacity(0.18))])
     extent = (across[0], across[-1], up[0], up[-1])
+    for k in range(k_classes):
+        _draw_hatch(axes, found.colours == k, extent, signs.hatch(k))
     axes.imshow(
         shades, origin="lower", extent=extent, interpolation="nearest", aspect=axes.get_aspect(), zorder=0.5
     )
@@ -151,6 +153,15 @@ def draw_regions(
     axes.add_collection(LineCollection(list(found.segments), **look), autolim=False)
     axes.set(xlim=(across[0], across[-1]), ylim=(up[0], up[-1]))
     return found
+
+
+def _draw_hatch(axes: Axes, inside: NDArray[np.bool_], extent: tuple[float, ...], hatch: str) -> None:
+    """Faint strokes over the cells (h, g) of a rectangle that are inside a region; none without a hatch."""
+    if not hatch or not inside.any():
+        return
+    shape: dict[str, Any] = {"extent": extent, "origin": "lower", "levels": [0.5, 1.5], "colors": "none"}
+    strokes = axes.contourf(inside.astype(np.float64), hatches=[hatch], zorder=0.6, **shape)
+    strokes.set(edgecolor=style.faint(0.75), linewidth=0)
 
 
 def middles(regions: Regions, k_classes: int) -> Floats:
@@ -204,7 +215,7 @@ def draw_plane(
         if panel and hasattr(artist, "set_sizes"):
             artist.set_sizes([9])
         if weak:
-            artist.set_alpha(0.35)
+            artist.set_alpha(style.opacity(0.35))
     if wrong is not None:
         draw_hollow(axes, points, codes, wrong, signs, size=12 if panel else 22)
     axes.set_xlim(*limits[0])
@@ -258,7 +269,7 @@ def draw_line(
     for start, stop in zip(starts, [*starts[1:], len(at) - 1], strict=True):
         if called[start] >= 0:
             colour = signs.colour(int(called[start]))
-            axes.axvspan(at[start], at[stop], color=colour, alpha=0.15, linewidth=0, zorder=0.5)
+            axes.axvspan(at[start], at[stop], color=colour, alpha=style.opacity(0.15), linewidth=0, zorder=0.5)
         if start:
             axes.axvline(at[start], color=style.faint(0.35), linewidth=0.8, zorder=1)
     for k, label in enumerate(classes):

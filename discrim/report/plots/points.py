@@ -30,7 +30,9 @@ from discrim.report.plots.style import (
     ink,
     lay_out,
     letters,
+    opacity,
     paper,
+    seen_on,
     shown_name,
 )
 
@@ -135,7 +137,8 @@ def _draw_shades(axes: Axes, x: Floats, y: Floats, codes: Codes, colours: Sequen
 
 def _style(signs: Signs, k: int, *, small: bool) -> dict[str, Any]:
     size, alpha = (10, 0.5) if small else (22, 0.75)
-    return {"color": signs.colour(k), "marker": signs.marker(k), "s": size, "alpha": alpha, "linewidths": 0}
+    look: dict[str, Any] = {"color": signs.colour(k), "marker": signs.marker(k), "s": size}
+    return look | {"alpha": opacity(alpha), "linewidths": 0}
 
 
 def hollow_look(signs: Signs, k: int, size: float) -> dict[str, Any]:
@@ -235,6 +238,7 @@ def draw_labels(axes: Axes, places: Floats, classes: Sequence[Any], size: Any = 
 
     A label that had to move far has a line to its place. The limits of the axes are to be set before.
     """
+    import matplotlib as mpl
     from matplotlib.patheffects import Normal, Stroke
 
     lay_out(axes)
@@ -243,8 +247,9 @@ def draw_labels(axes: Axes, places: Floats, classes: Sequence[Any], size: Any = 
     texts = []
     for (x, y), label in zip(places.tolist(), classes, strict=True):
         name = shown_name(label, 16)
-        # Not every font has bold letters.
-        letters: dict[str, Any] = {"fontsize": size, "fontweight": "bold" if name.isascii() else "normal"}
+        # Not every font has bold letters, and one that is added for names of columns is asked for them too.
+        is_bold = name.isascii() and len(mpl.rcParams["font.family"]) == 1
+        letters: dict[str, Any] = {"fontsize": size, "fontweight": "bold" if is_bold else "normal"}
         letters |= {"color": ink(), "ha": "center", "va": "center", "zorder": 6}
         text = axes.annotate(name, (x, y), (0, 0), textcoords="offset points", **letters)
         # Drawn in two strokes, each of all letters: the halo of one does not cut into the next.
@@ -410,7 +415,9 @@ def _in_both(picture: str, nights: Sequence[str], name: str) -> str:
 @lru_cache(maxsize=4096)
 def _night(colour: str) -> str | None:
     """A colour of the day by night, as ink, or a class, mixed with paper has the same shares; white stays."""
-    if colour in CLASS_COLOURS or colour == "#ffffff":
+    if colour in CLASS_COLOURS:
+        return seen_on(DARK.paper, colour)
+    if colour == "#ffffff":
         return colour
     if colour == LIGHT.line:
         return DARK.line
@@ -418,7 +425,7 @@ def _night(colour: str) -> str | None:
         # Black numbers on what is light by day stand on what is dark by night.
         return "#ffffff"
     seen, paper_by_day, paper_by_night = map(_parts, (colour, LIGHT.paper, DARK.paper))
-    inks = [(LIGHT.ink, DARK.ink), *((each, each) for each in CLASS_COLOURS)]
+    inks = [(LIGHT.ink, DARK.ink), *((each, seen_on(DARK.paper, each)) for each in CLASS_COLOURS)]
     for by_day, by_night in ((_parts(day), _parts(night)) for day, night in inks):
         way = paper_by_day - by_day
         share = float((seen - by_day) @ way / (way @ way))

@@ -74,7 +74,8 @@ def draw_class(
         draw_outline(axes, place, covariance, radius, path_effects=style.halo(), zorder=4, **look)
     if size is not None:
         mark: dict[str, Any] = {"marker": signs.marker(k), "color": signs.colour(k), "markersize": size}
-        axes.plot(*place, markeredgecolor=style.ink(), zorder=6, **mark)
+        edge = style.paper() if signs.colour(k) == style.ink() else style.ink()
+        axes.plot(*place, markeredgecolor=edge, zorder=6, **mark)
 
 
 def component_sizes(shares: pd.Series) -> Floats:
@@ -197,7 +198,8 @@ def draw_scores(
     )
     # Where axes have unit variance within classes, equal units show distances as the rule sees them.
     axes.set_aspect("equal", adjustable="datalim")
-    style.set_title(axes, scores_title(len(x) > 0, radius > 0, level, of == BETWEEN))
+    filled = counts is not None and bool((counts > 0).any())
+    style.set_title(axes, scores_title(len(x) > 0, level, of == BETWEEN, filled=filled))
     if not len(x):
         axes.scatter(means[:, 0], means[:, 1], marker="+", s=90, color=style.ink(), linewidths=1.2, zorder=5)
     if not len(x) or len(classes) > style.MOST_PLAIN:
@@ -222,12 +224,13 @@ def axis_share(name: Any, shares: pd.Series | None, of: str = BETWEEN) -> str:
     return f" ({100 * float(shares.loc[name]):.1f} %{of})"
 
 
-def scores_title(rows: bool, outlines: bool, level: float | None, discriminants: bool) -> str:
-    """Title of scores, of rows or of the class means alone."""
+def scores_title(rows: bool, level: float | None, discriminants: bool, filled: bool = False) -> str:
+    """Title of scores, of rows or of the class means alone, with the share in outlines, if there are any."""
     title = "Discriminant scores" if discriminants else "Scores"
     if not rows:
         title = f"Class means on the {'discriminants' if discriminants else 'components'}"
-    return f"{title}; outlines hold {100 * level:.6g} % of a normal class" if outlines and level else title
+    outlines = f"; outlines hold {100 * level:.6g} % of a normal class" if level else ""
+    return title + outlines + ("\nfilled: the class means, 95 %" if filled else "")
 
 
 def _size(x: Floats, means: Floats, radius: Floats) -> tuple[float, float]:
@@ -342,7 +345,7 @@ def draw_biplot(
     longest = np.argsort(-np.hypot(*lengths.T) if lengths.shape[1] > 1 else -np.abs(lengths[:, 0]))
     named = longest[:MOST_ARROWS]
     names = [arrows.index[i] for i in named]
-    title = "Canonical scores, and structure correlations as arrows"
+    title = "Canonical scores; arrows: structure correlations"
     if len(lengths) > MOST_ARROWS:
         title += f" (the {MOST_ARROWS} longest of {len(lengths)})"
     if centroids.shape[1] == 1:
@@ -350,7 +353,8 @@ def draw_biplot(
         _draw_bars(axes, lengths[named, 0], names)
         return axes
     rows = style.numbers(shown if len(shown) else centroids)
-    style.set_title(axes, f"{title}; dotted: 1" if is_one_seen(rows, lengths[named]) else title)
+    dotted = "; dotted: a correlation of 1" if is_one_seen(rows, lengths[named]) else ""
+    style.set_title(axes, f"{title}\nfilled: the class means, 95 %{dotted}")
     if ax is None:
         style.fit_texts(axes, is_new=True)
     draw_arrows(axes, rows, lengths[named], names)

@@ -83,6 +83,34 @@ def faint(share: float) -> str:
     return str(mpl.colors.to_hex((red, green, blue)))
 
 
+def is_dark() -> bool:
+    """Whether what is drawn on is dark."""
+    return bool(luminance(_rgb(paper())) < 0.18)
+
+
+def opacity(share: float) -> float:
+    """Opacity of points and areas that have such a share of it on white: in the dark they need more.
+
+    An image of a page has one opacity by day and by night.
+    """
+    return min(1.0, 1.5 * share) if is_dark() and not UNBOUNDED.get() else share
+
+
+LEAST_IN_DARK = 3.0
+"""Contrast with dark paper that guidelines ask of graphics."""
+
+
+@lru_cache
+def seen_on(dark: str, colour: str) -> str:
+    """A colour with so much white in it that it is seen on what is dark; on what is light, as it is."""
+    whiter = np.linspace(_rgb(colour), 1.0, 101)
+    light = luminance(np.vstack([whiter, _rgb(dark)])) + 0.05
+    if light[-1] > 0.23:
+        return colour
+    red, green, blue = whiter[np.argmax(light[:-1] >= LEAST_IN_DARK * light[-1])].tolist()
+    return _hex((red, green, blue))
+
+
 def halo() -> list[Any]:
     """What tells a line of some 1.6 points from rows and regions of its own colour."""
     from matplotlib.patheffects import Normal, Stroke
@@ -114,7 +142,8 @@ class Signs:
 
         colours = self._cycle()
         colour = colours[k % len(colours)]
-        return ink() if colour == "ink" else str(mpl.colors.to_hex(colour))
+        colour = ink() if colour == "ink" else str(mpl.colors.to_hex(colour))
+        return seen_on(paper(), colour) if self.colours == COLOURS else colour
 
     def _cycle(self) -> Sequence[str]:
         """The colours, or the greys of a style that has no others."""
