@@ -69,7 +69,8 @@ def _ramps(colormap: Colormap | None) -> list[Any]:
 
     if colormap is not None:
         return [colormap] * 2
-    return [LinearSegmentedColormap.from_list("", [style.paper(), hue]) for hue in map(style.SIGNS.colour, range(2))]
+    hues = [style.SIGNS.colour(k) for k in range(2)]
+    return [LinearSegmentedColormap.from_list("", [style.paper(), hue]) for hue in hues]
 
 
 def _colours(shares: Floats, colormap: Colormap | None) -> Floats:

@@ -266,14 +266,15 @@ def draw_line(
     """
     axes, is_new = style.new_axes(ax)
     starts = np.flatnonzero(np.diff(called, prepend=-2))
+    look: dict[str, Any]
     for start, stop in zip(starts, [*starts[1:], len(at) - 1], strict=True):
         if called[start] >= 0:
-            colour = signs.colour(int(called[start]))
-            axes.axvspan(at[start], at[stop], color=colour, alpha=style.opacity(0.15), linewidth=0, zorder=0.5)
+            look = {"color": signs.colour(int(called[start])), "alpha": style.opacity(0.15)}
+            axes.axvspan(at[start], at[stop], linewidth=0, zorder=0.5, **look)
         if start:
             axes.axvline(at[start], color=style.faint(0.35), linewidth=0.8, zorder=1)
     for k, label in enumerate(classes):
-        look: dict[str, Any] = {"color": signs.colour(k), "linestyle": signs.line(k)}
+        look = {"color": signs.colour(k), "linestyle": signs.line(k)}
         axes.plot(at, values[:, k], label=style.shown_name(label), linewidth=1.6, **look)
     low, high = axes.get_ylim()
     step = 0.035 * (high - low)

@@ -191,7 +191,8 @@ def draw_scores(
             look = {"color": colour, "linestyle": signs.line(k), "linewidth": 1.3, "zorder": 3}
             draw_outline(axes, mean, spread, radius, **look)
         if counts is not None and counts.iloc[k] > 0:
-            _draw_mean(axes, mean, spread, math.sqrt(CHI2_95 / float(counts.iloc[k])), colour)
+            circle = outline(mean, spread, math.sqrt(CHI2_95 / float(counts.iloc[k])))
+            axes.fill(*circle.T, facecolor=(colour, 0.3), edgecolor=colour, zorder=3)
     axes.set(
         xlabel=axis_name(centroids.columns[0], shares, of),
         ylabel=axis_name(centroids.columns[1], shares, of=""),
@@ -247,16 +248,6 @@ def equal_size(across: float, up: float) -> tuple[float, float]:
     across, up = max(across, 1e-9), max(up, 1e-9)
     # An inch and a half of the width is the legend's and the axis's, one inch of the height the title's.
     return width, float(np.clip((width - 1.8) * up / across + 1.1, max(0.62 * height, 2.2), 1.35 * height))
-
-
-def _draw_mean(axes: Axes, mean: Floats, spread: Floats, radius: float, colour: str) -> None:
-    from matplotlib.patches import Circle, Polygon
-
-    look: dict[str, Any] = {"facecolor": (colour, 0.3), "edgecolor": colour, "zorder": 3}
-    if (spread == np.eye(2)).all():
-        axes.add_patch(Circle(tuple(mean.tolist()), radius, **look))
-    else:
-        axes.add_patch(Polygon(outline(mean, spread, radius), **look))
 
 
 def _one_axis(
