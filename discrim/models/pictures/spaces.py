@@ -158,7 +158,7 @@ def scree(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     return draw_scree_bars(canonical.proportion, canonical.eigenvalues, tests, ax=options.ax)
 
 
-MOST_PAIRS = 6
+MOST_PAIRS = 4
 """Columns of a matrix of panels, unless more are named."""
 
 MOST_PANELS = 12

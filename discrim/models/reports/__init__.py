@@ -28,7 +28,7 @@ class Reported:
         was loaded, a sentence says so.
 
         Pictures come in the order of their worth: what the model is, its confusion, its coefficients. Four
-        are seen at once, four more are folded, and the page has a line of code for each of the others. Rows
+        are seen at once, two more are folded, and the page has a line of code for each of the others. Rows
         are judged left out, one by one or in ten folds, where that takes little time. Nearly all of the time
         goes into the pictures: a quarter of a second for each, and up to two with many columns or classes.
 
@@ -43,7 +43,7 @@ class Reported:
             "pd.read_csv('penguins.csv')". Without it the code reads "data.csv", and says so.
         pictures : sequence of str, or "all", optional
             Kinds of pictures, as `plot` takes them; [] stands for none, and "all" for all that the fit has,
-            except those that fit it again ("partition"). By default the first eight of these.
+            except those that fit it again ("partition"). By default the first six of these.
         interactive : bool, default False
             Whether pictures that can be are figures of plotly, as `plot` makes them. The page then holds
             plotly's script, of 5 megabytes, and asks no server for anything either.

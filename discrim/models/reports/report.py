@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import html
 import os
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -359,7 +358,7 @@ WORTH = (
 )
 """Kinds of pictures in the order in which they are worth a look, after the one that shows the model."""
 
-OPEN, FOLDED = 4, 4
+OPEN, FOLDED = 4, 2
 """Pictures of a page that are seen at once, and those that are seen where they are asked for."""
 
 
@@ -545,28 +544,14 @@ MOST_TOLD = 1_000
 
 
 def _told_rows(results: Any) -> list[str]:
-    """Of each row its name, class and posterior, as HTML, and what it is taken for; of no row where many."""
+    """What each row tells a pointer; of no row where they are many, or are not those of the fit any more."""
     fit, options = getattr(results, "_fit", None), PictureOptions()
     if fit is None or not fit.has_rows or fit.blocks.table.nrows > MOST_TOLD:
         return []
     try:
-        rows = pointed_rows(fit, drawn_rows(fit, options), options)
+        return pointed_rows(fit, drawn_rows(fit, options), options).sentences()
     except DiscrimError:
         return []
-    names = [html.escape(clean(label)) for label in rows.classes]
-
-    def called(row: int, k: int) -> str:
-        sure = "" if rows.posteriors is None else f", posterior {rows.posteriors[row, k]:.3f}"
-        return names[k] + sure if k >= 0 else "no class"
-
-    told = []
-    every = zip(
-        rows.told(np.arange(len(rows.codes))), rows.codes.tolist(), rows.predicted.tolist(), strict=True
-    )
-    for row, ((name, *_), own, best) in enumerate(every):
-        taken = f", predicted {called(row, best)}" if best != own else ""
-        told.append(f"{name}: {called(row, own)}{taken}")
-    return told
 
 
 def _pictures(results: Any, gallery: Gallery, judging: str) -> str:

@@ -71,17 +71,36 @@ class PointedRows:
         """Which rows (n,) are of another predicted class."""
         return np.asarray((self.codes >= 0) & (self.predicted >= 0) & (self.codes != self.predicted))
 
-    def told(self, rows: Codes) -> list[list[Any]]:
-        """Of some rows: name, predicted class, its posterior, and that of the row's own class."""
+    def names(self, rows: Codes) -> list[str]:
+        """Of some rows, which they are."""
         numbered = self.index.name is None and pd.api.types.is_numeric_dtype(self.index.dtype)
         before = "row " if numbered else f"{self.index.name or ''} ".lstrip()
-        names = [_text(f"{before}{label}") for label in self.index[rows]]
+        return [_text(f"{before}{label}") for label in self.index[rows]]
+
+    def sentences(self) -> list[str]:
+        """Of each row in HTML its name and class, the predicted one where it is another, and posteriors."""
+
+        def called(row: int, k: int) -> str:
+            sure = "" if self.posteriors is None or k < 0 else f", posterior {self.posteriors[row, k]:.3f}"
+            return (_text(self.classes[k]) if k >= 0 else "no class") + sure
+
+        pairs = zip(self.codes.tolist(), self.predicted.tolist(), strict=True)
+        words = [
+            called(row, own) + (f", predicted {called(row, best)}" if best != own else "")
+            for row, (own, best) in enumerate(pairs)
+        ]
+        return [
+            f"{name}: {each}" for name, each in zip(self.names(np.arange(len(words))), words, strict=True)
+        ]
+
+    def told(self, rows: Codes) -> list[list[Any]]:
+        """Of some rows: name, predicted class, its posterior, and that of the row's own class."""
         called = [_text(self.classes[k]) if k >= 0 else "none" for k in self.predicted[rows].tolist()]
         shares = []
         if self.posteriors is not None:
             some = self.posteriors[rows].round(4)
             shares = [some[range(len(rows)), codes[rows]].tolist() for codes in (self.predicted, self.codes)]
-        return [list(each) for each in zip(names, called, *shares, strict=True)]
+        return [list(each) for each in zip(self.names(rows), called, *shares, strict=True)]
 
     def drawn(self, there: NDArray[np.bool_]) -> dict[int, Codes]:
         """Those to draw of the rows that are there, by class."""

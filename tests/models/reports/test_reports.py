@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shutil
 import subprocess
+import time
+import warnings
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -14,6 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.covariance import ShrunkCovariance
+from sklearn.datasets import load_digits
 
 import discrim
 from discrim.datasets import load_iris, load_penguins, load_wine
@@ -369,6 +373,42 @@ def test_options_are_those_that_are_not_the_defaults():
     assert "from sklearn.covariance import ShrunkCovariance" in code
     levels = ["virginica", "setosa", "versicolor"]
     assert given_options(discrim.lda("species ~ .", FEW, levels=levels)) == {"levels": levels}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", ["lda", "qda"])
+def test_a_report_of_many_columns_and_classes_stays_below_a_megabyte(tmp_path, verb):
+    data = pd.DataFrame(load_digits().data).add_prefix("pixel_").assign(digit=load_digits().target)
+    options = {"lda": {"collinear": "drop"}, "qda": {"covariance": "shrunk"}}[verb]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", discrim.errors.DiscrimWarning)
+        fits = {"digits": getattr(discrim, verb)("digit ~ .", data, **options)}
+    fits |= {"wine": getattr(discrim, verb)("cultivar ~ .", load_wine())}
+    for name, fit in fits.items():
+        fit.report(tmp_path / f"{name}.html")
+        assert (tmp_path / f"{name}.html").stat().st_size < 1e6, name
+    # As vectors: dots of so many panels would take more.
+    assert {tag for tag, _ in report(fits["wine"], tmp_path, pictures="pairs").images()} == {"svg"}
+    assert (tmp_path / "page.html").stat().st_size < 0.5e6
+
+
+@pytest.mark.slow
+def test_a_report_takes_no_longer_than_some_thirty_plain_pictures(tmp_path):
+    x = np.random.default_rng(0).normal(size=(2, 150))
+
+    def plain() -> None:
+        figure, axes = plt.subplots()
+        axes.scatter(*x)
+        figure.savefig(io.BytesIO(), format="svg")
+        plt.close(figure)
+
+    fit = discrim.lda("species ~ .", IRIS)
+    seconds = []
+    for run in (lambda: fit.report(tmp_path / "page.html"), plain) * 3:
+        start = time.process_time()
+        run()
+        seconds.append(time.process_time() - start)
+    assert min(seconds[::2]) < 32 * min(seconds[1::2])
 
 
 # ---- every verb, and a browser

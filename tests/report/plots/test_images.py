@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
+from io import BytesIO
 from typing import Any
 from xml.etree import ElementTree
 
@@ -11,6 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 from discrim.report.plots import points
 from discrim.report.plots.judged import draw_confusion
@@ -179,6 +182,28 @@ def test_images_of_the_colours_of_classes_are_drawn_once():
     assert len(drawn) == 1
     image_of(lambda: draw(0.5))
     assert len(drawn) == 3
+
+
+def test_cells_in_the_ink_of_the_day_have_that_of_the_night_beside_them():
+    drawn: list[Any] = []
+
+    def draw() -> Any:
+        axes, _ = new_axes(None)
+        drawn.append(1)
+        axes.imshow(np.dstack([np.full((4, 4, 3), [int(ink()[i : i + 2], 16) / 255 for i in (1, 3, 5)]),
+                               np.ones((4, 4))]))  # fmt: skip
+        return axes
+
+    image = image_of(draw)
+    assert len(drawn) == 1
+    assert not image.dark
+    groups = re.findall(r"<g class='g0(day|night)'><image href='data:image/png;base64,([^']*)'", image.light)
+    colours = {
+        time: Image.open(BytesIO(b64decode(cells))).convert("RGB").getcolors() for time, cells in groups
+    }
+    for time, expected in (("day", LIGHT.ink), ("night", DARK.ink)):
+        assert {"#%02x%02x%02x" % colour for _, colour in colours[time]} == {expected}
+    assert ".g0night{display:none}" in image.light.partition("@media")[0]
 
 
 @pytest.mark.parametrize(("shaded", "times"), [(False, 1), (True, 2)])
