@@ -84,13 +84,11 @@ class PointedRows:
             sure = "" if self.posteriors is None or k < 0 else f", posterior {self.posteriors[row, k]:.3f}"
             return (_text(self.classes[k]) if k >= 0 else "no class") + sure
 
-        pairs = zip(self.codes.tolist(), self.predicted.tolist(), strict=True)
-        words = [
-            called(row, own) + (f", predicted {called(row, best)}" if best != own else "")
-            for row, (own, best) in enumerate(pairs)
-        ]
+        names = self.names(np.arange(len(self.codes)))
+        every = zip(names, self.codes.tolist(), self.predicted.tolist(), strict=True)
         return [
-            f"{name}: {each}" for name, each in zip(self.names(np.arange(len(words))), words, strict=True)
+            f"{name}: {called(row, own)}" + (f", predicted {called(row, best)}" if best != own else "")
+            for row, (name, own, best) in enumerate(every)
         ]
 
     def told(self, rows: Codes) -> list[list[Any]]:

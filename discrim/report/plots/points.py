@@ -550,7 +550,7 @@ def _written(axes: Axes, rows: int) -> tuple[str | bytes, Place, bool]:
 
 
 def _keep_places(figure: Any) -> None:
-    """Keep titles and labels where they are: to find their places anew takes an eighth of a picture's time."""
+    """Keep titles and labels where they are: to find their places anew is an eighth of the work."""
     for axes in (each for outer in figure.axes for each in (outer, *outer.child_axes)):
         title = axes.title
         look = {"fontsize": title.get_fontsize(), "color": title.get_color()}

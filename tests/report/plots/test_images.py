@@ -198,11 +198,11 @@ def test_cells_in_the_ink_of_the_day_have_that_of_the_night_beside_them():
     assert len(drawn) == 1
     assert not image.dark
     groups = re.findall(r"<g class='g0(day|night)'><image href='data:image/png;base64,([^']*)'", image.light)
-    colours = {
-        time: Image.open(BytesIO(b64decode(cells))).convert("RGB").getcolors() for time, cells in groups
-    }
-    for time, expected in (("day", LIGHT.ink), ("night", DARK.ink)):
-        assert {"#%02x%02x%02x" % colour for _, colour in colours[time]} == {expected}
+    expected = {"day": LIGHT.ink, "night": DARK.ink}
+    assert [time for time, _ in groups] == [*expected]
+    for time, text in groups:
+        cells = Image.open(BytesIO(b64decode(text))).convert("RGB").getcolors()
+        assert {f"#{bytes(colour).hex()}" for _, colour in cells} == {expected[time]}
     assert ".g0night{display:none}" in image.light.partition("@media")[0]
 
 
