@@ -9,11 +9,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.law.bayes_law import DensityLaw, MassLaw
+from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.errors import NotSupportedError
+from discrim.inference.manova import telling_pair
 from discrim.models.law.bayes import Known, ruled
-from discrim.models.pictures.pictured import named_columns
-from discrim.models.pictures.planes import given_values
+from discrim.models.pictures.pictured import named_columns, said_choice
+from discrim.models.pictures.planes import free_columns, given_values
 from discrim.report.grid import Pairs, Section
 from discrim.report.plots.planes import draw_plane, span
 from discrim.report.plots.style import SIGNS, Signs, add_legend, faint, label_codes, new_axes, shown_name
@@ -187,7 +189,7 @@ def densities(results: Any, known: Known, options: PictureOptions) -> Axes:
 
 
 def regions(results: Any, known: Known, options: PictureOptions) -> Axes:
-    """Regions of two columns, with the rows of a sample; other columns are held."""
+    """Regions of two columns, by default the pair of a sample's largest F, with its rows; others are held."""
     law, every = known.law, results.columns.tolist()
     if isinstance(law, MassLaw) or law.dim < 2:
         raise NotSupportedError(
@@ -195,7 +197,16 @@ def regions(results: Any, known: Known, options: PictureOptions) -> Axes:
             "kind='densities'."
         )
     rows = results.sample(SAMPLE, seed=0) if options.data is None else pd.DataFrame(options.data)
-    names = every[:2] if options.columns is None else named_columns(options, every, "regions", 2, 2)
+    response = results.classes.name if results.classes.name in rows else rows.columns[0]
+    codes = label_codes(rows[response].astype(object), results.classes.tolist())
+    free = free_columns(options, every)
+    if options.columns is not None:
+        names = named_columns(options, every, "regions", 2, 2)
+    else:
+        x = rows[free].to_numpy(dtype=np.float64)
+        used = (codes >= 0) & np.isfinite(x).all(axis=1)
+        moments = ClassMoments.from_block(x[used], codes[used], n_classes=len(results.classes))
+        names = [free[j] for j in (telling_pair(moments) if used.any() else (0, 1))]
     fixed = {name: float(rows[name].mean()) for name in every if name not in names}
     fixed |= given_values(options, every, names, every)
     rule = ruled(known, results)
@@ -210,10 +221,9 @@ def regions(results: Any, known: Known, options: PictureOptions) -> Axes:
         return rule(x)
 
     points = rows[names].to_numpy(dtype=np.float64)
-    response = results.classes.name if results.classes.name in rows else rows.columns[0]
-    codes = label_codes(rows[response].astype(object), results.classes.tolist())
     across, up = (span(float(np.nanmin(v)), float(np.nanmax(v))) for v in points.T)
     where = ", ".join(f"{name} = {value:.4g}" for name, value in fixed.items())
+    told = "; ".join(part for part in (said_choice(options, len(free)), where and f"held: {where}") if part)
     return draw_plane(
         classify,
         (across, up),
@@ -223,7 +233,7 @@ def regions(results: Any, known: Known, options: PictureOptions) -> Axes:
         results.classes.tolist(),
         ax=options.ax,
         signs=options.signs(results.classes),
-        title="Regions of the best rule of the law" + (f"\nheld: {where}" if where else ""),
+        title="Regions of the best rule of the law" + (f"\n{told}" if told else ""),
         weak=bool(where),
     )
 

@@ -200,9 +200,7 @@ def ground_of(fit: Fit[Any], options: PictureOptions) -> Ground:
             "another kind."
         )
     if options.columns is None:
-        fixed = set(options.at.keys()) if isinstance(options.at, Mapping | pd.Series) else set[str]()
-        free = [name for name in every if name not in fixed]
-        names = tuple(telling(fit, options, free if len(free) > 1 else every))
+        names = tuple(telling(fit, options, free_columns(options, every)))
     else:
         names = tuple(named_columns(options, every, "regions", 1, MOST_COLUMNS))
     rows = drawn_rows(fit, options)
@@ -214,6 +212,13 @@ def ground_of(fit: Fit[Any], options: PictureOptions) -> Ground:
         held |= {name: _usual(fit, rows, name, name in every) for name in others if name not in given}
     chosen = "" if len(names) < 2 else said_choice(options, len(every) - len(set(every) & set(given)))
     return Ground(fit, rows, names, held, given, tuple(every), rows is not None and not gone, chosen)
+
+
+def free_columns(options: PictureOptions, every: Sequence[str]) -> list[str]:
+    """The columns that are not held at values, or all where fewer than two are left."""
+    fixed = set(options.at.keys()) if isinstance(options.at, Mapping | pd.Series) else set[str]()
+    free = [name for name in every if name not in fixed]
+    return free if len(free) > 1 else list(every)
 
 
 def given_values(

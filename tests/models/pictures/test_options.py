@@ -158,6 +158,68 @@ def test_a_style_of_greys_is_followed_and_another_is_not():
         assert signs.hatch(1) == ""
 
 
+def contrast(one, other):
+    one, other = (
+        np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722] + 0.05
+        for c in (np.array(mpl.colors.to_rgb(colour)) for colour in (one, other))
+    )
+    return max(one / other, other / one)
+
+
+@pytest.mark.parametrize("face", ["black", "#15181d", "#303030"])
+def test_twenty_classes_are_seen_in_the_dark_and_told_apart(face):
+    """Three to one is what the Web Content Accessibility Guidelines ask of graphics."""
+    by_day = [PictureOptions().signs(range(20)).colour(k) for k in range(20)]
+    with plt.style.context(["dark_background", {"axes.facecolor": face}]):
+        colours = [PictureOptions().signs(range(20)).colour(k) for k in range(20)]
+    assert min(contrast(colour, face) for colour in colours) > 2.99
+    assert len(set(colours)) == 20
+    # What is seen by itself stays as it is.
+    assert all(
+        one == other
+        for one, other in zip(by_day, colours, strict=True)
+        if contrast(one, face) > 3 and one != "#000000"
+    )
+
+
+def test_what_is_faint_on_white_is_stronger_on_black_and_not_beyond_all():
+    day = FIT.plot("scores").collections[0].get_alpha()
+    with plt.style.context("dark_background"):
+        night = FIT.plot("scores").collections[0].get_alpha()
+    assert day < night <= 1
+
+
+def test_regions_in_greys_are_hatched_each_by_its_own():
+    from matplotlib.contour import ContourSet
+
+    with plt.style.context("grayscale"):
+        axes = FIT.plot("regions")
+        hatched = [each for each in axes.collections if isinstance(each, ContourSet)]
+        assert [each.hatches for each in hatched] == [["///"], ["..."]]
+        # Strokes lie where the class is called, and above the shades.
+        for k, each in enumerate(hatched, start=1):
+            name = {text.get_text(): text.xy for text in axes.texts}[FIT.classes[k]]
+            assert any(path.contains_point(name) for path in each.get_paths())
+    assert not any(isinstance(each, ContourSet) for each in FIT.plot("regions").collections)
+
+
+def test_a_confusion_in_greys_is_grey():
+    with plt.style.context("grayscale"):
+        cells = np.asarray(FIT.plot("confusion").collections[0].get_array())
+    assert np.ptp(cells[..., :3], axis=-1).max() < 0.01
+
+
+def test_titles_of_scores_name_what_is_filled_and_dotted():
+    assert "filled: the class means, 95 %" in FIT.plot("scores").get_title()
+    assert "dotted: a correlation of 1" in " ".join(FIT.plot("biplot").get_title().split())
+
+
+def test_no_bold_letters_are_asked_of_a_font_that_was_added(caplog):
+    table = IRIS.rename(columns={"petal_length": "\u82b1\u5f01\u9577"})
+    discrim.lda("species ~ .", table).plot("territory").figure.canvas.draw()
+    assert not [each for each in caplog.messages if "bold" in each]
+
+
 def test_regions_bear_their_names_inside_them_and_a_legend_has_what_has_none():
     fit = discrim.qda("species ~ petal_length + petal_width", IRIS)
     axes = fit.plot("regions")

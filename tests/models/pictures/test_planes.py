@@ -316,6 +316,24 @@ def lambda_of(x, classes):
     return np.linalg.det(gaps.T @ gaps) / np.linalg.det((x - x.mean()).T @ (x - x.mean()))
 
 
+def test_regions_of_a_law_are_those_of_the_pair_that_tells_most():
+    laws = {
+        "a": stats.multivariate_normal([0, 0, 0, 0]),
+        "b": stats.multivariate_normal([0, 0.5, 3, 1]),
+        "c": stats.multivariate_normal([0, 1, -1, 4]),
+    }
+    law = discrim.bayes({"a": 0.3, "b": 0.4, "c": 0.3}, laws)
+    rows = law.sample(400, seed=0)
+    pairs = combinations(law.columns, 2)
+    least = min(pairs, key=lambda pair: lambda_of(rows[list(pair)], rows[law.classes.name]))
+    axes = law.plot("regions")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == least
+    assert "pair of largest F of 6" in axes.get_title()
+    free = law.plot("regions", at={least[0]: 0.0})
+    assert least[0] not in (free.get_xlabel(), free.get_ylabel())
+    assert "pair of largest F of 3" in free.get_title()
+
+
 DEFAULTS = {
     "qda": {},
     "rda": {"alpha": 0.5, "gamma": 0.1},
