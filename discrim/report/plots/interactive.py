@@ -22,7 +22,7 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.errors import NotSupportedError
 from discrim.report.grid import clean, shorten
 from discrim.report.plots import style
-from discrim.report.plots.planes import CORNERS, Classify, find_regions
+from discrim.report.plots.planes import COARSE, CORNERS, Classify, find_regions
 from discrim.report.plots.spaces import BETWEEN, axis_share, outline, outline_radius, scores_title
 
 if TYPE_CHECKING:
@@ -41,9 +41,6 @@ MOST_LARGE = 500
 
 MOST_TOLD = 8
 """Classes whose posteriors a place of a plane tells."""
-
-GRID = 80
-"""Points a side of the grid on which regions are looked for, and posteriors told."""
 
 SYMBOLS = {"o": "circle", "^": "triangle-up", "s": "square", "D": "diamond", "v": "triangle-down"}
 SYMBOLS |= {"P": "cross", "X": "x", "*": "star"}
@@ -334,7 +331,7 @@ def plane_figure(
 
     What the model is in the plane is drawn as on axes of matplotlib.
     """
-    classes, (across, up) = rows.classes, (np.linspace(*ends, GRID) for ends in limits)
+    classes, (across, up) = rows.classes, (np.linspace(*ends, COARSE) for ends in limits)
     regions = find_regions(classify, across, up)
     shown = (_text(names[0]), _text(names[1]))
     where = f"{shown[0]} %{{x:.4~g}}, {shown[1]} %{{y:.4~g}}"
@@ -342,7 +339,7 @@ def plane_figure(
     traces = [_shades(regions.colours, across, up, rows, cells=True) | {"hoverinfo": "skip"}]
     if posteriors is not None and len(classes) <= MOST_TOLD:
         grid = np.stack(np.meshgrid(across, up), axis=-1)
-        shares = np.asarray(posteriors(grid.reshape(-1, 2)), dtype=np.float32).reshape(GRID, GRID, -1)
+        shares = np.asarray(posteriors(grid.reshape(-1, 2)), dtype=np.float32).reshape(COARSE, COARSE, -1)
         told = "<br>".join(f"{_text(each)} %{{customdata[{k}]:.3f}}" for k, each in enumerate(classes))
         place = {"opacity": 0.0, "customdata": shares, "hovertemplate": f"{where}<br>{told}<extra></extra>"}
         traces.append(_shades(regions.codes, across, up, rows, cells=False) | place)

@@ -56,24 +56,25 @@ def find_regions(classify: Classify, across: Floats, up: Floats) -> Regions:
     points = np.stack(np.meshgrid(across, up), axis=-1)
     codes = np.asarray(classify(points.reshape(-1, 2))).reshape(h, g)
     places = np.full((4, h - 1, g - 1, 2), np.nan)
-    level = _crossed(classify, points[:, :-1], points[:, 1:], codes[:, :-1], codes[:, 1:])
-    upright = _crossed(classify, points[:-1], points[1:], codes[:-1], codes[1:])
+    level, upright = np.full((h, g - 1, 2), np.nan), np.full((h - 1, g, 2), np.nan)
+    here, above = codes[:, :-1] != codes[:, 1:], codes[:-1] != codes[1:]
+    near = np.concatenate([points[:, :-1][here], points[:-1][above]])
+    far = np.concatenate([points[:, 1:][here], points[1:][above]])
+    first = np.concatenate([codes[:, :-1][here], codes[:-1][above]])
+    crossed = _crossed(classify, near, far, first)
+    level[here], upright[above] = np.split(crossed, [np.count_nonzero(here)])
     places[0], places[2] = level[:-1], level[1:]
     places[1], places[3] = upright[:, 1:], upright[:, :-1]
     return Regions(across, up, codes, _coloured(classify, across, up, codes), _joined(places))
 
 
-def _crossed(classify: Classify, start: Floats, stop: Floats, own: Codes, other: Codes) -> Floats:
-    """Where the class changes between points and their neighbours, missing where it does not."""
-    found = np.full(start.shape, np.nan)
-    here = own != other
-    near, far, first = start[here], stop[here], own[here]
+def _crossed(classify: Classify, near: Floats, far: Floats, first: Codes) -> Floats:
+    """Where the class changes (m, 2) on the way from points, whose classes are given, to far ones."""
     for _ in range(HALVINGS if len(first) else 0):
         middle = (near + far) / 2
         same = (np.asarray(classify(middle)) == first)[:, None]
         near, far = np.where(same, middle, near), np.where(same, far, middle)
-    found[here] = (near + far) / 2
-    return found
+    return (near + far) / 2
 
 
 def _joined(places: Floats) -> Floats:
@@ -111,8 +112,8 @@ def _coloured(classify: Classify, across: Floats, up: Floats, codes: Codes) -> C
     return out
 
 
-GRID = 160
-"""Points a side of the grid on which regions are looked for."""
+GRID, COARSE = 110, 80
+"""Points a side of the grid on which regions are looked for, and of that of panels and of pages."""
 
 MOST_RINGS = 2_000
 """That are drawn: more hide what they are around, and take their time."""
@@ -128,13 +129,10 @@ def draw_regions(
     axes: Axes,
     classify: Classify,
     limits: tuple[tuple[float, float], tuple[float, float]],
-    signs: Signs = style.SIGNS,
-    grid: int = GRID,
+    signs: Signs,
+    grid: int,
 ) -> Regions:
-    """Regions of a rectangle, across and up, in the colours of the classes, and the lines between them.
-
-    `grid` is the number of points a side.
-    """
+    """Regions of a rectangle, across and up, in the colours of the classes, and the lines between them."""
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgb
 
@@ -204,11 +202,10 @@ def draw_plane(
     Points (n, 2) have codes (n,), -1 where there is no class; a row without both numbers is left out, one
     that is wrong is hollow, and weak ones are drawn faintly, as they do not lie in the plane. The labels (K,
     2) of the classes have places such as the means; by default they stand in the middle of the regions. A
-    legend has the classes where some that have rows have no region. A panel is one of several: it has no
-    legend, and a coarser grid.
+    legend has the classes where some that have rows have no region. A panel is one of several, without one.
     """
     axes, is_new = style.new_axes(ax)
-    found = draw_regions(axes, classify, limits, signs, GRID // 2 if panel else GRID)
+    found = draw_regions(axes, classify, limits, signs, COARSE if panel else GRID)
     before = set(axes.collections), set(axes.images)
     draw_points(axes, points[:, 0], points[:, 1], codes, classes, signs)
     for artist in (*set(axes.collections) - before[0], *set(axes.images) - before[1]):
@@ -430,7 +427,7 @@ def draw_contours(
     """
     limits = axes.get_xlim(), axes.get_ylim()
     # A density may reach beyond the rows.
-    across, up = (np.linspace(*(span(*ends, 0.25) if share else ends), 161) for ends in limits)
+    across, up = (np.linspace(*(span(*ends, 0.25) if share else ends), GRID) for ends in limits)
     found = values(np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2))
     for k, own in enumerate(found.T):
         height = own if share is None else np.exp(own - own.max())
@@ -438,7 +435,7 @@ def draw_contours(
         if at is not None and height.min() < at < height.max():
             line = signs.line(k)
             look: dict[str, Any] = {"colors": [signs.colour(k)], "linewidths": 1.6, "linestyles": [line]}
-            drawn = axes.contour(across, up, height.reshape(161, 161), levels=[at], zorder=4, **look)
+            drawn = axes.contour(across, up, height.reshape(GRID, GRID), levels=[at], zorder=4, **look)
             drawn.set_path_effects(style.halo())
     axes.set(xlim=limits[0], ylim=limits[1])
 
