@@ -84,15 +84,13 @@ def _colours(shares: Floats, colormap: Colormap | None) -> Floats:
 
 
 def _name_columns(axes: Axes, names: list[Any]) -> None:
-    """Names below the columns, as many as there is room for, upright where they are long."""
+    """Names below the columns, as many as there is room for where they stand upright."""
     inches = axes.get_window_extent().width / axes.figure.dpi
-    letters = style.letters()
-    step = math.ceil(0.013 * letters * len(names) / inches)
-    width = int(np.clip(0.28 * axes.figure.bbox.height / axes.figure.dpi / (0.0075 * letters), 8, 20))
-    shown = [style.shown_name(name, width) for name in names[::step]]
-    upright = 0.0085 * letters * max(map(len, shown), default=0) > step * inches / len(names)
+    step = math.ceil(0.013 * style.letters() * len(names) / inches)
     small = "small" if len(names) > style.MOST_IN_LEGEND else None
-    axes.set_xticks(range(0, len(names), step), shown, rotation=90 if upright else 0, fontsize=small)
+    axes.set_xticks(
+        range(0, len(names), step), [style.shown_name(each) for each in names[::step]], fontsize=small
+    )
 
 
 def _write(axes: Axes, counts: Floats, shares: Floats, colours: Floats) -> None:
