@@ -230,6 +230,8 @@ def draw_plane(
     if len(np.setdiff1d(codes[codes >= 0], there)):
         style.add_legend(axes, is_new)
     style.set_title(axes, title)
+    # What is cut or broken leaves other room to the labels.
+    style.fit_texts(axes, is_new)
     draw_labels(axes, *shown)
     return axes
 

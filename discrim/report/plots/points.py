@@ -233,10 +233,13 @@ def write_beside(axes: Axes, texts: Iterable[str]) -> None:
 # ---- labels at places
 
 
-def draw_labels(axes: Axes, places: Floats, classes: Sequence[Any], size: Any = "medium") -> None:
-    """Labels of classes at places (K, 2), moved apart where they would lie on each other.
+def draw_labels(
+    axes: Axes, places: Floats, classes: Sequence[Any], size: Any = "medium", apart: Sequence[Any] = ()
+) -> None:
+    """Labels of classes at places (K, 2), moved apart where they would lie on each other or on other texts.
 
-    A label that had to move far has a line to its place. The limits of the axes are to be set before.
+    A label that had to move far has a line to its place. The limits of the axes are to be set before, and
+    what stands around them.
     """
     import matplotlib as mpl
     from matplotlib.patheffects import Normal, Stroke
@@ -256,10 +259,11 @@ def draw_labels(axes: Axes, places: Floats, classes: Sequence[Any], size: Any = 
         text.set_path_effects([Stroke(linewidth=2.6, foreground=paper()), Normal()])
         text.set_clip_on(True)
         texts.append(text)
-    boxes = [text.get_window_extent() for text in texts]
-    sizes = np.array([(box.width, box.height) for box in boxes]).reshape(-1, 2) + point
-    moved = _separated(at, sizes, axes.get_window_extent().get_points())
-    for text, place, target, size in zip(texts, at, moved, sizes, strict=True):
+    boxes = [text.get_window_extent() for text in (*texts, *apart)]
+    sizes = np.array([(box.width, box.height) for box in boxes]).reshape(-1, 2) + 2 * point
+    there = np.array([(box.x0 + box.x1, box.y0 + box.y1) for box in boxes[len(texts) :]]).reshape(-1, 2) / 2
+    moved = _separated(np.vstack([at, there]), sizes, axes.get_window_extent().get_points(), len(there))
+    for text, place, target, size in zip(texts, at, moved, sizes, strict=False):
         gap = target - place
         text.set_position(tuple((gap / point).tolist()))
         if (np.abs(gap) > 0.8 * size).any():
@@ -268,17 +272,19 @@ def draw_labels(axes: Axes, places: Floats, classes: Sequence[Any], size: Any = 
             axes.plot(*line, scalex=False, scaley=False, **thin)
 
 
-def _separated(places: Floats, sizes: Floats, frame: Floats) -> Floats:
+def _separated(places: Floats, sizes: Floats, frame: Floats, still: int = 0) -> Floats:
     """Centres (K, 2) of boxes with sizes (K, 2) near their places, none on another where there is space.
 
-    Each in turn, from the middle outwards, takes the free place nearest to its own on rings around it.
+    Each in turn, from the middle outwards, takes the free place nearest to its own on rings around it; so
+    many at the end stand still.
     """
     found = places.copy()
     angles = np.linspace(0, 2 * np.pi, 16, endpoint=False)
     rings = np.column_stack([np.cos(angles), np.sin(angles)])
-    middle = places.mean(axis=0) if len(places) else places
-    taken: list[int] = []
-    for k in np.argsort(np.hypot(*(places - middle).T), kind="stable").tolist():
+    movable = len(places) - still
+    middle = places[:movable].mean(axis=0) if movable else places
+    taken = list(range(movable, len(places)))
+    for k in np.argsort(np.hypot(*(places[:movable] - middle).T), kind="stable").tolist():
         step = 0.55 * sizes[k, 1]
         radii = step * np.arange(1, 25)
         tried = places[k] + np.vstack([np.zeros((1, 2)), (radii[:, None, None] * rings).reshape(-1, 2)])

@@ -159,6 +159,7 @@ def draw_scores(
     level: float | None = 0.5,
     within: Floats | None = None,
     of: str = BETWEEN,
+    labelled: bool = True,
 ) -> Axes:
     """Discriminant scores by class on two axes, or their distribution on the only one.
 
@@ -167,7 +168,8 @@ def draw_scores(
     its mean at 95 % confidence, with the radius sqrt(chi2(0.95, 2)/n_k) (Seal, 1964, Multivariate Statistical
     Analysis for Biologists), where the counts n_k are given. One axis is drawn as histograms on common bins,
     or, beyond 12 classes, as a strip for each class. A row without a label, or without scores, is left out.
-    Shares of the variance between classes, or of what is said, are named on the axes.
+    Shares of the variance between classes, or of what is said, are named on the axes. The means of many
+    classes bear their labels, unless these are drawn later.
     """
     classes = list(centroids.index)
     codes = style.label_codes(labels, classes)
@@ -203,14 +205,21 @@ def draw_scores(
     style.set_title(axes, scores_title(len(x) > 0, level, of == BETWEEN, filled=filled))
     if not len(x):
         axes.scatter(means[:, 0], means[:, 1], marker="+", s=90, color=style.ink(), linewidths=1.2, zorder=5)
-    if not len(x) or len(classes) > style.MOST_PLAIN:
-        if len(x) and len(classes) <= style.MOST_IN_LEGEND:
-            style.add_legend(axes, is_new)
-        draw_labels(axes, means, classes)
+    if _is_labelled(scores, classes):
+        if labelled:
+            if len(x) and len(classes) <= style.MOST_IN_LEGEND:
+                style.add_legend(axes, is_new)
+            style.fit_texts(axes, is_new)
+            draw_labels(axes, means, classes)
         return axes
     axes.scatter(means[:, 0], means[:, 1], marker="+", s=170, color=style.paper(), linewidths=3.5, zorder=4)
     axes.scatter(means[:, 0], means[:, 1], marker="+", s=140, color=style.ink(), linewidths=1.5, zorder=5)
     return style.add_legend(axes, is_new)
+
+
+def _is_labelled(scores: pd.DataFrame, classes: Sequence[Any]) -> bool:
+    """Whether class means bear their labels: of many classes, and where there are no rows."""
+    return not len(scores) or len(classes) > style.MOST_PLAIN
 
 
 def axis_name(name: Any, shares: pd.Series | None, of: str = BETWEEN) -> str:
@@ -301,11 +310,16 @@ MOST_ARROWS = 20
 LABEL = 20
 """Display width of a column's name before it is cut in its middle."""
 
-FONT_SIZE = 8
-"""Of columns' names, in points."""
+SMALLER = 0.8
+"""Size of columns' names, of that of other text."""
 
-LETTER = 0.6 * FONT_SIZE / 72
-"""Width of a letter of them, in inches."""
+LINE, LETTER = 1.4, 0.6
+"""Height of a line of them, and width of a letter, of their size."""
+
+
+def _letters() -> float:
+    """Size of columns' names in inches."""
+    return SMALLER * style.letters() / 72
 
 
 def draw_biplot(
@@ -327,73 +341,84 @@ def draw_biplot(
     below the histograms.
     """
     shown = points.iloc[:, :2]
-    axes = draw_scores(
-        shown, labels, centroids.iloc[:, :2], ax=ax, signs=signs, shares=shares, counts=counts, level=None
-    )
+    means = centroids.iloc[:, :2]
+    look: dict[str, Any] = {"shares": shares, "counts": counts, "level": None, "labelled": False}
+    axes = draw_scores(shown, labels, means, ax=ax, signs=signs, **look)
     if not centroids.shape[1]:
         return axes
     lengths = style.numbers(arrows.iloc[:, :2])
     longest = np.argsort(-np.hypot(*lengths.T) if lengths.shape[1] > 1 else -np.abs(lengths[:, 0]))
-    named = longest[:MOST_ARROWS]
+    style.fit_texts(axes, is_new=ax is None)
+    named = longest[: min(MOST_ARROWS, _most_arrows(axes, lengths.shape[1]))]
     names = [arrows.index[i] for i in named]
     title = "Canonical scores; arrows: structure correlations"
-    if len(lengths) > MOST_ARROWS:
-        title += f" (the {MOST_ARROWS} longest of {len(lengths)})"
+    if len(named) < len(lengths):
+        title += f" (the {len(named)} longest of {len(lengths)})"
     if centroids.shape[1] == 1:
         style.set_title(axes, title)
         _draw_bars(axes, lengths[named, 0], names)
         return axes
     rows = style.numbers(shown if len(shown) else centroids)
-    dotted = "; dotted: a correlation of 1" if is_one_seen(rows, lengths[named]) else ""
+    scale = arrow_scale(rows, lengths[named])
+    is_seen = scale < 1.4 * float(np.nanmax(np.abs(rows), initial=0.0))
+    dotted = "; dotted: a correlation of 1" if is_seen else ""
     style.set_title(axes, f"{title}\nfilled: the class means, 95 %{dotted}")
-    if ax is None:
-        style.fit_texts(axes, is_new=True)
-    draw_arrows(axes, rows, lengths[named], names)
+    style.fit_texts(axes, is_new=ax is None)
+    texts = draw_arrows(axes, scale * lengths[named], names, circle=scale if is_seen else 0.0)
+    if _is_labelled(shown, list(centroids.index)):
+        draw_labels(axes, style.numbers(means), list(centroids.index), apart=texts)
     return axes
 
 
-def draw_arrows(axes: Axes, points: Floats, tips: Floats, names: Sequence[Any]) -> None:
-    """Arrows of correlations from the origin, to one scale that brings them towards the edge of the points.
+def _most_arrows(axes: Axes, ways: int) -> int:
+    """Arrows whose names have room in axes: of one axis below histograms, of two on both sides of them."""
+    lines = axes.get_window_extent().height / axes.figure.dpi / (LINE * _letters())
+    return max(int(lines * (0.55 if ways == 1 else 1.0)), 3)
 
-    It lies midway between those that fill the picture across and up: points may spread along one axis alone.
-    A dotted circle is where a correlation would be one, unless the arrows are so short that it lies outside.
+
+def draw_arrows(axes: Axes, tips: Floats, names: Sequence[Any], circle: float = 0.0) -> list[Any]:
+    """Arrows from the origin to tips (m, 2), and their names, which are given back.
+
+    A dotted circle of a radius is where a correlation would be one.
     """
     from matplotlib.patches import Circle
 
-    scale = arrow_scale(points, tips)
-    is_seen = is_one_seen(points, tips)
-    tips = scale * tips
-    if is_seen:
+    if circle:
         edge: dict[str, Any] = {"fill": False, "edgecolor": style.faint(0.5), "linestyle": ":", "zorder": 1.2}
-        axes.add_artist(Circle((0.0, 0.0), scale, **edge)).set_in_layout(False)
+        axes.add_artist(Circle((0.0, 0.0), circle, **edge)).set_in_layout(False)
     # Both sides may have labels, and the rows keep a third of the width.
     third = axes.get_window_extent().width / axes.figure.dpi / 3
-    most = max(min(int(third / LETTER), LABEL), style.LEAST_CHARACTERS)
-    texts = [style.shown_name(name, most) for name in names]
+    texts = [style.shown_name(name, _most_letters(third)) for name in names]
     box = {"boxstyle": "round,pad=0.1", "facecolor": (style.paper(), 0.7), "edgecolor": "none"}
+    look: dict[str, Any] = {"va": "center", "fontsize": 72 * _letters(), "zorder": 6, "bbox": box}
     places, ends = _place_labels(axes, tips, texts)
+    drawn = []
     for (x, y), (left, up), text in zip(tips.tolist(), places.tolist(), texts, strict=True):
         stick = axes.annotate("", (x, y), (0, 0), arrowprops=_arrow(), zorder=5)
-        side = "left" if left >= 0 else "right"
-        name = axes.text(left, up, text, ha=side, va="center", fontsize=FONT_SIZE, zorder=6, bbox=box)
+        name = axes.text(left, up, text, ha="left" if left >= 0 else "right", **look)
+        drawn.append(name)
         # The limits below have room for them; before, they may lie far outside, where no layout suits them.
         stick.set_in_layout(False)
         name.set_in_layout(False)
     axes.update_datalim(ends)
     axes.autoscale_view()
+    return drawn
+
+
+def _most_letters(width: float) -> int:
+    """Letters of a column's name that have room in so many inches."""
+    return max(min(int(width / (LETTER * _letters())), LABEL), style.LEAST_CHARACTERS)
 
 
 def arrow_scale(points: Floats, tips: Floats) -> float:
-    """The length of an arrow of one unit among points."""
+    """The length of an arrow of one unit that brings tips (m, 2) of arrows towards the edge of points (n, 2).
+
+    It lies midway between those that fill the picture across and up: points may spread along one axis alone.
+    """
     known = points[np.isfinite(points).all(axis=1)]
     edges, longest = np.abs(known).max(axis=0, initial=0.0), np.abs(tips).max(axis=0, initial=0.0)
     ratios = [edge / long for edge, long in zip(edges, longest, strict=True) if edge > 0 and long > 0]
     return 0.85 * float(np.exp(np.mean(np.log(ratios)))) if ratios else 1.0
-
-
-def is_one_seen(points: Floats, tips: Floats) -> bool:
-    """Whether an arrow of one unit would end in the picture of the points or next to it."""
-    return arrow_scale(points, tips) < 1.4 * float(np.nanmax(np.abs(points), initial=0.0))
 
 
 def _arrow() -> dict[str, Any]:
@@ -405,7 +430,7 @@ def _place_labels(axes: Axes, tips: Floats, texts: Sequence[str]) -> tuple[Float
     """Where labels of arrows (m, 2) begin, and where, written outwards, they end, in data units."""
     size = axes.get_window_extent()
     width, height = size.width / axes.figure.dpi, size.height / axes.figure.dpi
-    lengths = LETTER * np.array([display_width(text) for text in texts])
+    lengths = LETTER * _letters() * np.array([display_width(text) for text in texts])
     (low, bottom), (high, top) = axes.dataLim.get_points()
     left, outer = tips[:, 0] < 0, 1.06 * tips
     west, east = np.append(outer[left, 0], low), np.append(outer[~left, 0], high)
@@ -414,7 +439,7 @@ def _place_labels(axes: Axes, tips: Floats, texts: Sequence[str]) -> tuple[Float
     across = ((east - west[:, None]) / room).max()
     up = np.ptp([bottom, top, *outer[:, 1]]) / (0.9 * height)
     unit = max(float(across), float(up))
-    places = _spread_labels(outer, 1.4 * FONT_SIZE / 72 * unit)
+    places = _spread_labels(outer, LINE * _letters() * unit)
     ends = np.column_stack([places[:, 0] + np.where(left, -1, 1) * lengths * unit, 1.05 * places[:, 1]])
     return places, ends
 
@@ -441,7 +466,11 @@ def _draw_bars(axes: Axes, lengths: Floats, names: Sequence[Any]) -> None:
     """Arrows of one axis below the picture, one line each; lines of classes count from the top down."""
     low, high = axes.get_xlim()
     bottom, top = axes.get_ylim()
-    step = 0.07 * (top - bottom)
+    window = axes.get_window_extent()
+    # The histograms keep what the lines leave of the height.
+    share = LINE * _letters() * axes.figure.dpi / window.height
+    step = share * (top - bottom) / max(1 - share * (len(lengths) + 1), 0.2)
+    most = _most_letters(0.48 * window.width / axes.figure.dpi)
     scale = 0.4 * (high - low) / max(float(np.abs(lengths).max(initial=0.0)), 1e-300)
     middle = 0.5 * (low + high)
     for i, (length, name) in enumerate(zip(lengths.tolist(), names, strict=True)):
@@ -449,7 +478,7 @@ def _draw_bars(axes: Axes, lengths: Floats, names: Sequence[Any]) -> None:
         axes.annotate("", (middle + scale * length, height), (middle, height), arrowprops=_arrow())
         side = "right" if length >= 0 else "left"
         edge = middle - math.copysign(0.01 * (high - low), length)
-        axes.text(edge, height, style.shown_name(name, LABEL), ha=side, va="center", fontsize=FONT_SIZE)
+        axes.text(edge, height, style.shown_name(name, most), ha=side, va="center", fontsize=72 * _letters())
     axes.axhline(bottom, color=style.faint(0.6), linewidth=0.8)
     axes.set_ylim(bottom - step * (len(lengths) + 1), top)
     axes.set_yticks([tick for tick in axes.get_yticks() if min(bottom, top) <= tick <= max(bottom, top)])
@@ -539,7 +568,9 @@ def draw_he(
     if arrows is not None:
         if is_new:
             style.fit_texts(axes, is_new=True)
-        draw_arrows(axes, outline(centre, hypothesis, radius), style.numbers(arrows), list(arrows.index))
+        tips = style.numbers(arrows)
+        scale = arrow_scale(outline(centre, hypothesis, radius), tips)
+        draw_arrows(axes, scale * tips, list(arrows.index))
     return axes
 
 
