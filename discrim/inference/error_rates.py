@@ -443,15 +443,19 @@ def rates_along(wrong: Floats, rows: Floats, shares: Floats, *, sampled: bool) -
     return by_class @ pi, np.sqrt(variance @ pi**2)
 
 
-def as_good(errors: Floats, slack: float = TIE) -> NDArray[np.bool_]:
-    """Which errors (G,) are above the least of them by no more than a slack; a missing one is not.
+def as_good(errors: Floats, spread: Floats | None = None) -> NDArray[np.bool_]:
+    """Which errors (G,) are as small as the least, or within its standard error where those are given.
 
     Examples
     --------
     >>> as_good(np.array([np.nan, 0.1, 0.1, 0.3])).tolist()
     [False, True, True, False]
+    >>> as_good(np.array([0.2, 0.1, 0.3]), np.array([0.2, 0.1, 0.3])).tolist()
+    [True, True, False]
     """
-    return np.asarray(errors <= np.nanmin(errors) + slack)
+    least = np.nanargmin(errors)
+    slack = TIE if spread is None else TIE + spread[least]
+    return np.asarray(errors <= errors[least] + slack)
 
 
 MEASURES = ("sensitivity", "specificity", "positive predictive value", "negative predictive value")

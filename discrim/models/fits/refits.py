@@ -27,7 +27,7 @@ from discrim.core.rules.rules import PartRule, Rule
 from discrim.core.scatter.covariance import constant_columns, dependencies
 from discrim.errors import NotSupportedError
 from discrim.frame.blocks import Blocks
-from discrim.inference.error_rates import TIE, as_good, rates_along
+from discrim.inference.error_rates import as_good, rates_along
 from discrim.models.fits.fit import Fit, Refits
 from discrim.models.fits.reading import class_moments, used_sparse_rows
 from discrim.models.registry import BY_MODEL, BY_RESULTS, Row, resolve
@@ -304,9 +304,9 @@ def error_path(
     return path
 
 
-def largest_as_good(path: pd.DataFrame, slack: float = TIE) -> Any:
+def largest_as_good(path: pd.DataFrame) -> Any:
     """The largest of what was tried, and so the simplest model, of those as good as the best."""
-    return path.iloc[:, 0].to_numpy()[as_good(path["error"].to_numpy(), slack)].max().item()
+    return path.iloc[:, 0].to_numpy()[as_good(path["error"].to_numpy())].max().item()
 
 
 def held_path(fit: Fit[Any], why: str, way_out: str) -> pd.DataFrame:

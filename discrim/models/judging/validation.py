@@ -39,7 +39,7 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.levels import absent_levels, learns, loses_levels, relearn, strange_rows
 from discrim.frame.rows import UsedRows, strata, used_codes, used_rows
 from discrim.frame.values import shown
-from discrim.inference.error_rates import TIE, as_good
+from discrim.inference.error_rates import as_good
 from discrim.inference.resampling import check_folds, deal, dealt_codes, drawn_seed, generator
 from discrim.models.fits import reading
 from discrim.models.fits.fit import Decision, Fit, warn_impossible
@@ -799,8 +799,8 @@ class GridSearch:
 
     def good(self, path: pd.DataFrame) -> NDArray[Any]:
         """The values of the first column whose error is as good as the least, as far as `select` says."""
-        slack = float(path["se"].iloc[path["error"].argmin()]) if self.select == "1se" else 0.0
-        return np.asarray(path.iloc[:, 0].to_numpy()[as_good(path["error"].to_numpy(), slack + TIE)])
+        spread = path["se"].to_numpy() if self.select == "1se" else None
+        return np.asarray(path.iloc[:, 0].to_numpy()[as_good(path["error"].to_numpy(), spread)])
 
 
 def refuse_lone_classes(moments: ClassMoments, levels: Sequence[Any], given: str) -> None:

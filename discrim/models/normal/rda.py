@@ -28,7 +28,7 @@ from discrim.core.scatter.covariance import dependencies
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, of_arrays
 from discrim.frame.rows import used_codes, used_rows
-from discrim.inference.error_rates import TIE, as_good, rates_along
+from discrim.inference.error_rates import as_good, rates_along
 from discrim.inference.resampling import check_folds, dealt_codes, drawn_seed
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
@@ -166,9 +166,8 @@ def choose(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[Reg
             "No pair of the grid has a rule without every fold or row: the covariance of a class is "
             "singular. Use a grid with more ridge or an alpha below 1, or more folds."
         )
-    slack = max(spread[np.nanargmin(errors)], TIE) if plan.select == "1se" else TIE
-    good = [plan.pairs[i] for i in np.flatnonzero(as_good(errors, slack)).tolist()]
-    return min(good, key=plan.simplicity), path
+    good = as_good(errors, spread if plan.select == "1se" else None)
+    return min((plan.pairs[i] for i in np.flatnonzero(good)), key=plan.simplicity), path
 
 
 def _in(span: Span, blocks: Blocks) -> Blocks:

@@ -23,7 +23,7 @@ from discrim.core.rules.rules import Rule, best_class, log_posteriors, logs_of_p
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.rows import used_codes
-from discrim.inference.error_rates import rates_along
+from discrim.inference.error_rates import as_good, rates_along
 from discrim.inference.resampling import dealt_codes
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
@@ -244,12 +244,11 @@ def _choose_strength(
     spread = share @ (deviances - table["deviance"].to_numpy()) ** 2
     table["se"] = np.sqrt(spread / max(len(sizes) - 1, 1))
     table["error"] = rates_along(wrong, judged, prior, sampled=sampled)[0]
-    # The least deviance, or the largest strength within a standard error of it.
     deviance = table["deviance"].to_numpy()
-    least = int(np.argmin(deviance))
     if search.select == "min":
-        return least, path
-    return int(np.argmax(deviance <= deviance[least] + table["se"].to_numpy()[least])), path
+        return int(np.argmin(deviance)), path
+    # The largest strength is the first.
+    return int(np.argmax(as_good(deviance, table["se"].to_numpy()))), path
 
 
 def _training_and_judged(blocks: Blocks, folds: TuningFolds) -> list[tuple[Floats, Floats]]:
