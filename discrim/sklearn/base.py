@@ -313,7 +313,7 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
 
     def _posteriors(self, X: Any, *, logs: bool) -> Floats:
         results, blocks = self._asked(X)
-        results._fit.need_posteriors("predict_proba()")
+        results._fit.need_posteriors("predict_log_proba()" if logs else "predict_proba()")
         finish = log_posteriors if logs else posteriors
         found = finished_scores(blocks, results._fit.rule_of(blocks), len(results._fit.prior), finish)
         if blocks.rows.excluded is not None:
@@ -328,8 +328,14 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
 class PosteriorMethods:
     """Posterior probabilities, of rules that have them."""
 
+    def _has_posteriors(self) -> bool:
+        return True
+
+    @only_if(lambda self: self._has_posteriors())
     def predict_proba(self: Any, X: Any) -> Floats:
         """Posterior probabilities (n, K) of the classes in the order of `classes_`.
+
+        Rules without posteriors, such as the perceptron, do not have this method.
 
         Parameters
         ----------
@@ -338,8 +344,11 @@ class PosteriorMethods:
         """
         return cast("Floats", self._posteriors(X, logs=False))
 
+    @only_if(lambda self: self._has_posteriors())
     def predict_log_proba(self: Any, X: Any) -> Floats:
         """Logarithms of the posteriors (n, K), which are exact even where the posterior underflows.
+
+        Rules without posteriors, such as the perceptron, do not have this method.
 
         Parameters
         ----------

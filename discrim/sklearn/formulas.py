@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import discrim
-from discrim.core.numerics.arrays import Floats
 from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedError
 from discrim.frame.grammar import quote
 from discrim.frame.levels import Unseen
@@ -20,7 +19,7 @@ from discrim.models.fits.reading import check_word, listed
 from discrim.models.fits.refits import options_of, verb_of
 from discrim.models.registry import MODELS
 from discrim.models.results.results import ClassifierResults
-from discrim.sklearn.base import FittedClassifier, class_codes, estimator, only_if
+from discrim.sklearn.base import FittedClassifier, PosteriorMethods, class_codes, estimator
 
 VERBS = tuple(sorted({model.verb for model in MODELS if model.estimator is not None}))
 
@@ -36,7 +35,7 @@ _NAME = re.compile(r"`(?P<quoted>(?:[^`]|``)*)`|(?P<plain>[^\W\d]\w*)\b(?!\s*\()
 
 
 @estimator
-class FormulaClassifier(FittedClassifier):
+class FormulaClassifier(PosteriorMethods, FittedClassifier):
     """A verb and a formula: an estimator of frames, which transforms their columns itself.
 
     Parameters
@@ -182,22 +181,6 @@ class FormulaClassifier(FittedClassifier):
         # By rules other than "lda" components give labels alone.
         by_rule = (self.options or {}).get("rule", "lda") == "lda"
         return self.verb not in WITHOUT_POSTERIORS and by_rule
-
-    @only_if(_has_posteriors)
-    def predict_proba(self, X: Any) -> Floats:
-        """Posterior probabilities (n, K) of the classes in the order of `classes_`.
-
-        Verbs without posteriors, such as "perceptron", do not have this method.
-        """
-        return self._posteriors(X, logs=False)
-
-    @only_if(_has_posteriors)
-    def predict_log_proba(self, X: Any) -> Floats:
-        """Logarithms of the posteriors (n, K).
-
-        Verbs without posteriors, such as "perceptron", do not have this method.
-        """
-        return self._posteriors(X, logs=True)
 
 
 def as_estimator(fit: Any) -> FormulaClassifier:

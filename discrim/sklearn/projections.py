@@ -7,18 +7,16 @@ from contextlib import suppress
 from dataclasses import KW_ONLY
 from typing import Any
 
-from numpy.typing import NDArray
-
 import discrim
 from discrim.errors import CollinearError, DataError, DiscrimError
 from discrim.models.fits.reading import is_whole
 from discrim.models.judging.validation import Splits
 from discrim.sklearn import base
-from discrim.sklearn.base import FrequencyClassifier, LinearCoefficients, Simpler, WeightedClassifier
+from discrim.sklearn.base import LinearCoefficients, Simpler, WeightedClassifier
 
 
 @base.estimator
-class PLSClassifier(FrequencyClassifier):
+class PLSClassifier(WeightedClassifier):
     """Discriminant analysis by partial least squares; see `discrim.pls`.
 
     Parameters
@@ -54,16 +52,6 @@ class PLSClassifier(FrequencyClassifier):
 
     def _has_posteriors(self) -> bool:
         return self.rule == "lda"
-
-    @base.only_if(_has_posteriors)
-    def predict_proba(self, X: Any) -> NDArray[Any]:
-        """Posterior probabilities (n, K) of the classes in the order of `classes_`; only with rule="lda"."""
-        return self._posteriors(X, logs=False)
-
-    @base.only_if(_has_posteriors)
-    def predict_log_proba(self, X: Any) -> NDArray[Any]:
-        """Logarithms of the posteriors (n, K); only with rule="lda"."""
-        return self._posteriors(X, logs=True)
 
     def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         given = options["components"]
