@@ -813,7 +813,8 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
         gaps: Gaps,
         out: str | PathLike[str] | None = None,
     ) -> pd.DataFrame:
-        self._fit.need_posteriors("predict_proba()")
+        name = "predict_proba()" if finish is posteriors else "predict_log_proba()"
+        self._fit.need_posteriors(name)
         check_word("method", method, ("plugin", "predictive", "debiased"))
         check_word("convention", convention, ("MASS",), optional=True)
         rule = self._fit.rule(prior, method, convention)
