@@ -91,8 +91,9 @@ def test_a_criterion_that_a_model_has_not(name, attribute):
 
 @pytest.mark.parametrize("name", ["perceptron", "hyperplane", "indicator"])
 def test_methods_that_a_model_has_not_raise_a_value_error_with_its_message(name):
-    with pytest.raises(ValueError, match="needs probabilities"):
-        fitted(name).predict_proba()
+    for method in ("predict_proba", "predict_log_proba"):
+        with pytest.raises(ValueError, match=rf"^{method}\(\) needs probabilities"):
+            getattr(fitted(name), method)()
 
 
 def test_a_fit_of_another_name_has_python_s_own_message():

@@ -649,7 +649,7 @@ def warn_unlabelled(cv: CrossValidation, who: str = "") -> None:
 
 def cross_validation_summary(cv: CrossValidation) -> Summary:
     """Header, measures, errors by class, confusion, errors by fold."""
-    title = f"Cross-validation: {cv._fit.title.lower()}"
+    title = f"Cross-validation: {cv._fit.title_in_sentence}"
     test = {} if cv.permutations is None else {"permutations": _permutations(cv.permutations)}
     return Summary(
         title,

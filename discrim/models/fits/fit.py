@@ -611,6 +611,11 @@ class Fit(Generic[N]):
         return self.model.title
 
     @property
+    def title_in_sentence(self) -> str:
+        """The title, where only names keep their capitals."""
+        return in_sentence(self.model.title)
+
+    @property
     def formula(self) -> str:
         """The formula, as it was typed."""
         return self.blocks.design.formula
@@ -675,7 +680,7 @@ class Fit(Generic[N]):
         if self.model.instead:
             article = "an" if self.title[0] in "AEIOU" else "a"
             raise NotSupportedError(
-                f"{what} needs probabilities, which {article} {self.title.lower()} does not have: "
+                f"{what} needs probabilities, which {article} {self.title_in_sentence} does not have: "
                 f"{self.model.instead}, or fit logistic() or lda()."
             )
 
@@ -779,6 +784,11 @@ def with_rows_copied(value: T, memo: dict[int, Any]) -> T:
     for each in fields(whole):
         object.__setattr__(twin, each.name, deepcopy(getattr(whole, each.name), memo))
     return twin
+
+
+def in_sentence(title: str) -> str:
+    """A title where only names keep their capitals."""
+    return title if title.startswith("Bayes") else title[0].lower() + title[1:]
 
 
 def whole_counts(counts: Floats) -> NDArray[Any]:

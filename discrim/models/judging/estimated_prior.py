@@ -29,7 +29,7 @@ from discrim.inference.class_shares import (
 from discrim.inference.error_rates import check_level, logit_interval
 from discrim.inference.result import TestResult
 from discrim.models.fits.displayed import Shown, displayed, number
-from discrim.models.fits.fit import Fit, Gaps, scored
+from discrim.models.fits.fit import Fit, Gaps, in_sentence, scored
 from discrim.models.fits.reading import check_number, check_whole, check_word, listed
 from discrim.models.judging.validation import BootstrapSamples, refuse_many_scores
 
@@ -379,7 +379,7 @@ class PriorEstimate(Shown):
         from discrim.report.tables import summarize
 
         parts: dict[str, Callable[[], Section | Pairs]] = {"header": self._header, "shares": self._section}
-        return summarize(f"Class shares of a batch: {self._title.lower()}", parts)
+        return summarize(f"Class shares of a batch: {in_sentence(self._title)}", parts)
 
     def _header(self) -> Pairs:
         from discrim.report.grid import Pairs

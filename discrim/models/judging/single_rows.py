@@ -522,7 +522,7 @@ def _measure(fit: Fit[Any], *, relative: bool) -> Measure:
             else "holds no covariance of all rows that has an inverse"
         )
         raise NotSupportedError(
-            f"Relative distances are not defined here: {fit.title.lower()}, as it was fitted, {why}. Use "
+            f"Relative distances are not defined here: {fit.title_in_sentence}, as it was fitted, {why}. Use "
             'method="conformal", or fit lda() or qda() with full covariances.'
         )
     return Measure(kind, whole)
@@ -694,7 +694,7 @@ def _law(fit: Fit[Any], method: str) -> Callable[..., Floats]:
         others = 'method="chi2" or ' if searched else ""
         raise NotSupportedError(
             "typicality is defined for normal classes with full covariances, which "
-            f'{fit.title.lower()} as it was fitted does not have: use {others}method="conformal", or '
+            f'{fit.title_in_sentence} as it was fitted does not have: use {others}method="conformal", or '
             "fit lda() or qda() with full ones."
         )
     if not searched:
@@ -749,7 +749,7 @@ def posterior_intervals(
         if not (fit.numbers.has_distances or isinstance(fit.numbers, LogisticFit)):
             raise NotSupportedError(
                 'method="delta" needs normal classes with full covariances, which '
-                f'{fit.title.lower()} as it was fitted does not have: use method="bootstrap".'
+                f'{fit.title_in_sentence} as it was fitted does not have: use method="bootstrap".'
             )
         _refuse_light(fit, 1, 'method="delta"')
         rule, covariance = fit.rule(), _score_covariance(fit)

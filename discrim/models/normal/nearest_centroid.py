@@ -150,7 +150,7 @@ def nearest_centroid(
 MODEL = Model(
     "nearest_centroid",
     "Nearest centroids",
-    no_fit=("a class has no row, or no row differs from the mean of its class", "fewer folds"),
+    no_fit=("a class has no row, or no row differs from the mean of its class", "knn(k=1, scale=False)"),
     marginal=centroid_marginal,
 )
 

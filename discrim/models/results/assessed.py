@@ -343,7 +343,7 @@ def summary(assessment: Assessment, sections: Sequence[str] | None = None) -> Su
         "count",
         source=".confusion",
     )
-    return summarize(f"Assessment: {assessment._fit.title.lower()}", parts, sections)
+    return summarize(f"Assessment: {assessment._fit.title_in_sentence}", parts, sections)
 
 
 def _header(assessment: Assessment) -> Pairs:

@@ -433,7 +433,7 @@ def _rule_of_planes(fit: Fit[Any], blocks: Blocks) -> Rule | None:
 
 def left_out_of_planes(fit: Fit[Any]) -> LeftOut:
     """Scores that are all missing, and so left to refits, unless the rows are too many."""
-    return left_out_by_refits(fit, f"of a {fit.title.lower()} takes a refit a row")
+    return left_out_by_refits(fit, f"of a {fit.title_in_sentence} takes a refit a row")
 
 
 RANGE = 1000

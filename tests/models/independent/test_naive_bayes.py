@@ -297,3 +297,8 @@ def test_a_file_with_a_variance_of_zero_is_refused(tmp_path):
         (tmp_path / "bad").write_bytes(len(text).to_bytes(8, "little") + text + body)
         with pytest.raises(DataError, match=says):
             load(tmp_path / "bad")
+
+
+def test_bayes_keeps_its_capital_within_a_sentence():
+    fit = naive_bayes("species ~ .", load_table("iris"))
+    assert fit.assess(method="apparent").summary().title == "Assessment: naive Bayes"

@@ -364,3 +364,9 @@ def test_pictures():
     for kind in (None, "regions", "posteriors"):
         assert fit.plot(kind).has_data()
     assert nearest_centroid("species ~ .", IRIS).plot().has_data()
+
+
+def test_folds_without_a_variance_are_told_with_a_way_out():
+    fit = nearest_centroid("y ~ .", pd.DataFrame({"y": ["a", "a", "b", "b"], "x": [0.0, 1.0, 1.0, 1.0]}))
+    with pytest.raises(NotSupportedError, match=r"use more folds or knn\(k=1, scale=False\)\.$"):
+        fit.error_rates(["cv"], folds=2, seed=1)
