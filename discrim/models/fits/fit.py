@@ -709,11 +709,9 @@ class Fit(Generic[N]):
     def _rule_under(self, prior: Any, method: str, convention: str | None) -> Rule:
         return self.model.rule(self, self.prior_values(prior), method, convention)
 
-    def rule_of(
-        self, blocks: Blocks, prior: Any = None, method: str = "plugin", convention: str | None = None
-    ) -> Rule:
+    def rule_of(self, blocks: Blocks, prior: Any = None) -> Rule:
         """The rule for some rows: as `rule`, or where these may be used in part as `in_part`."""
-        return self.in_part(self.rule(prior, method, convention), blocks, prior, method, convention)
+        return self.in_part(self.rule(prior), blocks, prior)
 
     def in_part(
         self,
