@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from discrim.core.moments.moments import ClassMoments, asks_for_roots, gather_parts, merged, on_one_scale
 from discrim.core.moments.row_sums import Spread, refuse_wide
 from discrim.core.moments.sparse_rows import gather_sparse
-from discrim.core.numerics.arrays import Codes
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.leave_one_out import LeftOut, by_refits
 from discrim.core.rules.rules import PartRule, Rule
 from discrim.core.scatter.covariance import constant_columns, dependencies
@@ -205,6 +205,12 @@ def rule_of_moments(fit: Fit[Any], moments: ClassMoments) -> Rule | None:
         return None
     rule: Rule = refit.rule(fit.log_prior())
     return rule if whole else PartRule(rule, keep)
+
+
+def rule_of_columns(numbers: Any, log_prior: Floats, method: str, keep: Codes) -> Rule:
+    """The rule of some columns (q,) of a model with one method; a `marginal` of its `Model`."""
+    rule: Rule = numbers.of_columns(log_prior, keep)
+    return rule
 
 
 def rule_of_summed_rows(fit: Fit[Any], blocks: Blocks) -> Rule | None:

@@ -12,7 +12,6 @@ import pandas as pd
 
 from discrim.core.independent.shrunken_centroids import ShrunkenFit, fit_shrunken, labels_along
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import Rule, logs_of_prior
 from discrim.errors import CollinearError, DataError, warn_user
@@ -21,12 +20,12 @@ from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, by_class_and_term
 from discrim.models.fits.reading import NaAction
-from discrim.models.fits.refits import error_path, held_path, moment_refits, verb_options
+from discrim.models.fits.refits import error_path, held_path, moment_refits, rule_of_columns, verb_options
 from discrim.models.judging import validation
 from discrim.models.judging.validation import GridSearch, Splits, TuningFolds
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
-from discrim.models.results.geometry import GroupSummary, LinearGeometry
+from discrim.models.results.geometry import GroupSummary, LinearScores
 from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.models.saving.fit_file import Saved
 
@@ -251,11 +250,6 @@ def shrunken_centroids(
     )
 
 
-def _marginal(fit: ShrunkenFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-    """The rule of some columns (q,), for which there is one method."""
-    return fit.of_columns(log_prior, keep)
-
-
 MODEL = Model(
     "shrunken_centroids",
     "Nearest shrunken centroids",
@@ -263,7 +257,7 @@ MODEL = Model(
         "no column varies, or the threshold is chosen and a class has one row",
         "a threshold= that is given",
     ),
-    marginal=_marginal,
+    marginal=rule_of_columns,
 )
 
 
@@ -304,7 +298,7 @@ SAVED = Saved(
 )
 
 
-class ShrunkenCentroidsResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
+class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults):
     """A fit of nearest shrunken centroids.
 
     Attributes
@@ -400,19 +394,6 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassMeans, GroupSummary, Classif
         size = np.abs(shrunken).max(axis=0)
         order = np.argsort(-size, kind="stable")[: int((size > 0).sum())]
         return pd.DataFrame(shrunken[:, order].T, index=self.terms[order], columns=self.classes)
-
-    @property
-    def coef(self) -> pd.DataFrame:
-        """Coefficients of the linear scores; zero for columns that do not survive."""
-        rule = self._fit.numbers.rule(self._fit.log_prior())
-        return pd.DataFrame(rule.coef * rule.scale[:, None], index=self.terms, columns=self.classes)
-
-    @property
-    def intercept(self) -> pd.Series:
-        """Constants of the linear scores."""
-        rule = self._fit.numbers.rule(self._fit.log_prior())
-        constant = rule.intercept - (rule.origin * rule.scale) @ rule.coef
-        return pd.Series(constant, index=self.classes, name="constant")
 
     @displayed()
     def tidy(self) -> pd.DataFrame:

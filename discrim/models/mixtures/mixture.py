@@ -27,7 +27,13 @@ from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model
 from discrim.models.fits.reading import NaAction
-from discrim.models.fits.refits import held_path, left_out_by_refits, moment_refits, verb_options
+from discrim.models.fits.refits import (
+    held_path,
+    left_out_by_refits,
+    moment_refits,
+    rule_of_columns,
+    verb_options,
+)
 from discrim.models.results.geometry import GroupSummary
 from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.models.saving.fit_file import Saved
@@ -140,16 +146,11 @@ def _collapse(end: Degenerate, sizes: Sequence[int], blocks: Blocks) -> Collinea
     )
 
 
-def _marginal(fit: MixtureFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-    """The rule of some columns (q,), for which there is one method."""
-    return fit.of_columns(log_prior, keep)
-
-
 MODEL = Model(
     "mixture",
     "Mixture discriminant analysis",
     no_fit=("a component becomes singular or is left without rows", "fewer components"),
-    marginal=_marginal,
+    marginal=rule_of_columns,
     scores_left_out=1000,
 )
 

@@ -16,7 +16,7 @@ from discrim.core.numerics.progress import late_bar
 from discrim.core.projections import sparse_lda as core
 from discrim.core.projections.sparse_lda import By, SparseFit
 from discrim.core.rules import gaussian
-from discrim.core.rules.rules import LinearRule, Rule, best_class, logs_of_prior
+from discrim.core.rules.rules import Rule, best_class, logs_of_prior
 from discrim.core.scatter.covariance import dependencies
 from discrim.errors import CollinearError, DataError, warn_user
 from discrim.frame.blocks import Blocks
@@ -30,7 +30,7 @@ from discrim.models.judging import validation
 from discrim.models.judging.validation import GridSearch, Splits, TuningFolds
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
-from discrim.models.results.geometry import GroupSummary, LinearGeometry
+from discrim.models.results.geometry import GroupSummary, LinearScores
 from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.models.saving.fit_file import NOTHING, Saved
 
@@ -245,7 +245,7 @@ PENALTIES = 50
 """Penalties of a path of coefficients that was not asked for others."""
 
 
-class SparseLDAResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
+class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults):
     """A fitted sparse discriminant analysis.
 
     Attributes
@@ -373,22 +373,6 @@ class SparseLDAResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResul
     def scores(self) -> pd.DataFrame:
         """Optimal scores of the classes."""
         return pd.DataFrame(self._fit.numbers.class_scores, index=self.classes, columns=self._axis_names)
-
-    def _rule(self) -> LinearRule:
-        return self._fit.numbers.rule(self._fit.log_prior())
-
-    @property
-    def coef(self) -> pd.DataFrame:
-        """Coefficients of the linear scores; zero for columns not selected."""
-        rule = self._rule()
-        return pd.DataFrame(rule.coef * rule.scale[:, None], index=self.terms, columns=self.classes)
-
-    @property
-    def intercept(self) -> pd.Series:
-        """Constants of the linear scores."""
-        rule = self._rule()
-        constant = rule.intercept - (rule.origin * rule.scale) @ rule.coef
-        return pd.Series(constant, index=self.classes, name="constant")
 
     def _centre(self) -> Floats:
         """The prior-weighted mean (p,) of the class means, in z about the origin of the moments."""

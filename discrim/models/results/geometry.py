@@ -192,6 +192,23 @@ class LinearGeometry:
         return pd.DataFrame(out, index=blocks.table.index, columns=self.terms)
 
 
+class LinearScores(LinearGeometry):
+    """Coefficients of the linear scores under the prior of the fit, of models that have no others."""
+
+    @property
+    def coef(self: Any) -> pd.DataFrame:
+        """Coefficients of the linear scores; zero for columns that the rule does not use."""
+        rule: LinearRule = self._fit.rule()
+        return pd.DataFrame(rule.coef * rule.scale[:, None], index=self.terms, columns=self.classes)
+
+    @property
+    def intercept(self: Any) -> pd.Series:
+        """Constants of the linear scores."""
+        rule: LinearRule = self._fit.rule()
+        constant = rule.intercept - (rule.origin * rule.scale) @ rule.coef
+        return pd.Series(constant, index=self.classes, name="constant")
+
+
 def _pair(fit: Fit[Any], a: Any, b: Any) -> tuple[int, int]:
     if a is None and b is None and len(fit.classes) == 2:
         return 1, 0
