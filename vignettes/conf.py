@@ -22,6 +22,8 @@ nb_execution_mode = os.environ.get("BOOK_EXECUTION", "force")
 nb_execution_raise_on_error = False
 nb_execution_show_tb = True
 nb_execution_timeout = 300
+# Pages are executed side by side, so that a product of matrices has one core: threads would wait for others.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # A bar that counts what is done belongs on a screen, not on a page.
 os.environ["TQDM_DISABLE"] = "1"
 # A warning names the line that it is about, and not a file of the machine that executed it.
