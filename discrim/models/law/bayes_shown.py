@@ -17,7 +17,7 @@ from discrim.models.law.bayes import Known, ruled
 from discrim.models.pictures.pictured import named_columns, said_choice
 from discrim.models.pictures.planes import free_columns, given_values
 from discrim.report.grid import Pairs, Section
-from discrim.report.plots.planes import draw_plane, span
+from discrim.report.plots.planes import draw_line, draw_plane, span
 from discrim.report.plots.style import SIGNS, Signs, add_legend, faint, label_codes, new_axes, shown_name
 from discrim.report.tables import Sections
 
@@ -258,33 +258,22 @@ def draw_joint_densities(
     joint: pd.DataFrame, regions: pd.DataFrame, ax: Axes | None = None, signs: Signs = SIGNS
 ) -> Axes:
     """Prior times density, points by classes, as lines over the regions of the decisions."""
-    axes, is_new = new_axes(ax)
     at = joint.index.to_numpy(dtype=np.float64)
     classes = joint.columns.tolist()
     values = joint.to_numpy(dtype=np.float64)
     values = np.where(np.isfinite(values), values, np.nan)
-    for k, label in enumerate(classes):
-        style: dict[str, Any] = {"color": signs.colour(k), "linestyle": signs.line(k), "linewidth": 1.6}
-        axes.plot(at, values[:, k], label=shown_name(label), **style)
     codes = label_codes(regions["decision"], classes)
-    for low, high, code in zip(regions["low"], regions["high"], codes, strict=True):
-        start, stop = max(low, at[0]), min(high, at[-1])
-        if code >= 0 and start < stop:
-            axes.axvspan(start, stop, color=signs.colour(code), alpha=0.12, linewidth=0)
-            if low > at[0]:
-                axes.axvline(low, color=faint(0.35), linewidth=0.6)
     called = codes[np.searchsorted(regions["high"].to_numpy(dtype=np.float64)[:-1], at, side="right")]
+    names, none = (joint.index.name, "Prior times density"), np.empty(0)
+    place = at, values, called, names, none, none.astype(np.intp), classes, ax, signs
+    axes = draw_line(*place, title="The law, and the regions of the best rule")
     wrong = values.sum(axis=1) - np.where(called < 0, 0.0, values[np.arange(len(at)), called])
     axes.fill_between(at, 0.0, wrong, color=faint(0.3), alpha=0.35, linewidth=0, label="error")
-    axes.set_xlim(at[0], at[-1])
     # A pole would flatten all the rest; the points are dense there, and so do not tell how wide it is.
     highest = np.nan_to_num(values, nan=0.0).max(axis=1)
     evenly = np.interp(np.linspace(at[0], at[-1], 401), at, highest)
     axes.set_ylim(0.0, 1.05 * min(highest.max(), 6 * float(np.quantile(evenly, 0.9)) or highest.max()))
-    axes.set_xlabel(shown_name(joint.index.name))
-    axes.set_ylabel("Prior times density")
-    axes.set_title("The law, and the regions of the best rule")
-    return add_legend(axes, is_new)
+    return add_legend(axes, ax is None)
 
 
 def draw_joint_masses(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 INCHES = 1.75
 """Of a panel."""
+
+SMALLER = 6.0
+"""Size of a row in a panel of one inch, in square points."""
 
 BINS = 24
 """Of the histograms on the diagonal."""
@@ -59,6 +62,9 @@ def draw_pairs(
             else:
                 if i > j and xy is not None and codes is not None:
                     draw_points(panel, xy[:, j], xy[:, i], codes, classes, signs)
+                    for drawn in panel.collections:
+                        # In a small panel, the rows would hide the outlines.
+                        drawn.set_sizes([SMALLER * panel.get_window_extent().width / panel.figure.dpi])
                 place = np.ix_([j, i], [j, i])
                 for k, label in enumerate(classes):
                     look = {"color": signs.colour(k), "linestyle": signs.line(k), "linewidth": 1.3}
@@ -69,19 +75,7 @@ def draw_pairs(
     for i, name in enumerate(names):
         inner[p - 1, i].set_xlabel(style.shown_name(name, 18), fontsize="small")
         inner[i, 0].set_ylabel(style.shown_name(name, 18), fontsize="small")
-    legend_of_classes(outer, classes, signs)
-    return outer
-
-
-def legend_of_classes(outer: Axes, classes: Sequence[Any], signs: Signs) -> None:
-    """Signs of the classes beside a picture with panels."""
-    from matplotlib.lines import Line2D
-
-    handles = [
-        Line2D([], [], label=style.shown_name(label, 18), **signs.of(k)) for k, label in enumerate(classes)
-    ]
-    place = style.BESIDE | {"bbox_to_anchor": (1.01, 1.0)}
-    outer.legend(handles=handles, ncols=1 if len(classes) <= 24 else 2, fontsize="small", **place)
+    return class_legend(outer, True, classes, signs, False)
 
 
 def _diagonal(

@@ -83,17 +83,12 @@ def faint(share: float) -> str:
     return str(mpl.colors.to_hex((red, green, blue)))
 
 
-def is_dark() -> bool:
-    """Whether what is drawn on is dark."""
-    return bool(luminance(_rgb(paper())) < 0.18)
-
-
 def opacity(share: float) -> float:
     """Opacity of points and areas that have such a share of it on white: in the dark they need more.
 
     An image of a page has one opacity by day and by night.
     """
-    return min(1.0, 1.5 * share) if is_dark() and not UNBOUNDED.get() else share
+    return share if UNBOUNDED.get() or luminance(_rgb(paper())) > 0.18 else min(1.0, 1.5 * share)
 
 
 LEAST_IN_DARK = 3.0
