@@ -202,10 +202,6 @@ class Rows(ABC):
         changed: Self = replace(rows, **change)
         return changed
 
-    def recoded(self, position: Codes) -> Self:
-        """The rows with class position[k] for k, where the classes are known."""
-        return self if self.codes is None else self.with_codes(position[self.codes])
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableRows(Rows):
@@ -402,11 +398,13 @@ class Blocks:
 
     def classes(self, keep: NDArray[np.intp]) -> Blocks:
         """The blocks of some of the classes, by position; rows of others are of none."""
-        levels = self.design.levels
-        position = np.full(len(levels) + 1, -1)
-        position[keep] = np.arange(len(keep))
+        levels, rows = self.design.levels, self.rows
+        if rows.codes is not None:
+            position = np.full(len(levels) + 1, -1)
+            position[keep] = np.arange(len(keep))
+            rows = rows.with_codes(position[rows.codes])
         design = replace(self.design, levels=tuple(levels[k] for k in keep))
-        return replace(self, design=design, rows=self.rows.recoded(position))
+        return replace(self, design=design, rows=rows)
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -422,8 +420,7 @@ class Blocks:
 
     def __iter__(self) -> Iterator[Block]:
         """Rows of the fit; one with a missing response, weight, or value is left out and counted."""
-        left_out: list[int] = []
-        return map(partial(self._used, None, left_out, _RowsKept()), self._filled(left_out))
+        return self.shown_to(None)
 
     def shown_to(self, see: Watcher | None) -> Iterator[Block]:
         """Rows of the fit, as of iteration, of which each block with all its rows is shown first.
@@ -490,7 +487,7 @@ class Blocks:
 
     def refuse_missing(self) -> None:
         """Raise a DataError that names the first missing value, if there is one."""
-        reduced(self, _refuse_missing, _neither)
+        reduced(self, _refuse_missing, lambda a, b: None)
 
     def _refuse_missing(self, part: TableRows) -> None:
         names = (*self.design.response_columns, *self.design.columns)
@@ -605,10 +602,6 @@ def _refuse_missing(blocks: Blocks) -> None:
     for part in blocks.rows.parts(blocks.design):
         with named(part.where):
             blocks._refuse_missing(part)
-
-
-def _neither(a: None, b: None) -> None:
-    """Nothing, of two parts in which nothing is missing."""
 
 
 def _rows_a_block(p: int, n: int, most: int, *, in_place: bool, sparse: bool) -> int:

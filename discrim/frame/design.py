@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -96,6 +96,13 @@ class Spec:
             for factor, coding in product
         )
 
+    def placed(self) -> Iterator[tuple[slice, Product]]:
+        """Each product, and which columns of the design it makes."""
+        stop = 0
+        for product in self.products:
+            start, stop = stop, stop + math.prod(self.widths(product))
+            yield slice(start, stop), product
+
 
 @dataclass(frozen=True, slots=True)
 class DesignTerm:
@@ -160,12 +167,23 @@ class Design:
     truths: tuple[str, ...] = ()
 
     @property
+    def kinds(self) -> dict[str, Kind]:
+        """What the columns held when the design was made; numbers, where it is plain."""
+        if self.spec is None:
+            return dict.fromkeys(self.columns, "numeric")
+        return dict(zip(self.columns, self.spec.kinds, strict=True))
+
+    @property
+    def label_kinds(self) -> dict[str, Kind]:
+        """The same of the columns of categories and of text alone."""
+        return {name: kind for name, kind in self.kinds.items() if kind in {"categorical", "text"}}
+
+    @property
     def boolean_columns(self) -> tuple[str, ...]:
         """Columns that held truth values when the design was made."""
         if self.spec is None:
             return tuple(name for name in self.columns if name in self.truths)
-        kinds = zip(self.columns, self.spec.kinds, strict=True)
-        return tuple(name for name, kind in kinds if kind == "boolean")
+        return tuple(name for name, kind in self.kinds.items() if kind == "boolean")
 
     @property
     def response_code(self) -> str:
@@ -178,11 +196,9 @@ class Design:
         if self.spec is None:
             return tuple(DesignTerm(name, grammar.quote(name), (j,)) for j, name in enumerate(self.terms))
         columns: dict[str, tuple[int, ...]] = {}
-        stop = 0
-        for product in self.spec.products:
-            start, stop = stop, stop + math.prod(self.spec.widths(product))
+        for places, product in self.spec.placed():
             text = ":".join(self.spec.factors[factor].code for factor, _ in product)
-            columns[text] = columns.get(text, ()) + tuple(range(start, stop))
+            columns[text] = columns.get(text, ()) + tuple(range(places.start, places.stop))
         return tuple(DesignTerm(names.get(text, text), text, own) for text, own in columns.items())
 
     def to_dict(self) -> dict[str, Any]:

@@ -390,8 +390,12 @@ class _Evaluation:
 
     def called_on(self, rows: RowRange, node: Call) -> Made:
         arguments = [
-            _as_objects(self.rows.series(each.name)) if isinstance(each, Column) else self.numbers(each)
+            self.rows.series(each.name) if isinstance(each, Column) else self.numbers(each)
             for each in node.arguments
+        ]
+        # A function of the user's is given text as objects.
+        arguments = [
+            each.astype(object) if isinstance(each.dtype, pd.StringDtype) else each for each in arguments
         ]
         call = OwnCall(self.code, node.function, self.functions[node.function], dict(node.options))
         return call(arguments, rows.index) if rows.size else np.empty(0)
@@ -413,11 +417,6 @@ class _Evaluation:
         places = places if self.rows.keep is None else places[self.rows.keep]
         values: Made = made.iloc[places] if isinstance(made, pd.Series) else made[places]
         return values
-
-
-def _as_objects(values: pd.Series) -> pd.Series:
-    """A column as a function of the user's is given it: text as objects."""
-    return values.astype(object) if isinstance(values.dtype, pd.StringDtype) else values
 
 
 def _nodes(node: Node) -> Iterator[Node]:

@@ -30,8 +30,8 @@ from math import comb
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discrim.core.numerics.arrays import Codes
 from discrim.errors import DataError, FormulaError, warn_user
 from discrim.frame import grammar
 from discrim.frame.design import Coding, Design, Factor, Product, Spec
@@ -136,10 +136,8 @@ class Expansion:
             case ":":
                 return Sum(self._products(node, left.terms, operands[1].terms))
             case "*":
-                return _by_degree(
-                    {**left.terms, **_new(left, operands[1])},
-                    self._products(node, left.terms, operands[1].terms),
-                )
+                right = operands[1].terms
+                return _by_degree(left.terms, right, self._products(node, left.terms, right))
             case "/":
                 every = tuple(dict.fromkeys(factor for term in left.terms.values() for factor in term))
                 inside = self._products(node, {frozenset(every): every}, operands[1].terms)
@@ -202,7 +200,7 @@ class Expansion:
                 node,
             )
         groups = (g for size in range(1, power + 1) for g in combinations(base.terms.values(), size))
-        return _by_degree({}, self._joined(node, groups))
+        return _by_degree(self._joined(node, groups))
 
 
 def _added(left: Sum, right: Sum) -> Sum:
@@ -213,12 +211,11 @@ def _added(left: Sum, right: Sum) -> Sum:
     return left
 
 
-def _new(left: Sum, right: Sum) -> Terms:
-    return {key: term for key, term in right.terms.items() if key not in left.terms}
-
-
-def _by_degree(main: Terms, interactions: Terms) -> Sum:
-    terms = {**main, **{key: term for key, term in interactions.items() if key not in main}}
+def _by_degree(*groups: Terms) -> Sum:
+    """The terms of groups, each as it is there first, those of fewer factors first."""
+    terms: Terms = {}
+    for key, term in (pair for group in groups for pair in group.items()):
+        terms.setdefault(key, term)
     return Sum(dict(sorted(terms.items(), key=lambda item: len(item[0]))))
 
 
@@ -296,9 +293,6 @@ def _short(text: str) -> str:
     return repr(text if len(text) <= 80 else text[:77] + "...")
 
 
-_Codes = NDArray[np.intp]
-
-
 class WholeTable(NamedTuple):
     """What the rows hold of which a table has some: how many they are, and what transforms learn from.
 
@@ -317,7 +311,7 @@ def resolve_formula(
     levels: Sequence[Any] | None = None,
     exclude: Sequence[str] = (),
     reader: Reader | None = None,
-) -> tuple[Design, _Codes]:
+) -> tuple[Design, Codes]:
     """Resolve a formula ``response ~ terms`` against a table: its design, and codes (n,) of the rows.
 
     Codes are -1 where the response is missing; the levels are the classes in order, by default the
@@ -368,7 +362,10 @@ class ParsedFormula(NamedTuple):
 
     def is_plain(self, table: Table) -> bool:
         """Whether every term is a column of numbers."""
-        return _is_plain(self.expressions, self.terms, table)
+        return all(len(term) == 1 for term in self.terms) and all(
+            isinstance(each.root, Column) and table.kind(each.root.name) in {"numeric", "boolean"}
+            for each in self.expressions.values()
+        )
 
 
 Reader = Callable[[str, Table, Functions, Sequence[str]], ParsedFormula]
@@ -391,7 +388,7 @@ def settle_formula(
     functions: Functions,
     levels: Sequence[Any] | None = None,
     whole: WholeTable | None = None,
-) -> tuple[Design, _Codes]:
+) -> tuple[Design, Codes]:
     """Design and codes of a formula that was read; as of `resolve_formula`, of some rows of a whole table."""
     response, expressions, columns = found.response, found.expressions, found.columns
     rows = None if whole is None else whole.rows
@@ -426,13 +423,6 @@ def parse(source: ScannedFormula) -> tuple[Node, Node]:
     if len(tree.args) != 2:
         raise source.error("A formula needs a response on the left of the ~: name it.", 0, end)
     return tree.args[0], tree.args[1]
-
-
-def _is_plain(expressions: Mapping[str, Expression], terms: list[tuple[str, ...]], table: Table) -> bool:
-    return all(len(term) == 1 for term in terms) and all(
-        isinstance(each.root, Column) and table.kind(each.root.name) in {"numeric", "boolean"}
-        for each in expressions.values()
-    )
 
 
 def specify(

@@ -35,13 +35,11 @@ def level_design(design: Design) -> Design:
     names = {quote(name): name for name in design.columns}
     terms: list[str] = []
     products: list[Product] = []
-    codings, start = list(spec.codings), 0
-    for product in spec.products:
-        width = int(np.prod(spec.widths(product)))
-        names_of, start = design.terms[start : start + width], start + width
+    codings = list(spec.codings)
+    for places, product in spec.placed():
         categorical = [spec.factors[factor] for factor, coding in product if coding >= 0]
         if not categorical:
-            terms.extend(names_of)
+            terms.extend(design.terms[places])
             products.append(product)
             continue
         if len(product) > 1:
@@ -63,9 +61,9 @@ def term_levels(design: Design) -> tuple[tuple[Scalar, ...] | None, ...]:
     if design.spec is None:
         return (None,) * len(design.terms)
     levels_of: list[tuple[Scalar, ...] | None] = []
-    for product in design.spec.products:
+    for places, product in design.spec.placed():
         levels = design.spec.factors[product[0][0]].levels if len(product) == 1 else None
-        levels_of.extend([levels] * int(np.prod(design.spec.widths(product))))
+        levels_of.extend([levels] * (places.stop - places.start))
     return tuple(levels_of)
 
 
@@ -150,19 +148,17 @@ def _level_columns(design: Design) -> list[tuple[list[int], NDArray[np.float64]]
     if spec is None:
         return [([j], pair) for j, term in enumerate(design.terms) if term in truths]
     columns: list[tuple[list[int], NDArray[np.float64]]] = []
-    stop = 0
-    for product in spec.products:
-        start, stop = stop, stop + int(np.prod(spec.widths(product)))
-        factor, coding = product[0]
+    for places, product in spec.placed():
+        own, (factor, coding) = list(range(places.start, places.stop)), product[0]
         if len(product) > 1 or coding < 0:
-            columns.extend(([j], pair) for j in range(start, stop) if design.terms[j] in truths)
+            columns.extend(([j], pair) for j in own if design.terms[j] in truths)
             continue
         picks, matrix = spec.codings[coding].picks, spec.codings[coding].matrix
         levels = np.arange(len(spec.factors[factor].levels or ()))[:, None]
         coded = (
             np.array(matrix) if picks is None else (levels == np.array(picks, dtype=np.intp)).astype(float)
         )
-        columns.append((list(range(start, stop)), coded))
+        columns.append((own, coded))
     return columns
 
 
@@ -252,13 +248,11 @@ def _categories(design: Design, table: Table, functions: Functions | None) -> It
     if design.spec is None:
         return
     functions = recall_functions(design.functions, functions)
-    kinds = dict(zip(design.columns, design.spec.kinds, strict=True))
-    known = {name: kind for name, kind in kinds.items() if kind in {"categorical", "text"}}
     for factor in design.spec.factors:
         if factor.levels is None:
             continue
         each = expression(factor.code, frozenset(functions))
-        rows, keep = RowRange(table, 0, table.nrows, kinds=known).complete(each.columns)
+        rows, keep = RowRange(table, 0, table.nrows, kinds=design.label_kinds).complete(each.columns)
         value = evaluate(each, rows, Memory(factor.states), functions)
         if isinstance(value, Categories):
             yield _Category(each.label, factor.levels, value.values, np.flatnonzero(keep))
@@ -334,8 +328,7 @@ def _relearnt(
 ) -> Design:
     """The design with what its transforms learn from some rows."""
     functions = recall_functions(design.functions, functions)
-    kinds = dict(zip(design.columns, spec.kinds, strict=True))
-    rows = RowRange(table, 0, table.nrows, keep, kinds)
+    rows = RowRange(table, 0, table.nrows, keep, design.kinds)
     factors = []
     for factor in spec.factors:
         if _learns(factor):

@@ -207,23 +207,21 @@ def _summed(
             codings[number] = _sum_to_zero(len(levels))
     summed = replace(spec, codings=tuple(codings))
     columns_of: list[list[int]] = [[] for _ in terms]
-    names, start, at = list(blocks.design.terms), 0, 0
-    for each in summed.products:
+    names, at = list(blocks.design.terms), 0
+    for places, each in summed.placed():
         codes = {spec.factors[factor].code for factor, _ in each}
-        stop = start + int(np.prod(summed.widths(each), dtype=int))
         # Without the terms that it contains, a term has several products, all of its own factors.
         while at < len(terms) and not codes <= set(terms[at]):
             at += 1
         if at < len(terms):
-            columns_of[at].extend(range(start, stop))
-            names[start:stop] = _names(summed, each, labels)
+            columns_of[at].extend(range(places.start, places.stop))
+            names[places] = _names(summed, each, labels)
         elif any(pair in coded for pair in each):
             label = ":".join(spec.factors[factor].code for factor, _ in each)
             raise FormulaError(
                 f"The response {label!r} is no number but has levels: leave it out of the right side, as in "
                 f"`. - {label}`, or make it a factor on the left."
             )
-        start = stop
     levelled = {factor.code for factor in spec.factors if factor.levels is not None}
     model_terms = [
         ModelTerm(
@@ -265,9 +263,7 @@ def cells_of(design: Design, codes: Sequence[str]) -> Cells:
     within = frozenset(codes)
     columns: list[int] = []
     values: list[Floats] = []
-    start = 0
-    for each in spec.products:
-        width = int(np.prod(spec.widths(each), dtype=int))
+    for places, each in spec.placed():
         factors = [spec.factors[factor].code for factor, _ in each]
         if factors and within.issuperset(factors):
             block = np.ones((len(grid), 1))
@@ -276,9 +272,8 @@ def cells_of(design: Design, codes: Sequence[str]) -> Cells:
                 rows = _matrix(spec.codings[coding], len(levels[at]))[[cell[at] for cell in grid]]
                 # The first factor runs fastest.
                 block = (rows[:, :, None] * block[:, None, :]).reshape(len(grid), -1)
-            columns.extend(range(start, start + width))
+            columns.extend(range(places.start, places.stop))
             values.append(block)
-        start += width
     labels = [tuple(levels[i][at] for i, at in enumerate(cell)) for cell in grid]
     together = np.hstack(values) if values else np.zeros((len(grid), 0))
     return Cells(labels, tuple(columns), together)

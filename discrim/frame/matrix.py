@@ -7,14 +7,12 @@ computed of complete rows only, so that what is not finite was made by the compu
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats, Mask
 from discrim.errors import DataError
@@ -54,7 +52,7 @@ def write(
         place: factor_values(factor, rows, functions, unseen=unseen)
         for place, factor in enumerate(spec.factors)
     }
-    for places, parts in _placed_products(spec):
+    for places, parts in spec.placed():
         with np.errstate(over="ignore"):
             _write_product(spec, parts, values, out[:, places])
         if len(parts) > 1 and not np.isfinite(out[:, places]).all():
@@ -68,14 +66,6 @@ def write(
                 )
 
 
-def _placed_products(spec: Spec) -> Iterator[tuple[slice, Product]]:
-    """Each product of a design, and which columns it makes."""
-    stop = 0
-    for parts in spec.products:
-        start, stop = stop, stop + math.prod(spec.widths(parts))
-        yield slice(start, stop), parts
-
-
 def write_complete(
     design: Design,
     spec: Spec,
@@ -84,11 +74,21 @@ def write_complete(
     out: Floats,
     *,
     unseen: bool = False,
+    partial: bool = False,
 ) -> None:
-    """Write the rows that are complete in the design's columns, as `write`, and NaN for the others."""
+    """Write the rows that are complete in the design's columns, as `write`, and NaN for the others.
+
+    Where `partial`, NaN stands only where a column's own factors miss a value.
+    """
     complete, keep = complete_rows(rows, design.columns, spec, functions)
     if keep.all():
         write(design, spec, complete, functions, out, unseen=unseen)
+        return
+    if partial:
+        for places, parts in spec.placed():
+            read = _columns_of(design, spec, [parts])
+            each, own = _of_some(design, spec, [parts], design.terms[places], read)
+            write_complete(each, own, rows, functions, out[:, places], unseen=unseen)
         return
     out[~keep] = np.nan
     part = np.empty((int(keep.sum()), len(design.terms)))
@@ -97,25 +97,11 @@ def write_complete(
     out[keep] = part
 
 
-def write_known(
-    design: Design,
-    spec: Spec,
-    rows: RowRange,
-    functions: Functions,
-    out: Floats,
-    *,
-    unseen: bool = False,
-) -> None:
-    """Write what is known of each row: NaN stands only where a column's own factors miss a value."""
-    complete, keep = complete_rows(rows, design.columns, spec, functions)
-    if keep.all():
-        write(design, spec, complete, functions, out, unseen=unseen)
-        return
+def _columns_of(design: Design, spec: Spec, products: list[Product]) -> set[str]:
+    """The columns that the factors of some products read."""
     names = frozenset(design.functions)
-    for places, parts in _placed_products(spec):
-        read = {name for factor, _ in parts for name in expression(spec.factors[factor].code, names).columns}
-        each, own = _of_some(design, spec, [parts], design.terms[places], read)
-        write_complete(each, own, rows, functions, out[:, places], unseen=unseen)
+    codes = {spec.factors[factor].code for parts in products for factor, _ in parts}
+    return {name for code in codes for name in expression(code, names).columns}
 
 
 def _of_some(
@@ -124,7 +110,7 @@ def _of_some(
     """The design of some of the products, whose rows are complete where some of the columns are."""
     used = sorted({factor for parts in products for factor, _ in parts})
     position = {factor: place for place, factor in enumerate(used)}
-    kind_of = dict(zip(design.columns, spec.kinds, strict=True))
+    kind_of = design.kinds
     columns = tuple(name for name in design.columns if name in read)
     moved = tuple(tuple((position[factor], coding) for factor, coding in parts) for parts in products)
     factors = tuple(spec.factors[factor] for factor in used)
@@ -182,10 +168,7 @@ def _write_product(spec: Spec, parts: Product, values: _Values, out: Floats) -> 
             out[values[factor] < 0] = np.nan
 
 
-_Codes = NDArray[np.intp]
-
-
-def response_codes(design: Design, table: Table, functions: Functions | None = None) -> _Codes:
+def response_codes(design: Design, table: Table, functions: Functions | None = None) -> Codes:
     """Positions (n,) in ``design.levels`` of the response in a table, -1 where it is missing.
 
     A DataError names the column that is not there, or the label that is none of the levels and its row.
@@ -231,9 +214,7 @@ class DesignMatrix:
 
     def _find_columns(self, spec: Spec, functions: Functions) -> None:
         design, table = self._design, self._table
-        kinds = dict(zip(design.columns, spec.kinds, strict=True))
-        self._kinds = {name: kind for name, kind in kinds.items() if kind in {"categorical", "text"}}
-        self._functions = functions
+        self._kinds, self._functions = design.label_kinds, functions
         self._numbers: dict[int, str] = {}
         self._codes: dict[int, tuple[Codes, Codes]] = {}
         for place, factor in enumerate(spec.factors):
@@ -251,7 +232,7 @@ class DesignMatrix:
         table.compare_to_doubles(list(self._numbers.values()))
         known, self._runs = {*self._numbers, *self._codes}, []
         others: list[tuple[slice, Product]] = []
-        for places, parts in _placed_products(spec):
+        for places, parts in spec.placed():
             if not known.issuperset(factor for factor, _ in parts):
                 others.append((places, parts))
             elif len(parts) > 1 or parts[0][1] >= 0:
@@ -313,9 +294,9 @@ class DesignMatrix:
         """Rows to keep (m,) of a design from the first on, whatever its terms are, all checked."""
         part = np.empty((int(keep.sum()), len(design.terms)), order="F")
         rows = RowRange(self._table, start, start + len(keep), None if keep.all() else keep, self._kinds)
-        write_rows = write_known if self._partial else write_complete
         if len(part):
-            write_rows(design, spec, rows, self._functions, part, unseen=self._unseen)
+            options = {"unseen": self._unseen, "partial": self._partial}
+            write_complete(design, spec, rows, self._functions, part, **options)
         return part
 
     def missing(self, start: int, x: Floats) -> Mask | None:
@@ -403,13 +384,11 @@ def design_of_columns(design: Design, keep: Collection[int]) -> tuple[Design, tu
     products: list[Product] = []
     terms: list[str] = []
     kept: list[int] = []
-    stop = 0
-    for parts in spec.products:
-        start, stop = stop, stop + math.prod(spec.widths(parts))
-        places = [j - start for j in range(start, stop) if j in keep]
-        if places:
-            kept.extend(len(terms) + j for j in places)
-            terms.extend(design.terms[start:stop])
+    for places, parts in spec.placed():
+        own = [j - places.start for j in range(places.start, places.stop) if j in keep]
+        if own:
+            kept.extend(len(terms) + j for j in own)
+            terms.extend(design.terms[places])
             products.append(parts)
     positions = None if len(kept) == len(terms) else tuple(kept)
     return _of_products(design, spec, products, tuple(terms)), positions
@@ -417,10 +396,8 @@ def design_of_columns(design: Design, keep: Collection[int]) -> tuple[Design, tu
 
 def _of_products(design: Design, spec: Spec, products: list[Product], terms: tuple[str, ...]) -> Design:
     """The design of some products, which reads no other columns."""
-    functions = frozenset(design.functions)
     codes = [spec.factors[factor].code for parts in products for factor, _ in parts]
-    read = {name for code in codes for name in expression(code, functions).columns}
-    some, own = _of_some(design, spec, products, terms, read)
+    some, own = _of_some(design, spec, products, terms, _columns_of(design, spec, products))
     numbers = [
         quote(name)
         for name, kind in zip(some.columns, own.kinds, strict=True)

@@ -344,8 +344,7 @@ def _cells(blocks: Blocks) -> list[CategoryRows]:
     if design.spec is None or not alone:
         return []
     functions = recall_functions(design.functions, blocks.functions)
-    kinds = dict(zip(design.columns, design.spec.kinds, strict=True))
-    whole = RowRange(table, 0, table.nrows, kinds=kinds)
+    whole = RowRange(table, 0, table.nrows, kinds=design.kinds)
     rows, complete = complete_rows(whole, design.columns, design.spec, functions)
     used = blocks.codes[complete] >= 0
     if blocks.weights is not None:

@@ -26,7 +26,7 @@ from discrim.frame.design import Design
 from discrim.frame.factors import Functions
 from discrim.frame.matrix import response_codes
 from discrim.frame.sources.parts import DistributedSource, PartWork, no_rows
-from discrim.frame.sources.rows import SourceTable, column_kinds, named, part_table, tables
+from discrim.frame.sources.rows import SourceTable, named, part_table, tables
 from discrim.frame.table import weight_vector
 
 T = TypeVar("T")
@@ -65,7 +65,7 @@ class SourceReader:
         beside = (*self.design.response_columns, *([self.column] if self.column else ())) if classed else ()
         columns = list(dict.fromkeys((*design.columns, *beside)))
         start = 0
-        for table, where in tables(self.table.source, columns, column_kinds(design)):
+        for table, where in tables(self.table.source, columns, design.kinds):
             codes, weights = np.full(table.nrows, -1, dtype=np.intp), None
             if classed:
                 with named(where), self._warning_once():
@@ -103,12 +103,9 @@ class SourceReader:
         if levels == self.design.levels:
             return self.classes_and_weights()[0]
         if self._among is None or self._among[0] != levels:
-            self._among = levels, self.as_levels(self.classes_and_weights()[0], levels)
+            codes = self.classes_and_weights()[0]
+            self._among = levels, _as_levels(codes, self.design.levels, levels)
         return self._among[1]
-
-    def as_levels(self, codes: Codes, levels: tuple[Any, ...]) -> Codes:
-        """Codes among the levels that were read, as those among other levels."""
-        return _as_levels(codes, self.design.levels, levels)
 
     def _warning_once(self) -> warnings.catch_warnings[None]:
         """What the first pass warned of is not said again."""
@@ -174,11 +171,10 @@ class SourceRows(Rows):
         told = self.codes is not None and (self.weights is not None or not self.weighted)
         for piece in self.reader.pieces(design, classed=classed and not told):
             place = slice(piece.start, piece.start + piece.table.nrows)
+            codes = _as_levels(piece.codes, self.reader.design.levels, design.levels)
             yield replace(
                 piece,
-                codes=self.reader.as_levels(piece.codes, design.levels)
-                if self.codes is None
-                else self.codes[place],
+                codes=codes if self.codes is None else self.codes[place],
                 weights=piece.weights if self.weights is None else self.weights[place],
                 excluded=None if self.excluded is None else self.excluded[place],
             )
@@ -248,7 +244,7 @@ class PartTask(Generic[T]):
 
     def __call__(self, data: Any, given: GivenRows | None) -> Made[T] | None:
         """What is made of a part; None of one without rows."""
-        table = part_table(data, column_kinds(self.design))
+        table = part_table(data, self.design.kinds)
         if table is None:
             return None
         codes, weights, excluded = given or NOTHING
@@ -352,7 +348,11 @@ class DistributedRows(SourceRows):
         """The same, kept where it was merged."""
         source: Any = self.table.source
         work = self._work(blocks, task, merge)
-        made, kept = source.kept(self.reader.work(blocks.design, *work), _without_value, _first_value)
+        made, kept = source.kept(
+            self.reader.work(blocks.design, *work),
+            lambda made: None if made is None else made._replace(value=None),
+            lambda made: None if made is None else made.value[0],
+        )
         self.reader.note(made, work[2])
         value: Kept[T] = kept
         return value
@@ -370,7 +370,8 @@ class DistributedRows(SourceRows):
 
     def per_row(self, blocks: Blocks, task: Callable[[Blocks], NDArray[Any]]) -> NDArray[Any]:
         """Integers (n,) that a task gives, one for each row of blocks, in the shortest type on their way."""
-        return self.reduced(blocks, partial(_shortened, task), _joined).astype(np.intp)
+        short = self.reduced(blocks, lambda part: _small(task(part)), lambda a, b: np.concatenate([a, b]))
+        return short.astype(np.intp)
 
 
 def rows_of_source(
@@ -393,14 +394,6 @@ def _as_levels(codes: Codes, known: tuple[Any, ...], levels: tuple[Any, ...]) ->
         return codes
     position = {label: k for k, label in enumerate(levels)}
     return np.array([*(position.get(label, -1) for label in known), -1], dtype=np.intp)[codes]
-
-
-def _without_value(made: Made[Any] | None) -> Made[Any] | None:
-    return None if made is None else made._replace(value=None)
-
-
-def _first_value(made: Made[Any] | None) -> Any:
-    return None if made is None else made.value[0]
 
 
 def _dealt(given: GivenRows, source: DistributedSource) -> list[GivenRows]:
@@ -431,14 +424,6 @@ def _both_joined(a: tuple[NDArray[Any], NDArray[Any]], b: tuple[NDArray[Any], ND
     return tuple(np.concatenate(each) for each in zip(a, b, strict=True))
 
 
-def _shortened(task: Callable[[Blocks], NDArray[Any]], part: Blocks) -> NDArray[Any]:
-    return _small(task(part))
-
-
 def _small(codes: NDArray[Any]) -> NDArray[Any]:
     """Codes in the shortest type that holds them, for the way."""
     return codes.astype(np.min_scalar_type(-1 - int(codes.max(initial=0))))
-
-
-def _joined(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-    return np.concatenate([a, b])

@@ -118,12 +118,6 @@ def _same(one: Any, other: Any) -> bool:
         return False
 
 
-def every_so_many(rows: int, columns: int) -> int:
-    """Of how many rows one is held."""
-    count = rows * max(columns, 1)
-    return 1 if count <= WHOLE_UP_TO else -(-count // SAMPLED)
-
-
 def column_values(series: Any, step: int) -> NDArray[Any] | None:
     """A copy of every so many values of a column, of categories their codes; None where nothing is shared."""
     if not isinstance(series, pd.Series):
@@ -196,16 +190,11 @@ def _narwhals_frame(data: Any) -> Any:
             f"{' '.join(str(error).split())}: rename the columns so that each name stands for one."
         ) from error
     except TypeError:
+        arrays = type(data).__name__ in ("ndarray", "Series")
         raise DataError(
-            f"data is {_told(data)}, not a table: pass a pandas DataFrame, a polars or pyarrow "
-            f"table, or a dict of columns{_of_arrays(data)}."
+            f"data is {_told(data)}, not a table: pass a pandas DataFrame, a polars or pyarrow table, or a "
+            f"dict of columns{'; for X and y see the estimators in discrim.sklearn' if arrays else ''}."
         ) from None
-
-
-def _of_arrays(data: Any) -> str:
-    """Where to go with X and y."""
-    name = type(data).__name__
-    return "; for X and y see the estimators in discrim.sklearn" if name in ("ndarray", "Series") else ""
 
 
 def _told(data: Any) -> str:
@@ -368,7 +357,8 @@ class Table:
     def watch(self, names: Sequence[str]) -> None:
         """Remember the values of columns, so that `refuse_changes` notices when they are others."""
         if self.nrows and not self._watched.issuperset(names):
-            step = every_so_many(self.nrows, len(names))
+            count = self.nrows * max(len(names), 1)
+            step = 1 if count <= WHOLE_UP_TO else -(-count // SAMPLED)
             self._fingerprint, self._watched = Fingerprint(step, self._values(names, step)), frozenset(names)
 
     def refuse_changes(self) -> None:

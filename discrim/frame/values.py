@@ -60,7 +60,7 @@ def find_levels(
     if levels is None:
         declared = isinstance(values.dtype, pd.CategoricalDtype)
         return coded_levels(codes, uniques, what, declared=declared, unused=unused)
-    wanted = _scalars(list(levels), what)
+    wanted = tuple(_scalar(level, what) for level in levels)
     if len(set(wanted)) < len(wanted):
         raise DataError(f"{what}: levels= names a level twice: {list(wanted)}. Name each once.")
     return _used_levels(wanted, _positions(values, codes, uniques, wanted, what), what, unused=unused)
@@ -73,7 +73,7 @@ def coded_levels(
 
     Declared are the levels of a categorical, in their order.
     """
-    wanted = _scalars(uniques, what)
+    wanted = tuple(_scalar(each, what) for each in uniques)
     wanted = wanted if declared else _sorted(wanted, what)
     where = {level: position for position, level in enumerate(wanted)}
     positions = np.array([*(where[each] for each in uniques), -1], dtype=np.intp)[codes]
@@ -209,10 +209,6 @@ def _without_unused(levels: tuple[Scalar, ...], present: NDArray[np.bool_], what
         more = f" and {len(unused) - 8} more" if len(unused) > 8 else ""
         warn_user(f"{what} has no row of {named}{more}; left out.")
     return tuple(level for level, there in zip(levels, present, strict=True) if there)
-
-
-def _scalars(values: list[Any], what: str) -> tuple[Scalar, ...]:
-    return tuple(_scalar(value, what) for value in values)
 
 
 def _scalar(value: Any, what: str) -> Scalar:

@@ -38,7 +38,6 @@ MAKERS = {
     "_no_rule": "says which rows are too few, and to use fewer columns or more folds",
     "no_freedom": "says which weights to pass",
     "no_likelihood": "says what to compare by",
-    "_no_likelihood": "says what to compare by",
     "of_classes": "says to pass fewer dimensions, or another covariance",
     "FactorFaultError": "is told with the names of the classes before it is read",
     "_collapse": "says to leave the column out",

@@ -36,14 +36,7 @@ from typing import Any
 import numpy as np
 
 from discrim.core.moments.moments import ClassMoments, gather
-from discrim.core.neighbours.neighbours import (
-    METRICS,
-    ZERO_ONE,
-    NeighbourIndex,
-    Neighbours,
-    Space,
-    is_free_of_origin,
-)
+from discrim.core.neighbours.neighbours import METRICS, NORMS, ZERO_ONE, NeighbourIndex, Neighbours, Space
 from discrim.core.numerics.arrays import Codes, Floats, Mask, are_whole, slices
 from discrim.core.rules.rules import NoLikelihood, refuse_method
 from discrim.core.scatter import covariance
@@ -411,7 +404,8 @@ def fit_knn(
     where a column is constant that is to be divided by its standard deviation, or the covariance within
     classes is singular.
     """
-    origin = moments.origin if is_free_of_origin(metric) else np.zeros(x.shape[1])
+    # Distances of differences x - y alone are the same from anywhere.
+    origin = moments.origin if metric in NORMS or metric == "hamming" else np.zeros(x.shape[1])
     largest = np.abs(x).max(axis=0)
     common = None
     if within is not None:

@@ -331,11 +331,6 @@ TIED = 1e-13
 """Relative difference of two distances below which they are one, whatever the columns."""
 
 
-def is_free_of_origin(metric: str) -> bool:
-    """Whether a metric depends on differences x - y only."""
-    return metric in NORMS or metric == "hamming"
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Space:
     """Coordinates in which distances are taken: z = (x - origin) * unit, (p,) each, whitened.
@@ -439,7 +434,13 @@ class NeighbourIndex:
 
     def nearest(self, x: Floats, k: int) -> Neighbours:
         """The k nearest of the rows to each of x (m, p); a DataError where the metric gives no distance."""
-        self._refuse_other_than_zero_one(x)
+        other = np.argwhere((x != 0) & (x != 1)) if self.space.metric in ZERO_ONE else ()
+        if len(other):
+            row, column = other[0]
+            raise DataError(
+                f"metric={self.space.metric!r} takes columns of zeros and ones; column {column + 1} of the "
+                f"design holds {x[row, column]:g}. Take another metric."
+            )
         return self._nearest(coordinates_within_range(self.space.coordinates, x, self.space.origin), k)
 
     def among(self, start: int, stop: int, k: int) -> Neighbours:
@@ -586,17 +587,6 @@ class NeighbourIndex:
         more = ~first & (near <= self.space.tied(near[starts + k - 1])[row])
         cells = row[more] * self.n_classes + self.codes[members[row[more], at[more]]]
         nearest.beyond[place] = np.bincount(cells, minlength=m * self.n_classes).reshape(m, self.n_classes)
-
-    def _refuse_other_than_zero_one(self, x: Floats) -> None:
-        if self.space.metric not in ZERO_ONE:
-            return
-        other = np.argwhere((x != 0) & (x != 1))
-        if len(other):
-            row, column = other[0]
-            raise DataError(
-                f"metric={self.space.metric!r} takes columns of zeros and ones; column {column + 1} of the "
-                f"design holds {x[row, column]:g}. Take another metric."
-            )
 
 
 def _suits_a_tree(points: Floats, norm: float) -> bool:

@@ -60,10 +60,9 @@ from discrim.core.normal.leave_one_out_rda import Parametrization, Regularizatio
 from discrim.core.numerics.arrays import Codes, Floats, svd
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut
-from discrim.core.rules.rules import Rule
+from discrim.core.rules.rules import Rule, refuse_method
 from discrim.core.scatter.covariance import EPS, Covariance, divisors_by_class, is_singular, scaled_cholesky
 from discrim.core.scatter.principal import ThinCovariance, of_columns
-from discrim.errors import NotSupportedError
 
 SINGULAR_MIXTURE = 1e-13
 """Size of a column's residual on the others, relative to the column, at which a covariance has no inverse."""
@@ -113,10 +112,7 @@ class RDAFit:
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
         """The decision rule under a prior (K,); a NotSupportedError of another method than "plugin"."""
-        if method != "plugin":
-            raise NotSupportedError(
-                f'method="{method}" is not defined for regularized covariances: use "plugin".'
-            )
+        refuse_method(method, "is not defined for regularized covariances")
         if self.alpha == 0:
             # One covariance, whose quadratic form would cancel in differences of scores.
             return gaussian.linear_rule(self.moments, self.covariances[0], log_prior)

@@ -142,7 +142,7 @@ def latent(a: Floats, b: Floats, most: int, algorithm: Algorithm = "nipals") -> 
     >>> found.weights.round(4).tolist(), found.squares.round(4).tolist()
     ([[0.7071, 0.7071], [0.7071, -0.7071]], [7.0, 1.7143])
     """
-    return latent_of(a, b, *(_nipals if algorithm == "nipals" else _simpls)(a, b, min(most, *a.shape)))
+    return latent_of(a, b, *_components_of(a, b, min(most, *a.shape), algorithm))
 
 
 def latent_of(a: Floats, b: Floats, weights: Floats, loadings: Floats, rotations: Floats) -> Latent:
@@ -164,55 +164,38 @@ def _direction(product: Floats, least: float) -> Floats | None:
     return np.asarray(w * positive_signs(w[:, None])[0])
 
 
-def _least(a: Floats, b: Floats) -> float:
-    """The length of A'B up to which it is what rounding leaves of nothing."""
-    return float(10 * max(a.shape) * EPS * np.linalg.norm(a) * np.linalg.norm(b))
+def _components_of(a: Floats, b: Floats, most: int, algorithm: Algorithm) -> tuple[Floats, Floats, Floats]:
+    """Weights, loadings and rotations (p, c); the weights of SIMPLS are the rotations.
 
-
-def _stacked(columns: list[Floats], rows: int) -> Floats:
-    return np.stack(columns, axis=1) if columns else np.zeros((rows, 0))
-
-
-def _nipals(a: Floats, b: Floats, most: int) -> tuple[Floats, Floats, Floats]:
-    """Weights, loadings and rotations (p, c)."""
-    least, deflated = _least(a, b), a.copy()
-    weights: list[Floats] = []
-    loadings: list[Floats] = []
-    for _ in range(most):
-        w = _direction(deflated.T @ b, least)
-        if w is None:
-            break
-        t = deflated @ w
-        p = deflated.T @ t / (t @ t)
-        deflated -= np.outer(t, p)
-        weights.append(w)
-        loadings.append(p)
-    w, p = (_stacked(each, a.shape[1]) for each in (weights, loadings))
-    return w, p, np.asarray(np.linalg.solve((p.T @ w).T, w.T).T, dtype=np.float64)
-
-
-def _simpls(a: Floats, b: Floats, most: int) -> tuple[Floats, Floats, Floats]:
-    """Weights, loadings and rotations (p, c); the weights are the rotations."""
-    least, product = _least(a, b), a.T @ b
-    basis = np.zeros((a.shape[1], 0))
-    weights: list[Floats] = []
-    loadings: list[Floats] = []
-    for _ in range(most):
+    What a component explains is taken out of the columns by NIPALS, and of the product A'B by SIMPLS.
+    """
+    # The length of A'B up to which it is what rounding leaves of nothing.
+    least = float(10 * max(a.shape) * EPS * np.linalg.norm(a) * np.linalg.norm(b))
+    by_columns = algorithm == "nipals"
+    columns = a.copy() if by_columns else a
+    weights, loadings, basis = (np.zeros((a.shape[1], 0)) for _ in range(3))
+    for number in range(most):
+        if by_columns or not number:
+            product = columns.T @ b
         w = _direction(product, least)
         if w is None:
             break
-        t = a @ w
-        p = a.T @ t / (t @ t)
-        axis = p.copy()
-        for _ in range(2):
-            axis -= basis @ (basis.T @ axis)
-        axis /= np.linalg.norm(axis)
-        basis = np.column_stack([basis, axis])
-        product -= np.outer(axis, axis @ product)
-        weights.append(w)
-        loadings.append(p)
-    w, p = (_stacked(each, a.shape[1]) for each in (weights, loadings))
-    return w, p, w
+        t = columns @ w
+        p = columns.T @ t / (t @ t)
+        if by_columns:
+            columns -= np.outer(t, p)
+        else:
+            axis = p.copy()
+            for _ in range(2):
+                axis -= basis @ (basis.T @ axis)
+            axis /= np.linalg.norm(axis)
+            basis = np.column_stack([basis, axis])
+            product -= np.outer(axis, axis @ product)
+        weights, loadings = np.column_stack([weights, w]), np.column_stack([loadings, p])
+    if not by_columns:
+        return weights, loadings, weights
+    rotations = np.linalg.solve((loadings.T @ weights).T, weights.T).T
+    return weights, loadings, np.asarray(rotations, dtype=np.float64)
 
 
 PIECE = 2**18

@@ -494,21 +494,6 @@ def sparse_path(problem: Problem, penalties: Floats, ncomp: int) -> list[list[Di
     return out
 
 
-def directions_at(problem: Problem, penalties: list[float], ncomp: int) -> list[Direction]:
-    """Directions at a penalty for each; those without a column are left out, and what comes after them."""
-    if not any(penalties):
-        return _unpenalized(problem, ncomp)
-    return _after_another(problem, ncomp, lambda k, before: _direction_at(problem, penalties[k], before))
-
-
-def directions_with(problem: Problem, nonzero: list[int], ncomp: int) -> list[Direction]:
-    """Directions of at most so many columns each."""
-    p = problem.means.shape[1]
-    if all(number >= p for number in nonzero):
-        return _unpenalized(problem, ncomp)
-    return _after_another(problem, ncomp, lambda k, before: direction_with(problem, nonzero[k], before))
-
-
 def _after_another(
     problem: Problem, ncomp: int, next_one: Callable[[int, Floats], Direction | None]
 ) -> list[Direction]:
@@ -734,10 +719,17 @@ def fit_sparse(
     and the columns are not independent.
     """
     problem, most = Problem.of(moments, ridge), _most(moments, ncomp)
-    if by == "penalty":
-        directions = directions_at(problem, [float(each) for each in tuning], most)
+    penalized = by == "penalty"
+
+    def next_one(k: int, before: Floats) -> Direction | None:
+        if penalized:
+            return _direction_at(problem, float(tuning[k]), before)
+        return direction_with(problem, int(tuning[k]), before)
+
+    if not any(tuning) if penalized else all(each >= moments.n_columns for each in tuning):
+        directions = _unpenalized(problem, most)
     else:
-        directions = directions_with(problem, [int(each) for each in tuning], most)
+        directions = _after_another(problem, most, next_one)
     options = by, tuple(float(each) for each in tuning), ridge, ncomp
     return SparseFit(moments, prior, estimated_prior, *options, *_standardized(moments, problem, directions))
 

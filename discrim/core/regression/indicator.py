@@ -219,7 +219,9 @@ def fit_indicator(moments: ClassMoments) -> IndicatorFit:
     centre = weighted_centre(means, counts)
     shares = counts / total
     heights = np.sqrt(counts)[:, None]
-    table = np.concatenate([heights * (means - centre), _root(moments)])
+    whole = moments.pooled()
+    root = scaled_cholesky(whole.scatters[0]) if whole.roots is None else whole.roots[0]
+    table = np.concatenate([heights * (means - centre), root])
     lengths = np.sqrt(column_squares(table))
     table = table / lengths
     order = np.argsort(-np.abs(table).max(axis=1), kind="stable")
@@ -233,14 +235,6 @@ def fit_indicator(moments: ClassMoments) -> IndicatorFit:
     inverse[pivots] = np.triu(lapack.dtrtri(triangle)[0])
     inverse /= lengths[:, None]
     return IndicatorFit(moments, shares, origin, centre, inverse @ explained, inverse, explained, basis)
-
-
-def _root(moments: ClassMoments) -> Floats:
-    """A root (p, p) of the scatter within classes, which may be singular."""
-    whole = moments.pooled()
-    if whole.roots is not None:
-        return np.asarray(whole.roots[0])
-    return scaled_cholesky(whole.scatters[0])
 
 
 def indicator_from_file(moments: ClassMoments, prior: Floats) -> IndicatorFit:

@@ -51,6 +51,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -542,7 +543,10 @@ def maximize(
         place = Newton(moved, swept.information, swept.llf, ahead.decrement, steps + 1, near)
         score = swept.score
         if place.converged:
-            return _refined(place, score)
+            # One step more, for which the last pass has all that is needed.
+            with suppress(LinAlgError):
+                return replace(place, coef=place.coef + _solved(cho_factor(place.information), score))
+            return place
     return last
 
 
@@ -593,14 +597,6 @@ class _Search:
             if np.log(goal / decrement) / np.log(fell) > self.short + AFTER:
                 break
         return ahead
-
-
-def _refined(ended: Newton, score: Floats) -> Newton:
-    """One step more, for which the last pass has all that is needed."""
-    try:
-        return replace(ended, coef=ended.coef + _solved(cho_factor(ended.information), score))
-    except LinAlgError:
-        return ended
 
 
 def _solved(factor: tuple[Floats, bool], score: Floats) -> Floats:

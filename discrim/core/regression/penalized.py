@@ -229,9 +229,7 @@ def _spanned(model: Likelihood, l1_ratio: float) -> _Spanned:
 
 def strengths_of(model: Likelihood, l1_ratio: float, count: int) -> Floats:
     """Strengths (L,) from the least that leaves no coefficient, evenly spaced in logarithms, as glmnet's."""
-    residual = model.at(model.eta(model.null())).residual
-    slopes = model.gradient(residual)[:, 1:]
-    top = float(np.abs(slopes).max()) / max(l1_ratio, 1e-3)
+    top = ProximalNewton(model, l1_ratio, PATH_TOLERANCE, 0).largest()
     least = 1e-4 if len(model.codes) >= len(model.z) - 1 else 1e-2
     return np.asarray(top * least ** np.linspace(0, 1, count))
 

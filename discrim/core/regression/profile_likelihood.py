@@ -155,19 +155,26 @@ def _on_plane(
         decrement = float(np.sqrt(max(gradient @ step, 0.0)))
         if decrement <= arrived:
             return Peak(coef, value, gradient, bent, decrement)
-        size = 1.0
-        for _ in range(HALVINGS):
-            moved = coef + size * step.reshape(score.T.shape).T
-            there = yield moved
-            # Beside the maximum the goal is flat to rounding: there the step is right as it is.
-            if there[0] >= value + 1e-4 * size * decrement**2 or decrement <= 1e-4:
-                break
-            size /= 2
-        else:
+        risen = yield from _risen(coef, value, step, decrement)
+        if risen is None:
             return None
-        coef = moved
-        value, score, information = there
-        bent = information if exact else learnt(bent, size * step, gradient - score.T.ravel())
+        coef, step, (value, score, information) = risen
+        bent = information if exact else learnt(bent, step, gradient - score.T.ravel())
+    return None
+
+
+def _risen(
+    coef: Floats, value: float, step: Floats, decrement: float
+) -> Search[tuple[Floats, Floats, Any] | None]:
+    """The first place along halved steps that is no lower, the step there, and what the goal is there."""
+    size = 1.0
+    for _ in range(HALVINGS):
+        moved = coef + size * step.reshape(coef.T.shape).T
+        there = yield moved
+        # Beside the maximum the goal is flat to rounding: there the step is right as it is.
+        if there[0] >= value + 1e-4 * size * decrement**2 or decrement <= 1e-4:
+            return moved, size * step, there
+        size /= 2
     return None
 
 
@@ -230,18 +237,11 @@ def _value_on_plane(start: Floats, metric: _Metric) -> Search[float | None]:
         decrement = float(np.sqrt(max(float(ascent @ step), 0.0)))
         if decrement <= SHORT_TOLERANCE:
             return value + decrement**2 / 2
-        size = 1.0
-        for _ in range(HALVINGS):
-            moved = coef + size * step.reshape(score.T.shape).T
-            higher, ahead = yield moved
-            # Beside the maximum the goal is flat to rounding: there the step is right as it is.
-            if higher >= value + 1e-4 * size * decrement**2 or decrement <= 1e-4:
-                break
-            size /= 2
-        else:
+        risen = yield from _risen(coef, value, step, decrement)
+        if risen is None:
             return None
-        memory.learn(size * step, ascent - metric.along(ahead.T.ravel()))
-        coef, value, score = moved, higher, ahead
+        coef, step, (value, score) = risen
+        memory.learn(step, ascent - metric.along(score.T.ravel()))
     return None
 
 

@@ -34,6 +34,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from discrim.core.moments.row_sums import RowBlock
 from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.regression.logistic import LogisticFit
 from discrim.core.regression.newton import Forms
@@ -127,10 +128,9 @@ class Influence(NamedTuple):
     moves: Floats | None
 
 
-Block = tuple[Floats, Codes, Floats | None]
-
-
-def row_influence(fit: LogisticFit, *, moves: bool) -> Callable[[Block], Iterator[tuple[slice, Influence]]]:
+def row_influence(
+    fit: LogisticFit, *, moves: bool
+) -> Callable[[RowBlock], Iterator[tuple[slice, Influence]]]:
     """From a block of rows to their influence, piece by piece, each with its place in the block.
 
     How each coefficient moves is told where asked for, as it takes q (p + 1) numbers a row.
@@ -140,36 +140,22 @@ def row_influence(fit: LogisticFit, *, moves: bool) -> Callable[[Block], Iterato
     p1, q = fit.newton.coef.shape
     forms = Forms(inverse, p1)
     piece = max(min(forms.piece(PIECE), PIECE // (q * q + q * p1)), 16)
+    pulls = _pulls_of_two if q == 1 else _pulls
 
-    def of_block(block: Block) -> Iterator[tuple[slice, Influence]]:
+    def of_block(block: RowBlock) -> Iterator[tuple[slice, Influence]]:
         x, codes, weights = block
         for at in slices(len(x), piece):
             some = np.ones(at.stop - at.start) if weights is None else weights[at]
             z = fit.frame.columns(x[at])
             fitted = fitted_rows(fit, z, codes[at])
-            yield at, _of_piece(fit, fitted, codes[at], some, z, forms, inverse if moves else None)
+            pull, spread, leverage = pulls(fit, fitted, some, z, forms)
+            with np.errstate(over="ignore", invalid="ignore"):
+                cook = np.einsum("am,abm,bm->m", pull, spread, pull) / fit.newton.coef.size
+                square = (_working(fit, fitted, codes[at]) * pull).sum(axis=0)
+            moved = inverse @ (pull[:, None, :] * z).reshape(-1, len(some)) if moves else None
+            yield at, Influence(leverage, cook, np.sqrt(np.maximum(square, 0.0)), moved)
 
     return of_block
-
-
-def _of_piece(
-    fit: LogisticFit,
-    fitted: FittedRows,
-    codes: Codes,
-    weights: Floats,
-    z: Floats,
-    forms: Forms,
-    inverse: Floats | None,
-) -> Influence:
-    pulls = _pulls_of_two if len(fit.others) == 1 else _pulls
-    pull, spread, leverage = pulls(fit, fitted, weights, z, forms)
-    with np.errstate(over="ignore", invalid="ignore"):
-        cook = np.einsum("am,abm,bm->m", pull, spread, pull) / fit.newton.coef.size
-        square = (_working(fit, fitted, codes) * pull).sum(axis=0)
-    moves = None
-    if inverse is not None:
-        moves = inverse @ (pull[:, None, :] * z).reshape(-1, len(codes))
-    return Influence(leverage, cook, np.sqrt(np.maximum(square, 0.0)), moves)
 
 
 def _pulls_of_two(

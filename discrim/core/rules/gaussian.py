@@ -151,7 +151,10 @@ def _about(
     whitened = means.whiten(means.about(origin, classes).T)
     coef = means.unwhiten(whitened)
     intercept = constant[classes] - 0.5 * factor * (whitened**2).sum(axis=0)
-    possible, radius = _possible(whitened, constant[classes])
+    # Classes that a row may be given to, and the distance of the farthest from the origin.
+    lengths = np.sqrt((whitened**2).sum(axis=0))
+    possible = np.flatnonzero(np.isfinite(constant[classes]) & np.isfinite(lengths))
+    radius = float(lengths[possible].max(initial=0.0))
     crowding = ROOMY < radius < reach / 2
     crowds = []
     for covered, members in _crowded(whitened, constant[classes], best, possible, radius) if crowding else ():
@@ -167,13 +170,6 @@ def _about(
     # Whatever the metric's layout: products with one of rows and with one of columns have the same bits then.
     coef = np.ascontiguousarray(factor * coef)
     return LinearRule(origin, means.scale, coef, intercept, tuple(crowds))
-
-
-def _possible(whitened: Floats, constant: Floats) -> tuple[Codes, float]:
-    """Classes that a row may be given to, and the distance of the farthest from the origin."""
-    lengths = np.sqrt((whitened**2).sum(axis=0))
-    possible = np.flatnonzero(np.isfinite(constant) & np.isfinite(lengths))
-    return possible, float(lengths[possible].max(initial=0.0))
 
 
 def _crowded(

@@ -88,8 +88,6 @@ class Observed:
     counts: Floats
     centres: Floats
     unit: Floats
-    patterns: int
-    incomplete: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,8 +138,7 @@ def observed_rows(x: Floats, codes: Codes, weights: Floats | None, n_classes: in
         same = [(columns, rows) for columns, rows in kinds if len(columns) == q]
         groups.append(_group(same, z, codes, w, n_classes))
     counts = np.bincount(codes, w, n_classes).astype(np.float64)
-    incomplete = int(np.isnan(x).any(axis=1).sum())
-    return Observed(tuple(groups), counts, centres, unit, len(kinds), incomplete)
+    return Observed(tuple(groups), counts, centres, unit)
 
 
 def _group(kinds: list[tuple[Codes, Codes]], z: Floats, codes: Codes, w: Floats, k: int) -> _Group:

@@ -310,7 +310,9 @@ def mcd(x: Floats, support_fraction: float = 0.5) -> Mcd | ExactFit:
         if found is not None:
             cores.append(found)
     least = min(core.logdet for core in cores)
-    return _kept(z, next(core for core in cores if core.logdet <= least + SAME_DETERMINANT), h)
+    core = next(core for core in cores if core.logdet <= least + SAME_DETERMINANT)
+    kept = core.d2 <= _consistency(h / n, p) * chi2_isf(1 - KEPT_QUANTILE, p)
+    return Mcd(core.subset, kept, _consistency(float(kept.mean()), p))
 
 
 def _closest(z: Floats, h: int) -> Mask:
@@ -373,12 +375,6 @@ def _concentrated(z: Floats, subset: Mask, h: int, passed: set[bytes]) -> _Core 
         if (ahead == subset).all() or logdet >= least:
             return _Core(subset, d2, logdet)
         subset, least = ahead, logdet
-
-
-def _kept(z: Floats, core: _Core, h: int) -> Mcd:
-    n, p = z.shape
-    kept = core.d2 <= _consistency(h / n, p) * chi2_isf(1 - KEPT_QUANTILE, p)
-    return Mcd(core.subset, kept, _consistency(float(kept.mean()), p))
 
 
 def _on_plane(z: Floats, mean: Floats, root: Floats, j: int) -> Mask:
@@ -562,22 +558,26 @@ class Robust(Full):
             f'method="{self.method}" do not follow: fit with method="moment" or "mle".'
         )
 
+    def _need_likelihood(self) -> None:
+        if self.method == "mcd":
+            raise NotSupportedError(
+                'method="mcd" maximises no likelihood, so that there are no AIC and BIC either: fit with '
+                'method="t".'
+            )
+
     def free_parameters(self, n_columns: int, n_covariances: int) -> int:
         """As of full covariances, and the degrees of freedom where they are estimated."""
-        if self.method == "mcd":
-            raise _no_likelihood()
+        self._need_likelihood()
         return Full().free_parameters(n_columns, n_covariances) + int(self.estimated_nu)
 
     def log_likelihood(self, fitted: NormalClasses) -> float:
         """Log-likelihood of class and row under t distributions, at its maximum."""
-        if self.method == "mcd":
-            raise _no_likelihood()
+        self._need_likelihood()
         return float(fitted.moments.counts @ fitted.log_prior) + self.row_llf
 
     def refuse_axes(self) -> None:
         """Raise: the maximum with fewer axes is not known."""
-        if self.method == "mcd":
-            raise _no_likelihood()
+        self._need_likelihood()
         raise NotSupportedError(
             'The log-likelihood with method="t" exists for all axes only: fit without ncomp=.'
         )
@@ -655,9 +655,3 @@ def fit_mcd(
     if isinstance(found, ExactFit):
         return found
     return found, Robust("mcd", support_fraction=support_fraction)
-
-
-def _no_likelihood() -> NotSupportedError:
-    return NotSupportedError(
-        'method="mcd" maximises no likelihood, so that there are no AIC and BIC either: fit with method="t".'
-    )

@@ -21,7 +21,7 @@ and the degrees of freedom are the root of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -138,27 +138,19 @@ def fit_student(
     >>> round(float(fit.moments.class_means[0, 0]), 2), fit.converged
     (0.58, True)
     """
-    with late_bar(0, "t distributions") as tell:
-        return _searched(blocks, start, nu, begin, tell)
-
-
-def _searched(
-    blocks: RowBlocks, start: ClassMoments, nu: float, begin: Student | None, tell: Callable[[int], None]
-) -> Student:
     begun = Student(start, _scales(start, start.counts), nu) if begin is None else begin
     now = replace(begun, nu=nu, steps=0, change=np.inf, converged=False)
-    if isinstance(blocks, list):
-        now = _approached(blocks, now)
-    while now.steps < MOST_STEPS:
-        ahead = _step(blocks, now, start)
-        tell(1)
-        if ahead.collapsed is not None:
-            return ahead
-        change, slowest = _change(now, ahead)
-        settled = change <= TOLERANCE or ROUNDED_STEP >= change >= now.change
-        now = replace(ahead, steps=now.steps + 1, change=change, converged=settled, slowest=slowest)
-        if settled:
-            break
+    with late_bar(0, "t distributions") as tell:
+        if isinstance(blocks, list):
+            now = _approached(blocks, now)
+        while now.steps < MOST_STEPS and not now.converged:
+            ahead = _step(blocks, now, start)
+            tell(1)
+            if ahead.collapsed is not None:
+                return ahead
+            change, slowest = _change(now, ahead)
+            settled = change <= TOLERANCE or ROUNDED_STEP >= change >= now.change
+            now = replace(ahead, steps=now.steps + 1, change=change, converged=settled, slowest=slowest)
     return now
 
 
@@ -238,8 +230,7 @@ def _scales(moments: ClassMoments, counts: Floats) -> tuple[Covariance, ...]:
 def _lengths(moments: ClassMoments) -> Floats:
     """Standard deviations (1 or K, p) of the columns, in the units of the data."""
     counts = moments.counts if moments.spread == "class" else moments.counts.sum(keepdims=True)
-    squares = np.diagonal(moments.scatters, axis1=1, axis2=2)
-    return np.asarray(np.sqrt(squares / counts[:, None]) / moments.scale)
+    return np.asarray(np.sqrt(moments.squares / counts[:, None]) / moments.scale)
 
 
 def _change(old: Student, new: Student) -> tuple[float, int | None]:

@@ -100,13 +100,6 @@ def part_table(
     return table if table.nrows else None
 
 
-def column_kinds(design: Design) -> dict[str, Kind]:
-    """What the columns of a design hold."""
-    if design.spec is None:
-        return dict.fromkeys(design.columns, "numeric")
-    return dict(zip(design.columns, design.spec.kinds, strict=True))
-
-
 class named:
     """Say of which file an error is."""
 

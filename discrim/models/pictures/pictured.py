@@ -208,8 +208,7 @@ def numeric_columns(design: Design) -> list[str]:
     for factor in design.spec.factors:
         into = as_numbers if factor.levels is None else as_levels
         into.update(expression(factor.code, known).columns)
-    kinds = dict(zip(design.columns, design.spec.kinds, strict=True))
-    numbers = as_numbers - as_levels - truths
+    kinds, numbers = design.kinds, as_numbers - as_levels - truths
     return [name for name in design.columns if name in numbers and kinds[name] == "numeric"]
 
 
@@ -219,11 +218,10 @@ def numeric_terms(design: Design, terms: Sequence[str]) -> list[str]:
     if design.spec is None:
         return [name for name in terms if name not in truths]
     levels = [factor.levels is not None for factor in design.spec.factors]
-    stop, numbers = 0, set[str]()
-    for product in design.spec.products:
-        start, stop = stop, stop + int(np.prod(design.spec.widths(product)))
+    numbers = set[str]()
+    for places, product in design.spec.placed():
         if not any(levels[factor] for factor, _ in product):
-            numbers.update(design.terms[start:stop])
+            numbers.update(design.terms[places])
     return [name for name in terms if name in numbers and name not in truths]
 
 

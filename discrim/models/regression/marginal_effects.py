@@ -149,9 +149,7 @@ class _AveragedRows:
         if self._plain:
             yield from self._plain_pieces()
             return
-        blocks, spec = self._blocks, self._blocks.design.spec
-        kinds = () if spec is None else zip(blocks.design.columns, spec.kinds, strict=True)
-        known = {name: kind for name, kind in kinds if kind in {"categorical", "text"}}
+        blocks, known = self._blocks, self._blocks.design.label_kinds
         used, weights = self._used()
         for start in range(0, blocks.table.nrows, ROWS):
             stop = min(start + ROWS, blocks.table.nrows)
