@@ -742,150 +742,140 @@ class _Split:
     rest_squares: Floats
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _WithoutRows:
+    """The covariance of one class without each of some of its rows, on the axes of its scatter."""
+
+    factors: Factors
+    code: int
+    spectrum: Principal
+    rank: int
+
+    @property
+    def threshold(self) -> float:
+        return self.factors.wanted.threshold
+
+    def enough(self) -> int:
+        """Number of the largest eigenvalues that are enough, or that of all of them."""
+        lengths, found = self.spectrum.lengths, self.factors.wanted.found
+        r, known = len(lengths), lengths[: self.rank]
+        if found == "bic" or self.rank < 2 or np.diff(known).max() > -4 * EPS * known[0]:
+            return r
+        q = int(self.factors.dimensions[self.code])
+        if found == "cattell":
+            # Falls may be half of what they are in all rows, before it is worth a look at all eigenvalues.
+            steep = falls(lengths, self.spectrum.n_columns).max() * self.threshold / 2
+            steeper = np.flatnonzero(self.reach() >= steep)
+            q = max(q, int(steeper[-1]) + 1 if len(steeper) else 0) + 1
+        return q if FEW_EIGENVALUES * q <= r else r
+
+    def reach(self) -> Floats:
+        """The largest that falls (rank,) from each eigenvalue to the next may be without a row."""
+        after = np.append(self.spectrum.lengths[2 : self.rank], [0.0, 0.0])
+        return np.asarray(self.spectrum.lengths[: self.rank] - after[: self.rank])
+
+    def split(self, turned: Floats, ranks: Codes, gone: Removal, q: int) -> _Split:
+        """From the q largest eigenvalues, and from all of them for rows for which these are not enough."""
+        if q >= len(turned):
+            return self.by_all(turned, ranks, gone)
+        split, known = self.by_largest(turned, ranks, gone, q)
+        if known.all():
+            return split
+        at = np.flatnonzero(~known)
+        some = Removal(*(getattr(gone, name)[at] for name in ("out", "count", "alone", "shrink", "left")))
+        again = self.by_all(turned[:, at], ranks[at], some)
+        wide = np.zeros((2, turned.shape[1], len(turned)))
+        wide[0, :, :q], wide[1, :, :q] = split.lengths, split.squares
+        wide[0, at], wide[1, at] = again.lengths, again.squares
+        for name in ("dimensions", "rest", "rest_squares"):
+            getattr(split, name)[at] = getattr(again, name)
+        return replace(split, lengths=wide[0], squares=wide[1])
+
+    def by_largest(
+        self, turned: Floats, ranks: Codes, gone: Removal, q: int
+    ) -> tuple[_Split, NDArray[np.bool_]]:
+        """From the q largest eigenvalues, and of which rows these are enough."""
+        rank, whole = self.rank, self.spectrum.lengths[: self.rank]
+        lift, t = gone.lift[:, None], turned[:rank].T
+        squares = np.maximum(lift * t**2, EPS**2 * whole[0])
+        moved = downdated(whole, squares, q)
+        lengths, known = whole[:q] - moved.shifts, moved.found
+        if self.factors.wanted.found == "given":
+            d = np.full(len(t), self.factors.dimensions[self.code])
+        else:
+            d = by_scree(lengths, np.minimum(ranks - 1, q - 1), q, self.threshold)
+            largest = (lengths[:, :-1] - lengths[:, 1:]).max(axis=1)
+            known = known & (self.reach()[q - 1 :].max() < self.threshold * largest)
+        signal = np.arange(q) < d[:, None]
+        lost = squares.sum(axis=1) - np.where(signal, moved.shifts, 0.0).sum(axis=1)
+        rest = (np.arange(rank) >= d[:, None]) @ whole - lost
+        taken = (np.where(signal, 1 / moved.slopes, 0.0)[:, None, :] / moved.gaps).sum(axis=2)
+        beyond = squares / lift * (1 - taken) ** 2
+        rest_squares = beyond.sum(axis=1) + (turned[rank:] ** 2).sum(axis=0)
+        return _Split(d, lengths, 1 / (lift * moved.slopes), rest, rest_squares), known
+
+    def by_all(self, turned: Floats, ranks: Codes, gone: Removal) -> _Split:
+        """From all eigenvalues."""
+        r, m = turned.shape
+        scatters = -(gone.lift[:, None] * turned.T)[:, :, None] * turned.T[:, None, :]
+        scatters[:, np.arange(r), np.arange(r)] += self.spectrum.lengths
+        lengths, vectors = np.linalg.eigh(scatters)
+        lengths, vectors = np.maximum(lengths[:, ::-1], 0.0), vectors[:, :, ::-1]
+        squares = np.einsum("mij,im->mj", vectors, turned) ** 2
+        if self.factors.wanted.found == "given":
+            d = np.full(m, self.factors.dimensions[self.code])
+        else:
+            most, counts = np.maximum(ranks - 1, 1), gone.count - gone.out
+            d = choose(self.factors.wanted, lengths, most, self.spectrum.n_columns, counts)
+        beyond = np.arange(r) >= d[:, None]
+        rest, rest_squares = (np.where(beyond, each, 0.0).sum(axis=1) for each in (lengths, squares))
+        return _Split(d, lengths, squares, rest, rest_squares)
+
+    def scored(
+        self, split: _Split, ranks: Codes, gone: Removal, divisor: float
+    ) -> tuple[Floats, NDArray[np.bool_]]:
+        """Log densities (m,), but for a constant, of rows of a class without each, and what is spoilt."""
+        own_axes, after, d = self.spectrum, divisor - gone.out, split.dimensions
+        signal, p = np.arange(split.lengths.shape[1]) < d[:, None], own_axes.n_columns
+        with np.errstate(divide="ignore", invalid="ignore"):
+            noise = split.rest / ((p - d) * after)
+            own = np.where(signal, split.lengths / after[:, None], 1.0)
+            if one_signal(self.factors.form):
+                mean = np.where(signal, own, 0.0).sum(axis=1) / d
+                own = np.where(signal, mean[:, None], 1.0)
+            d2 = np.where(signal, split.squares / own, 0.0).sum(axis=1) + split.rest_squares / noise
+            logdet = np.log(own).sum(axis=1) + (p - d) * np.log(noise) - 2.0 * np.log(own_axes.unit).sum()
+            error = EPS * len(own_axes.lengths) ** 2 * own_axes.lengths[0] / split.rest
+        return -0.5 * (logdet + gone.stretch * d2), ~((error < KNOWN_NOISE) & (d < ranks))
+
+
 def factors_left_out(fitted: NormalClasses, factors: Factors) -> LeftOut:
     """Leave-one-out scores where each class has its covariance, which the other classes of a row keep."""
     moments, divisors, log_prior = fitted.moments, fitted.divisors, fitted.log_prior
     rule = gaussian.separate_plugin(moments, fitted.covariances, log_prior)
-    spectra = [spectrum_of(moments, code) for code in range(moments.n_classes)]
+    each_class = [
+        _WithoutRows(factors, code, *spectrum_of(moments, code)) for code in range(moments.n_classes)
+    ]
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         out = np.array(rule.scores(x).T)
         gone = removal(moments.counts[codes], weights, divisors[codes])
         spoilt = np.zeros(len(codes), dtype=bool)
-        for code, (spectrum, rank) in enumerate(spectra):
+        for own in each_class:
+            code, spectrum, rank = own.code, own.spectrum, own.rank
             mine = np.flatnonzero(codes == code)
             turned = spectrum.turned(from_class_means(moments, x[mine], code))
-            q = _enough(spectrum, factors, code, rank)
+            q = own.enough()
             step = max(HELD_SCATTERS // max(len(turned) * min(q, len(turned)), 1), 1)
             for start in range(0, len(mine), step):
                 some = mine[start : start + step]
-                own = None if weights is None else weights[some]
-                taken = removal(moments.counts[codes[some]], own, divisors[codes[some]])
-                whole = np.ones(len(some), dtype=bool) if own is None else own <= 1
+                w = None if weights is None else weights[some]
+                taken = removal(moments.counts[codes[some]], w, divisors[codes[some]])
+                whole = np.ones(len(some), dtype=bool) if w is None else w <= 1
                 ranks = rank - (whole & (spectrum.free <= rank))
-                part = turned[:, start : start + step]
-                split = _split(spectrum, factors, code, part, ranks, taken, q, rank)
-                out[code, some], spoilt[some] = _scored(
-                    spectrum, factors, split, ranks, taken, float(divisors[code])
-                )
+                split = own.split(turned[:, start : start + step], ranks, taken, q)
+                out[code, some], spoilt[some] = own.scored(split, ranks, taken, float(divisors[code]))
         out[codes, np.arange(len(codes))] += log_prior[codes]
         return settle(out, codes, gone, spoilt).T
 
     return scores
-
-
-def _enough(spectrum: Principal, factors: Factors, code: int, rank: int) -> int:
-    """Number of the largest eigenvalues that are enough, or that of all of them."""
-    r, p, lengths = len(spectrum.lengths), spectrum.n_columns, spectrum.lengths[:rank]
-    if rank < 2 or np.diff(lengths).max() > -4 * EPS * lengths[0]:
-        return r
-    q = int(factors.dimensions[code])
-    if factors.wanted.found == "bic":
-        return r
-    if factors.wanted.found == "cattell":
-        # Falls may be half of what they are in all rows, before it is worth a look at all eigenvalues.
-        steep = falls(spectrum.lengths, p).max() * factors.wanted.threshold / 2
-        steeper = np.flatnonzero(_reach(spectrum, rank) >= steep)
-        q = max(q, int(steeper[-1]) + 1 if len(steeper) else 0) + 1
-    return q if FEW_EIGENVALUES * q <= r else r
-
-
-def _reach(spectrum: Principal, rank: int) -> Floats:
-    """The largest that falls (rank,) from each eigenvalue to the next may be without a row."""
-    after = np.append(spectrum.lengths[2:rank], [0.0, 0.0])
-    return np.asarray(spectrum.lengths[:rank] - after[:rank])
-
-
-def _split(
-    spectrum: Principal,
-    factors: Factors,
-    code: int,
-    turned: Floats,
-    ranks: Codes,
-    gone: Removal,
-    q: int,
-    rank: int,
-) -> _Split:
-    if q >= len(turned):
-        return _by_all(spectrum, factors, code, turned, ranks, gone)
-    split, known = _by_largest(spectrum, factors, code, turned, ranks, gone, q, rank)
-    if known.all():
-        return split
-    # One more look at the rows for which the largest eigenvalues are not enough.
-    at = np.flatnonzero(~known)
-    some = Removal(*(getattr(gone, name)[at] for name in ("out", "count", "alone", "shrink", "left")))
-    again = _by_all(spectrum, factors, code, turned[:, at], ranks[at], some)
-    wide = np.zeros((2, turned.shape[1], len(turned)))
-    wide[0, :, :q], wide[1, :, :q] = split.lengths, split.squares
-    wide[0, at], wide[1, at] = again.lengths, again.squares
-    for name in ("dimensions", "rest", "rest_squares"):
-        getattr(split, name)[at] = getattr(again, name)
-    return replace(split, lengths=wide[0], squares=wide[1])
-
-
-def _by_largest(
-    spectrum: Principal,
-    factors: Factors,
-    code: int,
-    turned: Floats,
-    ranks: Codes,
-    gone: Removal,
-    q: int,
-    rank: int,
-) -> tuple[_Split, NDArray[np.bool_]]:
-    """From the q largest eigenvalues, and of which rows these are enough."""
-    lift, t, whole = gone.lift[:, None], turned[:rank].T, spectrum.lengths[:rank]
-    squares = np.maximum(lift * t**2, EPS**2 * whole[0])
-    moved = downdated(whole, squares, q)
-    lengths, known = whole[:q] - moved.shifts, moved.found
-    if factors.wanted.found == "given":
-        d = np.full(len(t), factors.dimensions[code])
-    else:
-        d = by_scree(lengths, np.minimum(ranks - 1, q - 1), q, factors.wanted.threshold)
-        largest = (lengths[:, :-1] - lengths[:, 1:]).max(axis=1)
-        known = known & (_reach(spectrum, rank)[q - 1 :].max() < factors.wanted.threshold * largest)
-    signal = np.arange(q) < d[:, None]
-    lost = squares.sum(axis=1) - np.where(signal, moved.shifts, 0.0).sum(axis=1)
-    rest = (np.arange(rank) >= d[:, None]) @ whole - lost
-    taken = (np.where(signal, 1 / moved.slopes, 0.0)[:, None, :] / moved.gaps).sum(axis=2)
-    beyond = squares / lift * (1 - taken) ** 2
-    rest_squares = beyond.sum(axis=1) + (turned[rank:] ** 2).sum(axis=0)
-    return _Split(d, lengths, 1 / (lift * moved.slopes), rest, rest_squares), known
-
-
-def _by_all(
-    spectrum: Principal, factors: Factors, code: int, turned: Floats, ranks: Codes, gone: Removal
-) -> _Split:
-    """From all eigenvalues."""
-    r, m = turned.shape
-    scatters = -(gone.lift[:, None] * turned.T)[:, :, None] * turned.T[:, None, :]
-    scatters[:, np.arange(r), np.arange(r)] += spectrum.lengths
-    lengths, vectors = np.linalg.eigh(scatters)
-    lengths, vectors = np.maximum(lengths[:, ::-1], 0.0), vectors[:, :, ::-1]
-    squares = np.einsum("mij,im->mj", vectors, turned) ** 2
-    if factors.wanted.found == "given":
-        d = np.full(m, factors.dimensions[code])
-    else:
-        most, counts = np.maximum(ranks - 1, 1), gone.count - gone.out
-        d = choose(factors.wanted, lengths, most, spectrum.n_columns, counts)
-    beyond = np.arange(r) >= d[:, None]
-    rest, rest_squares = (np.where(beyond, each, 0.0).sum(axis=1) for each in (lengths, squares))
-    return _Split(d, lengths, squares, rest, rest_squares)
-
-
-def _scored(
-    spectrum: Principal, factors: Factors, split: _Split, ranks: Codes, gone: Removal, divisor: float
-) -> tuple[Floats, NDArray[np.bool_]]:
-    """Log densities (m,), but for a constant, of rows of a class without each, and what is spoilt."""
-    p, after, d = spectrum.n_columns, divisor - gone.out, split.dimensions
-    signal = np.arange(split.lengths.shape[1]) < d[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        noise = split.rest / ((p - d) * after)
-        own = np.where(signal, split.lengths / after[:, None], 1.0)
-        if one_signal(factors.form):
-            mean = np.where(signal, own, 0.0).sum(axis=1) / d
-            own = np.where(signal, mean[:, None], 1.0)
-        d2 = np.where(signal, split.squares / own, 0.0).sum(axis=1) + split.rest_squares / noise
-        logdet = np.log(own).sum(axis=1) + (p - d) * np.log(noise) - 2.0 * np.log(spectrum.unit).sum()
-        error = EPS * len(spectrum.lengths) ** 2 * spectrum.lengths[0] / split.rest
-    return -0.5 * (logdet + gone.stretch * d2), ~((error < KNOWN_NOISE) & (d < ranks))
