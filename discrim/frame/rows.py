@@ -133,31 +133,32 @@ def used_of_block(
 
 
 class GatheredRows(NamedTuple):
-    """The rows (n, p) that a fit uses, all at once, with their codes (n,) and positions (n,) in the table."""
+    """The rows (n, p) that a fit uses, all at once.
+
+    There are their codes (n,), their weights (n,), if any, and their positions (n,) in the table.
+    """
 
     x: Floats
     codes: Codes
+    weights: Floats | None
     positions: Codes
 
 
 def gathered_rows(blocks: Blocks) -> GatheredRows:
     """The rows that a fit uses, in memory: for models that go back to single rows."""
-    parts = [
-        (x.copy(), codes.copy(), np.arange(place.start, place.stop) if isinstance(place, slice) else place)
-        for place, x, codes, _ in used_rows(blocks)
-    ]
-    x, codes, positions = zip(*parts, strict=True)
-    return GatheredRows(np.concatenate(x), np.concatenate(codes), np.concatenate(positions))
+    # A place is a slice, or positions.
+    parts = [(x.copy(), codes.copy(), w, np.r_[place]) for place, x, codes, w in used_rows(blocks)]
+    if not parts:
+        no_row = np.empty(0, dtype=np.intp)
+        return GatheredRows(np.empty((0, len(blocks.terms))), no_row, None, no_row)
+    x, codes, weights, positions = zip(*parts, strict=True)
+    some = None if weights[0] is None else np.concatenate(weights)
+    return GatheredRows(np.concatenate(x), np.concatenate(codes), some, np.concatenate(positions))
 
 
 def weighted_rows(blocks: Blocks) -> tuple[Floats, Codes, Floats | None]:
-    """The rows that a fit uses (n, p), their classes (n,) and their weights (n,), if any, in memory."""
-    parts = [(x.copy(), codes.copy(), weights) for _, x, codes, weights in used_rows(blocks)]
-    if not parts:
-        return np.empty((0, len(blocks.terms))), np.empty(0, dtype=np.intp), None
-    x, codes = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
-    weighted = parts[0][2] is not None
-    return x, codes, np.concatenate([np.asarray(part[2]) for part in parts]) if weighted else None
+    """As `gathered_rows`, without the positions."""
+    return gathered_rows(blocks)[:3]
 
 
 def repeated(x: Floats, codes: Codes, weights: Floats | None) -> tuple[Floats, Codes]:

@@ -25,7 +25,7 @@ from discrim.core.scatter.by_estimator import copied
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.levels import Unseen
-from discrim.frame.rows import gathered_rows, repeated
+from discrim.frame.rows import repeated, weighted_rows
 from discrim.inference import resampling
 from discrim.inference.result import TestResult
 from discrim.models.fits import reading
@@ -791,10 +791,9 @@ def _engine_fit(
     tables = core.tables_of(moments, scale=shared["scale"], indicators=shared["indicators"])
     # Without components, for the middle of the rows.
     middle = fitted(engine=partial(_as_latent, [np.zeros((moments.n_columns, 0))] * 3))
-    rows = gathered_rows(blocks)
-    x, codes = rows.x, rows.codes
-    if blocks.weights is not None:
-        x, codes = repeated(x, codes, blocks.weights[rows.positions])
+    x, codes, weights = weighted_rows(blocks)
+    if weights is not None:
+        x, codes = repeated(x, codes, weights)
     z = standard_columns(x, middle.origin, middle.moments.scale) - middle.centre[:, None]
     indicators_of = np.equal(codes[:, None], np.arange(len(prior))).astype(np.float64)
     y = (indicators_of - middle.shares) / tables.sizes
@@ -845,9 +844,7 @@ def _permutation_test(fit: Fit[PLSFit], n: int, folds: int, seed: int | None) ->
             "rows, or fit without weights=."
         )
     reading.refuse_large(blocks, "permutation_test() gathers all rows", times=fit.nobs)
-    rows = gathered_rows(blocks)
-    weights = None if blocks.weights is None else blocks.weights[rows.positions]
-    x, codes = repeated(rows.x, rows.codes, weights)
+    x, codes = repeated(*weighted_rows(blocks))
     resampling.check_folds(folds, len(x))
     numbers, k, start = fit.numbers, len(fit.classes), resampling.drawn_seed(seed)
     how = core.Regressed(numbers.components, numbers.algorithm, numbers.scale, numbers.indicators == "scaled")

@@ -56,9 +56,8 @@ def _regressed(
     times = moments.total if blocks.weights is not None else 0
     reading.refuse_large(blocks, "fda() gives the engine all rows", times=times)
     rows = gathered_rows(blocks)
-    x, codes = rows.x, rows.codes
-    if blocks.weights is not None:
-        weights = blocks.weights[rows.positions]
+    x, codes, weights, _ = rows
+    if weights is not None:
         odd = weights != np.round(weights)
         if odd.any():
             row = blocks.table.label(int(rows.positions[int(np.argmax(odd))]))

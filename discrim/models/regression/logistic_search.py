@@ -320,8 +320,8 @@ def overlap_by_score(fit: LogisticFit, blocks: Blocks) -> Certificate:
     rows = gathered_rows(blocks)
     weights = posteriors(rule.scores(rows.x))
     weights[np.arange(len(weights)), rows.codes] = 0.0
-    if blocks.weights is not None:
-        weights *= blocks.weights[rows.positions][:, None]
+    if rows.weights is not None:
+        weights *= rows.weights[:, None]
     coef = np.zeros((len(fit.frame.scale) + 1, weights.shape[1]))
     proof = Separation("overlap", coef, 0.0, np.zeros(0, dtype=np.intp), weights)
     return labelled_certificate(proof, fit.frame.to_data(), blocks, rows)._replace(message=OVERLAP)
