@@ -107,7 +107,11 @@ def of_table(given: TableArgument, formulas: Sequence[str], output: Output, use:
 
     The files of the output may be no part of the source.
     """
-    _refuse_exchanged(formulas[0], given.data)
+    if "~" not in formulas[0] and "~" in given.data and not os.path.exists(given.data):
+        raise FormulaError(
+            f"{formulas[0]!r} stands in place of the formula, and {given.data!r} in place of the table: "
+            "change the order"
+        )
     labels = labels_to_fit(*formulas)
     rows = given.rows(labels)
     refuse_part(output, rows)
@@ -120,28 +124,15 @@ def of_table(given: TableArgument, formulas: Sequence[str], output: Output, use:
         return use(given.table(labels))
 
 
-def _refuse_exchanged(formula: str, data: str) -> None:
-    """Raise where formula and table stand in each other's place."""
-    if "~" not in formula and "~" in data and not os.path.exists(data):
-        raise FormulaError(
-            f"{formula!r} stands in place of the formula, and {data!r} in place of the table: change "
-            "the order"
-        )
-
-
 def with_prior(options: dict[str, Any], formula: str, data: Any) -> dict[str, Any]:
     """Options in which a prior by class has the labels of the response column, which need not be text."""
     if "prior" not in options:
         return options
-    return options | {"prior": _classes_as_typed(parse_prior(options["prior"]), formula, data)}
-
-
-def _classes_as_typed(prior: Any, formula: str, data: Any) -> Any:
-    response = formula.partition("~")[0].strip().strip("`")
+    prior, response = parse_prior(options["prior"]), formula.partition("~")[0].strip().strip("`")
     columns = getattr(data, "columns", None)
-    if not isinstance(prior, dict) or response not in (data.names if columns is None else columns):
-        return prior
-    return by_label(prior, labels_in(data, response) if columns is None else data[response].unique())
+    if isinstance(prior, dict) and response in (data.names if columns is None else columns):
+        prior = by_label(prior, labels_in(data, response) if columns is None else data[response].unique())
+    return options | {"prior": prior}
 
 
 def summarize(verb: str, options: dict[str, Any]) -> None:

@@ -353,23 +353,19 @@ def model_of(typed: str) -> TypedModel:
         raise DataError(f"{typed!r} cannot be read as a verb: {error}. Put the closing sign") from None
     if not words:
         raise DataError("the name of a model is empty: give one, such as lda, and no comma without one")
-    verb = _verb_named(words[0])
-    parser = Parser(prog=f"discrim {words[0]}", verb=words[0], argument_default=argparse.SUPPRESS)
-    add_model_options(parser, words[0])
-    return TypedModel(verb, vars(parser.parse_args(words[1:])), typed, parser)
-
-
-def _verb_named(word: str) -> str:
-    """The public name of the verb of a model, as it is typed."""
     known = {
         name.replace("_", "-"): name
         for name, row in BY_VERB.items()
         if row.command is not None and row.can_be_saved
     }
-    found = known.get(word.replace("_", "-"))
-    if found is None:
-        raise DataError(f"{word!r} is no verb of a model that can be fitted here{one_of(word, list(known))}")
-    return found
+    verb = known.get(words[0].replace("_", "-"))
+    if verb is None:
+        raise DataError(
+            f"{words[0]!r} is no verb of a model that can be fitted here{one_of(words[0], list(known))}"
+        )
+    parser = Parser(prog=f"discrim {words[0]}", verb=words[0], argument_default=argparse.SUPPRESS)
+    add_model_options(parser, words[0])
+    return TypedModel(verb, vars(parser.parse_args(words[1:])), typed, parser)
 
 
 def fitted(model: TypedModel, formula: str, data: Any, options: dict[str, Any]) -> Any:

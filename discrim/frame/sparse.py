@@ -154,12 +154,10 @@ def found_columns(data: Any, dtypes: Sequence[Any], names: Sequence[str]) -> Spa
     # Of one dtype with the rows, which would else be copied, where this counts so far.
     starts = starts.astype(np.result_type(rows, np.min_scalar_type(starts[-1])))
     matrix = scipy.sparse.csc_array((values, rows, starts), shape=(len(data), len(positions)))
-    kinds = {names[j]: _kind(dtypes[j]) for j in positions}
+    kinds: dict[str, Kind] = {
+        names[j]: "boolean" if dtypes[j].subtype.kind == "b" else "numeric" for j in positions
+    }
     return SparseColumns({j: i for i, j in enumerate(positions)}, matrix.tocsr(), fill, kinds)
-
-
-def _kind(dtype: pd.SparseDtype) -> Kind:
-    return "boolean" if dtype.subtype.kind == "b" else "numeric"
 
 
 def _arrays(data: pd.DataFrame, positions: Sequence[int]) -> Iterator[Any]:

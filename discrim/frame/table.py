@@ -16,7 +16,6 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, Literal, cast
 
@@ -25,7 +24,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.errors import DataError, NotSupportedError, warn_user
-from discrim.frame.sources.parts import quoted_names
+from discrim.frame.sources.parts import no_column, quoted_names
 from discrim.frame.sparse import WHOLE, SparseColumns, SparseFrame, found_columns
 from discrim.frame.values import (
     LONG,
@@ -404,9 +403,7 @@ class Table:
         try:
             return self._columns[name]
         except KeyError:
-            near = get_close_matches(name, self.names, n=1, cutoff=0.6)
-            hint = f" Did you mean {near[0]!r}?" if near else f" Columns: {quoted_names(self.names)}."
-            raise DataError(f"No column {name!r} in the table.{hint}") from None
+            raise no_column(name, self.names, "the table") from None
 
     def positions(self, names: Sequence[str]) -> list[int]:
         """Positions of columns, as of `position`."""

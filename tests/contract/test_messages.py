@@ -36,6 +36,7 @@ MAKERS = {
     "collinear_error": "says to drop the column, and what else takes it",
     "_exact_fit": "says to use fewer columns, or another method",
     "_no_rule": "says which rows are too few, and to use fewer columns or more folds",
+    "no_column": "names the nearest column, or those that there are",
     "no_freedom": "says which weights to pass",
     "no_likelihood": "says what to compare by",
     "of_classes": "says to pass fewer dimensions, or another covariance",

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from discrim.core.moments.level_counts import add_levels
+from discrim.core.moments.level_counts import add_levels, both_merged
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.moments.sparse_rows import SparseRows, indicators
 from discrim.core.numerics.arrays import Codes, Floats, slices
@@ -201,7 +201,7 @@ class _Watched:
     def reduced(self, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> T:
         """What a task makes of them, merged, and the tally of each part with it."""
         work = partial(_with_tally, task, self.tally.plan, self.tally.n_classes)
-        both: tuple[T, Tally] = reduced(self.blocks, work, partial(_merged, merge))
+        both: tuple[T, Tally] = reduced(self.blocks, work, partial(both_merged, merge))
         self._keep(both[1])
         return both[0]
 
@@ -222,7 +222,3 @@ def _with_tally(
 ) -> tuple[T, Tally]:
     tally = Tally(plan, n_classes)
     return task(tally.watch(blocks)), tally
-
-
-def _merged(merge: Callable[[T, T], T], a: tuple[T, Tally], b: tuple[T, Tally]) -> tuple[T, Tally]:
-    return merge(a[0], b[0]), a[1].merge(b[1])

@@ -121,7 +121,7 @@ class Watched:
         """What a task makes of them, merged, and the counts of each part with it."""
         bare = replace(self, blocks=())
         found: tuple[T, LevelCounts] = reduced(
-            self.blocks, partial(_with_counts, task, bare), partial(_both, merge)
+            self.blocks, partial(_with_counts, task, bare), partial(both_merged, merge)
         )
         self.counts = found[1]
         return found[0]
@@ -132,9 +132,8 @@ def _with_counts(task: Callable[[Any], T], watched: Watched, blocks: Any) -> tup
     return task(own), own.counts
 
 
-def _both(
-    merge: Callable[[T, T], T], a: tuple[T, LevelCounts], b: tuple[T, LevelCounts]
-) -> tuple[T, LevelCounts]:
+def both_merged(merge: Callable[[T, T], T], a: tuple[T, Any], b: tuple[T, Any]) -> tuple[T, Any]:
+    """What tasks made of two parts, merged, and what was gathered beside it."""
     return merge(a[0], b[0]), a[1].merge(b[1])
 
 

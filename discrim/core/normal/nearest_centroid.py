@@ -19,12 +19,11 @@ from discrim.core.moments.moments import LIGHT, ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut, squared_gaps
-from discrim.core.rules.rules import Distances, Rule, beyond_range, logs_of_prior
+from discrim.core.rules.rules import Distances, Rule, beyond_range, logs_of_prior, refuse_method
 from discrim.core.scatter.covariance import Covariance
 from discrim.core.scatter.principal import of_columns
 from discrim.core.scatter.scatter import all_constant
 from discrim.core.scatter.shrunk import common_left_out, spherical
-from discrim.errors import NotSupportedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +89,7 @@ class NearestCentroidFit:
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
         """The decision rule under a prior (K,); a NotSupportedError of another method than "plugin"."""
-        if method != "plugin":
-            raise NotSupportedError(f'method="{method}" is not defined for nearest centroids: use "plugin".')
+        refuse_method(method, "is not defined for nearest centroids")
         return gaussian.linear_rule(self.within_reach, self.covariance, log_prior)
 
     def refit(self, moments: ClassMoments) -> NearestCentroidFit | None:

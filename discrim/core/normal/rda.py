@@ -557,7 +557,9 @@ def _by_gamma(stack: _Stack, pairs: Sequence[Regularization], tried: NDArray[np.
     some = able.any(axis=0)
     every, ridge, able = every[some], ridge[:, some], able[:, some]
     target = np.where(able[..., None], target[:, some], 1.0)
-    thin = _is_thin(stack)
+    # Classes have so few rows that decompositions of these are the shorter ones.
+    few = stack.moments[0].rows - 1 <= WORTH_RANK * stack.unit.shape[1]
+    thin = few & (stack.unit.shape[1] >= WORTH_COLUMNS)
     sizes = np.where(thin, stack.moments[0].rows - 1, pooled.shape[1]).astype(np.float64)
     step = max(int(MOST_IN_AXES // (len(pooled) * (sizes**2).sum())), 1)
     basis = np.swapaxes(vectors, 1, 2) * stack.unit[:, None]
@@ -587,12 +589,6 @@ def _wide_path(
     mixed = _where_regular(mixed, regular)
     logdet = np.log(target).sum(axis=-1)[..., None] + np.log(mixed).sum(axis=-1)
     return ClassPath(scale, None, axes, 1.0 / mixed, None, logdet)
-
-
-def _is_thin(stack: _Stack) -> NDArray[np.bool_]:
-    """Which classes (K,) have so few rows that decompositions of these are the shorter ones."""
-    rows, p = stack.moments[0].rows, stack.unit.shape[1]
-    return np.asarray((rows - 1 <= WORTH_RANK * p) & (p >= WORTH_COLUMNS))
 
 
 def _thin_path(stack: _Stack, k: int, alphas: Floats, target: Floats, vectors: Floats) -> ClassPath | None:

@@ -310,9 +310,7 @@ def mcd(x: Floats, support_fraction: float = 0.5) -> Mcd | ExactFit:
         if found is not None:
             cores.append(found)
     least = min(core.logdet for core in cores)
-    core = next(core for core in cores if core.logdet <= least + SAME_DETERMINANT)
-    kept = core.d2 <= _consistency(h / n, p) * chi2_isf(1 - KEPT_QUANTILE, p)
-    return Mcd(core.subset, kept, _consistency(float(kept.mean()), p))
+    return _kept(z, next(core for core in cores if core.logdet <= least + SAME_DETERMINANT), h)
 
 
 def _closest(z: Floats, h: int) -> Mask:
@@ -375,6 +373,12 @@ def _concentrated(z: Floats, subset: Mask, h: int, passed: set[bytes]) -> _Core 
         if (ahead == subset).all() or logdet >= least:
             return _Core(subset, d2, logdet)
         subset, least = ahead, logdet
+
+
+def _kept(z: Floats, core: _Core, h: int) -> Mcd:
+    n, p = z.shape
+    kept = core.d2 <= _consistency(h / n, p) * chi2_isf(1 - KEPT_QUANTILE, p)
+    return Mcd(core.subset, kept, _consistency(float(kept.mean()), p))
 
 
 def _on_plane(z: Floats, mean: Floats, root: Floats, j: int) -> Mask:

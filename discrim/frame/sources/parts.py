@@ -74,9 +74,7 @@ class Source(ABC):
         known = set(self.names)
         for name in columns:
             if name not in known:
-                near = get_close_matches(name, self.names, n=1, cutoff=0.6)
-                way_out = f"Did you mean {near[0]!r}?" if near else f"Columns: {quoted_names(self.names)}."
-                raise DataError(f"No column {name!r} in {self.what}. {way_out}")
+                raise no_column(name, self.names, self.what)
         # Without any column most readers do not know how many rows there are.
         return tuple(dict.fromkeys(columns)) or self.names[:1]
 
@@ -279,6 +277,13 @@ def quoted_names(names: Sequence[str], most: int = 8) -> str:
     """Names in quotes, of many only the first."""
     shown = ", ".join(repr(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def no_column(name: str, names: Sequence[str], what: str) -> DataError:
+    """The error that something has no such column, which names the nearest one."""
+    near = get_close_matches(name, names, n=1, cutoff=0.6)
+    way_out = f"Did you mean {near[0]!r}?" if near else f"Columns: {quoted_names(names)}."
+    return DataError(f"No column {name!r} in {what}. {way_out}")
 
 
 def one_line(error: Exception) -> str:
