@@ -138,8 +138,7 @@ def found_columns(data: Any, dtypes: Sequence[Any], names: Sequence[str]) -> Spa
         if data.matrix.dtype.kind not in "biuf":
             return None
         matrix = scipy.sparse.csr_array(data.matrix, dtype=np.float64, copy=True)
-        kind: Kind = "boolean" if data.matrix.dtype.kind == "b" else "numeric"
-        kinds = dict.fromkeys(names[:width], kind)
+        kinds = dict.fromkeys(names[:width], _kind(data.matrix.dtype))
         return SparseColumns({j: j for j in range(width)}, matrix, np.zeros(width), kinds)
     positions = [j for j, dtype in enumerate(dtypes) if is_sparse_number(dtype)]
     if not positions:
@@ -154,10 +153,12 @@ def found_columns(data: Any, dtypes: Sequence[Any], names: Sequence[str]) -> Spa
     # Of one dtype with the rows, which would else be copied, where this counts so far.
     starts = starts.astype(np.result_type(rows, np.min_scalar_type(starts[-1])))
     matrix = scipy.sparse.csc_array((values, rows, starts), shape=(len(data), len(positions)))
-    kinds: dict[str, Kind] = {
-        names[j]: "boolean" if dtypes[j].subtype.kind == "b" else "numeric" for j in positions
-    }
+    kinds = {names[j]: _kind(dtypes[j].subtype) for j in positions}
     return SparseColumns({j: i for i, j in enumerate(positions)}, matrix.tocsr(), fill, kinds)
+
+
+def _kind(dtype: Any) -> Kind:
+    return "boolean" if dtype.kind == "b" else "numeric"
 
 
 def _arrays(data: pd.DataFrame, positions: Sequence[int]) -> Iterator[Any]:
