@@ -434,8 +434,7 @@ class NeighbourIndex:
 
     def nearest(self, x: Floats, k: int) -> Neighbours:
         """The k nearest of the rows to each of x (m, p); a DataError where the metric gives no distance."""
-        other = np.argwhere((x != 0) & (x != 1)) if self.space.metric in ZERO_ONE else ()
-        if len(other):
+        if self.space.metric in ZERO_ONE and len(other := np.argwhere((x != 0) & (x != 1))):
             row, column = other[0]
             raise DataError(
                 f"metric={self.space.metric!r} takes columns of zeros and ones; column {column + 1} of the "
