@@ -420,7 +420,8 @@ class Blocks:
 
     def __iter__(self) -> Iterator[Block]:
         """Rows of the fit; one with a missing response, weight, or value is left out and counted."""
-        return self.shown_to(None)
+        left_out: list[int] = []
+        return map(partial(self._used, None, left_out, _RowsKept()), self._filled(left_out))
 
     def shown_to(self, see: Watcher | None) -> Iterator[Block]:
         """Rows of the fit, as of iteration, of which each block with all its rows is shown first.
