@@ -147,7 +147,6 @@ REASONS = {
     ("discrim/frame/grammar.py", "This cannot be read"): "ends with what meant_text() finds",
     ("discrim/models/normal/normal_fits.py", "{str(error)}"): "caught and said anew, with its way out",
     ("discrim/frame/blocks.py", "{self.read_from}"): "who asks gives the beginning and the way out",
-    ("discrim/frame/table.py", "No column"): "the hint that ends it names the nearest column, or all",
 }
 """(file, start or part of the message) of those without an imperative: why."""
 
