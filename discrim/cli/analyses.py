@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple, get_args
 
 import discrim
-from discrim.cli.output import Output, deliver, output_of, refuse_part
+from discrim.cli.output import Output, deliver, output_of, refuse_part, suffix
 from discrim.cli.parsing import by_label, one_of, parse_prior
 from discrim.cli.reading import TableArgument, given_of, labels_in, labels_of_fit, labels_to_fit
 from discrim.cli.verbs import model_of
@@ -32,6 +32,8 @@ def assess(verb: str, options: dict[str, Any]) -> None:
     fit = loaded_fit(file)
     if "prior" in options:
         options["prior"] = by_label(parse_prior(options["prior"]), fit.classes)
+    if output.picture is not None and suffix(output.picture) == "html":
+        raise DataError("Pictures of assess answer no pointer: name a file that ends in .png, .svg or .pdf.")
     found = _assessed(fit, given, options)
     deliver(found.summary(sections), output, draw=found.plot)
 
@@ -208,7 +210,10 @@ def _variates(fit: Any, found: Any, **view: Any) -> Any:
 
 def _ellipses(found: Any, **view: Any) -> Any:
     if set(view) - {"axes", "ax"}:
-        raise DataError("The picture of a term is that of its ellipses: leave --kind and --columns out.")
+        raise DataError(
+            "The picture of a term is that of its ellipses: leave --kind and --columns out, and name a "
+            "file that ends in .png, .svg or .pdf."
+        )
     return found.plot(**view)
 
 

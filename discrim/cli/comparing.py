@@ -191,7 +191,7 @@ def _pairs(table: Any, folds: int, repeats: int, seed: int | None) -> Any:
 def report(verb: str, options: dict[str, Any]) -> None:
     """Write a page of HTML on a fit."""
     subject, target = options.pop("reported"), options.pop("out")
-    title = options.pop("title", None)
+    title, pictures = options.pop("title", None), options.pop("pictures", None)
     if PurePath(target).suffix.lower() not in (".html", ".htm"):
         raise DataError(f"--out {target!r} is to be a page of HTML: name a file that ends in .html")
     check_place(target)
@@ -200,7 +200,9 @@ def report(verb: str, options: dict[str, Any]) -> None:
         fit, load = _fit_of_formula(subject, target, options)
     else:
         fit, load = _saved(subject, options), None
-    fit.report(target, title=title, load=load)
+    words: dict[str, Any] = {"all": "all", "none": []}
+    pictures = words.get(pictures[0], pictures) if pictures is not None and len(pictures) == 1 else pictures
+    fit.report(target, title=title, load=load, pictures=pictures)
 
 
 def _fit_of_formula(formula: str, target: str, options: dict[str, Any]) -> tuple[Any, str | None]:

@@ -329,7 +329,9 @@ WRITING = (
     ),
     Option("--out --output FILE", str, "the page, .html", "report", required=True),
     Option("--title TEXT", str, "its title, in place of the model's name", "report"),
-    Option("--plot FILE", str, "a picture: .png, .svg or .pdf", f"{_PICTURES} assess"),
+    Option("--pictures NAME,...", parsing.names, "kinds of its pictures; or all, or none", "report"),
+    Option("--plot FILE", str, "a picture: .png, .svg or .pdf; .html answers a pointer", _PICTURES),
+    Option("--plot FILE", str, "a picture: .png, .svg or .pdf", "assess"),
     Option("--kind NAME", "", "what --plot draws: {pictures}", f"{_PICTURES} assess"),
     Option(
         "--columns NAME,...", parsing.names, "columns that --plot draws, of kinds that take some", _PICTURES

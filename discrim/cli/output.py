@@ -197,7 +197,7 @@ def output_of(options: dict[str, Any], *read: str) -> Output:
     if save is not None:
         _check_target(save, force)
     if picture is not None:
-        _suffix(picture)
+        suffix(picture)
     for option, target in (("--output", path), ("--plot", picture)):
         if target is not None:
             check_place(target)
@@ -215,14 +215,15 @@ def output_of(options: dict[str, Any], *read: str) -> Output:
     return Output(style, width, path, picture, view, save)
 
 
-def _suffix(picture: str) -> str:
+def suffix(picture: str) -> str:
     """The format of a picture, by its name."""
     from discrim.report.plots.style import FORMATS
 
     found = PurePath(picture).suffix.lower().lstrip(".")
-    if found not in FORMATS:
+    if found not in (*FORMATS, "html"):
         raise DataError(
-            f"--plot {picture!r} does not say what to write: name a file that ends in .png, .svg or .pdf"
+            f"--plot {picture!r} does not say what to write: name a file that ends in .png, .svg or .pdf; "
+            "one that ends in .html answers a pointer"
         )
     return found
 
@@ -329,7 +330,10 @@ def _drawn(draw: Callable[..., Any], target: str, view: Mapping[str, Any]) -> by
     """A picture as the bytes of a file."""
     from discrim.report.plots.style import picture_bytes
 
-    return picture_bytes(lambda: draw(**view), _suffix(target))
+    if suffix(target) == "html":
+        text: str = draw(**view, interactive=True).to_html()
+        return text.encode("utf-8")
+    return picture_bytes(lambda: draw(**view), suffix(target))
 
 
 def write_to_file(target: str, contents: bytes) -> None:

@@ -37,7 +37,7 @@ DIGITS = 15
 EXACT = 1e-12
 """Relative error within which a number is its shorter form: a mean of 5.006 has three decimals, not four."""
 
-LABEL = 28
+LABEL = 30
 """Display width of a label before it is cut in its middle."""
 
 LONGEST_LABEL = 46

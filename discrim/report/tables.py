@@ -613,7 +613,11 @@ def summarize(
     keys = list(parts) if pick is None else [pick] if isinstance(pick, str) else list(pick)
     by_name = parts.by_name if pick is None and isinstance(parts, Parts) else frozenset()
     whole = pick is None or (keys == ["all"] and "all" not in parts)
-    keys = [key for key in parts if key not in by_name] if whole else keys
+    if pick is None:
+        keys = [key for key in parts if key not in by_name]
+    elif "all" in keys and "all" not in parts:
+        at = keys.index("all")
+        keys = list(dict.fromkeys([*keys[:at], *(key for key in parts if key not in keys), *keys[at + 1 :]]))
     unknown = [key for key in keys if not (isinstance(key, str) and key in parts)]
     if unknown:
         near = get_close_matches(str(unknown[0]), parts, n=1)

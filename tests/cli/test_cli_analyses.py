@@ -324,7 +324,14 @@ def test_a_report_is_of_the_fit_that_was_asked_for(capsys):
     assert eval(reads, {"pd": pd}).equals(IRIS)
 
 
-@pytest.mark.slow
+def test_a_report_has_the_pictures_that_are_named(capsys):
+    data = ["species ~ petal_length", "iris"]
+    for names, count in (("scree,confusion", 2), ("none", 0)):
+        assert said(capsys, "report", *data, "--pictures", names, "--out", "named.html") == ""
+        assert Path("named.html").read_text(encoding="utf-8").count("<figure") == count
+    assert "no picture" in refused(capsys, "report", *data, "--pictures", "sketch", "--out", "b.html")
+
+
 def test_a_saved_fit_is_reported_as_it_is(capsys):
     discrim.nearest_centroid(FORMULA, IRIS).save("a.fit")
     assert said(capsys, "report", "a.fit", "--out", "a.html") == ""

@@ -146,6 +146,16 @@ def test_what_is_read_is_not_replaced(tmp_path, capsys):
     assert (tmp_path / "table.csv").read_text(encoding="utf-8") == text
 
 
+def test_a_picture_in_a_page_answers_a_pointer(capsys, monkeypatch, tmp_path):
+    pytest.importorskip("plotly")
+    monkeypatch.chdir(tmp_path)
+    said(capsys, "lda", "species ~ .", "iris", "--plot", "a.html", "--axes", "LD1,LD2", "--save", "a.fit")
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert "Discriminant scores" in page
+    assert "http://" not in page.split("<script")[-1]
+    assert "answer no pointer" in refused(capsys, "assess", "a.fit", "iris", "--plot", "b.html")
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [

@@ -210,7 +210,8 @@ def test_a_fit_prints_wilks_lambda_where_it_is_defined():
 SAID = [
     ("lda", {"method": "mle"}, 'method="mle"'),
     ("lda", {"covariance": "shrunk"}, 'covariance="shrunk"; shrinkage (OAS) 0.0'),
-    ("lda", {"prior": "equal"}, "prior given"),
+    ("lda", {"prior": "equal"}, "prior equal"),
+    ("lda", {"prior": [0.5, 0.25, 0.25]}, "prior given"),
     ("qda", {"covariance": "factor", "dimensions": 1}, 'covariance="factor"; dimensions (given) 1'),
     ("rda", {"alpha": 0.5, "gamma": 0.1}, "alpha 0.5, gamma 0.1"),
     ("rda", {"seed": 0}, "chosen by 10-fold cross-validation"),
@@ -220,7 +221,8 @@ SAID = [
     ("shrunken_centroids", {"threshold": 2.0}, "threshold 2, columns surviving"),
     ("sparse_lda", {"penalty": 0.1}, "penalty=0.1; columns selected 3 of 4"),
     ("sparse_lda", {"seed": 0}, "chosen by 10 folds (least error)"),
-    ("mixture", {"over": "class"}, "components 3 (chosen by BIC)"),
+    ("mixture", {"over": "class"}, "components 1 in each class (chosen by BIC)"),
+    ("mixture", {"components": {"setosa": 2, "versicolor": 1, "virginica": 3}}, "components 2 + 1 + 3"),
     ("pls", {"components": 2}, "components 2"),
     ("kernel_density", {"bandwidth": 0.4}, "bandwidth=0.4"),
 ]
@@ -230,6 +232,26 @@ SAID = [
 def test_a_fit_prints_what_was_chosen(verb, options, said):
     brief = repr(getattr(discrim, verb)("species ~ .", IRIS, **options)).splitlines()
     assert said in brief[4]
+
+
+@pytest.mark.parametrize(("verb", "given"), [("rda", {"alpha": 0.3, "gamma": 0.6}), ("knn", {"k": 17})])
+def test_an_error_of_rows_that_made_a_choice_says_that_it_is_optimistic(verb, given):
+    chosen, plain = (getattr(discrim, verb)("species ~ .", IRIS, **each) for each in ({}, given))
+    assert "% (optimistic: it keeps the choice)" in repr(chosen).splitlines()[3]
+    assert "optimistic" not in repr(plain)
+
+
+def test_a_loaded_fit_does_not_say_what_chose_where_the_file_does_not(tmp_path):
+    discrim.sparse_lda("species ~ .", IRIS, seed=0).save(tmp_path / "sparse.fit")
+    line = repr(discrim.load(tmp_path / "sparse.fit")).splitlines()[4]
+    assert line == "columns selected 4 of 4"
+
+
+def test_all_beside_names_stands_for_the_others():
+    fit, every = fitted("lda", "iris"), list(fitted("lda", "iris").summary("all").tables)
+    rest = [key for key in every if key != "means"]
+    assert list(fit.summary(["means", "all"]).tables) == ["means", *rest]
+    assert list(fit.summary(["all", "means"]).tables) == [*rest, "means"]
 
 
 def test_a_plain_fit_says_nothing_was_chosen():

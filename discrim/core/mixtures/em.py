@@ -155,7 +155,9 @@ def _principal(scatters: Floats) -> tuple[Floats, Floats]:
     Journal on Matrix Analysis and Applications 13, 1204-1245).
     """
     lengths, axes = np.linalg.eigh(scatters)
-    for g in np.flatnonzero(lengths[:, 0] < SHORT_AXIS * lengths[:, -1]):
+    # A column of one value has no correlations, and its axis no length.
+    varies = np.diagonal(scatters, axis1=1, axis2=2).all(axis=1)
+    for g in np.flatnonzero(varies & (lengths[:, 0] < SHORT_AXIS * lengths[:, -1])):
         try:
             root = scaled_cholesky(scatters[g])
         except np.linalg.LinAlgError:

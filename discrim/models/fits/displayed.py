@@ -193,8 +193,9 @@ class ShownModel(Shown):
         Parameters
         ----------
         sections : sequence of str, optional
-            Keys of the sections wanted, in order, or "all"; by default all but those that are long where
-            there are more than eight columns, which the last line names. Only what is wanted is computed.
+            Keys of the sections wanted, in order; "all" stands for those that are not named beside it. By
+            default all but those that are long where there are more than eight columns, which the last line
+            names. Only what is wanted is computed.
 
         Returns
         -------

@@ -39,7 +39,10 @@ def mixture_sections(results: MixtureResults, fit: Fit[MixtureFit]) -> Sections:
 def _header(results: MixtureResults, fit: Fit[MixtureFit]) -> Pairs:
     numbers = fit.numbers
     over = "the components of all classes" if numbers.together else "those of each class"
-    size = f"{sum(numbers.sizes)}{'' if fit.path is None else ', chosen by BIC'}"
+    least, most, few = min(numbers.sizes), max(numbers.sizes), len(numbers.sizes) <= 6
+    size = " + ".join(map(str, numbers.sizes)) if few else f"{least} to {most} in each class"
+    size = f"{least} in each class" if least == most else size
+    size += "" if fit.path is None else ", chosen by BIC"
     steps = "yes" if results.converged else f"no, in {numbers.maxiter} steps"
     items: list[headers.Item] = [
         *headers.row_items(fit),
@@ -56,7 +59,7 @@ def _header(results: MixtureResults, fit: Fit[MixtureFit]) -> Pairs:
         headers.error_item(fit, "apparent"),
         # Where leave-one-out takes steps of EM for each row, a summary does without.
         headers.error_item(fit, "loo")
-        if max(numbers.sizes) == 1
+        if most == 1
         else (headers.LEFT_OUT, float("nan"), "see error_rates()"),
     ]
     note = (

@@ -417,6 +417,7 @@ class Pictured:
         """
         check_word("structure", structure, ("within", "total", "between"), optional=True)
         axes, columns = checked_names("axes", axes), checked_names("columns", columns)
+        check_flag("interactive", interactive)
         check_flag("standardized", standardized)
         chosen = checked_classes(classes)
         options = PictureOptions(

@@ -40,8 +40,8 @@ def sparse_lda_sections(results: SparseLDAResults, fit: Fit[SparseFit]) -> Secti
 
 def _header(results: SparseLDAResults, fit: Fit[SparseFit]) -> Pairs:
     numbers = fit.numbers
-    chosen = "penalty" if numbers.by == "penalty" else "number of columns"
-    chosen += "" if fit.loaded else " given"
+    by = "penalty" if numbers.by == "penalty" else "number of columns"
+    chosen = "not in the file" if fit.loaded else f"{by} given"
     if fit.path is not None:
         search = fit.refits.search
         chosen = f"{search.folds.words}, {'one SE' if search.select == '1se' else 'least error'}"

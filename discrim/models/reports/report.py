@@ -30,7 +30,7 @@ from discrim.frame.values import shown
 from discrim.inference.result import TestResult
 from discrim.models.fits.displayed import FORMATS
 from discrim.models.fits.fit import Fit, in_sentence
-from discrim.models.fits.reading import listed, told
+from discrim.models.fits.reading import check_flag, listed, told
 from discrim.models.fits.refits import argument_defaults, options_of
 from discrim.models.judging.assessment import takes_long
 from discrim.models.pictures.pictured import PictureOptions, drawn_rows, kinds_of, pointed_rows
@@ -335,6 +335,7 @@ def write_report(
     if title is not None and not isinstance(title, str):
         raise DataError(f"title= is a {type(title).__name__}: give a text.")
     check_load(load)
+    check_flag("interactive", interactive)
     gallery = _gallery(results, pictures)._replace(interactive=interactive)
     text = report_of(results, title, load, gallery)
     with replaced(place) as file:

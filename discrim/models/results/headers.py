@@ -59,7 +59,8 @@ def size_items(fit: Fit[Any]) -> list[Item]:
 
 def prior_item(fit: Fit[Any]) -> Item:
     """Where the prior is from."""
-    prior = "class proportions" if fit.numbers.estimated_prior else "given"
+    given = "equal" if len(set(fit.prior.tolist())) == 1 else "given"
+    prior = "class proportions" if fit.numbers.estimated_prior else given
     return "Prior", prior, prior
 
 
@@ -103,7 +104,8 @@ def facts(fit: Fit[Any], header: Pairs, defaults: Mapping[str, Any]) -> Pairs:
     columns = f"{len(fit.terms):,} column{'' if len(fit.terms) == 1 else 's'}"
     sizes = f"{rows}{gone}, {columns}, {len(fit.classes)} classes"
     judged = [*_error_fact(fit, LEFT_OUT in lines), *_named(lines, JUDGED_BY)]
-    chosen = [*_named(lines, CHOSEN), *(["prior given"] if lines.get("Prior") == "given" else [])]
+    prior = [] if lines.get("Prior") not in ("equal", "given") else [f"prior {lines['Prior']}"]
+    chosen = _named(lines, CHOSEN) + prior
     options = [
         f"{name}={value!r}".replace("'", '"')
         for name, value in fit.options.items()
@@ -141,10 +143,13 @@ def _error_fact(fit: Fit[Any], left_out: bool) -> list[str]:
     size = float(fit.blocks.table.nrows) * len(fit.classes) * max(len(fit.terms), FEW_COLUMNS)
     quick = left_out and size * fit.model.scores_left_out <= QUICK
     methods: tuple[Literal["loo", "apparent"], ...] = ("loo", "apparent") if quick else ("apparent",)
-    for method in methods if size <= QUICK else ():
+    # What a page or a table has judged already is there.
+    for method in methods if size <= QUICK or "apparent" in fit.cache else ():
         _, value, text = error_item(fit, method)
         if not np.isnan(value):
-            return [f"{'left-out' if method == 'loo' else method} error {text.partition('  ')[0]}"]
+            said = f"{'left-out' if method == 'loo' else method} error {text.partition('  ')[0]}"
+            kept = fit.path is not None and method == "loo"
+            return [said + " (optimistic: it keeps the choice)" * kept]
     return []
 
 

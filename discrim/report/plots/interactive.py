@@ -116,6 +116,17 @@ def _text(label: Any, width: int = style.LABEL) -> str:
     return text.replace("$", "&#36;").replace("%{", "&#37;{")
 
 
+BELOW = {
+    "orientation": "h",
+    "x": 0,
+    "y": 0,
+    "yref": "container",
+    "yanchor": "bottom",
+    "itemsizing": "constant",
+}
+"""The place of a legend, which has room for all names on a phone, too."""
+
+
 def _line(signs: Signs, k: int) -> dict[str, Any]:
     line = signs.line(k)
     dash = DASHES.get(line, "solid") if isinstance(line, str) else ",".join(f"{2 * s}px" for s in line[1])
@@ -205,7 +216,7 @@ def _figure(
     look = {"paper_bgcolor": style.paper(), "plot_bgcolor": style.paper(), "xaxis": axis, "yaxis": axis}
     look |= {"font": {"color": style.ink(), "size": 13}, "hoverlabel": {"align": "left"}}
     # One of plotly's buttons offers to send the rows to a server.
-    look |= {"modebar": {"remove": ["sendChartToCloud"]}, "legend": {"itemsizing": "constant"}}
+    look |= {"modebar": {"remove": ["sendChartToCloud"]}, "legend": BELOW}
     layout: dict[str, Any] = {
         "template": {"layout": look},
         "title": {"text": title, "subtitle": said, "x": 0, "xref": "paper"},
@@ -227,7 +238,9 @@ def _buttons(traces: Sequence[Trace]) -> list[dict[str, Any]]:
     looks = {"All rows": max(opacities.values()), "Misclassified": 0.08}
     restyled = {label: [{"marker.opacity": opacity}, list(opacities)] for label, opacity in looks.items()}
     buttons = [{"label": label, "method": "restyle", "args": each} for label, each in restyled.items()]
-    place = {"x": 1.02, "xanchor": "left", "y": 0.0, "yanchor": "bottom", "type": "buttons"}
+    # Below the name of the axis: at the side a phone has no room.
+    place = {"x": 0, "xanchor": "left", "y": 0, "yanchor": "top", "pad": {"t": 52}, "type": "buttons"}
+    place |= {"direction": "right"}
     look = {"bgcolor": style.paper(), "bordercolor": style.faint(0.5), "font": {"size": 11}}
     return [{"buttons": buttons, "showactive": False} | place | look]
 
@@ -242,6 +255,22 @@ def element_of(figure: Figure, name: str) -> str:
     return str(figure.to_html(full_html=False, include_plotlyjs=False, div_id=name))
 
 
+INKED = """
+const night = matchMedia("(prefers-color-scheme: dark)"), inks = ["#000000", "#e8ebf0"];
+function ink() {
+  for (const plot of document.querySelectorAll(".js-plotly-plot")) plot.data.forEach((trace, i) => {
+    const marker = trace.marker || {}, to = inks[Number(night.matches)], changed = {};
+    if (inks.includes(marker.color)) changed["marker.color"] = to;
+    if (marker.line && inks.includes(marker.line.color)) changed["marker.line.color"] = to;
+    if (Object.keys(changed).length) Plotly.restyle(plot, changed, [i]);
+  });
+}
+addEventListener("load", ink);
+night.addEventListener("change", ink);
+"""
+"""Points in ink, by day and by night, which may be on a canvas that no style reaches."""
+
+
 def script_of(there: bool) -> str:
     """The script of plotly, where a page has figures."""
     if not there:
@@ -252,7 +281,7 @@ def script_of(there: bool) -> str:
     unfolded = (
         'for (const each of event.target.querySelectorAll(".js-plotly-plot")) Plotly.Plots.resize(each)'
     )
-    return f'{get_plotlyjs()}\naddEventListener("toggle", event => {{ {unfolded} }}, true);'
+    return f'{get_plotlyjs()}\naddEventListener("toggle", event => {{ {unfolded} }}, true);\n{INKED}'
 
 
 # ---- the kinds
