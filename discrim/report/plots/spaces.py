@@ -136,7 +136,7 @@ def class_legend(axes: Axes, is_new: bool, classes: Sequence[Any], signs: Signs,
     ]
     handles += [Line2D([], [], label="pooled", color=style.ink(), linewidth=2.2)] if pooled else []
     place: dict[str, Any] = style.BESIDE if is_new else {"loc": "best"}
-    size = "medium" if len(handles) <= 12 else "small"
+    size = "small" if len(handles) > 12 or axes.child_axes else "medium"
     axes.legend(handles=handles, ncols=1 if len(handles) <= 20 else 2, fontsize=size, **place)
     return axes
 
