@@ -239,7 +239,7 @@ def _buttons(traces: Sequence[Trace]) -> list[dict[str, Any]]:
     restyled = {label: [{"marker.opacity": opacity}, list(opacities)] for label, opacity in looks.items()}
     buttons = [{"label": label, "method": "restyle", "args": each} for label, each in restyled.items()]
     # Below the name of the axis: at the side a phone has no room.
-    place = {"x": 0, "xanchor": "left", "y": 0, "yanchor": "top", "pad": {"t": 52}, "type": "buttons"}
+    place = {"x": 0, "xanchor": "left", "y": 0, "yanchor": "top", "pad": {"t": 60}, "type": "buttons"}
     place |= {"direction": "right"}
     look = {"bgcolor": style.paper(), "bordercolor": style.faint(0.5), "font": {"size": 11}}
     return [{"buttons": buttons, "showactive": False} | place | look]
