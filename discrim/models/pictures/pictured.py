@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -225,20 +225,41 @@ def numeric_terms(design: Design, terms: Sequence[str]) -> list[str]:
     return [name for name in terms if name in numbers and name not in truths]
 
 
-def telling(fit: Fit[Any], options: PictureOptions, names: Sequence[str], most: int = 2) -> list[str]:
+def telling(
+    fit: Fit[Any], options: PictureOptions, names: Sequence[str], most: int = 2, *, modelled: bool = False
+) -> list[str]:
     """Those of some columns, of the table or of the design, that tell most of the classes, in their order.
 
     Two are the pair of largest F, that is of least Wilks' lambda; more are those of largest F one by one.
-    They are the first where neither the moments of the fit nor rows tell of them.
+    They are the first where neither the moments of the fit nor rows tell of them. If `modelled`, the spread
+    within classes is that of the model, where a ridge makes it another than that of the rows.
     """
     from discrim.inference.manova import MOST_PAIRED, telling_columns, telling_pair
 
     moments = None if len(names) <= most else moments_of(fit, options, names)
     if moments is None:
         return list(names[:most])
+    if modelled and has_ridge(fit) and set(names) <= set(fit.terms):
+        moments = _ridged(fit, moments, names)
     if most == 2 and len(names) > MOST_PRODUCTS:
         return telling(fit, options, [names[j] for j in telling_columns(moments, MOST_PAIRED)])
     return [names[j] for j in (telling_pair(moments) if most == 2 else telling_columns(moments, most))]
+
+
+def has_ridge(fit: Fit[Any]) -> bool:
+    """Whether a multiple of the identity has a part in the covariances of a model."""
+    return bool(getattr(fit.numbers, "ridged", False))
+
+
+def _ridged(fit: Fit[Any], moments: ClassMoments, names: Sequence[str]) -> ClassMoments:
+    """Moments of some terms, with the scatters that the ridged covariances of the model would have."""
+    numbers: Any = fit.numbers
+    keep = [list(fit.terms).index(name) for name in names]
+    units = moments.scale / numbers.moments.scale[keep]
+    roots = [covariance.root[:, keep] * units for covariance in numbers.covariances]
+    free = np.maximum(moments.counts - 1, 0)
+    scatters = np.stack([count * root.T @ root for count, root in zip(free, roots, strict=True)])
+    return replace(moments, scatters=scatters, roots=None)
 
 
 MOST_PRODUCTS = 300

@@ -21,6 +21,7 @@ from discrim.models.fits.reading import is_number, listed, told
 from discrim.models.fits.refits import rule_of_rows
 from discrim.models.pictures.pictured import (
     drawn_rows,
+    has_ridge,
     named_columns,
     needed_rows,
     numeric_columns,
@@ -200,7 +201,7 @@ def ground_of(fit: Fit[Any], options: PictureOptions) -> Ground:
             "another kind."
         )
     if options.columns is None:
-        names = tuple(telling(fit, options, free_columns(options, every)))
+        names = tuple(telling(fit, options, free_columns(options, every), modelled=True))
     else:
         names = tuple(named_columns(options, every, "regions", 1, MOST_COLUMNS))
     rows = drawn_rows(fit, options)
@@ -211,6 +212,8 @@ def ground_of(fit: Fit[Any], options: PictureOptions) -> Ground:
     if not gone:
         held |= {name: _usual(fit, rows, name, name in every) for name in others if name not in given}
     chosen = "" if len(names) < 2 else said_choice(options, len(every) - len(set(every) & set(given)))
+    if chosen and has_ridge(fit):
+        chosen += " by the ridged covariances"
     return Ground(fit, rows, names, held, given, tuple(every), rows is not None and not gone, chosen)
 
 
@@ -465,9 +468,8 @@ def partition(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     signs, classes = options.signs(list(fit.classes)), list(fit.classes)
     which = "apparent error rates" if options.data is None else "error rates on the new rows"
     few = options.columns is None and len(every) > len(names)
-    some = f"; {said_choice(options, len(every), SHOWN)} of {len(every)} columns" if few else ""
-    title = f"{fit.title} of each pair of columns alone, with {which}{some}"
-    title += f"\nhollow: {told_hollow(len(rows.codes))}"
+    some = f"{said_choice(options, len(every), SHOWN)} of {len(every)} columns; " if few else ""
+    title = f"{fit.title} of each pair alone, {which}\n{some}hollow: {told_hollow(len(rows.codes))}"
     outer, place = draw_triangle(options.ax, names, classes, signs)
     terms = list(blocks.terms)
     x, codes = rows.terms(names).to_numpy(), rows.codes

@@ -264,6 +264,8 @@ def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     if functions > 1:
         for c, label in enumerate(results.classes[:MOST_NAMED]):
             axes.plot([], [], color=faint(0.35), linestyle=lines[c], label=shown_name(label))
+        if functions > MOST_NAMED:
+            axes.plot([], [], linestyle="none", label=f"and {functions - MOST_NAMED} more classes")
     axes.set_xscale("log")
     axes.axhline(0.0, color=faint(0.7), linewidth=0.8, zorder=1)
     style: dict[str, Any] = {"color": faint(0.35), "linestyle": "--", "linewidth": 1.0}

@@ -376,10 +376,18 @@ def passes(
 
     Errors are by pass and plane, missing after a plane has come to rest. Of each plane are kept the pass that
     found it, where that is known, and its errors, which are not those at the end of the pass where it was
-    found on the way. `first` is the position of the first plane's class among those that have signs.
+    found on the way. Of many planes those of most errors are named, and the others faint. `first` is the
+    position of the first plane's class among those that have signs.
     """
     axes, is_new = style.new_axes(ax)
-    for k, (name, (number, fewest)) in enumerate(zip(errors.columns, kept, strict=True)):
+    few = len(kept) <= style.MOST_IN_LEGEND
+    order = np.argsort([-fewest for _, fewest in kept], kind="stable").tolist()
+    named = range(len(kept)) if few else sorted(order[: style.MOST_PLAIN])
+    for k in set(range(len(kept))) - set(named):
+        line = errors.iloc[:, k].dropna()
+        axes.step(line.index, line, where="mid", color=style.faint(0.6), linewidth=0.8, zorder=1.5)
+    for k in named:
+        name, (number, fewest) = errors.columns[k], kept[k]
         line, look, colour = errors[name].dropna(), signs.line(k + first), signs.colour(k + first)
         told = f"kept: {fewest}" + (f" wrong, in pass {number}" if number else " wrong")
         label = f"{style.shown_name(name, 20)}; {told}" if errors.shape[1] > 1 else None
@@ -398,7 +406,8 @@ def passes(
         style.add_legend(axes, is_new)
     else:
         axes.legend(loc="best")
-    style.set_title(axes, "Errors of the perceptron after each pass, and of the plane kept")
+    some = "" if few else f"\nnamed: the {len(named)} of most errors of {len(kept)} planes"
+    style.set_title(axes, f"Errors of the perceptron after each pass, and of the plane kept{some}")
     return axes
 
 
