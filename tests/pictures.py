@@ -146,14 +146,16 @@ def text_faults(axes: plt.Axes) -> list[str]:
 
 def written(figure: Any) -> list[Written]:
     """The texts that are drawn in a figure."""
-    figure.draw_without_rendering()
-    # Laid out a second time, it would not be what a file has.
-    figure.set_layout_engine("none")
-    every = dict(enumerate(figure.findobj(Text)))
-    for place, text in every.items():
-        text.set_gid(f"text {place}")
-    recorder = Recorder(figure.bbox.width, figure.bbox.height, figure.dpi)
-    figure.draw(recorder)
+    every: dict[int, Text] = {}
+    # Texts may come into being as a figure is drawn, such as labels of ticks: it is drawn until none does.
+    while len(every) < len(texts := figure.findobj(Text)):
+        every = dict(enumerate(texts))
+        for place, text in every.items():
+            text.set_gid(f"text {place}")
+        recorder = Recorder(figure.bbox.width, figure.bbox.height, figure.dpi)
+        figure.draw(recorder)
+        # Laid out a second time, it would not be what a file has.
+        figure.set_layout_engine("none")
     owners = {id(t): legend for legend in figure.findobj(Legend) for t in legend.findobj(Text)}
     homes = {id(t): axes for axes in figure.findobj(Axes) for t in axes.findobj(Text) if t.axes is axes}
     drawn = [text for place, text in every.items() if f"text {place}" in recorder.groups]
