@@ -439,3 +439,26 @@ BASELINES = {
 )
 def test_pictures_look_as_they_did(name):
     assert_looks_like(BASELINES[name](), name)
+
+
+@pytest.mark.slow
+def test_a_ridge_in_the_units_of_the_columns_leaves_more_than_one_region():
+    wine = discrim.datasets.load_wine()
+    with pytest.warns(discrim.errors.DiscrimWarning, match="The ridge is in the units"):
+        fit = discrim.rda("cultivar ~ .", wine, alpha=0.5, gamma=0.1)
+    axes = fit.plot()
+    assert "by the ridged covariances" in axes.get_title().replace("\n", " ")
+    # The shades of the classes, of which a pair of narrow columns has one alone.
+    assert len(np.unique(axes.images[0].get_array()[..., :3].reshape(-1, 3), axis=0)) == 3
+
+
+def test_of_many_perceptrons_those_of_most_errors_are_named():
+    rng = np.random.default_rng(0)
+    codes = np.repeat(np.arange(15), 6)
+    x = pd.DataFrame(rng.standard_normal((90, 2)), columns=["a", "b"])
+    with pytest.warns(discrim.errors.DiscrimWarning, match="No plane separates"):
+        fit = discrim.perceptron("y ~ a + b", x.assign(y=[f"k{k:02d}" for k in codes]), maxiter=3)
+    axes = fit.plot("history")
+    assert len(axes.get_legend().get_texts()) == 8
+    assert len(axes.lines) >= 15
+    assert "8 of most errors of 15" in axes.get_title().replace("\n", " ")

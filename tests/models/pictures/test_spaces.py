@@ -189,3 +189,17 @@ def test_outlines_of_a_mixture_are_those_of_its_classes():
         expected = rows[["sepal_length", "petal_width"]]
         reach = (line.get_xydata().max(axis=0) - line.get_xydata().min(axis=0)) / 2
         np.testing.assert_allclose(reach, radius * expected.std(ddof=0), rtol=2e-3)
+
+
+@pytest.mark.slow
+def test_a_biplot_has_as_many_arrows_as_its_height_has_lines_for():
+    fit = discrim.lda("diagnosis ~ .", discrim.datasets.load_breast_cancer())
+    named = {}
+    for size in ((3.35, 2.6), (6.4, 4.8), (11.0, 8.0)):
+        with plt.rc_context({"figure.figsize": size}):
+            axes = fit.plot("biplot")
+        named[size] = sum(bool(text.get_text()) for text in axes.texts)
+        assert f"the {named[size]} longest of 30" in axes.get_title().replace("\n", " ")
+        plt.close("all")
+    assert list(named.values()) == sorted(named.values())
+    assert 3 <= named[3.35, 2.6] < named[6.4, 4.8] <= named[11.0, 8.0] == 20
