@@ -160,7 +160,7 @@ def test_every_source_gives_the_rows_of_the_frame(kind, tmp_path):
         a_frame(),
         pl.from_pandas(a_frame()),
         pa.Table.from_pandas(a_frame()),
-        pa.record_batch({"x": [1, 2]}),
+        pa.RecordBatch.from_pydict({"x": [1, 2]}),
         {"x": [1, 2]},
     ],
 )
