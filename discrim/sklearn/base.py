@@ -8,14 +8,10 @@ warning, so that a search over models goes on.
 
 from __future__ import annotations
 
-import inspect
-import re
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from textwrap import indent
 from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, cast, dataclass_transform
 
 import numpy as np
@@ -177,23 +173,7 @@ def estimator(cls: type[Estimator]) -> type[Estimator]:
     for name in cls.__annotations__.keys() & vars(made).keys():
         # A default is the constructor's, and no attribute of the class.
         delattr(made, name)
-    if made.__doc__:
-        made.__doc__ = AS_IN_VERB.sub(partial(_said_by_verb, getattr(made, "verb", None)), made.__doc__)
     return made
-
-
-AS_IN_VERB = re.compile(r"^    (.+)\n        As in `discrim\.\w+`\.$", re.MULTILINE)
-"""Parameters, in the docstring of an estimator, that its verb describes."""
-
-
-def _said_by_verb(verb: Any, names: re.Match[str]) -> str:
-    """What the docstring of the verb says of such parameters."""
-    section = (inspect.getdoc(verb) or "").partition("Parameters\n----------\n")[2].partition("\n\n")[0]
-    said = {entry.partition(" : ")[0]: entry for entry in re.split(r"\n(?=\S)", section)}
-    if "folds" in said:
-        # The word of scikit-learn.
-        said["cv"] = said["folds"].replace("folds", "cv", 1)
-    return indent("\n".join(said[name] for name in names[1].split(", ")), "    ")
 
 
 def only_if(has: Callable[[Any], bool]) -> Callable[[Method], Method]:

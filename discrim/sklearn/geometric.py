@@ -31,8 +31,22 @@ class KNNClassifier(PosteriorMethods, VerbClassifier):
 
     Parameters
     ----------
-    k, metric, scale, grid, prior
-        As in `discrim.knn`.
+    k : int, optional
+        How many of the nearest rows vote; rows as near as the k-th vote too. Where it is not given,
+        leave-one-out chooses it and takes the larger k of equal errors.
+    metric : str
+        "euclidean"; "mahalanobis", with the pooled covariance within classes (divisor N - K), for which
+        `scale` makes no difference; or another metric of scipy's `cdist`: "cityblock", "chebyshev",
+        "braycurtis", "canberra", "correlation", "cosine", "hamming", "jensenshannon", and for columns of
+        zeros and ones "dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule". "minkowski"
+        (p = 2), "sqeuclidean" and, with `scale`, "seuclidean" have the neighbours of "euclidean".
+    scale : bool
+        Whether each column is divided by its standard deviation over all rows, divisor N - 1.
+    grid : sequence of int, optional
+        The k to choose from where k is not given; by default 1 to 50, or to the number of rows less one.
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows. Each
+        probability must be above zero.
     constant : {"drop", "raise"}
         Whether numeric columns that are constant over the rows are left out with a warning, as the verb does,
         or refused.
@@ -72,8 +86,9 @@ class NearestCentroidClassifier(LinearCoefficients, WeightedClassifier):
 
     Parameters
     ----------
-    prior
-        As in `discrim.nearest_centroid`.
+    prior : "equal", None, dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. With equal ones, the default here, a row is given the class of the
+        nearest mean. None stands for the class proportions of the rows.
     """
 
     verb = staticmethod(discrim.nearest_centroid)
@@ -88,8 +103,24 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, WeightedClassifier):
 
     Parameters
     ----------
-    threshold, offset, cv, select, grid, n_thresholds
-        As in `discrim.shrunken_centroids`.
+    threshold : float, optional
+        How far the standardized differences between the class means and the common mean are shrunk towards
+        zero. It is chosen by cross-validation where it is not given.
+    offset : float or "median"
+        s_0, which is added to the standard deviation of each column within classes: a number in the units of
+        the columns, or the median of those standard deviations.
+    cv : int, or iterable of (train, test)
+        Number of folds by which the choice is made. Or splits as in scikit-learn, which are positions of rows
+        of the table; methods that judge the fit by folds then choose anew on the same splits, without the
+        rows of the fold.
+    select : {"min", "1se"}
+        "min" takes the threshold of least error and, of equal errors, the larger one. "1se" takes the largest
+        threshold whose error is within one standard error of the least.
+    grid : sequence of float, optional
+        Thresholds to try.
+    n_thresholds : int
+        Number of thresholds to try where there is no grid. They are evenly spaced from 0 to the value at
+        which no column is left, as in R's pamr.
     seed : int, optional
         Seed by which the rows are dealt to folds: the same at each fit, unless it is None.
     prior : None, "equal", dict or Series by class, or sequence in the order of the classes
@@ -143,8 +174,19 @@ class PerceptronClassifier(LinearCoefficients, VerbClassifier):
 
     Parameters
     ----------
-    step, maxiter, seed, start
-        As in `discrim.perceptron`.
+    step : float
+        Factor of what a row adds to the coefficients. Where they start from zero it scales them and changes
+        nothing else; with `start` a small step makes many moves.
+    maxiter : int, optional
+        The largest number of passes over the rows; by default 1,000 where the classes can be separated and
+        100 where they cannot.
+    seed : int, optional
+        Seed that shuffles the rows anew for each pass. Without it the rows keep the order of the table.
+    start : sequence, Series or dict, optional
+        Coefficients to begin with, by default zeros: of two classes a sequence with the constant first and
+        then a number for each column, in the order of `terms`, or a Series or dict of them by name, with
+        "constant" for the first. Of more classes a sequence of such ones in the order of the classes, a dict
+        of them by class, or a DataFrame with a column for each class.
     constant : {"drop", "raise"}
         Whether numeric columns that are constant over the rows are left out with a warning, as the verb does,
         or refused.
@@ -213,8 +255,27 @@ class KernelDensityClassifier(WeightedClassifier):
 
     Parameters
     ----------
-    bandwidth, kernel, metric, covariance, select, grid, prior
-        As in `discrim.kernel_density`.
+    bandwidth : float, dict, or "normal", optional
+        Radius r of the kernels in the metric, R= of SAS's DISCRIM: one number, or a dict by class. "normal"
+        is the best radius for normal classes. Where it is not given, it is chosen by leaving rows out.
+    kernel : {"normal", "epanechnikov", "biweight", "triweight", "uniform"}
+        Shape of the kernels, a function of the squared distance over the squared radius. All but "normal" end
+        at the radius. "uniform" counts the rows within it.
+    metric : {"mahalanobis", "diagonal", "euclidean"}
+        Distances are measured by the covariance, by its variances alone, or in the units of the columns:
+        METRIC=FULL, DIAGONAL and IDENTITY in SAS.
+    covariance : {"pooled", "class"}
+        "pooled" is one covariance for all classes, divisor N - K, and "class" one for each, divisor n_k - 1:
+        POOL=YES and NO in SAS.
+    select : {"likelihood", "error"}
+        What chooses a bandwidth: the largest likelihood of the rows given their classes, or the least error,
+        where of equal errors the larger bandwidth is taken. Both are of rows left out, and rows that are
+        equal in all columns are left out together.
+    grid : sequence of float, optional
+        Bandwidths to choose from; by default 30 about the one of "normal", which the metric "euclidean"
+        multiplies by the root mean square of the columns' standard deviations within classes.
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows.
     singular : {"euclidean", "raise"}
         What to do where the covariance of the metric is singular, or no bandwidth has a likelihood of rows
         left out, as where a class has one row. "euclidean" measures in the units of the columns in the one

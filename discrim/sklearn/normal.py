@@ -241,10 +241,49 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
 
     Parameters
     ----------
-    prior, method, nu, scatter, support_fraction, covariance, shrinkage, variance_shrinkage, grid
-        As in `discrim.lda`.
-    standardize, ncomp
-        As in `discrim.lda`.
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows.
+    method : {"moment", "mle", "t", "mcd"}
+        "moment" divides the covariance by N - K, "mle" by N. The other two are robust. "t" estimates the
+        means and the covariance of multivariate t distributions by maximum likelihood. "mcd" takes the rows
+        whose distance by the minimum covariance determinant is within its .975 quantile, as "mcd" of rrcov's
+        Linda does.
+    nu : float, optional
+        Degrees of freedom of method="t". None chooses those of largest likelihood, from 1 to 256.
+    scatter : {"covariance", "scale"}
+        Whether method="t" takes nu/(nu - 2) times the scale matrix for the covariance, as R's MASS::lda does,
+        or the scale matrix itself, as R's MASS::qda does.
+    support_fraction : float
+        Share of the rows, from 0.5 to 1, that method="mcd" rests on. A smaller share tolerates more outliers,
+        and a larger one gives more precise estimates.
+    covariance : {"pooled", "diagonal", "shrunk", "correlation", "spherical", "pinv"}, or an estimator
+        "pooled" is the full covariance within classes and "diagonal" has its variances alone. "shrunk"
+        shrinks it towards a sphere. "correlation" shrinks the correlations towards zero and the variances
+        towards their median, as R's sda does. "spherical" has one variance for all columns. "pinv" is the
+        full covariance with the inverse of Moore and Penrose. All but "pooled" also work with more columns
+        than rows, in as many dimensions as there are rows. An estimator is an object with `fit(X)` and then
+        `covariance_`, such as those of `sklearn.covariance`: a copy of it is fitted to the rows less their
+        class means, and its covariance is taken as it is.
+    shrinkage : float, "oas", "ledoit-wolf", "loo" or "strimmer", optional
+        How much is shrunk: a number from 0, nothing, to 1, or the rule that chooses the number. For "shrunk"
+        the rules are "oas" (the default) and "ledoit-wolf", computed as in scikit-learn from the rows less
+        their class means, and "loo", which takes the number of least leave-one-out error (see `path`) and of
+        equal errors the largest number. For "diagonal" the variances are shrunk towards their median by a
+        number, by the rule of Opgen-Rhein and Strimmer ("strimmer"), or by "loo"; by default they are not
+        shrunk. For "correlation" the correlations are shrunk by a number, or by the rule of Schaefer and
+        Strimmer ("strimmer", the default).
+    variance_shrinkage : float or "strimmer", optional
+        How much covariance="correlation" shrinks the variances towards their median: a number from 0 to 1, or
+        the rule of Opgen-Rhein and Strimmer (the default).
+    grid : sequence of float, optional
+        Numbers that shrinkage="loo" chooses from; by default 0, 0.001, 0.002, 0.005, ..., 0.1, 0.2, ..., 1.
+    standardize : bool
+        Whether the sphere of "shrunk" and "spherical" is meant for columns divided by their standard
+        deviations within classes, so that the units of the columns do not matter. By default it is meant in
+        the units of the columns, as in scikit-learn, and a warning is given where these differ by much.
+        Refits learn the standard deviations anew, also in folds; `leave_one_out()` holds them.
+    ncomp : int, optional
+        Number of leading canonical axes that the rule and `transform` use; by default all.
     collinear : {"drop", "raise"}
         "drop" leaves out columns that others determine within classes; where there are then still too few
         rows for a covariance, or none by a robust method, it fits with `covariance="shrunk",
@@ -335,10 +374,55 @@ class QDAClassifier(PartialClassifier):
 
     Parameters
     ----------
-    prior, method, nu, scatter, support_fraction, covariance, dimensions, form, threshold, shrinkage, grid
-        As in `discrim.qda`.
-    standardize
-        As in `discrim.qda`.
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows.
+    method : {"moment", "mle", "t", "mcd"}
+        "moment" divides the covariance of each class by n_k - 1, "mle" by n_k. The other two are robust. "t"
+        estimates the means and covariances of multivariate t distributions by maximum likelihood, with one nu
+        for all classes. "mcd" takes the rows of each class whose distance by the minimum covariance
+        determinant is within its .975 quantile, as rrcov's QdaCov does.
+    nu : float, optional
+        Degrees of freedom of method="t". None chooses those of largest likelihood, from 1 to 256.
+    scatter : {"covariance", "scale"}
+        Whether method="t" takes nu/(nu - 2) times the scale matrix for the covariance, as R's MASS::lda does,
+        or the scale matrix itself, as R's MASS::qda does.
+    support_fraction : float
+        Share of the rows, from 0.5 to 1, that method="mcd" rests on. A smaller share tolerates more outliers,
+        and a larger one gives more precise estimates.
+    covariance : {"full", "diagonal", "shrunk", "spherical", "factor"}, or an estimator
+        "full" is the full covariance of each class and "diagonal" has its variances alone. "shrunk" shrinks
+        it towards a sphere and works for classes of fewer rows than columns. "spherical" has one variance for
+        each class. "factor" has a few large variances, on axes of their own, and one variance for all other
+        directions; it works for few rows too and is known as high-dimensional discriminant analysis
+        (Bouveyron, Girard & Schmid, 2007). An estimator is an object with `fit(X)` and then `covariance_`: a
+        copy of it is fitted to the rows of each class less their mean.
+    dimensions : int, dict of class to int, or {"cattell", "bic"}
+        How many variances covariance="factor" takes for large. "cattell" (the default) and "bic" choose the
+        number for each class. "cattell" is the scree test: it takes the last dimension after which the
+        eigenvalues fall by at least `threshold` times the largest fall. "bic" takes the dimension of least
+        BIC of the rows of the class in the space that they span. Refits choose anew.
+    form : str
+        What the classes do not share under covariance="factor", in the names of HDclassif; by default
+        "AkjBkQkDk". A stands for the variances of the signal, by class (k) and dimension (j), B for the
+        variance of the noise, Q for the axes and D for the number of dimensions; a part without its letter k
+        or j is common. The other forms are AkBkQkDk, ABkQkDk, AkjBQkDk, AkBQkDk, ABQkDk, the same with D at
+        the end, and AjBQD and ABQD, which have one covariance for all classes.
+    threshold : float
+        Share of the largest fall that counts for dimensions="cattell", between 0 and 1; by default 0.2.
+    shrinkage : float, "oas", "ledoit-wolf", "loo" or "strimmer", optional
+        How much is shrunk: a number from 0, nothing, to 1, or the rule that chooses the number. For "shrunk"
+        the rules are "oas" (the default) and "ledoit-wolf", computed as in scikit-learn from the rows less
+        their class means, and "loo", which takes the number of least leave-one-out error (see `path`) and of
+        equal errors the largest number. For "diagonal" the variances are shrunk towards their median by a
+        number, by the rule of Opgen-Rhein and Strimmer ("strimmer"), or by "loo"; by default they are not
+        shrunk. Each class has its own number by a rule, but "loo" chooses one number for all classes.
+    grid : sequence of float, optional
+        Numbers that shrinkage="loo" chooses from; by default 0, 0.001, 0.002, 0.005, ..., 0.1, 0.2, ..., 1.
+    standardize : bool
+        Whether the sphere of "shrunk" and "spherical" is meant for columns divided by their standard
+        deviations within classes, so that the units of the columns do not matter. By default it is meant in
+        the units of the columns, as in scikit-learn, and a warning is given where these differ by much.
+        Refits learn the standard deviations anew, also in folds; `leave_one_out()` holds them.
     singular : {"shrink", "raise"}
         What to do where the covariance of a class is singular. "shrink" fits with `covariance="shrunk",
         standardize=True`, and the method "moment" in the place of a robust one; where a class has no
@@ -394,8 +478,30 @@ class NaiveBayesClassifier(PartialClassifier):
         Columns whose density within a class is the mean of normal kernels about the rows of the class; True
         stands for every numeric column. The sum is exact to rounding, and not taken on a grid as in R's
         density() and klaR's NaiveBayes. The columns of an array are named x0, x1, ...
-    bandwidth, counts, laplace, smoothing, method, unseen, prior
-        As in `discrim.naive_bayes`.
+    bandwidth : {"nrd0", "nrd"}, float, or dict of column to float
+        Standard deviation of the kernels. "nrd0" is Silverman's rule of thumb, as R's bw.nrd0, and "nrd" is
+        Scott's, as R's bw.nrd; both are applied by class and column. A number is used for all columns. A dict
+        gives numbers for the columns that it names, and the others follow "nrd0".
+    counts : bool or list of str
+        Columns of counts, such as the words of a text; True stands for every numeric column. Given their sum,
+        all of them together follow one multinomial distribution in each class.
+    laplace : float
+        Number that is added to each count of a table and of the multinomial: (n_kl + laplace) / (n_k +
+        laplace L), where L is the number of levels in the rows of the fit, or of columns of counts. It is
+        zero by default, so that a class gives probability zero to what it never had.
+    smoothing : float
+        This share of the largest variance of a normal column (over all rows, divisor N) is added to each
+        variance of each class, as scikit-learn's `var_smoothing` does, where it is 1e-9. It depends on the
+        units of the columns. It is zero by default.
+    method : {"moment", "mle"}
+        Divisor of the variances within a class: n_k - 1 for "moment", as in R's e1071, or n_k for "mle", as
+        in scikit-learn.
+    unseen : {"raise", "missing"}
+        What to do with new rows that have a level which the fit has not seen: raise an error, or treat the
+        value as missing. "missing" is possible for a column, or for C() of a column that no other term is
+        made of.
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows.
     singular : {"smooth", "raise"}
         What to do where a normal column is constant within a class. "smooth" fits with `smoothing=1e-9`, as
         scikit-learn does, and without kernels, which have no bandwidth there; where a class has one row it
@@ -491,12 +597,37 @@ class RDAClassifier(LinearCoefficients, WeightedClassifier):
 
     Parameters
     ----------
-    alpha, gamma, parametrization, cv, grid, select
-        As in `discrim.rda`.
+    alpha : float, optional
+        Weight of each class's own covariance: 0 gives one covariance as in LDA, and 1 a covariance for each
+        class as in QDA. The lambda of Friedman and klaR is 1 - alpha. It is chosen where it is not given.
+    gamma : float, optional
+        Under "esl", 1 leaves the pooled covariance as it is and 0 replaces it by its average variance times
+        the identity. Under "friedman" and "klar", 0 adds no ridge and 1 leaves the average variance alone. It
+        is chosen where it is not given.
+    parametrization : {"esl", "friedman", "klar"}
+        Which covariances are mixed; see the Notes of `discrim.rda`.
+    cv : int, "loo", or iterable of (train, test)
+        Number of folds by which the choice is made, or "loo" for leave-one-out, which is exact and refits
+        only for the few rows that leave next to nothing of a covariance behind. Folds cost less where there
+        are many rows. Or splits as in scikit-learn, which are positions of rows of the table; methods that
+        judge the fit by folds then choose anew on the same splits, without the rows of the fold. The choice
+        holds the prior of all rows, also for splits that are uneven by class.
+    grid : sequence of float, or mapping of "alpha" and "gamma" to one, optional
+        Values that are tried for what is not given; by default 0, 0.1, ..., 1.
+    select : {"min", "1se"}
+        "min" takes the pair of least error and, of equal errors, the simpler pair (smaller alpha, then more
+        ridge). "1se" takes the simplest pair whose error is within one standard error of the least.
     seed : int, optional
         Seed by which the rows are dealt to folds: the same at each fit, unless it is None.
-    standardize, prior, method
-        As in `discrim.rda`.
+    standardize : bool
+        Whether the identity of the ridge is meant for columns divided by their standard deviations within
+        classes, so that the units of the columns do not matter. By default it is meant in the units of the
+        columns, as in the literature, and a warning is given where these differ by much. Refits learn the
+        standard deviations anew, also in folds; `leave_one_out()` and the choice of a pair hold them.
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows.
+    method : {"moment", "mle"}
+        "moment" divides the covariance of each class by n_k - 1, "mle" by n_k.
     singular : {"shrink", "raise"}
         What to do where a covariance is singular, or a class has too few rows for one, or too few to leave
         some out for a choice. "shrink" fits `lda(covariance="shrunk", standardize=True)`, or `qda()` with
@@ -546,8 +677,29 @@ class MixtureClassifier(WeightedClassifier):
 
     Parameters
     ----------
-    components, covariance, over, most, starts, seed, tol, maxiter, prior
-        As in `discrim.mixture`.
+    components : int, dict, or "bic"
+        Number of components of each class; a dict gives it by class. "bic" tries 1 to `most`.
+    covariance : str or dict
+        "full" gives each component its own covariance, and "diagonal" does so without correlations. "pooled"
+        has one covariance for all components of all classes, as in R's mda. Other names are those of mclust;
+        see the Notes of `discrim.mixture`. "bic" tries all of these names. A dict gives names by class.
+    over : {"class", "classes"}, optional
+        Whether what the letters of a name call equal is equal over the components of each class, or over
+        those of all classes. By default it is equal over the classes where each has one component, and within
+        each class otherwise.
+    most : int
+        The largest number of components that "bic" tries: no more than the largest class has rows, nor 1,000.
+    starts : int
+        Number of random partitions from which EM takes some steps, beside two of hierarchical clustering. It
+        is continued from the best of them.
+    seed : int
+        Seed of the random partitions. The same seed and rows, in whatever order, give the same fit.
+    tol : float
+        EM ends when a step raises the log-likelihood by less than this for each row.
+    maxiter : int
+        The largest number of steps of EM.
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows.
     singular : {"simpler", "raise"}
         What to do where a component becomes singular, or there are fewer rows than components. "simpler" fits
         one component for each class, with a pooled or a spherical covariance and a warning, so that a search

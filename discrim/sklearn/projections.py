@@ -21,12 +21,39 @@ class PLSClassifier(WeightedClassifier):
 
     Parameters
     ----------
-    components, rule, scale, indicators, algorithm, engine, cv, select, grid
-        As in `discrim.pls`.
+    components : int, optional
+        Number of components. It is chosen by cross-validation where it is not given.
+    rule : {"lda", "max", "centroid"}
+        How a row gets its class. "lda" is the linear discriminant analysis of the scores, which has
+        posteriors. "max" takes the largest fitted indicator, as mixOmics' "max.dist", and "centroid" the
+        nearest centroid of the scores, as its "centroids.dist".
+    scale : bool
+        Whether the columns are divided by their standard deviations over all rows (divisor N - 1).
+    indicators : {"scaled", "centred"}
+        "scaled" divides the indicators of the classes by their standard deviations, which gives small classes
+        as much weight as large ones; scikit-learn, mixOmics and mdatools do so where they scale. "centred"
+        does not, as R's pls. For two classes it makes no difference.
+    algorithm : {"nipals", "simpls"}
+        How the columns are deflated; see the Notes of `discrim.pls`.
+    engine : object, optional
+        A regression that finds the components instead, such as scikit-learn's `PLSRegression()`. A copy of it
+        is fitted to the columns and indicators, centred and scaled as said here, and must then have
+        `x_weights_`, `x_loadings_` and `x_rotations_`. With components=None it has as many components as it
+        was made with. The fit then needs the rows in memory, and each refit fits the engine once.
+    cv : int, or iterable of (train, test)
+        Number of folds by which the choice is made. Or splits as in scikit-learn, which are positions of rows
+        of the table; methods that judge the fit by folds then choose anew on the same splits, without the
+        rows of the fold.
+    select : {"min", "1se"}
+        "min" takes the fewest components of least error. "1se" takes the fewest whose error is within one
+        standard error of it.
+    grid : sequence of int, optional
+        Numbers of components to try; by default 1 to 10, or to as many as there are.
     seed : int, optional
         Seed by which the rows are dealt to folds: the same at each fit, unless it is None.
-    prior
-        As in `discrim.pls`.
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows. Only rule="lda"
+        has a prior.
     few : {"fewer", "raise"}
         What to do where the rows have fewer components than asked for, or scores that do not vary within
         classes. "fewer" fits as many as there are, and one where there are too few rows to choose by folds,
@@ -72,8 +99,30 @@ class SparseLDAClassifier(LinearCoefficients, WeightedClassifier):
 
     Parameters
     ----------
-    nonzero, penalty, ridge, ncomp, cv, select, grid, n_penalties
-        As in `discrim.sparse_lda`.
+    nonzero : int or sequence of int, optional
+        How many columns each direction may use; a sequence has a number for each direction. The penalty is
+        then the smallest that leaves so many, as with `stop=-nonzero` of R's sparseLDA.
+    penalty : float or sequence of float, optional
+        Factor of the sum of the absolute coefficients of standardized columns; zero stands for no penalty.
+        From 1 on no column is left, and in general from `path.penalty[0]` on. It is chosen by folds where
+        neither penalty nor nonzero is given.
+    ridge : float
+        Factor of half the sum of the squares of these coefficients, up to 1e100; R's sparseLDA has 1e-6.
+    ncomp : int, optional
+        The largest number of directions.
+    cv : int, or iterable of (train, test)
+        Number of folds by which the choice is made. Or splits as in scikit-learn, which are positions of rows
+        of the table; methods that judge the fit by folds then choose anew on the same splits, without the
+        rows of the fold.
+    select : {"min", "1se"}
+        "min" takes the penalty of least error and, of equal errors, the larger one. "1se" takes the largest
+        penalty whose error is within one standard error of the least.
+    grid : sequence of float, optional
+        Penalties to try.
+    n_penalties : int
+        Number of penalties to try where there is no grid. Their logarithms are evenly spaced, from the
+        penalty that leaves no column down to a thousandth of it, or to a hundredth where there are fewer rows
+        than columns.
     seed : int, optional
         Seed by which the rows are dealt to folds: the same at each fit, unless it is None.
     prior : None, "equal", dict or Series by class, or sequence in the order of the classes

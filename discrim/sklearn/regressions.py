@@ -33,8 +33,15 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
 
     Parameters
     ----------
-    reference, prior, bias_reduction
-        As in `discrim.logistic`.
+    reference : label, optional
+        Class against which the log odds are taken. It is the first class by default, so that of two classes
+        the second is the event.
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows. Predictions are
+        moved by the log odds of this prior against the class proportions.
+    bias_reduction : bool
+        Whether the likelihood is maximized with Jeffreys' penalty (Firth, 1993). This removes the bias of
+        first order, and the estimates are finite even where a hyperplane separates classes.
     separation : {"reduce", "warn", "raise"}
         What to do where a hyperplane separates classes; with a penalty it plays no part. "reduce" fits with
         `bias_reduction=True`, whose estimates are finite, or stops as "warn" does where there are more
@@ -44,8 +51,36 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
     collinear : {"drop", "raise"}
         Whether columns that others determine are dropped with a warning, or refused. With a penalty it plays
         no part.
-    tol, maxiter, penalty, strength, l1_ratio, grid, n_strengths, cv, select
-        As in `discrim.logistic`.
+    tol : float
+        Distance to the maximum, in standard errors. When the search is closer, it takes one more step of
+        Newton's method and ends; values below rounding mean rounding. Separation is judged to 1e-7 standard
+        deviations of a column whatever `tol` is. With a penalty, `tol` is how far the conditions of a minimum
+        may be violated, as a share of the strength, where rounding stops the search before its end.
+    maxiter : int
+        The largest number of steps. Steps between them that do without the information are not counted. Bias
+        reduction, whose steps are slower, takes 20 times as many.
+    penalty : {"ridge", "lasso", "elastic_net"}, optional
+        Minimize the mean negative log-likelihood plus ``strength * ((1 - l1_ratio) / 2 |b|^2 + l1_ratio
+        |b|_1)`` as glmnet does, where b are the coefficients, without the constants, of columns divided by
+        their standard deviations (divisor N). Separated classes, collinear columns and more columns than rows
+        are then allowed. For two classes b are the log odds; for more, each class has its own coefficients
+        (the symmetric parametrization, glmnet's "ungrouped").
+    strength : float, optional
+        Strength of the penalty, glmnet's lambda; for scikit-learn's C it is 1 / (N C). It is chosen by folds
+        where it is not given.
+    l1_ratio : float, optional
+        Share of the lasso in the elastic net, glmnet's alpha; by default one half.
+    grid : sequence of float, optional
+        Strengths of the path, from which one is chosen.
+    n_strengths : int
+        Number of strengths where there is no grid. Their logarithms are evenly spaced, as in glmnet.
+    cv : int, or iterable of (train, test)
+        Number of folds by which the choice is made. Or splits as in scikit-learn, which are positions of rows
+        of the table; methods that judge the fit by folds then choose anew on the same splits, without the
+        rows of the fold.
+    select : {"min", "1se"}
+        "min" takes the strength of least deviance of the rows left out. "1se" takes the largest strength
+        whose deviance is within one standard error of the least.
     seed : int, optional
         Seed by which the rows are dealt to folds: the same at each fit, unless it is None.
     """
@@ -123,8 +158,10 @@ class FDAClassifier(WeightedClassifier):
         scores of the classes (n, K - 1), or (n,) for two classes. With least squares the fit is that of
         `lda(method="mle")`. By default it is `sklearn.linear_model.Ridge()`, the penalized discriminant
         analysis of Hastie, Buja & Tibshirani (1995), whose penalty is in the units of the columns.
-    prior, ncomp
-        As in `discrim.fda`.
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows.
+    ncomp : int, optional
+        Number of axes to keep; by default K - 1.
     """
 
     verb = staticmethod(discrim.fda)

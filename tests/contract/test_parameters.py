@@ -1,7 +1,6 @@
 """Every public function, method and estimator says what each argument is, and shared ones in the same words.
 
-An editor shows a docstring as it stands in the source: an argument described elsewhere is hidden there. The
-docstrings of estimators alone name the verb there, whose words they get when they are imported.
+An editor shows a docstring as it stands in the source: an argument described elsewhere is hidden there.
 """
 
 from __future__ import annotations
