@@ -276,6 +276,7 @@ def of_condition(rng: np.random.Generator, n: int, p: int, condition: float, sha
     return (left * lengths) @ right.T * 10 ** rng.uniform(-3, 3, p)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 2**32 - 1),

@@ -190,6 +190,7 @@ def test_ill_conditioned_columns_keep_their_digits():
     assert_same(found, discrim.lda("g ~ v + x", frame), frame, 1e-6)
 
 
+@pytest.mark.slow
 def test_rates_folds_and_summary_are_those_of_memory():
     frame = a_frame()
     expected = discrim.lda(FORMULA, frame, weights="weight")

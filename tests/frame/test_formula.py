@@ -262,6 +262,7 @@ def test_every_name_there_is_stays_a_name(name):
     assert found[0] == f"{name}:other"
 
 
+@pytest.mark.slow
 @given(text=st.text(alphabet="xyzg0123.+-*/:~^()[]`\"' ,=_IQC\\%\n", max_size=25))
 @settings(deadline=None, max_examples=400)
 def test_any_text_is_a_formula_or_a_clear_error(text):

@@ -65,6 +65,7 @@ def test_lines_that_run_with_a_change_are_known():
     assert reached["if False:  # 1 - 1"][0] == [12]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["core/scatter/shrunk.py", "inference/selection.py", "core/law/densities.py"]
 )

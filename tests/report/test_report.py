@@ -94,6 +94,7 @@ def test_rows_that_are_misclassified_are_hollow_among_posteriors():
     assert sum(wrong) == 3
 
 
+@pytest.mark.slow
 def test_pictures_are_drawn_where_they_are_asked_for():
     figure, given = plt.subplots(1, 2)
     assert lda("species ~ .", IRIS).plot(ax=given[0]) is given[0]
@@ -103,6 +104,7 @@ def test_pictures_are_drawn_where_they_are_asked_for():
     assert figure.axes == list(given)
 
 
+@pytest.mark.slow
 def test_sixty_four_classes_have_sixty_four_signs():
     axes = wide_fit(3, 64).plot()
     signs = {
@@ -184,6 +186,7 @@ def test_arrows_without_length_are_drawn_and_said():
     assert (arrows(axes) == 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", [IRIS, load_wine()], ids=["iris", "wine"])
 def test_names_of_arrows_are_there_and_apart(data):
     response = "species" if "species" in data else "cultivar"
@@ -209,6 +212,7 @@ def test_names_of_arrows_are_not_typeset(k):
     assert max(map(display_width, texts)) <= 30
 
 
+@pytest.mark.slow
 def test_of_many_arrows_the_twenty_longest_are_named():
     scores, labels, centroids, counts = few(2)
     angle = np.arange(23) * 2.4
@@ -301,6 +305,7 @@ def test_neither_makes_a_figure_where_axes_are_given():
     drawn(given[0])
 
 
+@pytest.mark.slow
 def test_with_one_axis_and_many_classes_arrows_lie_below_the_strips():
     axes = wide_fit(1, 20).plot("biplot")
     boxes(axes, [])
@@ -313,6 +318,7 @@ def test_with_one_axis_and_many_classes_arrows_lie_below_the_strips():
     assert len(drawn(axes).get_yticklabels()) == 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 3])
 def test_long_names_of_arrows_stay_near_the_axes(k):
     axes = wide_fit(6, k, NAMES["sixty"]).plot("biplot")

@@ -89,6 +89,7 @@ def test_an_empty_table_has_its_note_only(part):
     assert Summary("T", {}).as_text().splitlines() == ["=", "T", "-", "="]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.data(), st.lists(LABELS, min_size=1, max_size=5), st.lists(LABELS, min_size=1, max_size=5))
 def test_any_labels_and_numbers_in_every_format(data, rows, columns):

@@ -87,7 +87,7 @@ VARIANTS = [
     estimators.QDAClassifier(covariance="shrunk"),
     estimators.QDAClassifier(covariance="factor"),
     estimators.ShrunkenCentroidsClassifier(),
-    estimators.MixtureClassifier(2, covariance="pooled", starts=2),
+    estimators.MixtureClassifier(2, covariance="pooled", starts=1, tol=1e-3),
     estimators.SparseLDAClassifier(nonzero=1),
 ]
 """The same estimators with other options."""

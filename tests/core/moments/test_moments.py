@@ -57,6 +57,7 @@ def test_moments_are_what_their_definitions_say(block, spread):
     np.testing.assert_allclose(held.scatters, scatters, rtol=1e-10, atol=1e-8)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(rows(), rows(), rows(), st.sampled_from(SPREADS))
 def test_merging_is_associative_and_commutative_with_nothing_as_identity(a, b, c, spread):

@@ -111,6 +111,7 @@ def test_weights_go_with_their_rows():
         assert rates[0]["total"].item() == data["times"].sum()
 
 
+@pytest.mark.slow
 def test_leave_one_out_chooses_anew_without_each_row():
     data = WINE.iloc[::6].reset_index(drop=True)
     columns = "cultivar ~ flavanoids + hue + proline + alcohol + malic_acid"
@@ -126,6 +127,7 @@ def test_leave_one_out_chooses_anew_without_each_row():
     assert choice.confusion("loo").to_numpy().trace() == len(data) - wrong
 
 
+@pytest.mark.slow
 def test_the_bootstrap_chooses_anew_in_each_sample():
     choice = stepwise("y ~ .", noise(1, 60, 12), enter=0.3, stay=0.3)
     held, anew = lda(choice.fit.formula, noise(1, 60, 12)), choice
@@ -186,6 +188,7 @@ def said(summary) -> str:
     return " ".join(str(summary).split())
 
 
+@pytest.mark.slow
 def test_the_summary_says_that_its_rows_chose_the_columns(tmp_path):
     choice = stepwise("cultivar ~ .", WINE, **STRICT)
     fit = choice.fit

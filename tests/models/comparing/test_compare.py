@@ -198,6 +198,7 @@ def test_fits_without_rows_are_told_apart_by_counts_and_means(tmp_path):
     assert quiet(lda(moments=made), lda(FORMULA, IRIS))["AIC"].round(6).nunique() == 1
 
 
+@pytest.mark.slow
 def test_tests_of_two_fits_refuse_other_rows_and_units():
     with pytest.raises(DataError, match="values of their columns"):
         lr_test(lda(FORMULA, IRIS), qda(FORMULA, MM))
@@ -218,6 +219,7 @@ def test_tests_of_two_fits_refuse_other_rows_and_units():
         hausman(lda(SHORT, TWO), theirs)
 
 
+@pytest.mark.slow
 def test_leave_one_out_of_all_fits_can_treat_the_prior_alike():
     fits = lda(SHORT, TWO), logistic(SHORT, TWO), indicator(SHORT, TWO)
     for asked in (True, False):

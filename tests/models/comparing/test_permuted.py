@@ -59,6 +59,7 @@ def test_a_shuffle_is_judged_as_a_fit_to_the_relabelled_table(name):
         assert rate == pytest.approx(hit_rate(found), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_the_rates_are_those_of_all_labellings():
     """Six rows of two classes have twenty labellings; on folds that are given each has one rate."""
     x = np.array([0.1, 0.9, 1.8, 2.1, 3.3, 4.2])

@@ -106,6 +106,7 @@ def test_rows_of_the_fit_are_left_out_unless_it_is_said_otherwise():
     assert "too good" in str(FIT.assess("apparent"))
 
 
+@pytest.mark.slow
 def test_a_logistic_regression_is_calibrated_on_its_own_rows():
     """The slope is one and the intercept zero: its likelihood equations are those of the recalibration."""
     found = SEXES.assess("apparent").overall["estimate"]

@@ -171,6 +171,7 @@ def test_sources_give_iterators_and_calibrate_part_by_part(tmp_path):
     assert pd.read_parquet(path)["set"].astype(str).tolist() == fit.predict_set(new, 0.9)["set"].tolist()
 
 
+@pytest.mark.slow
 def test_dask_frames_give_lazy_sets():
     dd = pytest.importorskip("dask.dataframe")
     fit = discrim.lda(FEW, PENGUINS)

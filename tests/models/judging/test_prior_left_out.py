@@ -223,6 +223,7 @@ def test_folds_that_are_uneven_by_class_are_told():
     assert "uneven" not in given.summary().as_text()
 
 
+@pytest.mark.slow
 def test_a_prior_that_was_given_is_held_whatever_is_asked():
     for make in (lda, logistic):
         fit = make(FORMULA, DATA, prior=[0.2, 0.5, 0.3])
@@ -242,6 +243,7 @@ def test_a_word_that_is_no_answer_is_refused():
 GOLDEN = json.loads((support.GOLDEN / "leave_one_out.json").read_text())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: case["formula"])
 def test_rows_left_out_have_the_posteriors_of_r(case):
     data = pd.DataFrame(GOLDEN["data"])
@@ -255,6 +257,7 @@ def test_rows_left_out_have_the_posteriors_of_r(case):
         np.testing.assert_allclose(fit.leave_one_out(refit_prior=True)[1], wanted["refitted"], rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_penalized_likelihoods_with_several_maxima_are_refitted_to_that_of_a_new_fit():
     """Without row 12 there are two maxima, -9.1868 and -9.3079; R's brmultinom finds the first as well."""
     few = pd.concat([IRIS.iloc[:7], IRIS.iloc[50:58], IRIS.iloc[100:109]]).reset_index(drop=True)

@@ -57,6 +57,7 @@ def test_the_bic_of_mclust_does_not_count_the_shares_of_the_classes():
     assert -golden["bic"] == pytest.approx(own_bic - 2 * np.log(150), abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["VVI", "VVV", "VEV"])
 def test_no_maximum_is_below_that_of_mclust_from_its_hierarchical_start(form):
     own = [
@@ -69,6 +70,7 @@ def test_no_maximum_is_below_that_of_mclust_from_its_hierarchical_start(form):
         assert fit.llf_given > golden - 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["bent", "rounded"])
 def test_the_order_of_rows_does_not_matter_to_the_last_bit(table):
     rng = np.random.default_rng(7)
@@ -283,6 +285,7 @@ def test_missing_columns_are_integrated_out():
     np.testing.assert_allclose(found, joint / joint.sum(), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_file_a_source_and_repeated_rows_give_the_same(tmp_path):
     weights = pd.Series(np.tile([1, 2, 3], 50), index=IRIS.index, name="w")
     options = {"components": 2, "covariance": "pooled", "starts": 3}
@@ -345,6 +348,7 @@ def test_what_cannot_be_fitted_is_refused_by_name():
         mixture("species ~ .", IRIS, components=3, covariance="pooled", maxiter=2)
 
 
+@pytest.mark.slow
 def test_pictures():
     fit = mixture("species ~ .", IRIS, most=2, starts=2)
     # The pair of least Wilks' lambda.
@@ -356,6 +360,7 @@ def test_pictures():
     )
 
 
+@pytest.mark.slow
 def test_a_partition_of_a_choice_holds_components_and_forms():
     fit = mixture("species ~ .", IRIS, most=2, starts=2)
     panels = fit.plot("partition", columns=["sepal_length", "petal_length"]).child_axes
@@ -414,6 +419,7 @@ def test_the_waveforms_of_breiman_have_the_errors_of_the_book():
     assert means["law"] < means["mixture"] < means["lda"] < means["qda"]
 
 
+@pytest.mark.slow
 def test_no_component_is_narrow_beside_another():
     fit = mixture("species ~ .", IRIS, components=3, covariance="VVE")
     covs = [cov for (label, _), cov in fit.covs.items() if label == "virginica"]

@@ -210,6 +210,7 @@ def test_folds_are_fitted_by_em_too():
     assert (rates["total"] == fit.nobs).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
 def test_weights_are_repeated_rows_and_units_do_not_matter(verb):
     rng = np.random.default_rng(5)

@@ -407,6 +407,7 @@ def test_the_ladder_has_the_forms():
         covariance_models("species ~ .", IRIS, threshold=0.1)
 
 
+@pytest.mark.slow
 def test_the_picture_of_the_eigenvalues():
     fit = qda("y ~ .", WIDE, covariance="factor")
     axes = fit.plot("scree")

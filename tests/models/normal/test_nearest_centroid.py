@@ -359,6 +359,7 @@ def test_a_class_of_one_row_has_no_standard_deviation_of_its_own():
     assert table["sd"].isna().tolist() == [True, False, False, False]
 
 
+@pytest.mark.slow
 def test_pictures():
     fit = nearest_centroid("species ~ petal_length + petal_width", IRIS)
     for kind in (None, "regions", "posteriors"):

@@ -93,6 +93,7 @@ def test_leave_one_out_keeps_its_digits_in_uneven_units(parametrization, pair):
     np.testing.assert_allclose(held_scores(fit, data), wanted, rtol=1e-7, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_rows_that_cannot_be_taken_out_are_fitted_again_or_missing():
     """A class of p + 3 rows has little left without one; one of p + 1 rows, or of two, has no covariance."""
     few = pd.concat([IRIS.iloc[:7], IRIS.iloc[50:]], ignore_index=True)

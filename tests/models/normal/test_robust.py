@@ -148,6 +148,7 @@ def test_t_estimates_are_the_largest_of_the_likelihood(verb, nu):
     np.testing.assert_allclose(scales, found, atol=2e-5, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_t_estimates_solve_their_equations_and_em_in_fifty_digits():
     x = [
         [mpmath.mpf(v) for v in row]
@@ -495,6 +496,7 @@ def test_most_rows_in_a_plane_have_no_t_scale():
         discrim.lda("g ~ .", data, method="t", nu=1, scatter="scale")
 
 
+@pytest.mark.slow
 def test_a_column_that_becomes_constant_has_no_t_scale_however_slowly():
     rng = np.random.default_rng(0)
     data = pd.DataFrame(rng.standard_normal((100, 3)), columns=["a", "b", "c"]).assign(g=np.tile([0, 1], 50))

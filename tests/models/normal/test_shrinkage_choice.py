@@ -201,6 +201,7 @@ def test_a_row_that_is_left_to_a_refit_keeps_the_choice(verb, way):
     np.testing.assert_allclose(gaps(left), gaps(theirs), rtol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", [lda, qda])
 @pytest.mark.parametrize("covariance", ["shrunk", "diagonal"])
 def test_a_row_that_is_nearly_all_variance_has_its_part_in_the_path(verb, covariance):

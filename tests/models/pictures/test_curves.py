@@ -50,6 +50,7 @@ def test_ratios_are_those_of_the_table():
     assert "against female" in axes.get_title()
 
 
+@pytest.mark.slow
 def test_differences_are_those_of_compare():
     other = discrim.qda("species ~ .", IRIS)
     axes = VALIDATED.plot("differences", other=other)
@@ -113,6 +114,7 @@ def test_a_loaded_perceptron_says_the_errors_of_its_plane(tmp_path):
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["kept: 0 wrong"]
 
 
+@pytest.mark.slow
 def test_of_many_lines_the_largest_are_drawn():
     rng = np.random.default_rng(1)
     data = IRIS[["species"]].copy()

@@ -201,6 +201,7 @@ def test_every_marker_and_line_of_a_class_has_its_own():
     assert all(line in DASHES for line in LINES if isinstance(line, str))
 
 
+@pytest.mark.slow
 def test_a_report_has_figures_with_one_script_and_asks_no_server(tmp_path):
     FIT.report(tmp_path / "live.html", pictures=["scores", "scree"], interactive=True)
     FIT.report(tmp_path / "still.html", pictures=["scores"])

@@ -48,6 +48,7 @@ def test_cells_bear_the_counts(method):
     assert held == {(j, i): counts[i, j] for i in range(3) for j in range(3) if counts[i, j]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fit", "size"), [(SEPALS, 10), (SEPALS, 16), (MANY, 10), (MANY, 6)])
 def test_numbers_stay_in_their_cells(fit, size):
     with plt.rc_context({"font.size": size}):
@@ -139,6 +140,7 @@ def test_planes_have_curves_too(verb):
     assert "calibration" not in discrim.models.pictures.pictured.kinds_of(fit)
 
 
+@pytest.mark.slow
 def test_curves_of_named_classes_have_bands():
     named = ["class 07", "class 20"]
     axes = MANY.plot("roc", classes=named)

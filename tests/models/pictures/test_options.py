@@ -220,6 +220,7 @@ def test_no_bold_letters_are_asked_of_a_font_that_was_added(caplog):
     assert not [each for each in caplog.messages if "bold" in each]
 
 
+@pytest.mark.slow
 def test_regions_bear_their_names_inside_them_and_a_legend_has_what_has_none():
     fit = discrim.qda("species ~ petal_length + petal_width", IRIS)
     axes = fit.plot("regions")

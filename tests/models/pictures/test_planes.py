@@ -65,6 +65,7 @@ FITS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FITS)
 def test_colours_are_what_is_predicted_and_borders_where_it_changes(name):
     fit = FITS[name]()
@@ -123,6 +124,7 @@ def test_a_circle_is_round():
     assert (found.colours == 1).mean() == pytest.approx(np.pi / 9, rel=0.01)
 
 
+@pytest.mark.slow
 def test_values_to_hold_columns_at():
     fit = discrim.lda("species ~ petal_length + sepal_width + sepal_length + C(g)", mixed())
     title = fit.plot("regions", columns=PLANE, at={"sepal_length": 7.5, "g": "v"}).get_title()
@@ -157,6 +159,7 @@ def test_every_default_is_drawn(verb, right):
     assert fit.plot("regions").has_data()
 
 
+@pytest.mark.slow
 def test_a_fit_without_rows_has_its_range_from_moments(tmp_path):
     fit = discrim.qda("species ~ petal_length + sepal_width", IRIS)
     fit.save(tmp_path / "fit")
@@ -190,6 +193,7 @@ def hollow(axes):
     return np.vstack([c.get_offsets() for c in white])
 
 
+@pytest.mark.slow
 def test_a_partition_has_the_errors_of_fits_to_two_columns():
     fit = discrim.qda("species ~ .", IRIS)
     outer = fit.plot("partition", columns=["petal_width", "sepal_length", "petal_length"])
@@ -272,6 +276,7 @@ TABLES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_the_pair_drawn_is_that_of_least_lambda(name):
     table, response, known = TABLES[name]
@@ -395,6 +400,7 @@ def test_a_default_of_levels_only_and_of_one_column():
     assert "g integrated out" in line.get_title()
 
 
+@pytest.mark.slow
 def test_a_default_of_loaded_fits(tmp_path):
     for verb, right, label in [
         ("qda", ".", "sepal_width"),
@@ -407,6 +413,7 @@ def test_a_default_of_loaded_fits(tmp_path):
         assert discrim.load(tmp_path / "fit").plot().get_xlabel().startswith(label)
 
 
+@pytest.mark.slow
 def test_hundreds_of_columns_have_a_pair():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 60)

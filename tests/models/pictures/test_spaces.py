@@ -98,6 +98,7 @@ def test_roy_s_value_is_exact_with_two_classes():
     assert np.isnan(roy_critical(5, 3, 6))
 
 
+@pytest.mark.slow
 def test_structure_bars_are_the_correlations():
     outer = WINES.plot("structure", structure="total")
     wanted = WINES.canonical().structure("total")
@@ -180,6 +181,7 @@ def test_new_rows_that_a_kind_cannot_draw_are_refused():
         robust.plot("distances", data=IRIS)
 
 
+@pytest.mark.slow
 def test_outlines_of_a_mixture_are_those_of_its_classes():
     """The covariance of a mixture that EM fitted is that of the rows, with divisor n."""
     fit = discrim.mixture("species ~ .", data=IRIS, components=2, covariance="VVV")

@@ -165,6 +165,7 @@ def test_of_many_rows_some_ranks_have_the_quantiles_of_all():
     assert np.diff(rank).max() <= 4
 
 
+@pytest.mark.slow
 def test_names_of_far_rows_are_apart():
     outer = LDA.plot("qq")
     outer.figure.canvas.draw()

@@ -86,6 +86,7 @@ def test_weights_are_repeated_rows():
         fda("species ~ . - w", data.assign(w=0.5), engine=RBF, weights="w")
 
 
+@pytest.mark.slow
 def test_rows_are_left_out_by_refits_and_the_engine_given_stays_unfitted():
     engine = Ridge(alpha=2.0)
     fit = fda("species ~ .", IRIS, engine=engine)

@@ -91,6 +91,7 @@ def texts(shaded: bool = False) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_the_night_is_what_would_be_drawn_in_its_colours():
     (text,) = texts()
     assert not points.COLOUR.search(re.sub(r"<style.*?</style>", "", text))
