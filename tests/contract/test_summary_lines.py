@@ -237,7 +237,7 @@ def test_a_fit_prints_what_was_chosen(verb, options, said):
 @pytest.mark.parametrize(("verb", "given"), [("rda", {"alpha": 0.3, "gamma": 0.6}), ("knn", {"k": 17})])
 def test_an_error_of_rows_that_made_a_choice_says_that_it_is_optimistic(verb, given):
     chosen, plain = (getattr(discrim, verb)("species ~ .", IRIS, **each) for each in ({}, given))
-    assert "% (optimistic: it keeps the choice)" in repr(chosen).splitlines()[3]
+    assert "% (optimistic: choice kept)" in repr(chosen).splitlines()[3]
     assert "optimistic" not in repr(plain)
 
 
@@ -255,7 +255,8 @@ def test_all_beside_names_stands_for_the_others():
 
 
 def test_a_plain_fit_says_nothing_was_chosen():
-    assert repr(fitted("lda", "iris")).splitlines()[4] == ""
+    for verb in ("lda", "nearest_centroid"):
+        assert repr(fitted(verb, "iris")).splitlines()[4] == ""
 
 
 def test_rows_that_were_dropped_are_counted():

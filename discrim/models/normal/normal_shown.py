@@ -347,6 +347,11 @@ def _regularized_header(results: RDAResults, fit: Fit[RDAFit]) -> Pairs:
     numbers, chosen = fit.numbers, _chosen_by(fit)
     divisors = "n, N" if numbers.method == "mle" else "n-1, N-K"
     chosen += ", 1 SE rule" if numbers.cv is not None and numbers.select == "1se" else ""
+    note = (
+        "These errors keep alpha and gamma, which the same rows chose; error_rates(['cv']) chooses them anew."
+        if numbers.cv is not None
+        else ""
+    )
     items = [
         *headers.row_items(fit),
         *headers.size_items(fit),
@@ -360,7 +365,7 @@ def _regularized_header(results: RDAResults, fit: Fit[RDAFit]) -> Pairs:
         ("Log-likelihood", results.llf, f"{results.llf:.2f}"),
         *headers.error_items(fit),
     ]
-    return headers.header(fit, items, headers.kept_note(fit))
+    return headers.header(fit, items, note)
 
 
 def _errors_of_pairs(results: RDAResults, fit: Fit[RDAFit]) -> Section:

@@ -96,7 +96,7 @@ SEARCHED_BY = {"folds", "cv", "grid", "seed", "tol", "maxiter", "separation", "c
 def facts(fit: Fit[Any], header: Pairs, defaults: Mapping[str, Any]) -> Pairs:
     """What a short form says first: sizes, the error, a test; below it what was chosen.
 
-    The header is one that takes no pass over the rows, and the defaults are those of the verb's options.
+    The header is one that takes no pass over the rows, and the defaults are those of the verb's arguments.
     """
     lines = {label: text for label, _, text in header.items}
     rows = f"{fit.nobs:,} rows" if "Rows used" in lines else f"Sum of weights {number(fit.nobs)}"
@@ -104,7 +104,8 @@ def facts(fit: Fit[Any], header: Pairs, defaults: Mapping[str, Any]) -> Pairs:
     columns = f"{len(fit.terms):,} column{'' if len(fit.terms) == 1 else 's'}"
     sizes = f"{rows}{gone}, {columns}, {len(fit.classes)} classes"
     judged = [*_error_fact(fit, LEFT_OUT in lines), *_named(lines, JUDGED_BY)]
-    prior = [] if lines.get("Prior") not in ("equal", "given") else [f"prior {lines['Prior']}"]
+    told = {"equal", "given"} - {defaults.get("prior")}
+    prior = [f"prior {lines['Prior']}"] if lines.get("Prior") in told else []
     chosen = _named(lines, CHOSEN) + prior
     options = [
         f"{name}={value!r}".replace("'", '"')
@@ -149,7 +150,7 @@ def _error_fact(fit: Fit[Any], left_out: bool) -> list[str]:
         if not np.isnan(value):
             said = f"{'left-out' if method == 'loo' else method} error {text.partition('  ')[0]}"
             kept = fit.path is not None and method == "loo"
-            return [said + " (optimistic: it keeps the choice)" * kept]
+            return [said + " (optimistic: choice kept)" * kept]
     return []
 
 

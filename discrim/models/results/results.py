@@ -30,7 +30,7 @@ from discrim.models.fits.fit import (
     posterior_frame,
 )
 from discrim.models.fits.reading import check_word, cost_matrix, is_number, prior_vector, told
-from discrim.models.fits.refits import default_options
+from discrim.models.fits.refits import argument_defaults
 from discrim.models.judging import assessment
 from discrim.models.judging.assessment import JudgingPlan, error_rates, takes_long
 from discrim.models.judging.validation import left_out_scores
@@ -532,7 +532,7 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
     def _facts(self) -> dict[str, Any]:
         # Without the rows nothing in a header takes a pass over them.
         header: Any = self._parts("sections", self._fit.without_rows())["header"]()
-        return {"facts": facts(self._fit, header, default_options(BY_MODEL[self._model()]))}
+        return {"facts": facts(self._fit, header, argument_defaults(BY_MODEL[self._model()]))}
 
     def _brief(self) -> Summary:
         brief, said = super()._brief(), selection_note(self._fit)
