@@ -257,7 +257,7 @@ def short_labels(labels: Sequence[Any], widths: tuple[int, int] = LABELS) -> lis
     >>> short_labels(["gene expression before any treatment", "gene expression after any treatment"])
     ['gene expression before any treatment', 'gene expression after any treatment']
     >>> short_labels(["x", "y" * 60])
-    ['x', 'yyyyyyyyyyyyyy…yyyyyyyyyyyyy']
+    ['x', 'yyyyyyyyyyyyyyy…yyyyyyyyyyyyyy']
     """
     texts = [clean(label) for label in labels]
     cut = texts
