@@ -137,8 +137,19 @@ def _csv_file(path: Path) -> Iterator[Write]:
 
 def _packed(file: IO[bytes], suffix: str) -> AbstractContextManager[Any]:
     """A file that compresses into another, by the end of its name."""
-    module = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma"}.get(suffix)
-    return nullcontext(file) if module is None else import_module(module).open(file, "wb")
+    if suffix == ".gz":
+        import gzip
+
+        return gzip.open(file, "wb")
+    if suffix == ".bz2":
+        import bz2
+
+        return bz2.open(file, "wb")
+    if suffix == ".xz":
+        import lzma
+
+        return lzma.open(file, "wb")
+    return nullcontext(file)
 
 
 @contextmanager
