@@ -85,9 +85,6 @@ MANY_CLASSES = (
 )
 """Kinds of digits that are drawn in the normal size as well, as what is written there is of many classes."""
 
-TAKES_LONG = {("digits", "partition"), ("digits", "pairs"), ("big", "partition"), ("big", "pairs")}
-"""Kinds of tables that take half a minute for what other tables show as well."""
-
 QUICK = ("lda", "qda", "naive_bayes", "logistic", "indicator")
 """Models whose kinds are measured each time, on small pictures of irises."""
 
@@ -146,11 +143,7 @@ def cases() -> list[Any]:
             row = BY_MODEL[model.split()[0]]
             kinds = [kind for kind in row.pictures if DRAWN_OF.get((row.name, kind.name), model) == model]
             for kind in kinds:
-                if (
-                    kind.address in seen
-                    or (table == "big" and kind.refits)
-                    or (table, kind.name) in TAKES_LONG
-                ):
+                if kind.address in seen or (table == "big" and kind.refits):
                     continue
                 seen.add(kind.address)
                 out += [(table, model, kind.name, size) for size in sizes_of(table, kind.name)]

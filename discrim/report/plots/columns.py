@@ -25,6 +25,9 @@ INCHES = 1.75
 SMALLER = 6.0
 """Size of a row in a panel of one inch, in square points."""
 
+ROOM_OF_A_TICK = 0.45
+"""Width, in inches, that the number of a tick of a panel has."""
+
 BINS = 24
 """Of the histograms on the diagonal."""
 
@@ -97,6 +100,8 @@ def _diagonal(
 
 def _share_limits(inner: NDArray[Any]) -> None:
     """One span a column of the table, and names of ticks at the outer edges alone."""
+    from matplotlib.ticker import MaxNLocator
+
     p = len(inner)
     for i in range(p):
         spans = [inner[r, i].get_xlim() for r in range(p) if r != i and inner[r, i].has_data()]
@@ -115,6 +120,19 @@ def _share_limits(inner: NDArray[Any]) -> None:
                 inner[i, j].tick_params(labelbottom=False)
             if j > 0 or i == 0:
                 inner[i, j].tick_params(labelleft=False)
+    room = inner[0, 0].get_window_extent().width / inner[0, 0].figure.dpi
+    bins = min(max(int(room / ROOM_OF_A_TICK), 1), 4)
+    some = MaxNLocator(nbins=bins, steps=[1, 2, 5, 10], min_n_ticks=min(bins, 2))
+    for i in range(p):
+        # A number at the end of a panel would meet the one at the beginning of the next.
+        low, high = inner[i, i].get_xlim()
+        margin = 0.1 * (high - low)
+        ticks = some.tick_values(low + margin, high - margin)
+        ticks = ticks[(ticks >= low + margin) & (ticks <= high - margin)]
+        for r in range(p):
+            inner[r, i].set_xticks(ticks)
+            if r != i:
+                inner[i, r].set_yticks(ticks)
 
 
 LEVEL_NAMES = 10
@@ -205,14 +223,21 @@ def quantiles(
         panel.plot(ends, ends, color=style.ink(), linewidth=0.9, zorder=2)
         look = {"color": signs.colour(k), "marker": signs.marker(k), "s": 12, "rasterized": len(x) > 5_000}
         panel.scatter(x, y, linewidths=0, zorder=3, **look)
-        far = (y > table["high"].to_numpy(dtype=np.float64)) & (np.arange(len(y)) >= len(y) / 2)
-        beyond = np.flatnonzero(far)[::-1][:NAMED]
-        pixels = panel.transData.transform(np.column_stack([x, y])) * 72 / panel.figure.dpi
-        for i in style.with_room(pixels, beyond.tolist(), NAME_SIZE):
-            text = style.shown_name(clean(str(table.index[i])), 14)
-            panel.annotate(text, (x[i], y[i]), (-3, 0), textcoords="offset points", ha="right", fontsize=7)
     for panel in inner[:, 0]:
         panel.set_ylabel("Squared distance", fontsize="small")
     for place in range(max(len(tables) - columns, 0), len(tables)):
         inner.ravel()[place].set_xlabel(f"Quantile of {law}", fontsize="small")
+    style.lay_out(outer)
+    for panel, table in zip(inner.ravel(), tables.values(), strict=False):
+        _name_farthest(panel, table)
     return outer
+
+
+def _name_farthest(panel: Axes, table: pd.DataFrame) -> None:
+    """Names of the rows beyond the upper limit, the farthest first, as far as they have room."""
+    x, y, high = (table[name].to_numpy(dtype=np.float64) for name in ("quantile", "squared", "high"))
+    beyond = np.flatnonzero((y > high) & (np.arange(len(y)) >= len(y) / 2))[::-1][:NAMED]
+    pixels = panel.transData.transform(np.column_stack([x, y])) * 72 / panel.figure.dpi
+    for i in style.with_room(pixels, beyond.tolist(), NAME_SIZE):
+        text = style.shown_name(clean(str(table.index[i])), 14)
+        panel.annotate(text, (x[i], y[i]), (-3, 0), textcoords="offset points", ha="right", fontsize=7)
