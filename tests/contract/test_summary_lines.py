@@ -212,6 +212,7 @@ SAID = [
     ("lda", {"covariance": "shrunk"}, 'covariance="shrunk"; shrinkage (OAS) 0.0'),
     ("lda", {"prior": "equal"}, "prior equal"),
     ("lda", {"prior": [0.5, 0.25, 0.25]}, "prior given"),
+    ("nearest_centroid", {"prior": None}, "prior class proportions"),
     ("qda", {"covariance": "factor", "dimensions": 1}, 'covariance="factor"; dimensions (given) 1'),
     ("rda", {"alpha": 0.5, "gamma": 0.1}, "alpha 0.5, gamma 0.1"),
     ("rda", {"seed": 0}, "chosen by 10-fold cross-validation"),

@@ -104,8 +104,8 @@ def facts(fit: Fit[Any], header: Pairs, defaults: Mapping[str, Any]) -> Pairs:
     columns = f"{len(fit.terms):,} column{'' if len(fit.terms) == 1 else 's'}"
     sizes = f"{rows}{gone}, {columns}, {len(fit.classes)} classes"
     judged = [*_error_fact(fit, LEFT_OUT in lines), *_named(lines, JUDGED_BY)]
-    told = {"equal", "given"} - {defaults.get("prior")}
-    prior = [f"prior {lines['Prior']}"] if lines.get("Prior") in told else []
+    own = defaults.get("prior") or "class proportions"
+    prior = [] if lines.get("Prior", own) == own else [f"prior {lines['Prior']}"]
     chosen = _named(lines, CHOSEN) + prior
     options = [
         f"{name}={value!r}".replace("'", '"')
