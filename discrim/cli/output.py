@@ -27,6 +27,7 @@ from discrim.errors import (
     FolderGivenError,
     MissingFolderError,
     NotAFitError,
+    NotSupportedError,
     ReadOnlyError,
     UnwritableFileError,
 )
@@ -331,7 +332,13 @@ def _drawn(draw: Callable[..., Any], target: str, view: Mapping[str, Any]) -> by
     from discrim.report.plots.style import picture_bytes
 
     if suffix(target) == "html":
-        text: str = draw(**view, interactive=True).to_html()
+        try:
+            text: str = draw(**view, interactive=True).to_html()
+        except NotSupportedError as error:
+            raise NotSupportedError(
+                f"--plot {target!r} makes a figure that answers a pointer: {error} Else name a file "
+                "that ends in .png, .svg or .pdf."
+            ) from None
         return text.encode("utf-8")
     return picture_bytes(lambda: draw(**view), suffix(target))
 
