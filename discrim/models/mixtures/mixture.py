@@ -118,9 +118,11 @@ def _chosen(
 
 def _collapse(end: Degenerate, sizes: Sequence[int], blocks: Blocks) -> CollinearError:
     """The error that names the component that has degenerated."""
-    label = shown(blocks.design.levels[end.k])
-    moments = reading.class_moments(blocks, "class")
-    collinear = dependencies(moments, end.k)
+    moments, at = reading.class_moments(blocks, "class"), end.k
+    if end.what == "singular" and sizes[at] == 1:
+        # Of classes that are fitted together, another one than the first may be at fault.
+        at = next((k for k in (at, *range(len(sizes))) if dependencies(moments, k)), at)
+    label, collinear = shown(blocks.design.levels[at]), dependencies(moments, at)
     if collinear and end.what == "singular":
         # Columns that determine one another in every class do so in the covariance of all classes too.
         form = 'give covariance="EII"' if dependencies(moments) else 'give covariance="pooled" or "EII"'

@@ -348,6 +348,13 @@ def test_what_cannot_be_fitted_is_refused_by_name():
         mixture("species ~ .", IRIS, components=3, covariance="pooled", maxiter=2)
 
 
+@pytest.mark.parametrize("label", IRIS["species"].unique())
+def test_the_class_at_fault_is_named_where_all_are_estimated_together(label):
+    table = IRIS.assign(flat=IRIS["sepal_width"].where(IRIS["species"] != label, 3.0))
+    with pytest.raises(CollinearError, match=f"'flat' is constant within class '{label}'"):
+        mixture("species ~ sepal_length + flat", table, components=1)
+
+
 @pytest.mark.slow
 def test_pictures():
     fit = mixture("species ~ .", IRIS, most=2, starts=2)
