@@ -29,7 +29,7 @@ from discrim.frame.grammar import quote
 from discrim.frame.values import shown
 from discrim.inference.result import TestResult
 from discrim.models.fits.displayed import FORMATS
-from discrim.models.fits.fit import Fit, in_sentence
+from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import check_flag, listed, told
 from discrim.models.fits.refits import argument_defaults, options_of
 from discrim.models.judging.assessment import takes_long
@@ -455,7 +455,7 @@ def _tests(results: Any) -> str:
     tests = {title: partial(_test, results, title, name) for title, name in there.items()}
     made, missing = _each(tests, "{}: not here.")
     if not tests:
-        return page.paragraph(f"A {in_sentence(results.title)} has no tests of its own.", "note")
+        return page.paragraph("This model has no tests of its own.", "note")
     shown = [page.sections_html("Tests of means, covariances and columns", made)] if made else []
     return "\n".join([*shown, *missing])
 
