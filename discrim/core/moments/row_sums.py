@@ -104,7 +104,7 @@ class Sums:
         self.centres = np.zeros((n_columns, n_classes))
         self.scale: Floats = np.ones(n_columns)
         self._common: Floats | None = None
-        self.settled = False
+        self._settled = False
         # Indicators below the deviations make one product give products and class sums.
         self._indicators = n_classes if spread == "pooled" and n_classes <= ONE_HOT_CLASSES else 0
         self._space = np.empty(0)
@@ -169,9 +169,13 @@ class Sums:
                 part *= np.sqrt(weights[rows])
             _add_square(self.products[k], part)
 
+    def restart(self, centres: Floats, scale: Floats) -> None:
+        """Start about other centres (p, K), which stay."""
+        self.centres, self.scale, self._settled = centres, scale, True
+
     def _place_new_centres(self, columns: Floats, codes: Codes, rows: NDArray[np.intp]) -> None:
         new = (rows > 0) & (self.rows == 0)
-        if self.settled or self._common is not None or not new.any():
+        if self._settled or self._common is not None or not new.any():
             return
         first = not self.rows.any()
         reference = columns[:, :1]
@@ -270,8 +274,7 @@ def second_pass(blocks: RowBlocks, first: Sums, scale: Floats) -> Sums:
     sums = Sums(len(first.counts), len(first.scale), first.spread)
     with np.errstate(over="ignore", invalid="ignore"):
         centres = first.centres + first.shifts() / first.scale[:, None]
-    sums.centres, sums.scale = np.where(np.isfinite(centres), centres, first.centres), scale
-    sums.settled = True
+    sums.restart(np.where(np.isfinite(centres), centres, first.centres), scale)
     for block in blocks:
         sums.add(*block)
     return sums
