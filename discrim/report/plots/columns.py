@@ -25,8 +25,8 @@ INCHES = 1.75
 SMALLER = 6.0
 """Size of a row in a panel of one inch, in square points."""
 
-ROOM_OF_A_TICK = 0.45
-"""Width, in inches, that the number of a tick of a panel has."""
+DIGIT = 0.6 * 0.7 / 72
+"""Width, in inches, of a digit at a panel's ticks, of the size of other text in points."""
 
 BINS = 24
 """Of the histograms on the diagonal."""
@@ -120,15 +120,19 @@ def _share_limits(inner: NDArray[Any]) -> None:
                 inner[i, j].tick_params(labelbottom=False)
             if j > 0 or i == 0:
                 inner[i, j].tick_params(labelleft=False)
-    room = inner[0, 0].get_window_extent().width / inner[0, 0].figure.dpi
-    bins = min(max(int(room / ROOM_OF_A_TICK), 1), 4)
-    some = MaxNLocator(nbins=bins, steps=[1, 2, 5, 10], min_n_ticks=min(bins, 2))
+    # Names and a legend, which have no place yet, take a share of it.
+    room = 0.75 * inner[0, 0].get_window_extent().width / inner[0, 0].figure.dpi
+    some = MaxNLocator(nbins=4, steps=[1, 2, 5, 10])
     for i in range(p):
         # A number at the end of a panel would meet the one at the beginning of the next.
         low, high = inner[i, i].get_xlim()
         margin = 0.1 * (high - low)
         ticks = some.tick_values(low + margin, high - margin)
         ticks = ticks[(ticks >= low + margin) & (ticks <= high - margin)]
+        if len(ticks) > 1:
+            longest = max(len(f"{at:g}") for at in ticks)
+            apart = room * (ticks[1] - ticks[0]) / (high - low)
+            ticks = ticks[:: math.ceil((longest + 1) * DIGIT * style.letters() / apart)]
         for r in range(p):
             inner[r, i].set_xticks(ticks)
             if r != i:
