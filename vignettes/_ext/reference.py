@@ -67,7 +67,7 @@ QUESTIONS = {
     "Predict": (
         "predict", "predict_proba", "predict_log_proba", "predict_set", "decision_function", "transform",
         "values", "votes", "component_posteriors", "density", "log_densities", "densities", "sample",
-        "posterior_intervals", "typicality", "relative_distances", "distance", "foot", "estimate_prior",
+        "posterior_intervals", "typicality", "casewise", "relative_distances", "distance", "foot", "estimate_prior",
     ),
     "Judge": (
         "error_rates", "error_rate", "error_bound", "error_method", "confusion", "assess", "leave_one_out",
@@ -99,6 +99,7 @@ WITH_CRITERIA = (
 )
 ONLY = {
     "typicality": ("LDAResults", "QDAResults"),
+    "casewise": ("LDAResults", "QDAResults"),
     "relative_distances": ("LDAResults", "QDAResults"),
     "posterior_intervals": ("LDAResults", "QDAResults", "LogisticResults"),
     **dict.fromkeys(POSTERIORS, WITH_POSTERIORS),

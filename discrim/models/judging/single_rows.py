@@ -680,17 +680,28 @@ def _by_law(fit: Fit[Any], blocks: Blocks, method: str, *, seen: bool) -> Floats
     refuse_many_scores(blocks.table.nrows, len(fit.classes), "Typicality")
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
     with late_bar(blocks.table.nrows, "typicality") as tell:
-        for place, values in _typical_rows(fit, blocks, law, seen=seen):
+        for place, values in typical_rows(fit, blocks, law, seen=seen):
             out[:, place] = values
             tell(values.shape[1])
     return out.T
 
 
+def is_searched(fit: Fit[Any]) -> bool:
+    """Whether the covariance is robust, and not one of moments."""
+    scatter = getattr(fit.numbers, "scatter", None)
+    return scatter is not None and not scatter.is_of_moments
+
+
+def has_law(fit: Fit[Any], method: str) -> bool:
+    """Whether the squared distances to the classes have a law by a method of `typicality`."""
+    has: bool = getattr(fit.numbers, "has_distances", False)
+    return has or (method == "chi2" and is_searched(fit))
+
+
 def _law(fit: Fit[Any], method: str) -> Callable[..., Floats]:
     """From distances (K, m), counts, degrees of freedom and p to what is at least as far; or a refusal."""
-    scatter = getattr(fit.numbers, "scatter", None)
-    searched = scatter is not None and not scatter.is_of_moments
-    if not (fit.numbers.has_distances or (method == "chi2" and searched)):
+    searched = is_searched(fit)
+    if not has_law(fit, method):
         others = 'method="chi2" or ' if searched else ""
         raise NotSupportedError(
             "typicality is defined for normal classes with full covariances, which "
@@ -706,7 +717,7 @@ def _law(fit: Fit[Any], method: str) -> Callable[..., Floats]:
     )
 
 
-def _typical_rows(
+def typical_rows(
     fit: Fit[Any], blocks: Blocks, law: Callable[..., Floats], *, seen: bool
 ) -> Iterator[tuple[Any, Floats]]:
     """Typicality (K, m) of some rows and where they are, block by block; those seen by the fit left out."""

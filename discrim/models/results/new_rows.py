@@ -16,6 +16,7 @@ from discrim.frame.levels import Unseen
 from discrim.frame.sources.rows import answered_frames, answers
 from discrim.frame.sources.sinks import write_frames
 from discrim.frame.sources.sources import rows_given
+from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Gaps, Missing
 from discrim.models.fits.reading import check_word
 
@@ -132,6 +133,75 @@ class NewRows:
 
         check_word("method", method, TYPICALITY)
         return typicality(self._fit, data, Gaps(unseen), method, calibration)
+
+    @displayed(second_posterior="share", posterior="share", second_D2="z")
+    def casewise(
+        self: Any,
+        data: Any = None,
+        method: Literal["apparent", "loo"] = "apparent",
+        *,
+        unseen: Unseen | None = None,
+        refit_prior: bool | None = None,
+    ) -> pd.DataFrame:
+        """One row a case, as SPSS prints it: its class, the two most probable classes, distances and scores.
+
+        Parameters
+        ----------
+        data : table, optional
+            New rows; the response need not be there. Without it, the rows of the fit.
+        method : {"apparent", "loo"}
+            How the rows of the fit are judged: by the rule itself ("apparent"), or each by the rule, means
+            and covariances without it ("loo"), which SPSS calls cross-validated. It may come first, as in
+            `casewise("loo")`.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
+        refit_prior : bool, optional
+            Whether a prior of class proportions is estimated again without the rows left out. By default
+            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
+            contain it, and `knn` estimate it again. A prior that was given is always held.
+
+        Returns
+        -------
+        DataFrame
+            On the index of the rows: `actual`, `predicted` and `misclassified`; of the predicted class `p`,
+            the probability P(D2 > d2 | class) of a chi-square of `df` degrees of freedom, `posterior`, the
+            probability of the class given the row, and `D2`, the squared Mahalanobis distance to its
+            centroid; then `second`, the class of the second largest posterior, with the same; and for `lda`
+            the discriminant scores LD1, LD2, ..., unless rows are left out. A row with a missing value has
+            only its actual class, and one without a class has no `misclassified`.
+
+        Raises
+        ------
+        NotSupportedError
+            The model has no distances to normal classes with full covariances: `augment` has labels and
+            posteriors of any model. Or rows of a fit that has none are asked for, or are to be left out with
+            `data`.
+
+        Notes
+        -----
+        As in SPSS, `lda` measures distances by its canonical variates, of which there are `df`, and where
+        rows are left out by all columns; `qda` measures them by all columns. Covariances have the divisor N -
+        K, or n_k - 1, as in `typicality`, which has the exact law in place of the chi-square. SPSS takes
+        equal priors by default, as prior="equal" does.
+
+        Examples
+        --------
+        >>> import discrim
+        >>> fit = discrim.lda("species ~ .", data=discrim.datasets.load_iris())
+        >>> cases = fit.casewise()
+        >>> cases.loc[cases["misclassified"], ["actual", "predicted", "posterior", "D2", "p"]].round(3)
+                 actual   predicted  posterior     D2      p
+        70   versicolor   virginica      0.747  4.554  0.103
+        83   versicolor   virginica      0.857  3.596  0.166
+        133   virginica  versicolor      0.729  4.007  0.135
+        """
+        from discrim.models.judging.assessment import table_and_method
+        from discrim.models.judging.casewise import casewise
+
+        data, method = table_and_method(data, method)
+        return casewise(self, data, method, Gaps(unseen), refit_prior)
 
     def relative_distances(self: Any, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Squared distance of rows to each class less that to one normal law of all rows, rows by classes.
