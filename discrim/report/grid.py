@@ -602,12 +602,8 @@ def _grid(section: Section, labels: tuple[int, int]) -> Grid:
     # A table that is shown whole is not copied.
     if (len(shown[0]), len(shown[1])) != (n, m):
         table = frame_of(table).iloc[shown]
-    if not isinstance(table, Columns):
-        levels = tuple(table.index.names) if table.index.nlevels > 1 else ()
-        lists = [column.tolist() for _, column in table.items()]
-        table = Columns(lists, table.index, table.columns, levels)
-    before = _before(section)
-    errors = np.full(n, math.inf) if section.errors is None else np.asarray(section.errors)
+    table = _columns_of(table)
+    before, errors = _before(section), _errors_of(section)
     errors = errors[shown[0]] if errors.ndim == 1 else errors[np.ix_(*shown)]
     lines = _lines(section, table, errors, labels[1])
     headers = short_labels([section.headings.get(column, column) for column in table.names], labels)
@@ -625,6 +621,26 @@ def _grid(section: Section, labels: tuple[int, int]) -> Grid:
     return Grid(
         headers, stubs, lines, _notes(section, rows, columns, more=(rows, columns) != whole), section.triangle
     )
+
+
+def _columns_of(table: pd.DataFrame | Columns) -> Columns:
+    if isinstance(table, Columns):
+        return table
+    levels = tuple(table.index.names) if table.index.nlevels > 1 else ()
+    return Columns([column.tolist() for _, column in table.items()], table.index, table.columns, levels)
+
+
+def _errors_of(section: Section) -> Floats:
+    return np.full(section.table.shape[0], math.inf) if section.errors is None else np.asarray(section.errors)
+
+
+def every_text(part: Part) -> list[list[str]]:
+    """Texts of all cells of a table, also of those that renderings leave out; none of a table not shown."""
+    if isinstance(part, Pairs):
+        return [[text] for _, _, text in part.items]
+    if part.shown or not math.prod(part.table.shape):
+        return []
+    return _lines(part, _columns_of(part.table), _errors_of(part), LONGEST_LABEL)
 
 
 def _weighed(worth: Floats, index: pd.Index, most: int) -> list[int]:

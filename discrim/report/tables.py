@@ -1,4 +1,4 @@
-"""The summary: sections of numbers, as text, HTML, Markdown and, by the file beside this one, LaTeX.
+"""The summary: sections of numbers, as text, HTML, Markdown, Excel and, by the file beside this one, LaTeX.
 
 A section is a DataFrame at full precision and a few words on how to show it. All renderings are made of one
 grid of texts, so that they agree cell by cell.
@@ -9,11 +9,14 @@ grid of texts, so that they agree cell by cell.
   tables are captions and not headings, which would come into the page's outline.
 - Markdown renders alike by GitHub, notebooks, pandoc and MyST. Cells are filled with blanks, so that the
   source reads as a table too, and pandoc gives columns the widths they need.
+- Excel has a sheet for each table, whose numbers are whole and have the digits of the other renderings as
+  their formats. No text of it is a formula, whatever a label begins with.
 """
 
 from __future__ import annotations
 
 import html
+import math
 import operator
 import re
 import shutil
@@ -23,12 +26,14 @@ from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
 from itertools import zip_longest
+from os import PathLike
 from typing import Any
 
 import pandas as pd
 
 from discrim.core.numerics.progress import late_bar
-from discrim.errors import DataError
+from discrim.core.numerics.whole_file import file_to_write, replaced
+from discrim.errors import DataError, NotSupportedError
 from discrim.report.grid import (
     LABELS,
     Grid,
@@ -39,12 +44,14 @@ from discrim.report.grid import (
     clean,
     display_width,
     escaped_cells,
+    every_text,
     fold,
     frame_of,
     grid_of,
     heading,
     pair_texts,
     short_labels,
+    shorten,
 )
 from discrim.report.latex import TEXTWIDTH, latex_of
 
@@ -397,6 +404,138 @@ def _paragraph(text: str) -> str:
     return re.sub(r"^(\d+)([.)])", r"\1\\\2", re.sub(r"^([-+=%:])", r"\\\1", marked))
 
 
+SHEET_ROWS, SHEET_COLUMNS = 2**20, 2**14
+"""Rows and columns that a sheet of Excel has."""
+
+SHEET_NAME, SHEET_TEXT = 31, 2**15 - 1
+"""Characters that the name of a sheet may have, and a cell."""
+
+MEASURED = 100
+"""Rows and columns of a sheet for whose labels there is room in its columns."""
+
+WHOLE = 1e15
+"""Whole numbers from here on have more digits than Excel keeps: they are written as text."""
+
+
+def sheet_names(keys: Iterable[str]) -> list[str]:
+    """Names of sheets: of at most 31 characters, none of which Excel refuses, and no two alike in lower case.
+
+    Examples
+    --------
+    >>> sheet_names(["means", "Means", "a/b", "covariances of the class versicolor"])
+    ['means', 'Means (2)', 'a_b', 'covariances of …lass versicolor']
+    """
+    # Excel keeps the name of History for itself.
+    names, taken = [], {"history"}
+    for key in keys:
+        base, tail, count = re.sub(r"[][:*?/\\]", "_", clean(key)).strip("' ") or "table", "", 1
+        while (name := shorten(base, SHEET_NAME - len(tail)) + tail).lower() in taken:
+            count += 1
+            tail = f" ({count})"
+        taken.add(name.lower())
+        names.append(name)
+    return names
+
+
+def sheet_ranges(count: int, most: int) -> list[tuple[int, int]]:
+    """Runs of rows, or of columns, of which a sheet has room for so many; one of a table without any.
+
+    Examples
+    --------
+    >>> sheet_ranges(5, 2)
+    [(0, 2), (2, 4), (4, 5)]
+    """
+    return [(low, min(low + most, count)) for low in range(0, max(count, 1), most)]
+
+
+def _number_format(text: str) -> str:
+    """Excel's format of a number that is shown as the text."""
+    if not re.fullmatch(r"-?\d+(\.\d*)?(e[-+]\d+)?|<1e-\d+", text.strip()):
+        return "General"
+    mantissa, power, _ = text.strip().removeprefix("<").partition("e")
+    decimals = len(mantissa.partition(".")[2])
+    return "0" + "." * bool(decimals) + "0" * decimals + "E+00" * bool(power)
+
+
+def _fill(cell: Any, value: Any, shown: str = "") -> None:
+    """Write a value into a cell of a sheet: a number as it is, all else as text and never as a formula."""
+    value = value.item() if hasattr(value, "item") else value
+    if value is None or value is pd.NA or value is pd.NaT or value != value:
+        return
+    if isinstance(value, bool):
+        cell.value = value
+    elif isinstance(value, int | float) and abs(value) < (WHOLE if isinstance(value, int) else math.inf):
+        # All digits of a double, where the library writes 16 of them.
+        cell.value, cell.number_format = repr(value), _number_format(shown)
+        cell.data_type = "n"
+    else:
+        text = shorten(clean(value), SHEET_TEXT)
+        cell.value, cell.quotePrefix = text, text.startswith(tuple("=+-@"))
+        cell.data_type = "s"
+
+
+def _fill_sheet(sheet: Any, frame: pd.DataFrame, texts: list[list[str]], corner: tuple[int, int]) -> None:
+    """Write a table with its labels; the texts of its cells, if any, say how many digits are shown."""
+    for i in range(frame.columns.nlevels):
+        for j, label in enumerate(frame.columns.get_level_values(i), corner[1] + 1):
+            _fill(sheet.cell(i + 1, j), label)
+    for j, name in enumerate(frame.index.names, 1):
+        _fill(sheet.cell(corner[0], j), name)
+    for i, label in enumerate(frame.index, corner[0] + 1):
+        for j, level in enumerate(label if frame.index.nlevels > 1 else [label], 1):
+            _fill(sheet.cell(i, j), level)
+    for i, values in enumerate(frame.to_numpy(dtype=object)):
+        for j, value in enumerate(values):
+            cell = sheet.cell(corner[0] + 1 + i, corner[1] + 1 + j)
+            _fill(cell, value, texts[i][j] if texts else "")
+    sheet.freeze_panes = sheet.cell(corner[0] + 1, corner[1] + 1)
+    for j, column in enumerate(
+        sheet.iter_cols(1, min(sheet.max_column, MEASURED), 1, min(sheet.max_row, MEASURED)), 1
+    ):
+        cells = column if j <= corner[1] else column[: corner[0]]
+        wide = max(display_width(str(cell.value or "")) for cell in cells)
+        sheet.column_dimensions[column[0].column_letter].width = min(max(wide, 10), LABELS[1]) + 2
+
+
+def workbook_of(title: str, parts: Mapping[str, Part]) -> Any:
+    """A workbook of openpyxl: a sheet on what there is, then one for each table, or for each part of it."""
+    try:
+        from openpyxl import Workbook
+        from openpyxl.styles import Font
+        from openpyxl.worksheet.hyperlink import Hyperlink
+    except ImportError:
+        raise NotSupportedError(
+            "Sheets of Excel are written by openpyxl, which is not there: pip install 'discrim[excel]', or "
+            "take .tables, which are DataFrames."
+        ) from None
+    pieces = []
+    for key, part in parts.items():
+        frame, texts = frame_of(part.table), every_text(part)
+        corner = frame.columns.nlevels, frame.index.nlevels
+        for top, below in sheet_ranges(frame.shape[0], SHEET_ROWS - corner[0]):
+            for left, right in sheet_ranges(frame.shape[1], SHEET_COLUMNS - corner[1]):
+                lines = [line[left:right] for line in texts[top:below]]
+                pieces.append((key, part, frame.iloc[top:below, left:right], lines, corner))
+    book = Workbook()
+    about = book.active
+    names = sheet_names(["about", *(key for key, *_ in pieces)])
+    about.title = names[0]
+    facts = next((part for part in parts.values() if isinstance(part, Pairs)), None)
+    lines = [[title], *([] if facts is None else [[facts.title], *pair_texts(facts), [facts.note]])]
+    lines += [[], ["sheet", "table", "note"]]
+    first = len(lines) + 1
+    lines += [[name, heading(part), part.note] for name, (_, part, *_) in zip(names[1:], pieces, strict=True)]
+    for i, line in enumerate(lines, 1):
+        for j, text in enumerate(line, 1):
+            _fill(about.cell(i, j), text or None)
+            about.cell(i, j).font = Font(bold=i in (1, first - 1))
+    for i, (name, (_, _, frame, texts, corner)) in enumerate(zip(names[1:], pieces, strict=True), first):
+        place = "'" + name.replace("'", "''") + "'!A1"
+        about.cell(i, 1).hyperlink = Hyperlink(ref=about.cell(i, 1).coordinate, location=place)
+        _fill_sheet(book.create_sheet(name), frame, texts, corner)
+    return book
+
+
 Sections = dict[str, Callable[..., Part]]
 """Sections of a summary by name, each made of the results and of the fit that they name the numbers of."""
 
@@ -454,16 +593,46 @@ class Summary:
         key, part = next(iter(self._parts.items()))
         return self._of(self._parts | {key: replace(part, note=f"{part.note} {note}".strip())})
 
+    def _every_part(self) -> dict[str, Part]:
+        """Its parts, those that it leaves to their names, and those that are shown in the place of others."""
+        every: dict[str, Part] = {}
+        for key, part in (self._parts | {key: make() for key, make in self._others.items()}).items():
+            every[key] = part
+            if isinstance(part, Section) and part.shown:
+                every |= [part.shown]
+        return every
+
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
         """The sections' numbers, unrounded; also of those that it leaves to their names."""
-        tables: dict[str, pd.DataFrame] = {}
-        for key, part in (self._parts | {key: make() for key, make in self._others.items()}).items():
-            tables[key] = frame_of(part.table).copy()
-            if isinstance(part, Section) and part.shown:
-                name, shown = part.shown
-                tables[name] = frame_of(shown.table).copy()
-        return tables
+        return {key: frame_of(part.table).copy() for key, part in self._every_part().items()}
+
+    def to_excel(self, path: str | PathLike[str]) -> None:
+        """Write an Excel workbook: a first sheet on what it is of, and a sheet for each of `.tables`.
+
+        Numbers are written whole, and shown with the digits of the summary. A table that has more rows or
+        columns than a sheet of Excel goes on in another, whose name has a number. Text is never a formula,
+        whatever it begins with, and whole numbers of more than 15 digits, which Excel would round, are text.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write, which ends in ".xlsx". A file that is already there is replaced whole, or not
+            at all.
+
+        Raises
+        ------
+        NotSupportedError
+            openpyxl is not there: ``pip install discrim[excel]``.
+        DataError
+            `path` is no path, or ends otherwise.
+        UnwritableFileError
+            The folder does not exist, the disk is full, or the like.
+        """
+        place = file_to_write(path, "A workbook", ".xlsx")
+        book = workbook_of(self.title, self._every_part())
+        with replaced(place) as file:
+            book.save(file)
 
     @property
     def _last(self) -> str:

@@ -59,6 +59,24 @@ def possible_path(path: str | bytes | os.PathLike[str]) -> Path:
     return place
 
 
+def file_to_write(path: object, what: str, *suffixes: str) -> Path:
+    """The file that a path names, before time is spent on what is written to it.
+
+    A DataError says that it is no path, or ends otherwise than a file of such formats; an UnwritableFileError
+    is that of `target_of`.
+    """
+    if not isinstance(path, str | bytes | os.PathLike):
+        raise DataError(f"{what} is written to a file: give its path, not {type(path).__name__}.")
+    place, given = possible_path(path), os.fsdecode(path)
+    if names_folder(given):
+        raise FolderGivenError(EISDIR, "This is a folder: name a file in it", given)
+    target_of(place)
+    if place.suffix.lower() not in suffixes:
+        ends = f"{', '.join(suffixes[:-1])} or {suffixes[-1]}" if suffixes[1:] else suffixes[0]
+        raise DataError(f"{what} is no file {place.suffix or given!r}: give a path that ends in {ends}.")
+    return place
+
+
 def target_of(path: Path) -> Path:
     """The file that a path leads to, or will where there is none yet.
 

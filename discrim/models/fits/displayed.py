@@ -14,6 +14,8 @@ import pandas as pd
 from discrim.models.registry import BY_MODEL, summary_part
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     from discrim.report.grid import Format
     from discrim.report.tables import Parts, Summary
 
@@ -134,6 +136,30 @@ class Shown:
 
     def _repr_html_(self) -> str:
         return self._brief().as_html()
+
+    def to_excel(self: Any, path: str | PathLike[str]) -> None:
+        """Write the tables of the summary as an Excel workbook, a sheet for each; see `Summary.to_excel`.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write, which ends in ".xlsx". A file that is already there is replaced whole, or not
+            at all. Of some tables, `summary(sections=...).to_excel(path)`.
+
+        Raises
+        ------
+        NotSupportedError
+            openpyxl is not there: ``pip install discrim[excel]``.
+        DataError
+            `path` is no path, or ends otherwise.
+        UnwritableFileError
+            The folder does not exist, the disk is full, or the like.
+        """
+        from discrim.core.numerics.whole_file import file_to_write
+
+        # Before time is spent on the summary.
+        file_to_write(path, "A workbook", ".xlsx")
+        self.summary().to_excel(path)
 
 
 def shown_briefly(kind: type[T]) -> type[T]:

@@ -1,0 +1,184 @@
+"""Workbooks of Excel, read back by openpyxl: the numbers of `.tables` to the last digit, and no formula."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import sys
+import zipfile
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim.datasets import load_iris
+from discrim.errors import DataError, MissingFolderError, NotSupportedError
+from discrim.report.grid import Pairs, Section
+from discrim.report.tables import SHEET_ROWS, Summary, sheet_names, sheet_ranges
+
+IRIS = load_iris()
+FORMULA = "species ~ petal_length + petal_width"
+
+
+@pytest.fixture
+def openpyxl():
+    return pytest.importorskip(
+        "openpyxl", reason="workbooks are read back by openpyxl: install discrim[excel]"
+    )
+
+
+def cells_of(sheet):
+    return [[cell.value for cell in row] for row in sheet.iter_rows()]
+
+
+def value_of(value):
+    """What a cell of a sheet holds of a value of a table: text of what is neither number nor truth value."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or value is pd.NA or value != value or value == "":
+        return None
+    return value if isinstance(value, int | float | bool) else str(value)
+
+
+def expected(table):
+    """Lines of a table as a sheet has them: names of columns, then the labels and values of each row."""
+    levels, heads = table.index.nlevels, table.columns.nlevels
+    columns = [c if heads > 1 else (c,) for c in table.columns]
+    lines = [[None] * levels + [value_of(c[i]) for c in columns] for i in range(heads)]
+    lines[-1][:levels] = [value_of(name) for name in table.index.names]
+    rows = [label if levels > 1 else (label,) for label in table.index]
+    values = [table.iloc[:, j].tolist() for j in range(table.shape[1])]
+    return lines + [
+        [*map(value_of, label), *(value_of(column[i]) for column in values)] for i, label in enumerate(rows)
+    ]
+
+
+RESULTS = {
+    "lda": lambda: discrim.lda("species ~ .", IRIS),
+    "logistic": lambda: discrim.logistic("species ~ sepal_width", IRIS),
+    "naive bayes": lambda: discrim.naive_bayes(FORMULA, IRIS),
+    "mlm": lambda: discrim.mlm("species ~ petal_length + petal_width", IRIS),
+    "stepwise": lambda: discrim.stepwise(FORMULA, IRIS),
+    "cross-validation": lambda: discrim.cross_validate(discrim.lda(FORMULA, IRIS), folds=3, seed=0),
+    "assessment": lambda: discrim.lda(FORMULA, IRIS).assess(),
+    "classification": lambda: discrim.lda(FORMULA, IRIS).classification("loo"),
+    "canonical": lambda: discrim.lda(FORMULA, IRIS).canonical(),
+    "known law": lambda: discrim.bayes(
+        {"a": 0.5, "b": 0.5}, pd.DataFrame([[0.5, 0.5], [0.1, 0.9]], index=["a", "b"])
+    ),
+}
+
+
+@pytest.mark.parametrize("made", RESULTS)
+def test_each_sheet_is_a_table_of_the_summary_to_the_last_digit(made, tmp_path, openpyxl):
+    results = RESULTS[made]()
+    results.to_excel(tmp_path / "fit.xlsx")
+    book, tables = openpyxl.load_workbook(tmp_path / "fit.xlsx"), results.summary().tables
+    assert book.sheetnames == ["about", *sheet_names(tables)]
+    for sheet, table in zip(book.worksheets[1:], tables.values(), strict=True):
+        assert cells_of(sheet) == expected(table), sheet.title
+
+
+def test_the_first_sheet_says_what_it_is_of_and_leads_to_the_others(tmp_path, openpyxl):
+    discrim.lda(FORMULA, IRIS).to_excel(tmp_path / "iris.xlsx")
+    book = openpyxl.load_workbook(tmp_path / "iris.xlsx")
+    lines = cells_of(book["about"])
+    assert [line[0] for line in lines[:2]] == ["Linear discriminant analysis", FORMULA]
+    assert ["Rows used", "150", None] in lines
+    assert not any(isinstance(value, datetime.date) for line in lines for value in line)
+    start = lines.index(["sheet", "table", "note"])
+    assert [line[0] for line in lines[start + 1 :]] == book.sheetnames[1:]
+    places = [book["about"].cell(i, 1).hyperlink.location for i in range(start + 2, len(lines) + 1)]
+    assert places == [f"'{name}'!A1" for name in book.sheetnames[1:]]
+
+
+def test_numbers_are_shown_with_the_digits_of_the_summary(tmp_path, openpyxl):
+    discrim.lda(FORMULA, IRIS).summary(["header", "means"]).to_excel(tmp_path / "iris.xlsx")
+    book = openpyxl.load_workbook(tmp_path / "iris.xlsx")
+    assert {cell.number_format for row in book["means"]["B2:C4"] for cell in row} == {"0.000"}
+    formats = {row[0].value: row[1].number_format for row in book["header"].iter_rows()}
+    assert formats["Rows used"] == "0"
+    assert formats["P > F"] == "0.0E+00"
+
+
+def test_text_that_begins_as_a_formula_is_text(tmp_path, openpyxl):
+    names = ["=HYPERLINK(1)", "+1+1", "-2-2", "@SUM(A1)", "#N/A", "\x1b[31m", "_x0041_"]
+    table = pd.DataFrame({name: np.arange(7.0) for name in names}, index=names)
+    table["text"] = names
+    parts = {"=1": Section("=cmd|' /C calc'!A0", table, {"text": "text"}, note="=2")}
+    Summary("=3", {"header": Pairs("=4", [("=5", "=6", "=7")]), **parts}).to_excel(tmp_path / "odd.xlsx")
+    book = openpyxl.load_workbook(tmp_path / "odd.xlsx")
+    cells = [cell for sheet in book for row in sheet.iter_rows() for cell in row]
+    assert {cell.data_type for cell in cells} == {"s", "n"}
+    assert all(
+        cell.quotePrefix
+        for cell in cells
+        if str(cell.value)[:1] in "=+-@" and cell.data_type == "s" and cell.value
+    )
+    assert [row[0].value for row in book["=1"].iter_rows(2)] == [*names[:5], "\\x1b[31m", "_x0041_"]
+    with zipfile.ZipFile(tmp_path / "odd.xlsx") as file:
+        sheets = [name for name in file.namelist() if name.startswith("xl/worksheets/sheet")]
+        assert len(sheets) == 3
+        assert not any(b"<f" in file.read(name).replace(b"<formula", b"<f") for name in sheets)
+
+
+def test_what_is_no_number_of_excel_is_text_or_empty(tmp_path, openpyxl):
+    day = pd.Timestamp(2020, 2, 29)
+    values = [1.0, math.nan, math.inf, -math.inf, True, 10**17, 10**14, None, pd.NA, 5e-324, 0.1 + 0.2]
+    table = pd.DataFrame({"value": np.array(values, dtype=object)}, index=[day, *range(10)])
+    Summary("Odd", {"odd": Section("Odd", table, "text")}).to_excel(tmp_path / "odd.xlsx")
+    sheet = openpyxl.load_workbook(tmp_path / "odd.xlsx")["odd"]
+    found = [cell.value for cell in sheet["B"][1:]]
+    assert found == [1, None, "inf", "-inf", True, str(10**17), 10**14, None, None, 5e-324, 0.1 + 0.2]
+    assert sheet["A2"].value == str(day)
+
+
+@pytest.mark.slow
+def test_a_table_wider_than_a_sheet_goes_on_in_another(tmp_path, openpyxl):
+    wide = pd.DataFrame(np.arange(20_000.0)[None], index=["row"])
+    Summary("Wide", {"wide": Section("Wide", wide, "count")}).to_excel(tmp_path / "wide.xlsx")
+    book = openpyxl.load_workbook(tmp_path / "wide.xlsx")
+    assert book.sheetnames == ["about", "wide", "wide (2)"]
+    parts = [cells_of(sheet) for sheet in book.worksheets[1:]]
+    assert [len(part[0]) for part in parts] == [2**14, 20_000 - 2**14 + 2]
+    assert parts[0][1][1:] + parts[1][1][1:] == list(range(20_000))
+    assert {part[1][0] for part in parts} == {"row"}
+
+
+def test_rows_beyond_a_sheet_begin_another_and_none_is_lost():
+    ranges = sheet_ranges(3_000_000, SHEET_ROWS - 1)
+    assert ranges[0][0] == 0
+    assert ranges[-1][1] == 3_000_000
+    assert all(a[1] == b[0] for a, b in pairwise(ranges))
+    assert max(high - low for low, high in ranges) == 1_048_575
+
+
+def test_names_of_sheets_are_such_as_excel_takes():
+    keys = ["about", "History", "", "'", "a/b\\c?d*e[f]g:h", "x" * 40, "x" * 41, "X" * 40, "🐧" * 40, "\n"]
+    names = sheet_names(keys)
+    assert len({name.lower() for name in names}) == len(keys)
+    for name in names:
+        assert 0 < len(name.encode("utf-16-le")) / 2 <= 31
+        assert not set(name) & set("[]:*?/\\\n")
+        assert name.lower() != "history"
+        assert name.strip("'") == name
+
+
+def test_what_cannot_be_written_is_refused_before_the_summary_is_made(tmp_path):
+    fit = discrim.lda(FORMULA, IRIS)
+    with pytest.raises(DataError, match=r"A workbook is no file '\.csv': give a path that ends in \.xlsx"):
+        fit.to_excel(tmp_path / "fit.csv")
+    with pytest.raises(DataError, match="give its path, not int"):
+        fit.to_excel(3)
+    with pytest.raises(MissingFolderError):
+        fit.to_excel(tmp_path / "none" / "fit.xlsx")
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_openpyxl_the_extra_is_named(tmp_path, monkeypatch):
+    (tmp_path / "fit.xlsx").write_bytes(b"before")
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(NotSupportedError, match=r"pip install 'discrim\[excel\]'"):
+        discrim.lda(FORMULA, IRIS).to_excel(tmp_path / "fit.xlsx")
+    assert (tmp_path / "fit.xlsx").read_bytes() == b"before"
