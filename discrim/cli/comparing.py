@@ -189,11 +189,15 @@ def _pairs(table: Any, folds: int, repeats: int, seed: int | None) -> Any:
 
 
 def report(verb: str, options: dict[str, Any]) -> None:
-    """Write a page of HTML on a fit."""
+    """Write a page on a fit, in the format that the name of its file says."""
+    from discrim.report.page.page import PAGES
+
     subject, target = options.pop("reported"), options.pop("out")
     title, pictures = options.pop("title", None), options.pop("pictures", None)
-    if PurePath(target).suffix.lower() not in (".html", ".htm"):
-        raise DataError(f"--out {target!r} is to be a page of HTML: name a file that ends in .html")
+    if PurePath(target).suffix.lower() not in PAGES:
+        raise DataError(
+            f"--out {target!r} is to be a page: name a file that ends in .html, .docx, .md or .qmd"
+        )
     check_place(target)
     refuse_same("--out", target, subject, *([options["data"]] if "data" in options else []))
     if "~" in subject and not os.path.isfile(subject):

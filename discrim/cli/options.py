@@ -316,7 +316,7 @@ WRITING = (
     Option(
         "--output FILE",
         str,
-        "the summary, and not to standard output; .html, .tex and .md say its format",
+        "the summary, and not to standard output; .html, .tex, .md and .xlsx say its format",
         _SUMMARIES,
     ),
     Option("--output FILE", str, "and not to standard output", "datasets"),
@@ -327,7 +327,7 @@ WRITING = (
         " output; it is there when it is whole",
         "predict",
     ),
-    Option("--out --output FILE", str, "the page, .html", "report", required=True),
+    Option("--out --output FILE", str, "the page: .html, .docx, .md or .qmd", "report", required=True),
     Option("--title TEXT", str, "its title, in place of the model's name", "report"),
     Option("--pictures NAME,...", parsing.names, "kinds of its pictures; or all, or none", "report"),
     Option("--plot FILE", str, "a picture: .png, .svg or .pdf; .html answers a pointer", _PICTURES),

@@ -157,10 +157,10 @@ def error_line(message: object) -> str:
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)
 
 
-STYLES = {".html": "html", ".htm": "html", ".tex": "latex", ".md": "markdown"}
+STYLES = {".html": "html", ".htm": "html", ".tex": "latex", ".md": "markdown", ".xlsx": "excel"}
 """What the end of a file's name says of the format of the summary in it."""
 
-NOT_SUMMARIES = {".pdf", ".png", ".svg", ".doc", ".docx", ".odt", ".rtf", ".xlsx", ".ods"}
+NOT_SUMMARIES = {".pdf", ".png", ".svg", ".doc", ".docx", ".odt", ".rtf", ".ods"}
 """Ends of names whose programs could not open a summary."""
 
 
@@ -211,7 +211,7 @@ def output_of(options: dict[str, Any], *read: str) -> Output:
     if unfit:
         raise DataError(
             f"--output {path!r} would hold text under a name that says otherwise: name a file that ends in "
-            ".txt, .html, .tex or .md, or give --plot for a picture"
+            ".txt, .html, .tex, .md or .xlsx, or give --plot for a picture"
         )
     return Output(style, width, path, picture, view, save)
 
@@ -295,7 +295,7 @@ def deliver(
     save: Callable[[str], None] | None = None,
 ) -> None:
     """Write a summary, and then the picture that is drawn of a view, and the fit that is saved."""
-    text = _rendered(summary, output)
+    text = "" if output.style == "excel" else _rendered(summary, output)
     picture = None if output.picture is None or draw is None else _drawn(draw, output.picture, output.view)
 
     def finish() -> None:
@@ -305,7 +305,9 @@ def deliver(
         if save is not None and output.save is not None:
             save(output.save)
 
-    if output.path is not None:
+    if output.path is not None and output.style == "excel":
+        summary.to_excel(output.path)
+    elif output.path is not None:
         write_to_file(output.path, text.encode("utf-8", errors="backslashreplace"))
     else:
         try:

@@ -139,7 +139,7 @@ VERBS = {
         ),
         Verb(
             "report",
-            "a page of HTML on a fit: tables, tests, pictures, code",
+            "a page on a fit, of HTML, Word or Markdown: tables, tests, pictures, code",
             "tables",
             "FORMULA and DATA, or FIT",
             "discrim.cli.comparing:report",

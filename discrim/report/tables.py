@@ -115,7 +115,7 @@ def _text(part: Part, width: int) -> list[str]:
     # A row's label and a column's fit one line.
     grid = _in_line(grid_of(part, (min(LABELS[0], width // 3), min(LABELS[1], width // 2 - 4))), part, width)
     lines = fold(heading(part), width)
-    for low, high in _panels(grid, width) if grid.cells else []:
+    for low, high in panels(grid, width) if grid.cells else []:
         cells = [line[low:high] for line in grid.cells]
         # Below the diagonal a panel is blank; its last rows would say nothing.
         last = max(i for i, line in enumerate(cells) if any(line) or not grid.triangle)
@@ -153,7 +153,7 @@ def _room(grid: Grid, width: int) -> tuple[int, list[int]]:
     return room, [2 + max(map(display_width, column)) for column in cells]
 
 
-def _panels(grid: Grid, width: int) -> list[tuple[int, int]]:
+def panels(grid: Grid, width: int) -> list[tuple[int, int]]:
     """Runs of columns that fit the width beside the row labels."""
     room, wide = _room(grid, width)
     panels, low, used = [], 0, 0
@@ -345,7 +345,8 @@ def frame_html(section: Section, names: Iterable[Any] = ()) -> str:
 INDENT = "&emsp;"
 
 
-def _markdown(part: Part) -> str:
+def markdown_of(part: Part) -> str:
+    """A section as Markdown, its title as a heading of the third level."""
     grid = grid_of(part)
     table = ""
     if grid.cells:
@@ -354,12 +355,12 @@ def _markdown(part: Part) -> str:
         aligns = "l" + "".join(grid.aligns[j % len(grid.aligns)] for j in range(width))
         lines = [["", *(headers or [""] * width)]]
         lines += [[stub, *line] for stub, line in zip(stubs, cells, strict=True)]
-        table = "\n\n" + _piped(lines, aligns)
-    notes = "".join(f"\n\n{_paragraph(note)}" for note in grid.notes)
-    return f"### {_md(heading(part))}{table}{notes}"
+        table = "\n\n" + piped(lines, aligns)
+    notes = "".join(f"\n\n{marked_paragraph(note)}" for note in grid.notes)
+    return f"### {marked(heading(part))}{table}{notes}"
 
 
-def _piped(lines: list[list[str]], aligns: str) -> str:
+def piped(lines: list[list[str]], aligns: str) -> str:
     """A pipe table, the first line its header."""
     widths = [max(3, *map(display_width, column)) for column in zip(*lines, strict=True)]
     rules = [
@@ -379,29 +380,29 @@ def _markdown_cell(text: str) -> str:
     bare = text.rstrip(" ")
     blanks = len(text) - len(bare)
     point = "&puncsp;" if blanks and "." not in bare else ""
-    return _md(bare) + point + "&numsp;" * (blanks - bool(point))
+    return marked(bare) + point + "&numsp;" * (blanks - bool(point))
 
 
-def _md(text: str) -> str:
+def marked(text: str) -> str:
     r"""A text with what Markdown, its tables, its mathematics and its citations give a meaning escaped.
 
     Examples
     --------
-    >>> print(_md("a|b *c* _d_ $x_1$ R&D @e -- [f]"))
+    >>> print(marked("a|b *c* _d_ $x_1$ R&D @e -- [f]"))
     a\|b \*c\* \_d\_ \$x_1\$ R&amp;D \@e \-\- \[f\]
     """
-    marked = re.sub(
+    text = re.sub(
         r"((?<![^\W_])_|_(?![^\W_])|[\\`*{}\[\]<>#|~$^@!]|(?<=-)-|-(?=-)|(?<=:)/)", r"\\\1", text.rstrip(" ")
     )
     # A web address becomes a link of itself, but for its dots.
-    marked = re.sub(r"(?i)\bwww\.", "www&#46;", re.sub(r"&", "&amp;", marked))
-    return marked.replace("...", "..&#46;")
+    text = re.sub(r"(?i)\bwww\.", "www&#46;", re.sub(r"&", "&amp;", text))
+    return text.replace("...", "..&#46;")
 
 
-def _paragraph(text: str) -> str:
+def marked_paragraph(text: str) -> str:
     """A text as a paragraph, which no sign at its start makes an item of a list, a rule or a comment."""
-    marked = _md(text.lstrip(" "))
-    return re.sub(r"^(\d+)([.)])", r"\1\\\2", re.sub(r"^([-+=%:])", r"\\\1", marked))
+    text = marked(text.lstrip(" "))
+    return re.sub(r"^(\d+)([.)])", r"\1\\\2", re.sub(r"^([-+=%:])", r"\\\1", text))
 
 
 SHEET_ROWS, SHEET_COLUMNS = 2**20, 2**14
@@ -759,8 +760,10 @@ class Summary:
 
     def as_markdown(self) -> str:
         """Markdown pipe tables, labels escaped."""
-        last = [_paragraph(clean(self._last))] if self._others else []
-        return "\n\n".join([f"## {_md(clean(self.title))}", *map(_markdown, self._parts.values()), *last])
+        last = [marked_paragraph(clean(self._last))] if self._others else []
+        return "\n\n".join(
+            [f"## {marked(clean(self.title))}", *map(markdown_of, self._parts.values()), *last]
+        )
 
     def __str__(self) -> str:
         return self.as_text()

@@ -21,11 +21,13 @@ class Reported:
         pictures: Sequence[str] | None = None,
         interactive: bool = False,
     ) -> None:
-        """Write a page of HTML: pictures, summary, errors, tests, how it was fitted, its data and code.
+        """Write a page: pictures, summary, errors, tests, how it was fitted, its data and code.
 
-        The page contains all that it shows and asks no server for anything. It has light and dark colours, as
-        its reader prefers, and can be printed. Where a fit lacks something, such as the rows of a fit that
-        was loaded, a sentence says so.
+        The name of the file says its format. HTML contains all that it shows and asks no server for anything;
+        it has light and dark colours, as its reader prefers, and can be printed. A document of Word (".docx")
+        has headings, tables and pictures that can be edited. Markdown (".md"), and Quarto's (".qmd"), have
+        their pictures in a folder beside them: "iris_pictures" of "iris.md". Where a fit lacks something,
+        such as the rows of a fit that was loaded, a sentence says so.
 
         Pictures come in the order of their worth: what the model is, its confusion, its coefficients. Four
         are seen at once, two more are folded, and the page has a line of code for each of the others. Rows
@@ -35,7 +37,8 @@ class Reported:
         Parameters
         ----------
         path : str or path
-            The file to write. A file that is already there is replaced whole, or not at all.
+            The file to write, which ends in ".html", ".docx", ".md" or ".qmd". A file that is already there
+            is replaced whole, or not at all.
         title : str, optional
             Title of the page; by default that of the model.
         load : str, optional
@@ -45,13 +48,16 @@ class Reported:
             Kinds of pictures, as `plot` takes them; [] stands for none, and "all" for all that the fit has,
             except those that fit it again ("partition"). By default the first six of these.
         interactive : bool, default False
-            Whether pictures that can be are figures of plotly, as `plot` makes them. The page then holds
-            plotly's script, of 5 megabytes, and asks no server for anything either.
+            Whether pictures that can be are figures of plotly, as `plot` makes them. The page, of HTML, then
+            holds plotly's script, of 5 megabytes, and asks no server for anything either.
 
         Raises
         ------
         DataError
-            `path` is no path, `title` is no text, `load` is no expression, or a picture is not known.
+            `path` is no path, or ends otherwise; `title` is no text, `load` is no expression, or a picture is
+            not known.
+        NotSupportedError
+            `interactive` is for a page of another format than HTML.
         UnwritableFileError
             The folder does not exist, the disk is full, or the like. A file that was there before is still
             there.

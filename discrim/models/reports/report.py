@@ -1,4 +1,4 @@
-"""`report`, one method for all models: a page of HTML on a fit, what tells most first.
+"""`report`, one method for all models: a page on a fit, what tells most first.
 
 Its chapters are pictures, the summary, errors, tests, how the fit was made, its data, and code that repeats
 it. Where a fit lacks something, a sentence in its place says so.
@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import ast
 import builtins
-import os
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from errno import EISDIR
 from functools import partial
 from importlib import metadata
 from typing import Any, NamedTuple
@@ -23,8 +21,8 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.numerics.progress import late_bar
-from discrim.core.numerics.whole_file import names_folder, possible_path, replaced, target_of
-from discrim.errors import DataError, DiscrimError, FolderGivenError
+from discrim.core.numerics.whole_file import file_to_write
+from discrim.errors import DataError, DiscrimError, NotSupportedError
 from discrim.frame.grammar import quote
 from discrim.frame.values import shown
 from discrim.inference.result import TestResult
@@ -36,10 +34,8 @@ from discrim.models.judging.assessment import takes_long
 from discrim.models.pictures.pictured import PictureOptions, drawn_rows, kinds_of, pointed_rows
 from discrim.models.registry import BY_MODEL, BY_VERB
 from discrim.report.grid import INTERVAL, Section, clean, column_texts
-from discrim.report.page import page
-from discrim.report.page.page import Chapter
+from discrim.report.page.page import PAGES, Chapter, HtmlPage, Page, Picture, page_for
 from discrim.report.plots.interactive import element_of, script_of
-from discrim.report.plots.points import image_of
 
 
 def sizes(fit: Fit[Any]) -> list[tuple[str, str]]:
@@ -331,26 +327,19 @@ def write_report(
     results: Any, path: Any, title: Any, load: Any, pictures: Any, interactive: bool = False
 ) -> None:
     """Write the report of a fit to a file, whole or not at all; `Reported.report` says the rest."""
-    place = _file_of(path)
+    place = file_to_write(path, "A report", *PAGES)
     if title is not None and not isinstance(title, str):
         raise DataError(f"title= is a {type(title).__name__}: give a text.")
     check_load(load)
     check_flag("interactive", interactive)
+    page = page_for(place)
+    if interactive and not isinstance(page, HtmlPage):
+        raise NotSupportedError(
+            f"interactive=True is for a page of HTML, and {place.name!r} is none: leave it out, or name a "
+            "file that ends in .html."
+        )
     gallery = _gallery(results, pictures)._replace(interactive=interactive)
-    text = report_of(results, title, load, gallery)
-    with replaced(place) as file:
-        file.write(text.encode("utf-8"))
-
-
-def _file_of(path: Any) -> Any:
-    try:
-        place = possible_path(path)
-    except TypeError:
-        raise DataError(f"A report is written to a file: give its path, not {type(path).__name__}.") from None
-    if names_folder(os.fsdecode(path)):
-        raise FolderGivenError(EISDIR, "This is a folder: name a file in it", os.fsdecode(path))
-    target_of(place)
-    return place
+    page.save(place, report_of(page, results, title, load, gallery))
 
 
 WORTH = (
@@ -393,18 +382,18 @@ def _gallery(results: Any, pictures: Any) -> Gallery:
     return Gallery(chosen, len(chosen), len(chosen))
 
 
-def report_of(results: Any, title: str | None, load: str | None, gallery: Gallery) -> str:
-    """The report of a fit, as HTML, with pictures of some kinds."""
+def report_of(page: Page, results: Any, title: str | None, load: str | None, gallery: Gallery) -> str:
+    """The report of a fit, as a page of some format, with pictures of some kinds."""
     judging = judging_of(results)
-    errors = _tried("A table of errors", partial(_errors, results, judging))
+    errors = _tried(page, "A table of errors", partial(_errors, page, results, judging))
     chapters = [
-        Chapter("pictures", "Pictures", _pictures(results, gallery, judging)),
-        Chapter("summary", "Summary", _tried("The summary", partial(_summary, results))),
+        Chapter("pictures", "Pictures", _pictures(page, results, gallery, judging)),
+        Chapter("summary", "Summary", _tried(page, "The summary", partial(_summary, page, results))),
         Chapter("errors", "Errors", errors),
-        Chapter("tests", "Tests", _tests(results)),
-        Chapter("fitted", "How it was fitted", _fitted(results)),
-        Chapter("data", "The data", _data(results)),
-        Chapter("code", "The code that repeats it", _code(results, load)),
+        Chapter("tests", "Tests", _tests(page, results)),
+        Chapter("fitted", "How it was fitted", _fitted(page, results)),
+        Chapter("data", "The data", _data(page, results)),
+        Chapter("code", "The code that repeats it", _code(page, results, load)),
     ]
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     fit = getattr(results, "_fit", None)
@@ -412,10 +401,12 @@ def report_of(results: Any, title: str | None, load: str | None, gallery: Galler
     with suppress(DiscrimError):
         lines += [each for facts in results._facts().values() for each in (facts.title, facts.note)]
     foot = f"Written {now} by discrim {_version('discrim')}."
-    return page.page_of(title or results.title, lines, chapters, foot, script_of(gallery.interactive))
+    if isinstance(page, HtmlPage):
+        page.script = script_of(gallery.interactive)
+    return page.whole(title or results.title, lines, chapters, foot)
 
 
-def _tried(what: str, make: Callable[[], str]) -> str:
+def _tried(page: Page, what: str, make: Callable[[], str]) -> str:
     """What is made, or the sentence on why it is not there."""
     try:
         return make()
@@ -423,7 +414,9 @@ def _tried(what: str, make: Callable[[], str]) -> str:
         return page.paragraph(f"{what} is not here. {error}", "note")
 
 
-def _each(parts: Mapping[str, Callable[[], Any]], lacking: str) -> tuple[dict[str, Any], list[str]]:
+def _each(
+    page: Page, parts: Mapping[str, Callable[[], Any]], lacking: str
+) -> tuple[dict[str, Any], list[str]]:
     """Sections by name, and sentences on those that are lacking."""
     made, missing = {}, []
     for name, make in parts.items():
@@ -437,26 +430,26 @@ def _each(parts: Mapping[str, Callable[[], Any]], lacking: str) -> tuple[dict[st
 # ---- chapters
 
 
-def _summary(results: Any) -> str:
+def _summary(page: Page, results: Any) -> str:
     parts = results._sections()
-    made, missing = _each(parts, "The section {!r} is not here.")
+    made, missing = _each(page, parts, "The section {!r} is not here.")
     if "header" in made:
         # The formula stands at the top of the page.
         made["header"] = replace(made["header"], title="At a glance")
     shown = {key: part for key, part in made.items() if key not in parts.by_name}
     rest = {key: part for key, part in made.items() if key in parts.by_name}
-    more = [page.sections_html("What is long", rest)] if rest else []
+    more = [page.sections("What is long", rest)] if rest else []
     named = f"What is long: {', '.join(rest)}"
-    return "\n".join([page.sections_html(results.title, shown), page.folded(named, more), *missing])
+    return "\n".join([page.sections(results.title, shown), page.folded(named, more), *missing])
 
 
-def _tests(results: Any) -> str:
+def _tests(page: Page, results: Any) -> str:
     there = {title: name for name, title in TESTS.items() if hasattr(type(results), name)}
     tests = {title: partial(_test, results, title, name) for title, name in there.items()}
-    made, missing = _each(tests, "{}: not here.")
+    made, missing = _each(page, tests, "{}: not here.")
     if not tests:
         return page.paragraph("This model has no tests of its own.", "note")
-    shown = [page.sections_html("Tests of means, covariances and columns", made)] if made else []
+    shown = [page.sections("Tests of means, covariances and columns", made)] if made else []
     return "\n".join([*shown, *missing])
 
 
@@ -520,7 +513,7 @@ def judging_of(results: Any) -> str:
     return "apparent"
 
 
-def _errors(results: Any, judging: str) -> str:
+def _errors(page: Page, results: Any, judging: str) -> str:
     if not hasattr(results, "confusion"):
         raise DataError("The law is known and has no rows: see its own error in the summary.")
     formats: dict[Any, Any] = dict.fromkeys(("estimate", "se", "low", "high"), "share")
@@ -537,7 +530,7 @@ def _errors(results: Any, judging: str) -> str:
         "confusion": Section(title, counts, "count", note=JUDGED[judging], source=call),
         "rates": Section("Error rate", rates.rename(index=names), formats, headings=INTERVAL, note=note),
     }
-    return page.sections_html("Predicted classes against actual ones", parts)
+    return page.sections("Predicted classes against actual ones", parts)
 
 
 MOST_TOLD = 1_000
@@ -555,7 +548,7 @@ def _told_rows(results: Any) -> list[str]:
         return []
 
 
-def _pictures(results: Any, gallery: Gallery, judging: str) -> str:
+def _pictures(page: Page, results: Any, gallery: Gallery, judging: str) -> str:
     drawn: list[str] = []
     missing, others, told = [], [], _told_rows(results)
     known = {kind.name: kind for kind in BY_MODEL[results._model()].pictures}
@@ -570,15 +563,14 @@ def _pictures(results: Any, gallery: Gallery, judging: str) -> str:
                 others.append((call, line))
                 continue
             try:
-                if gallery.interactive and "interactive" in kind.takes:
+                if isinstance(page, HtmlPage) and gallery.interactive and "interactive" in kind.takes:
                     body = element_of(results.plot(name, interactive=True), f"g{number}")
                     drawn.append(page.captioned(body, line, f'fit.plot("{name}", interactive=True)', "live"))
                     continue
-                image = image_of(partial(results.plot, name, **options), f"g{number}", told)
+                draw, alt = partial(results.plot, name, **options), f"{line}. {_classes_named(results)}"
+                drawn.append(page.picture(Picture(name, number, draw, told, alt, line, call)))
             except DiscrimError as error:
                 missing.append(page.paragraph(f"{line}: not drawn. {error}", "note"))
-            else:
-                drawn.append(page.figure(image, f"{line}. {_classes_named(results)}", line, call))
             tell(1)
     first, more = drawn[: gallery.seen], drawn[gallery.seen :]
     lines = [page.figures(first) if first else page.paragraph("No picture is drawn here.")]
@@ -598,7 +590,7 @@ def _classes_named(results: Any) -> str:
     return f"Classes: {', '.join(names)}{more}."
 
 
-def _fitted(results: Any) -> str:
+def _fitted(page: Page, results: Any) -> str:
     verb = results._verb()
     row, fit = BY_VERB[verb], getattr(results, "_fit", None)
     items = [
@@ -625,18 +617,18 @@ def _version(name: str) -> str:
         return "of unknown version"
 
 
-def _data(results: Any) -> str:
+def _data(page: Page, results: Any) -> str:
     fit = getattr(results, "_fit", None)
     if fit is None:
         return page.paragraph(
             "There are no data: the law of the classes is known, and nothing was estimated."
         )
     parts, why = described(fit)
-    lines = [page.pair_lines(sizes(fit)), page.sections_html("Classes and columns", parts)]
+    lines = [page.pair_lines(sizes(fit)), page.sections("Classes and columns", parts)]
     return "\n".join([*lines, page.paragraph(why)] if why else lines)
 
 
-def _code(results: Any, load: str | None) -> str:
+def _code(page: Page, results: Any, load: str | None) -> str:
     if getattr(results, "_fit", None) is None:
         return page.paragraph("The call holds the law itself: keep the program that made it.", "note")
-    return _tried("The code", lambda: page.code_block(code_of(results, load)))
+    return _tried(page, "The code", lambda: page.code_block(code_of(results, load)))

@@ -1,17 +1,32 @@
-"""A page of sections that asks nobody for anything, and in which nothing runs.
+"""A page of sections, as HTML, as Markdown and as a document of Word: each format has the same methods.
 
-It has a look for screens of any width, by day and by night, and for print.
+HTML asks nobody for anything, and nothing runs in it. It has a look for screens of any width, by day and by
+night, and for print. Markdown, which Quarto takes too, has its pictures in a folder beside it. A document of
+Word is a package of XML (ECMA-376), which is written here: its outline has the headings, the first row of a
+table is repeated on each page, and pictures have a text for those who do not see them.
 """
 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+import json
+import re
+import struct
+import zipfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
 
-from discrim.report.grid import Section, clean
-from discrim.report.plots.points import DARK, LIGHT, Colours, Image
-from discrim.report.tables import Summary
+from discrim.core.numerics.whole_file import replaced
+from discrim.errors import unwritable
+from discrim.report.grid import Grid, Part, Section, clean, display_width, grid_of, heading
+from discrim.report.plots.points import DARK, LIGHT, Colours, dots_of, image_of
+from discrim.report.plots.style import DPI
+from discrim.report.tables import Summary, markdown_of, marked, marked_paragraph, panels, piped
+
+if TYPE_CHECKING:
+    from discrim.report.plots.style import Axes
 
 
 def _variables(colours: Colours) -> str:
@@ -95,49 +110,41 @@ RUNS = "; script-src 'unsafe-inline' 'unsafe-eval'"
 
 
 class Chapter(NamedTuple):
-    """A part of a page with a heading of its own: its name in links, its title, and its body as HTML."""
+    """A part of a page with a heading: its name in links, its title, and its body in the page's format."""
 
     name: str
     title: str
     body: str
 
 
-def page_of(
-    title: str, lines: Sequence[str], chapters: Sequence[Chapter], foot: str, script: str = ""
-) -> str:
-    """A page of HTML: title and lines stand above the chapters, the foot below them.
+class Picture(NamedTuple):
+    """A picture: what draws it, what its rows tell a pointer, a text in its place, one below it, its code."""
 
-    A script, where there is one, runs before them.
+    name: str
+    number: int
+    draw: Callable[[], Axes]
+    told: Sequence[str]
+    alt: str
+    caption: str
+    code: str
 
-    Examples
-    --------
-    >>> text = page_of("A & B", [], [Chapter("first", "First", paragraph("1 < 2"))], "The end.")
-    >>> "<title>A &amp; B</title>" in text, "<p>1 &lt; 2</p>" in text
-    (True, True)
-    """
-    links = "\n".join(f'<li><a href="#{each.name}">{_text(each.title)}</a></li>' for each in chapters)
-    body = "\n".join(
-        f'<section aria-labelledby="{each.name}">\n<h2 id="{each.name}">{_text(each.title)}</h2>\n'
-        f"{each.body}\n</section>"
-        for each in chapters
-    )
-    above = "\n".join(paragraph(each) for each in lines if each)
-    # The empty icon keeps browsers from asking a server for one.
-    return f"""<!DOCTYPE html>
+
+# The empty icon keeps browsers from asking a server for one.
+_HTML = """<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}{RUNS if script else ""}">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="generator" content="discrim">
 <link rel="icon" href="data:,">
-<title>{_text(title)}</title>
-<style>{STYLE}</style>{f"<script>{script}</script>" if script else ""}
+<title>{title}</title>
+<style>{style}</style>{script}
 </head>
 <body>
 <header>
-<h1>{_text(title)}</h1>
+<h1>{title}</h1>
 {above}
 </header>
 <nav aria-label="Sections">
@@ -149,71 +156,379 @@ def page_of(
 {body}
 </main>
 <footer>
-<p>{_text(foot)}</p>
+<p>{foot}</p>
 </footer>
 </body>
 </html>
 """
 
 
+class HtmlPage:
+    """A page of HTML; a script, where there is one, runs before its chapters.
+
+    Examples
+    --------
+    >>> page = HtmlPage()
+    >>> text = page.whole("A & B", [], [Chapter("first", "First", page.paragraph("1 < 2"))], "The end.")
+    >>> "<title>A &amp; B</title>" in text, "<p>1 &lt; 2</p>" in text
+    (True, True)
+    """
+
+    script = ""
+
+    def whole(self, title: str, lines: Sequence[str], chapters: Sequence[Chapter], foot: str) -> str:
+        """The page: title and lines stand above the chapters, the foot below them."""
+        links = "\n".join(f'<li><a href="#{each.name}">{_text(each.title)}</a></li>' for each in chapters)
+        body = "\n".join(
+            f'<section aria-labelledby="{each.name}">\n<h2 id="{each.name}">{_text(each.title)}</h2>\n'
+            f"{each.body}\n</section>"
+            for each in chapters
+        )
+        return _HTML.format(
+            policy=POLICY + (RUNS if self.script else ""),
+            title=_text(title),
+            style=STYLE,
+            script=f"<script>{self.script}</script>" if self.script else "",
+            above="\n".join(self.paragraph(each) for each in lines if each),
+            links=links,
+            body=body,
+            foot=_text(foot),
+        )
+
+    def save(self, place: Path, text: str) -> None:
+        """Write the page to a file."""
+        with replaced(place) as file:
+            file.write(text.encode("utf-8"))
+
+    def paragraph(self, text: str, kind: str = "") -> str:
+        """A text as a paragraph; a `kind`, "note", is a class of the style."""
+        return f'<p class="{kind}">{_text(text)}</p>' if kind else f"<p>{_text(text)}</p>"
+
+    def sections(self, title: str, sections: Mapping[str, Section]) -> str:
+        """Sections of a summary, in a frame of its own that the keyboard reaches: they may be wide."""
+        body = Summary(title, sections).as_html()
+        return f'<div class="scroll" tabindex="0" role="region" aria-label="{_text(title)}">\n{body}\n</div>'
+
+    def pair_lines(self, items: Iterable[tuple[str, str]]) -> str:
+        """Names with texts, one pair a line."""
+        rows = "\n".join(
+            f'<tr><th scope="row">{_text(name)}</th><td>{_text(text)}</td></tr>' for name, text in items
+        )
+        return f'<table class="pairs">\n<tbody>\n{rows}\n</tbody>\n</table>'
+
+    def folded(self, title: str, bodies: Sequence[str]) -> str:
+        """What is shown where it is asked for; nothing where there is none."""
+        body = "\n".join(bodies)
+        return f"<details>\n<summary>{_text(title)}</summary>\n{body}\n</details>" if bodies else ""
+
+    def code_block(self, text: str) -> str:
+        """Lines of a program."""
+        lines = "\n".join(html.escape(clean(line)) for line in text.split("\n"))
+        return f'<pre tabindex="0"><code>{lines}</code></pre>'
+
+    def picture(self, of: Picture) -> str:
+        """A picture in the colours that the reader prefers; in print by day."""
+        image = image_of(of.draw, f"g{of.number}", of.told)
+        # A browser does not choose among sources of one image anew for print: both are there, one is shown.
+        times = (("day", image.light), ("night", image.dark)) if image.dark else (("both", image.light),)
+        shape = f'width="{image.width}" height="{image.height}"'
+        images = [
+            source.replace("<svg", f'<svg class="{time}" role="img" aria-label="{_text(of.alt)}"', 1)
+            if source.startswith("<svg")
+            else f'<img class="{time}" src="{source}" {shape} alt="{_text(of.alt)}">'
+            for time, source in times
+        ]
+        return self.captioned("\n".join(images), of.caption, of.code)
+
+    def captioned(self, body: str, caption: str, code: str, kind: str = "") -> str:
+        """A picture, "live" where it has a script of its own, with what it shows and what draws it."""
+        told = f"<figcaption>{_text(caption)}<br><code>{_text(code)}</code></figcaption>"
+        start = f'<figure class="{kind}">' if kind else "<figure>"
+        return f"{start}\n{body}\n{told}\n</figure>"
+
+    def figures(self, bodies: Iterable[str]) -> str:
+        """Pictures beside each other, where the page has room."""
+        return '<div class="figures">\n' + "\n".join(bodies) + "\n</div>"
+
+
 def _text(text: str) -> str:
+    """A text for HTML, and for XML."""
     return html.escape(clean(text))
 
 
-def paragraph(text: str, kind: str = "") -> str:
-    """A text as a paragraph; `kind` is a class of the style."""
-    return f'<p class="{kind}">{_text(text)}</p>' if kind else f"<p>{_text(text)}</p>"
+class MarkdownPage:
+    """A page of Markdown, or of Quarto, with pictures in a folder beside it."""
+
+    def __init__(self, place: Path) -> None:
+        self._folder, self._quarto = place.with_name(f"{place.stem}_pictures"), place.suffix.lower() == ".qmd"
+        self._pictures: dict[str, bytes] = {}
+
+    def whole(self, title: str, lines: Sequence[str], chapters: Sequence[Chapter], foot: str) -> str:
+        """The page, as of `HtmlPage`."""
+        # A text of JSON is one of YAML.
+        named = json.dumps(clean(title), ensure_ascii=False)
+        parts = [f"---\ntitle: {named}\n---\n" if self._quarto else f"# {marked(clean(title))}\n"]
+        parts += [self.paragraph(line) for line in lines if line]
+        parts += [f"## {marked(each.title)}\n\n{each.body}" for each in chapters]
+        return "\n".join([*parts, self.paragraph(foot)])
+
+    def save(self, place: Path, text: str) -> None:
+        """Write the page to a file, after its pictures."""
+        if self._pictures:
+            try:
+                self._folder.mkdir(exist_ok=True)
+            except OSError as error:
+                raise unwritable(error, str(self._folder)) from error
+        for name, dots in self._pictures.items():
+            with replaced(self._folder / name) as file:
+                file.write(dots)
+        with replaced(place) as file:
+            file.write(text.encode("utf-8"))
+
+    def paragraph(self, text: str, kind: str = "") -> str:
+        """A text as a paragraph."""
+        return f"{marked_paragraph(clean(text))}\n"
+
+    def sections(self, title: str, sections: Mapping[str, Part]) -> str:
+        """Sections of a summary."""
+        return "".join(f"{markdown_of(part)}\n\n" for part in sections.values())
+
+    def pair_lines(self, items: Iterable[tuple[str, str]]) -> str:
+        """Names with texts, one pair a line."""
+        return piped([["", ""], *([marked(clean(text)) for text in pair] for pair in items)], "ll") + "\n"
+
+    def folded(self, title: str, bodies: Sequence[str]) -> str:
+        """What comes last of a chapter, under a title; nothing where there is none."""
+        return "\n".join([f"### {marked(title)}\n", *bodies]) if bodies else ""
+
+    def code_block(self, text: str) -> str:
+        """Lines of a program."""
+        lines = "\n".join(map(clean, text.split("\n")))
+        fence = "`" * max(3, 1 + max(map(len, re.findall("`+", lines)), default=0))
+        return f"{fence}python\n{lines}\n{fence}\n"
+
+    def picture(self, of: Picture) -> str:
+        """A picture, which becomes a file, and what draws it."""
+        self._pictures[f"{of.name}.png"] = dots_of(of.draw)
+        path = f"{quote(self._folder.name)}/{quote(of.name)}.png"
+        return f"![{marked(clean(of.alt))}]({path})\n\n{self.code_block(of.code)}"
+
+    def figures(self, bodies: Iterable[str]) -> str:
+        """Pictures below each other."""
+        return "\n".join(bodies)
 
 
-def sections_html(title: str, sections: Mapping[str, Section]) -> str:
-    """Sections of a summary as HTML, in a frame of its own that the keyboard reaches: they may be wide."""
-    body = Summary(title, sections).as_html()
-    return f'<div class="scroll" tabindex="0" role="region" aria-label="{_text(title)}">\n{body}\n</div>'
+TWIPS, EMUS = 1440, 914_400
+"""Units of Word in an inch: of lengths, and of pictures."""
+
+TEXT, CHARACTER, MARGIN = 9638, 92, 1134
+"""Widths of the text of a page of A4, of a character of a table, and of margins, in the first units."""
+
+_WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+_DRAWING = "http://schemas.openxmlformats.org/drawingml/2006"
+_XML = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 
 
-def pair_lines(items: Iterable[tuple[str, str]]) -> str:
-    """Names with texts, one pair a line."""
-    rows = "\n".join(
-        f'<tr><th scope="row">{_text(name)}</th><td>{_text(text)}</td></tr>' for name, text in items
+def _style(kind: str, name: str, shown: str, paragraph: str = "", run: str = "", of: str = "Normal") -> str:
+    based = f'<w:basedOn w:val="{of}"/>' if of else ""
+    first = "" if of else ' w:default="1"'
+    return (
+        f'<w:style w:type="{kind}"{first} w:styleId="{name}"><w:name w:val="{shown}"/>{based}<w:qFormat/>'
+        + (f"<w:pPr>{paragraph}</w:pPr>" if paragraph else "")
+        + (f"<w:rPr>{run}</w:rPr>" if run else "")
+        + "</w:style>"
     )
-    return f'<table class="pairs">\n<tbody>\n{rows}\n</tbody>\n</table>'
 
 
-def folded(title: str, bodies: Sequence[str]) -> str:
-    """What is shown where it is asked for; nothing where there is none."""
-    if not bodies:
-        return ""
-    body = "\n".join(bodies)
-    return f"<details>\n<summary>{_text(title)}</summary>\n{body}\n</details>"
+def _heading_style(level: int, size: int) -> str:
+    paragraph = f'<w:keepNext/><w:spacing w:before="240" w:after="80"/><w:outlineLvl w:val="{level - 1}"/>'
+    return _style(
+        "paragraph", f"Heading{level}", f"heading {level}", paragraph, f'<w:b/><w:sz w:val="{size}"/>'
+    )
 
 
-def code_block(text: str) -> str:
-    """Lines of a program."""
-    lines = "\n".join(html.escape(clean(line)) for line in text.split("\n"))
-    return f'<pre tabindex="0"><code>{lines}</code></pre>'
-
-
-def figure(image: Image, alt: str, caption: str, code: str) -> str:
-    """A picture, what it shows and what draws it, in the colours that the reader prefers; in print by day."""
-    # A browser does not choose among the sources of one image anew for print: both are there, one is shown.
-    times = (("day", image.light), ("night", image.dark)) if image.dark else (("both", image.light),)
-    shape = f'width="{image.width}" height="{image.height}"'
-    images = [
-        source.replace("<svg", f'<svg class="{time}" role="img" aria-label="{_text(alt)}"', 1)
-        if source.startswith("<svg")
-        else f'<img class="{time}" src="{source}" {shape} alt="{_text(alt)}">'
-        for time, source in times
+_MONO = '<w:rFonts w:ascii="Consolas" w:hAnsi="Consolas" w:cs="Consolas"/>'
+_RULE = 'w:val="single" w:sz="6" w:space="0" w:color="808080"'
+_STYLES = "".join(
+    [
+        f'{_XML}<w:styles xmlns:w="{_WORD}"><w:docDefaults><w:rPrDefault><w:rPr>'
+        '<w:rFonts w:ascii="Calibri" w:hAnsi="Calibri" w:cs="Calibri"/><w:sz w:val="21"/>'
+        '<w:lang w:val="en-US"/></w:rPr></w:rPrDefault></w:docDefaults>',
+        _style("paragraph", "Normal", "Normal", '<w:spacing w:after="100"/>', of=""),
+        _style("paragraph", "Title", "Title", '<w:spacing w:after="120"/>', '<w:b/><w:sz w:val="40"/>'),
+        *(_heading_style(level, size) for level, size in ((1, 30), (2, 24), (3, 21))),
+        _style("paragraph", "Note", "Note", "", '<w:color w:val="595959"/><w:sz w:val="18"/>'),
+        _style("paragraph", "Cell", "Cell", '<w:spacing w:after="0"/>', '<w:sz w:val="16"/>'),
+        _style("paragraph", "Code", "Code", '<w:spacing w:after="100"/>', f'{_MONO}<w:sz w:val="17"/>'),
+        '<w:style w:type="table" w:styleId="Lines"><w:name w:val="Lines"/><w:tblPr><w:tblBorders>'
+        f"<w:top {_RULE}/><w:bottom {_RULE}/></w:tblBorders></w:tblPr>"
+        '<w:tblStylePr w:type="firstRow"><w:rPr><w:b/></w:rPr><w:tcPr><w:tcBorders>'
+        f"<w:bottom {_RULE}/></w:tcBorders></w:tcPr></w:tblStylePr></w:style></w:styles>",
     ]
-    return captioned("\n".join(images), caption, code)
+)
 
 
-def captioned(body: str, caption: str, code: str, kind: str = "") -> str:
-    """A picture as HTML, "live" where it has a script of its own, with what it shows and what draws it."""
-    told = f"<figcaption>{_text(caption)}<br><code>{_text(code)}</code></figcaption>"
-    start = f'<figure class="{kind}">' if kind else "<figure>"
-    return f"{start}\n{body}\n{told}\n</figure>"
+def _run(text: str) -> str:
+    return f'<w:r><w:t xml:space="preserve">{_text(text)}</w:t></w:r>'
 
 
-def figures(bodies: Iterable[str]) -> str:
-    """Pictures beside each other, where the page has room."""
-    return '<div class="figures">\n' + "\n".join(bodies) + "\n</div>"
+def _paragraph(runs: str, style: str = "", more: str = "") -> str:
+    named = f'<w:pStyle w:val="{style}"/>' if style else ""
+    return f"<w:p><w:pPr>{named}{more}</w:pPr>{runs}</w:p>"
+
+
+# Tables that follow one another would be one.
+_GAP = _paragraph("", "Cell")
+
+
+def _table(lines: Sequence[Sequence[str]], aligns: str, widths: Sequence[int], *, header: bool) -> str:
+    """Lines of cells, flush left or right, in columns of some widths; the first may be a header."""
+    rows = []
+    for i, line in enumerate(lines):
+        repeated = "<w:tblHeader/>" if header and i == 0 else ""
+        cells = [
+            f'<w:tc><w:tcPr><w:tcW w:w="{wide}" w:type="dxa"/></w:tcPr>'
+            + _paragraph(_run(text), "Cell", '<w:jc w:val="right"/>' if align == "r" else "")
+            + "</w:tc>"
+            for text, align, wide in zip(line, aligns, widths, strict=True)
+        ]
+        rows.append(f"<w:tr><w:trPr><w:cantSplit/>{repeated}</w:trPr>{''.join(cells)}</w:tr>")
+    columns = "".join(f'<w:gridCol w:w="{wide}"/>' for wide in widths)
+    first = int(header)
+    return (
+        f'<w:tbl><w:tblPr><w:tblStyle w:val="Lines"/><w:tblW w:w="{sum(widths)}" w:type="dxa"/>'
+        '<w:tblLayout w:type="fixed"/><w:tblCellMar><w:left w:w="70" w:type="dxa"/>'
+        f'<w:right w:w="70" w:type="dxa"/></w:tblCellMar><w:tblLook w:val="06{2 * first}0" '
+        f'w:firstRow="{first}" w:lastRow="0" w:firstColumn="0" w:lastColumn="0" w:noHBand="1" w:noVBand="1"/>'
+        f"</w:tblPr><w:tblGrid>{columns}</w:tblGrid>{''.join(rows)}</w:tbl>{_GAP}"
+    )
+
+
+def _grid_tables(grid: Grid) -> str:
+    """A grid as tables that are no wider than the text of a page."""
+    # Blanks that bring points in line have the width of a figure here.
+    cells = [[text.rstrip(" ").ljust(len(text), "\u2007") for text in line] for line in grid.cells]
+    stubs = [stub.replace("  ", "\u2003", 1) if stub.startswith("  ") else stub for stub in grid.stubs]
+    tables, whole = [], [(0, len(cells[0]))] if cells else []
+    for low, high in panels(grid, TEXT // CHARACTER) if grid.headers else whole:
+        lines = [["", *grid.headers[low:high]]] if grid.headers else []
+        lines += [[stub, *line[low:high]] for stub, line in zip(stubs, cells, strict=True)]
+        wide = [140 + CHARACTER * max(map(display_width, column)) for column in zip(*lines, strict=True)]
+        aligns = "l" + "".join(grid.aligns[j % len(grid.aligns)] for j in range(low, high))
+        tables.append(_table(lines, aligns, wide, header=bool(grid.headers)))
+    return "\n".join(tables)
+
+
+class WordPage:
+    """A document of Word, which holds its pictures."""
+
+    def __init__(self) -> None:
+        self._pictures: list[bytes] = []
+
+    def whole(self, title: str, lines: Sequence[str], chapters: Sequence[Chapter], foot: str) -> str:
+        """The document without what it refers to, as of `HtmlPage`."""
+        parts = [_paragraph(_run(title), "Title"), *(self.paragraph(line) for line in lines if line)]
+        for each in chapters:
+            parts += [_paragraph(_run(each.title), "Heading1"), each.body]
+        margins = " ".join(f'w:{side}="{MARGIN}"' for side in ("top", "right", "bottom", "left"))
+        parts += [
+            self.paragraph(foot, "note"),
+            '<w:sectPr><w:pgSz w:w="11906" w:h="16838"/>'
+            f'<w:pgMar {margins} w:header="567" w:footer="567" w:gutter="0"/></w:sectPr>',
+        ]
+        spaces = f'xmlns:w="{_WORD}" xmlns:r="{_OFFICE}" xmlns:wp="{_DRAWING}/wordprocessingDrawing"'
+        spaces += f' xmlns:a="{_DRAWING}/main" xmlns:pic="{_DRAWING}/picture"'
+        body = "\n".join(parts)
+        return f"{_XML}<w:document {spaces}><w:body>{body}</w:body></w:document>"
+
+    def save(self, place: Path, text: str) -> None:
+        """Write the document to a file, with its styles and pictures; the same page makes the same bytes."""
+        vendor = "application/vnd.openxmlformats-"
+        types = f'<Default Extension="rels" ContentType="{vendor}package.relationships+xml"/>'
+        types += '<Default Extension="png" ContentType="image/png"/>'
+        for part, kind in (("document", "document.main"), ("styles", "styles")):
+            content = f"{vendor}officedocument.wordprocessingml.{kind}+xml"
+            types += f'<Override PartName="/word/{part}.xml" ContentType="{content}"/>'
+        targets = {f"rId{i}": ("image", f"media/{i}.png") for i in range(1, len(self._pictures) + 1)}
+        parts: dict[str, str | bytes] = {
+            "[Content_Types].xml": f'{_XML}<Types xmlns="{_PACKAGE}/content-types">{types}</Types>',
+            "_rels/.rels": _relations({"rId1": ("officeDocument", "word/document.xml")}),
+            "word/document.xml": text,
+            "word/styles.xml": _STYLES,
+            "word/_rels/document.xml.rels": _relations({"styles": ("styles", "styles.xml")} | targets),
+        }
+        parts |= {f"word/media/{i}.png": dots for i, dots in enumerate(self._pictures, 1)}
+        with replaced(place) as file, zipfile.ZipFile(file, "w") as package:
+            for name, part in parts.items():
+                package.writestr(zipfile.ZipInfo(name), part, zipfile.ZIP_DEFLATED)
+
+    def paragraph(self, text: str, kind: str = "") -> str:
+        """A text as a paragraph; a `kind`, "note", has a style."""
+        return _paragraph(_run(text), kind.capitalize())
+
+    def sections(self, title: str, sections: Mapping[str, Part]) -> str:
+        """Sections of a summary."""
+        parts = []
+        for part in sections.values():
+            grid = grid_of(part)
+            parts += [_paragraph(_run(heading(part)), "Heading2"), _grid_tables(grid)]
+            parts += [self.paragraph(note, "note") for note in grid.notes]
+        return "\n".join(parts)
+
+    def pair_lines(self, items: Iterable[tuple[str, str]]) -> str:
+        """Names with texts, one pair a line."""
+        return _table(list(items), "ll", (TEXT // 4, TEXT - TEXT // 4), header=False)
+
+    def folded(self, title: str, bodies: Sequence[str]) -> str:
+        """What comes last of a chapter, under a title; nothing where there is none."""
+        return "\n".join([_paragraph(_run(title), "Heading2"), *bodies]) if bodies else ""
+
+    def code_block(self, text: str) -> str:
+        """Lines of a program."""
+        return _paragraph("<w:r><w:br/></w:r>".join(map(_run, text.split("\n"))), "Code")
+
+    def picture(self, of: Picture) -> str:
+        """A picture, what it shows and what draws it."""
+        dots = dots_of(of.draw)
+        self._pictures.append(dots)
+        number, (wide, high) = len(self._pictures), struct.unpack(">II", dots[16:24])
+        across = min(wide * EMUS // DPI, TEXT * EMUS // TWIPS)
+        size = f'cx="{across}" cy="{across * high // wide}"'
+        named = f'id="{number}" name="{_text(of.name)}"'
+        image = (
+            f'<w:r><w:drawing><wp:inline><wp:extent {size}/><wp:docPr {named} descr="{_text(of.alt)}"/>'
+            f'<a:graphic><a:graphicData uri="{_DRAWING}/picture"><pic:pic><pic:nvPicPr><pic:cNvPr {named}/>'
+            f'<pic:cNvPicPr/></pic:nvPicPr><pic:blipFill><a:blip r:embed="rId{number}"/><a:stretch>'
+            f'<a:fillRect/></a:stretch></pic:blipFill><pic:spPr><a:xfrm><a:off x="0" y="0"/><a:ext {size}/>'
+            '</a:xfrm><a:prstGeom prst="rect"><a:avLst/></a:prstGeom></pic:spPr></pic:pic></a:graphicData>'
+            "</a:graphic></wp:inline></w:drawing></w:r>"
+        )
+        shown = _paragraph(image, more="<w:keepNext/>"), _paragraph(_run(of.caption), "Note", "<w:keepNext/>")
+        return "\n".join([*shown, self.code_block(of.code)])
+
+    def figures(self, bodies: Iterable[str]) -> str:
+        """Pictures below each other."""
+        return "\n".join(bodies)
+
+
+def _relations(targets: Mapping[str, tuple[str, str]]) -> str:
+    """What a part of a package refers to: kinds and places by name."""
+    lines = [
+        f'<Relationship Id="{name}" Type="{_OFFICE}/{kind}" Target="{place}"/>'
+        for name, (kind, place) in targets.items()
+    ]
+    return f'{_XML}<Relationships xmlns="{_PACKAGE}/relationships">{"".join(lines)}</Relationships>'
+
+
+Page = HtmlPage | MarkdownPage | WordPage
+
+PAGES = (".html", ".htm", ".docx", ".md", ".qmd")
+"""How names of files end that a page is written to."""
+
+
+def page_for(place: Path) -> Page:
+    """An empty page of the format that the name of its file says."""
+    suffix = place.suffix.lower()
+    return WordPage() if suffix == ".docx" else MarkdownPage(place) if suffix in PAGES[3:] else HtmlPage()

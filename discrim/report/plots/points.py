@@ -10,7 +10,8 @@ import io
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.report.plots.style import (
     COLOURS,
+    DPI,
     MOST_BESIDE,
     MOST_IN_LEGEND,
     SIGNS,
@@ -483,8 +485,24 @@ Place = Sequence[float]
 """Left, top, width and height in inches of what is seen."""
 
 
+def dots_of(draw: Callable[[], Axes]) -> bytes:
+    """A picture as a file of dots, in the colours of day; the figure that is drawn is closed."""
+    file = io.BytesIO()
+    with _axes(draw, LIGHT) as axes:
+        figure: Any = axes.figure
+        figure.savefig(file, format="png", dpi=DPI)
+    return file.getvalue()
+
+
 def _drawn(draw: Callable[[], Axes], colours: Colours, rows: int = 0) -> tuple[str | bytes, Place, bool]:
     """Vectors as text, or dots, their place, and whether colours in the vectors are what they seem."""
+    with _axes(draw, colours) as axes:
+        return _written(axes, rows)
+
+
+@contextmanager
+def _axes(draw: Callable[[], Axes], colours: Colours) -> Iterator[Axes]:
+    """What is drawn, without a display and in some colours; the figure is closed at the end."""
     import matplotlib.pyplot as plt
 
     # What a notebook's backend sets where it is loaded has to outlast the context; this has no types.
@@ -498,7 +516,7 @@ def _drawn(draw: Callable[[], Axes], colours: Colours, rows: int = 0) -> tuple[s
             UNBOUNDED.reset(unbounded)
         figure: Any = axes.figure
         try:
-            return _written(axes, rows)
+            yield axes
         finally:
             plt.close(figure)
 

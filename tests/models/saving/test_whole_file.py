@@ -446,12 +446,13 @@ WRITING = {
     "report": lambda fit, path: fit.report(path, pictures=[]),
     "predict": lambda fit, path: write_frames([fit.predict().to_frame()], path),
 }
+FILES = dict.fromkeys(WRITING, "x.csv") | {"report": "x.html"}
 
 
 @pytest.mark.parametrize("name", WRITING)
 def test_what_cannot_be_written_is_an_error_of_the_package_and_of_the_system(name, tmp_path):
     fit, write = lda("species ~ .", IRIS), WRITING[name]
-    absent = tmp_path / "absent" / "x.csv"
+    absent = tmp_path / "absent" / FILES[name]
     with pytest.raises(DiscrimError) as raised:
         write(fit, absent)
     assert isinstance(raised.value, FileNotFoundError | UnwritableFileError)
@@ -464,8 +465,8 @@ def test_what_cannot_be_written_is_an_error_of_the_package_and_of_the_system(nam
 def test_a_full_disk_is_said_to_be_full(name, tmp_path, system_fails):
     system_fails("fsync", OSError(errno.ENOSPC, "No space left on device"))
     with pytest.raises(UnwritableFileError, match="disk is full: free some") as raised:
-        WRITING[name](lda("species ~ .", IRIS), tmp_path / "x.csv")
-    assert raised.value.filename == str(tmp_path / "x.csv")
+        WRITING[name](lda("species ~ .", IRIS), tmp_path / FILES[name])
+    assert raised.value.filename == str(tmp_path / FILES[name])
     assert list(tmp_path.iterdir()) == []
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from discrim.report.page.page import Chapter, code_block, folded, page_of, pair_lines, paragraph
+from discrim.report.page.page import Chapter, HtmlPage
 from discrim.report.plots.points import DARK, LIGHT
 
 
@@ -32,14 +32,15 @@ def test_what_is_written_stands_out_from_the_paper(colours):
 def test_texts_are_escaped_wherever_they_stand():
     text = "</title><b>\"'&\x00\u202e"
     shown = "&lt;/title&gt;&lt;b&gt;&quot;&#x27;&amp;\\x00\\u202e"
+    made = HtmlPage()
     bodies = [
-        paragraph(text),
-        pair_lines([(text, text)]),
-        code_block(f"{text}\n{text}"),
-        folded(text, [paragraph(text)]),
+        made.paragraph(text),
+        made.pair_lines([(text, text)]),
+        made.code_block(f"{text}\n{text}"),
+        made.folded(text, [made.paragraph(text)]),
     ]
-    page = page_of(text, [text], [Chapter("one", text, "\n".join(bodies))], text)
+    page = made.whole(text, [text], [Chapter("one", text, "\n".join(bodies))], text)
     assert "<b>" not in page
     # Title, heading, line, link, heading of the chapter, foot; and the bodies.
     assert page.count(shown) == 6 + 1 + 2 + 2 + 2
-    assert folded("None", []) == ""
+    assert made.folded("None", []) == ""
