@@ -191,6 +191,27 @@ def test_what_cannot_be_written_is_said_before_the_fit(options, says, capsys, mo
     assert os.listdir() == []
 
 
+def test_a_summary_may_be_sheets_of_excel(capsys):
+    openpyxl = pytest.importorskip("openpyxl", reason="workbooks are read back by openpyxl")
+    assert said(capsys, "lda", FORMULA, "iris", "--output", "a.xlsx", "--errors", "loo") == ""
+    names = openpyxl.load_workbook("a.xlsx").sheetnames
+    assert names[:3] == ["about", "header", "classes"]
+    assert names[-1] == "errors"
+
+
+@pytest.mark.parametrize("end", [".docx", ".md", ".qmd"])
+def test_a_report_has_the_format_that_the_name_of_its_file_says(end, tmp_path, capsys):
+    assert said(capsys, "report", FORMULA, "iris", "--out", f"a{end}", "--pictures", "none") == ""
+    assert os.listdir() == [f"a{end}"]
+    start = {".docx": b"PK", ".md": b"# Linear", ".qmd": b"---\ntitle"}[end]
+    assert (tmp_path / f"a{end}").read_bytes().startswith(start)
+
+
+def test_a_report_of_another_format_is_refused(capsys):
+    said = refused(capsys, "report", FORMULA, "iris", "--out", "a.pdf")
+    assert "'a.pdf' is to be a page: name a file that ends in .html, .docx, .md or .qmd" in said
+
+
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="everybody may write where root does")
 def test_a_folder_that_cannot_be_written_to_is_named(tmp_path, capsys):
     (tmp_path / "locked").mkdir(mode=0o555)
