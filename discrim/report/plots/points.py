@@ -490,7 +490,7 @@ def dots_of(draw: Callable[[], Axes]) -> bytes:
     file = io.BytesIO()
     with _axes(draw, LIGHT) as axes:
         figure: Any = axes.figure
-        figure.savefig(file, format="png", dpi=DPI)
+        figure.savefig(file, format="png", dpi=DPI, bbox_inches="tight")
     return file.getvalue()
 
 
