@@ -115,7 +115,7 @@ def _text(part: Part, width: int) -> list[str]:
     # A row's label and a column's fit one line.
     grid = _in_line(grid_of(part, (min(LABELS[0], width // 3), min(LABELS[1], width // 2 - 4))), part, width)
     lines = fold(heading(part), width)
-    for low, high in panels(grid, width) if grid.cells else []:
+    for low, high in runs_of_columns(grid, width) if grid.cells else []:
         cells = [line[low:high] for line in grid.cells]
         # Below the diagonal a panel is blank; its last rows would say nothing.
         last = max(i for i, line in enumerate(cells) if any(line) or not grid.triangle)
@@ -153,7 +153,7 @@ def _room(grid: Grid, width: int) -> tuple[int, list[int]]:
     return room, [2 + max(map(display_width, column)) for column in cells]
 
 
-def panels(grid: Grid, width: int) -> list[tuple[int, int]]:
+def runs_of_columns(grid: Grid, width: int) -> list[tuple[int, int]]:
     """Runs of columns that fit the width beside the row labels."""
     room, wide = _room(grid, width)
     panels, low, used = [], 0, 0

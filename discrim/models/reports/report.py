@@ -34,7 +34,7 @@ from discrim.models.judging.assessment import takes_long
 from discrim.models.pictures.pictured import PictureOptions, drawn_rows, kinds_of, pointed_rows
 from discrim.models.registry import BY_MODEL, BY_VERB
 from discrim.report.grid import INTERVAL, Section, clean, column_texts
-from discrim.report.page.page import PAGES, Chapter, HtmlPage, Page, Picture, page_for
+from discrim.report.page.page import PAGES, Chapter, Drawing, HtmlPage, Page, page_for
 from discrim.report.plots.interactive import element_of, script_of
 
 
@@ -568,7 +568,7 @@ def _pictures(page: Page, results: Any, gallery: Gallery, judging: str) -> str:
                     drawn.append(page.captioned(body, line, f'fit.plot("{name}", interactive=True)', "live"))
                     continue
                 draw, alt = partial(results.plot, name, **options), f"{line}. {_classes_named(results)}"
-                drawn.append(page.picture(Picture(name, number, draw, told, alt, line, call)))
+                drawn.append(page.picture(Drawing(name, number, draw, told, alt, line, call)))
             except DiscrimError as error:
                 missing.append(page.paragraph(f"{line}: not drawn. {error}", "note"))
             tell(1)

@@ -23,7 +23,7 @@ from discrim.errors import unwritable
 from discrim.report.grid import Grid, Part, Section, clean, display_width, grid_of, heading
 from discrim.report.plots.points import DARK, LIGHT, Colours, dots_of, image_of
 from discrim.report.plots.style import DPI
-from discrim.report.tables import Summary, markdown_of, marked, marked_paragraph, panels, piped
+from discrim.report.tables import Summary, markdown_of, marked, marked_paragraph, piped, runs_of_columns
 
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
@@ -117,7 +117,7 @@ class Chapter(NamedTuple):
     body: str
 
 
-class Picture(NamedTuple):
+class Drawing(NamedTuple):
     """A picture: what draws it, what its rows tell a pointer, a text in its place, one below it, its code."""
 
     name: str
@@ -226,7 +226,7 @@ class HtmlPage:
         lines = "\n".join(html.escape(clean(line)) for line in text.split("\n"))
         return f'<pre tabindex="0"><code>{lines}</code></pre>'
 
-    def picture(self, of: Picture) -> str:
+    def picture(self, of: Drawing) -> str:
         """A picture in the colours that the reader prefers; in print by day."""
         image = image_of(of.draw, f"g{of.number}", of.told)
         # A browser does not choose among sources of one image anew for print: both are there, one is shown.
@@ -307,7 +307,7 @@ class MarkdownPage:
         fence = "`" * max(3, 1 + max(map(len, re.findall("`+", lines)), default=0))
         return f"{fence}python\n{lines}\n{fence}\n"
 
-    def picture(self, of: Picture) -> str:
+    def picture(self, of: Drawing) -> str:
         """A picture, which becomes a file, and what draws it."""
         self._pictures[f"{of.name}.png"] = dots_of(of.draw)
         path = f"{quote(self._folder.name)}/{quote(of.name)}.png"
@@ -331,37 +331,31 @@ _DRAWING = "http://schemas.openxmlformats.org/drawingml/2006"
 _XML = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 
 
-def _style(kind: str, name: str, shown: str, paragraph: str = "", run: str = "", of: str = "Normal") -> str:
-    based = f'<w:basedOn w:val="{of}"/>' if of else ""
-    first = "" if of else ' w:default="1"'
+def _style(name: str, size: int, spacing: str = 'w:after="100"', run: str = "", level: int = 0) -> str:
+    """A style of paragraphs, whose size is in half points, and the level of a heading in the outline."""
+    first = ' w:default="1"' if name == "Normal" else ""
+    before, after = ("<w:keepNext/>", f'<w:outlineLvl w:val="{level - 1}"/>') if level else ("", "")
     return (
-        f'<w:style w:type="{kind}"{first} w:styleId="{name}"><w:name w:val="{shown}"/>{based}<w:qFormat/>'
-        + (f"<w:pPr>{paragraph}</w:pPr>" if paragraph else "")
-        + (f"<w:rPr>{run}</w:rPr>" if run else "")
-        + "</w:style>"
+        f'<w:style w:type="paragraph"{first} w:styleId="{name.title().replace(" ", "")}"><w:name '
+        f'w:val="{name}"/><w:qFormat/><w:pPr>{before}<w:spacing {spacing}/>{after}</w:pPr>'
+        f'<w:rPr>{run}<w:sz w:val="{size}"/></w:rPr></w:style>'
     )
 
 
-def _heading_style(level: int, size: int) -> str:
-    paragraph = f'<w:keepNext/><w:spacing w:before="240" w:after="80"/><w:outlineLvl w:val="{level - 1}"/>'
-    return _style(
-        "paragraph", f"Heading{level}", f"heading {level}", paragraph, f'<w:b/><w:sz w:val="{size}"/>'
-    )
-
-
-_MONO = '<w:rFonts w:ascii="Consolas" w:hAnsi="Consolas" w:cs="Consolas"/>'
+_FONTS = '<w:rFonts w:ascii="{0}" w:hAnsi="{0}" w:cs="{0}"/>'
 _RULE = 'w:val="single" w:sz="6" w:space="0" w:color="808080"'
+_ABOVE = 'w:before="240" w:after="80"'
 _STYLES = "".join(
     [
-        f'{_XML}<w:styles xmlns:w="{_WORD}"><w:docDefaults><w:rPrDefault><w:rPr>'
-        '<w:rFonts w:ascii="Calibri" w:hAnsi="Calibri" w:cs="Calibri"/><w:sz w:val="21"/>'
+        f'{_XML}<w:styles xmlns:w="{_WORD}"><w:docDefaults><w:rPrDefault><w:rPr>{_FONTS.format("Calibri")}'
         '<w:lang w:val="en-US"/></w:rPr></w:rPrDefault></w:docDefaults>',
-        _style("paragraph", "Normal", "Normal", '<w:spacing w:after="100"/>', of=""),
-        _style("paragraph", "Title", "Title", '<w:spacing w:after="120"/>', '<w:b/><w:sz w:val="40"/>'),
-        *(_heading_style(level, size) for level, size in ((1, 30), (2, 24), (3, 21))),
-        _style("paragraph", "Note", "Note", "", '<w:color w:val="595959"/><w:sz w:val="18"/>'),
-        _style("paragraph", "Cell", "Cell", '<w:spacing w:after="0"/>', '<w:sz w:val="16"/>'),
-        _style("paragraph", "Code", "Code", '<w:spacing w:after="100"/>', f'{_MONO}<w:sz w:val="17"/>'),
+        _style("Normal", 21),
+        _style("Title", 40, run="<w:b/>"),
+        _style("heading 1", 30, _ABOVE, "<w:b/>", 1),
+        _style("heading 2", 24, _ABOVE, "<w:b/>", 2),
+        _style("Note", 18, run='<w:color w:val="595959"/>'),
+        _style("Cell", 16, 'w:after="0"'),
+        _style("Code", 17, run=_FONTS.format("Consolas")),
         '<w:style w:type="table" w:styleId="Lines"><w:name w:val="Lines"/><w:tblPr><w:tblBorders>'
         f"<w:top {_RULE}/><w:bottom {_RULE}/></w:tblBorders></w:tblPr>"
         '<w:tblStylePr w:type="firstRow"><w:rPr><w:b/></w:rPr><w:tcPr><w:tcBorders>'
@@ -412,7 +406,7 @@ def _grid_tables(grid: Grid) -> str:
     cells = [[text.rstrip(" ").ljust(len(text), "\u2007") for text in line] for line in grid.cells]
     stubs = [stub.replace("  ", "\u2003", 1) if stub.startswith("  ") else stub for stub in grid.stubs]
     tables, whole = [], [(0, len(cells[0]))] if cells else []
-    for low, high in panels(grid, TEXT // CHARACTER) if grid.headers else whole:
+    for low, high in runs_of_columns(grid, TEXT // CHARACTER) if grid.headers else whole:
         lines = [["", *grid.headers[low:high]]] if grid.headers else []
         lines += [[stub, *line[low:high]] for stub, line in zip(stubs, cells, strict=True)]
         wide = [140 + CHARACTER * max(map(display_width, column)) for column in zip(*lines, strict=True)]
@@ -489,7 +483,7 @@ class WordPage:
         """Lines of a program."""
         return _paragraph("<w:r><w:br/></w:r>".join(map(_run, text.split("\n"))), "Code")
 
-    def picture(self, of: Picture) -> str:
+    def picture(self, of: Drawing) -> str:
         """A picture, what it shows and what draws it."""
         dots = dots_of(of.draw)
         self._pictures.append(dots)
