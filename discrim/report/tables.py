@@ -475,27 +475,32 @@ def _fill(cell: Any, value: Any, shown: str = "") -> None:
         cell.data_type = "s"
 
 
-def _fill_sheet(sheet: Any, frame: pd.DataFrame, texts: list[list[str]], corner: tuple[int, int]) -> None:
-    """Write a table with its labels; the texts of its cells, if any, say how many digits are shown."""
-    for i in range(frame.columns.nlevels):
-        for j, label in enumerate(frame.columns.get_level_values(i), corner[1] + 1):
-            _fill(sheet.cell(i + 1, j), label)
-    for j, name in enumerate(frame.index.names, 1):
-        _fill(sheet.cell(corner[0], j), name)
-    for i, label in enumerate(frame.index, corner[0] + 1):
-        for j, level in enumerate(label if frame.index.nlevels > 1 else [label], 1):
-            _fill(sheet.cell(i, j), level)
-    for i, values in enumerate(frame.to_numpy(dtype=object)):
-        for j, value in enumerate(values):
-            cell = sheet.cell(corner[0] + 1 + i, corner[1] + 1 + j)
-            _fill(cell, value, texts[i][j] if texts else "")
-    sheet.freeze_panes = sheet.cell(corner[0] + 1, corner[1] + 1)
-    for j, column in enumerate(
-        sheet.iter_cols(1, min(sheet.max_column, MEASURED), 1, min(sheet.max_row, MEASURED)), 1
-    ):
-        cells = column if j <= corner[1] else column[: corner[0]]
-        wide = max(display_width(str(cell.value or "")) for cell in cells)
-        sheet.column_dimensions[column[0].column_letter].width = min(max(wide, 10), LABELS[1]) + 2
+def _sheet_lines(frame: pd.DataFrame) -> list[list[Any]]:
+    """Lines of a table: names of its columns, and of the levels of its labels, then labels and values."""
+    levels = frame.index.nlevels
+    heads = [
+        [None] * levels + frame.columns.get_level_values(i).tolist() for i in range(frame.columns.nlevels)
+    ]
+    heads[-1][:levels] = frame.index.names
+    labels = frame.index if levels > 1 else [[label] for label in frame.index]
+    rows = frame.to_numpy(dtype=object)
+    return heads + [[*label, *values] for label, values in zip(labels, rows, strict=True)]
+
+
+def _fill_sheet(
+    sheet: Any, lines: Sequence[Sequence[Any]], corner: tuple[int, int], texts: list[list[str]]
+) -> None:
+    """Write lines; the texts of the cells beyond the corner, if any, say how many digits are shown."""
+    for i, line in enumerate(lines):
+        for j, value in enumerate(line):
+            shown = texts[i - corner[0]][j - corner[1]] if texts and i >= corner[0] and j >= corner[1] else ""
+            _fill(sheet.cell(i + 1, j + 1), value, shown)
+    sheet.freeze_panes = sheet.cell(corner[0] + 1, corner[1] + 1) if corner[0] else None
+    for j in range(min(len(lines[-1]), MEASURED)):
+        labels = [line[j] for line in lines[: MEASURED if j < corner[1] else corner[0]] if len(line) > 1]
+        wide = max(display_width(str(label or "")) for label in [*labels, ""])
+        first = sheet.cell(1, j + 1)
+        sheet.column_dimensions[first.column_letter].width = min(max(wide, 10), LABELS[1]) + 2
 
 
 def workbook_of(title: str, parts: Mapping[str, Part]) -> Any:
@@ -515,25 +520,28 @@ def workbook_of(title: str, parts: Mapping[str, Part]) -> Any:
         corner = frame.columns.nlevels, frame.index.nlevels
         for top, below in sheet_ranges(frame.shape[0], SHEET_ROWS - corner[0]):
             for left, right in sheet_ranges(frame.shape[1], SHEET_COLUMNS - corner[1]):
-                lines = [line[left:right] for line in texts[top:below]]
-                pieces.append((key, part, frame.iloc[top:below, left:right], lines, corner))
-    book = Workbook()
-    about = book.active
+                some = [line[left:right] for line in texts[top:below]]
+                pieces.append((key, part, frame.iloc[top:below, left:right], corner, some))
     names = sheet_names(["about", *(key for key, *_ in pieces)])
-    about.title = names[0]
     facts = next((part for part in parts.values() if isinstance(part, Pairs)), None)
-    lines = [[title], *([] if facts is None else [[facts.title], *pair_texts(facts), [facts.note]])]
+    lines: list[Sequence[Any]] = [[title]]
+    lines += [] if facts is None else [[facts.title], *pair_texts(facts), [facts.note or None]]
     lines += [[], ["sheet", "table", "note"]]
     first = len(lines) + 1
-    lines += [[name, heading(part), part.note] for name, (_, part, *_) in zip(names[1:], pieces, strict=True)]
-    for i, line in enumerate(lines, 1):
-        for j, text in enumerate(line, 1):
-            _fill(about.cell(i, j), text or None)
-            about.cell(i, j).font = Font(bold=i in (1, first - 1))
-    for i, (name, (_, _, frame, texts, corner)) in enumerate(zip(names[1:], pieces, strict=True), first):
+    lines += [
+        [name, heading(part), part.note or None]
+        for name, (_, part, *_) in zip(names[1:], pieces, strict=True)
+    ]
+    book = Workbook()
+    about = book.active
+    about.title = names[0]
+    _fill_sheet(about, lines, (0, 2), [])
+    for cell in (about["A1"], *about[first - 1]):
+        cell.font = Font(bold=True)
+    for i, (name, (_, _, frame, corner, some)) in enumerate(zip(names[1:], pieces, strict=True), first):
         place = "'" + name.replace("'", "''") + "'!A1"
         about.cell(i, 1).hyperlink = Hyperlink(ref=about.cell(i, 1).coordinate, location=place)
-        _fill_sheet(book.create_sheet(name), frame, texts, corner)
+        _fill_sheet(book.create_sheet(name), _sheet_lines(frame), corner, some)
     return book
 
 

@@ -442,9 +442,9 @@ class WordPage:
         vendor = "application/vnd.openxmlformats-"
         types = f'<Default Extension="rels" ContentType="{vendor}package.relationships+xml"/>'
         types += '<Default Extension="png" ContentType="image/png"/>'
-        for part, kind in (("document", "document.main"), ("styles", "styles")):
+        for name, kind in (("document", "document.main"), ("styles", "styles")):
             content = f"{vendor}officedocument.wordprocessingml.{kind}+xml"
-            types += f'<Override PartName="/word/{part}.xml" ContentType="{content}"/>'
+            types += f'<Override PartName="/word/{name}.xml" ContentType="{content}"/>'
         targets = {f"rId{i}": ("image", f"media/{i}.png") for i in range(1, len(self._pictures) + 1)}
         parts: dict[str, str | bytes] = {
             "[Content_Types].xml": f'{_XML}<Types xmlns="{_PACKAGE}/content-types">{types}</Types>',
