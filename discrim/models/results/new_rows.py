@@ -176,8 +176,8 @@ class NewRows:
         ------
         NotSupportedError
             The model has no distances to normal classes with full covariances: `augment` has labels and
-            posteriors of any model. Or rows of a fit that has none are asked for, or are to be left out with
-            `data`.
+            posteriors of any model. Or rows of a fit that has none are asked for; or rows are to be left out
+            with `data`, or of a robust fit, whose distances without a row are not known.
 
         Notes
         -----

@@ -159,6 +159,16 @@ def test_models_without_such_distances_refuse_by_name(make):
         fit.casewise()
 
 
+def test_robust_distances_are_those_of_the_robust_covariance_and_none_is_left_out():
+    fit = discrim.lda(FORMULA, IRIS, method="t")
+    found, axes = fit.casewise(), fit.transform()
+    centroids = (fit.means - fit.prior @ fit.means) @ fit.scaling
+    gaps = axes.to_numpy() - centroids.loc[found["predicted"]].to_numpy()
+    np.testing.assert_allclose(found["D2"], (gaps**2).sum(axis=1), rtol=1e-9)
+    with pytest.raises(NotSupportedError, match=r"robust covariance: use leave_one_out\(\)"):
+        fit.casewise("loo")
+
+
 def test_options_that_mean_nothing_are_refused():
     fit = discrim.lda(FORMULA, IRIS)
     with pytest.raises(NotSupportedError, match="data="):
