@@ -67,7 +67,8 @@ QUESTIONS = {
     "Predict": (
         "predict", "predict_proba", "predict_log_proba", "predict_set", "decision_function", "transform",
         "values", "votes", "component_posteriors", "density", "log_densities", "densities", "sample",
-        "posterior_intervals", "typicality", "casewise", "relative_distances", "distance", "foot", "estimate_prior",
+        "posterior_intervals", "typicality", "casewise", "relative_distances", "distance", "foot",
+        "estimate_prior",
     ),
     "Judge": (
         "error_rates", "error_rate", "error_bound", "error_method", "confusion", "assess", "leave_one_out",
@@ -82,7 +83,8 @@ QUESTIONS = {
     ),
     "Draw": ("plot",),
     "Export and keep": (
-        "summary", "report", "tidy", "glance", "augment", "table", "to_list", "to_statsmodels", "save",
+        "summary", "to_excel", "report", "tidy", "glance", "augment", "table", "to_list", "to_statsmodels",
+        "save",
     ),
 }  # fmt: skip
 """What is asked, and the names that answer it, in their order; other names are what the model says."""

@@ -34,8 +34,8 @@ def casewise(results: Any, data: Any, method: Any, gaps: Gaps, refit_prior: bool
     left_out = method == "loo"
     if left_out and not fit.numbers.has_distances:
         raise NotSupportedError(
-            'method="loo" has no distances without each row of a robust covariance: use leave_one_out(), which '
-            'has the posteriors, or method="apparent".'
+            'method="loo" has no distances without each row of a robust covariance: use leave_one_out(), '
+            'which has the posteriors, or method="apparent".'
         )
     if data is None:
         blocks = fit.rows("casewise()", "pass data=")
