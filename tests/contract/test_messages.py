@@ -125,11 +125,11 @@ REASONS = {
     ("discrim/models/saving/fit_file.py", "{E"): "errno's number, with words of ours behind it",
     ("discrim/frame/sources/sinks.py", "{E"): "errno's number, with words of ours behind it",
     ("discrim/core/numerics/whole_file.py", "{E"): "errno's number, with words of ours behind it",
-    ("discrim/models/reports/report.py", "{E"): "errno's number, with words of ours behind it",
     (
         "discrim/core/numerics/whole_file.py",
         "{error}",
     ): "the system's words and the path",
+    ("discrim/report/page/page.py", "{error}"): "the system's words and the path",
     ("discrim/cli/reading.py", "{source} cannot be"): "ends with the way out of what went wrong",
     (
         "discrim/cli/verbs.py",
