@@ -321,8 +321,8 @@ class MarkdownPage:
 TWIPS, EMUS = 1440, 914_400
 """Units of Word in an inch: of lengths, and of pictures."""
 
-TEXT, CHARACTER, MARGIN = 9638, 92, 1134
-"""Widths of the text of a page of A4, of a character of a table, and of margins, in the first units."""
+TEXT, HEIGHT, CHARACTER, MARGIN = 9638, 13_500, 92, 1134
+"""Of a page of A4 the width of the text, the height of pictures, and widths of a character and of margins."""
 
 _WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -488,8 +488,8 @@ class WordPage:
         dots = dots_of(of.draw)
         self._pictures.append(dots)
         number, (wide, high) = len(self._pictures), struct.unpack(">II", dots[16:24])
-        across = min(wide * EMUS // DPI, TEXT * EMUS // TWIPS)
-        size = f'cx="{across}" cy="{across * high // wide}"'
+        scale = min(EMUS / DPI, TEXT / wide * EMUS / TWIPS, HEIGHT / high * EMUS / TWIPS)
+        size = f'cx="{int(wide * scale)}" cy="{int(high * scale)}"'
         named = f'id="{number}" name="{_text(of.name)}"'
         image = (
             f'<w:r><w:drawing><wp:inline><wp:extent {size}/><wp:docPr {named} descr="{_text(of.alt)}"/>'

@@ -9,6 +9,7 @@ from functools import cache
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,7 +18,7 @@ from markdown_it import MarkdownIt
 import discrim
 from discrim.datasets import load_breast_cancer, load_iris
 from discrim.errors import DataError, NotSupportedError, UnwritableFileError
-from discrim.report.page.page import TEXT, Chapter, WordPage
+from discrim.report.page.page import TEXT, Chapter, Drawing, WordPage
 
 IRIS = load_iris()
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -149,6 +150,19 @@ def test_a_document_has_its_headings_and_pictures_with_texts(tmp_path):
     assert "fit = discrim.lda(" in read.paragraphs[-2].text
     repeated = [row for table in read.tables for row in table.rows if row._tr.xml.count("<w:tblHeader/>")]
     assert len(repeated) > 10
+
+
+@pytest.mark.parametrize("inches", [(3, 30), (30, 3), (2, 1)])
+def test_a_picture_has_room_on_a_page_and_keeps_its_shape(inches):
+    def draw():
+        return plt.subplots(figsize=inches)[1]
+
+    made = WordPage().picture(Drawing("one", 0, draw, [], "text", "caption", "code"))
+    wide, high = (int(size) for size in re.search(r'<wp:extent cx="(\d+)" cy="(\d+)"', made).groups())
+    assert wide <= 6.7 * 914_400
+    assert high <= 9.4 * 914_400
+    assert wide / high == pytest.approx(inches[0] / inches[1], rel=0.3)
+    assert not plt.get_fignums()
 
 
 def test_wide_tables_go_on_below_and_none_is_wider_than_the_text(tmp_path):
