@@ -410,6 +410,7 @@ def _grid_tables(grid: Grid) -> str:
         lines = [["", *grid.headers[low:high]]] if grid.headers else []
         lines += [[stub, *line[low:high]] for stub, line in zip(stubs, cells, strict=True)]
         wide = [140 + CHARACTER * max(map(display_width, column)) for column in zip(*lines, strict=True)]
+        wide = [min(width, width * TEXT // sum(wide)) for width in wide]
         aligns = "l" + "".join(grid.aligns[j % len(grid.aligns)] for j in range(low, high))
         tables.append(_table(lines, aligns, wide, header=bool(grid.headers)))
     return "\n".join(tables)

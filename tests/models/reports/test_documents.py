@@ -166,14 +166,16 @@ def test_a_picture_has_room_on_a_page_and_keeps_its_shape(inches):
 
 
 def test_wide_tables_go_on_below_and_none_is_wider_than_the_text(tmp_path):
-    fit = discrim.lda("diagnosis ~ .", load_breast_cancer())
+    data = load_breast_cancer()
+    long = {name: f"{name} as it was measured by the second of two observers" for name in data.columns[:30]}
+    fit = discrim.lda("diagnosis ~ .", data.rename(columns=long))
     fit.report(tmp_path / "wide.docx", pictures=[])
     root = document(tmp_path / "wide.docx")
     for table in root.iter(f"{WORD}tbl"):
         widths = [int(each.get(f"{WORD}w")) for each in table.iter(f"{WORD}gridCol")]
-        assert sum(widths) <= 1.02 * TEXT
+        assert sum(widths) <= TEXT
         for row in table.iter(f"{WORD}tr"):
-            assert len(list(row.iter(f"{WORD}tc"))) == len(widths)
+            assert len(list(row.iter(f"{WORD}tc"))) == len(widths) > 1
 
 
 HOSTILE = ["<w:p/>&\"'", "a]]>b\x00\x1b\u202e", "```\n| x | `y` | *z* $m$"]
