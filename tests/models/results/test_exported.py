@@ -1,0 +1,254 @@
+"""Rules in SQL, run by two engines beside Python: the numbers are those of the fit, and names stay names."""
+
+from __future__ import annotations
+
+import sqlite3
+import string
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim.datasets import load_breast_cancer, load_iris, load_penguins
+from discrim.errors import DataError, NotSupportedError
+from discrim.models.results.exported import DIALECTS
+
+IRIS, PENGUINS = load_iris(), load_penguins()
+HOSTILE = ["a b", 'q"uo`te', "it's", "back\\slash", "x; DROP TABLE t --"]
+
+
+def letters(classes: int = 26, rows: int = 12, seed: int = 0) -> pd.DataFrame:
+    """Rows about random means, in columns of hostile names."""
+    rng = np.random.default_rng(seed)
+    means = np.repeat(3 * rng.normal(size=(classes, len(HOSTILE))), rows, axis=0)
+    table = pd.DataFrame(means + rng.normal(size=means.shape), columns=HOSTILE)
+    return table.assign(**{"class": np.repeat(list(string.ascii_lowercase[:classes]), rows)})
+
+
+def by_sqlite(query: str, table: pd.DataFrame, name: str) -> pd.DataFrame:
+    """What SQLite says."""
+    plain = table.copy()
+    for column in plain.columns[plain.dtypes == "category"]:
+        plain[column] = plain[column].astype(object).where(plain[column].notna(), None)
+    with sqlite3.connect(":memory:") as engine:
+        plain.to_sql(name, engine, index=False)
+        found = engine.execute(query)
+        return pd.DataFrame(found.fetchall(), columns=[each[0] for each in found.description])
+
+
+def by_duckdb(query: str, table: pd.DataFrame, name: str) -> pd.DataFrame:
+    """What DuckDB says."""
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect() as engine:
+        engine.register("given", table)
+        quoted = name.replace('"', '""')
+        engine.execute(f'CREATE TABLE "{quoted}" AS SELECT * FROM given')
+        found: pd.DataFrame = engine.execute(query).df()
+        return found
+
+
+ENGINES: dict[str, Callable[..., pd.DataFrame]] = {"sqlite": by_sqlite, "duckdb": by_duckdb}
+
+
+def said(fit: Any, table: pd.DataFrame, dialect: str, **options: Any) -> pd.DataFrame:
+    """What an engine says of the rows of a table with a hostile name, in their order."""
+    name, numbered = "rows \"of` one's", table.assign(**{"row id": range(len(table))})
+    query = fit.to_sql(dialect, table=name, keep="row id", **options)
+    return ENGINES[dialect](query, numbered, name).sort_values("row id").drop(columns="row id")
+
+
+def compare(fit: Any, table: pd.DataFrame, dialect: str) -> None:
+    """Labels and posteriors, or values, are those of the fit; what is missing there is NULL."""
+    found = said(fit, table, dialect)
+    values = fit.decision_function(table) if fit._fit.model.instead else fit.predict_proba(table)
+    expected = values.to_numpy().reshape(len(table), -1)
+    scale = np.maximum(np.nanmax(np.abs(expected)), 1)
+    np.testing.assert_allclose(
+        found.drop(columns="label").to_numpy(dtype=float), expected, rtol=0, atol=1e-12 * scale
+    )
+    labels = fit.predict(table)
+    pd.testing.assert_series_equal(
+        found["label"].astype(object).where(found["label"].notna(), None),
+        labels.astype(object).where(labels.notna(), None),
+        check_index=False,
+        check_names=False,
+        check_dtype=False,
+    )
+
+
+VERBS = {
+    "lda": {},
+    "qda": {},
+    "rda": {"alpha": 0.5, "gamma": 0.5},
+    "naive_bayes": {},
+    "nearest_centroid": {},
+    "shrunken_centroids": {"threshold": 2.0},
+    "sparse_lda": {"nonzero": 2},
+    "pls": {"components": 2},
+    "logistic": {"bias_reduction": True},
+    "indicator": {},
+    "perceptron": {"seed": 2},
+}
+
+
+@pytest.mark.filterwarnings("ignore:No plane separates")
+@pytest.mark.parametrize("dialect", ENGINES)
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_rule(verb: str, dialect: str) -> None:
+    fit = getattr(discrim, verb)("species ~ .", data=IRIS, **VERBS[verb])
+    compare(fit, IRIS, dialect)
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+@pytest.mark.parametrize("unit", [1e-8, 1e8])
+@pytest.mark.parametrize("verb", ["lda", "qda", "logistic"])
+def test_units(verb: str, unit: float, dialect: str) -> None:
+    table = IRIS.copy()
+    table.iloc[:, :4] *= unit
+    compare(getattr(discrim, verb)("species ~ .", data=table, **VERBS[verb]), table, dialect)
+
+
+TERMS = [
+    "log(bill_length_mm) * sex + island",
+    "sex:island:bill_depth_mm + body_mass_g",
+    "I(body_mass_g ** 2 / 1e6) + I((bill_length_mm - 40) ** 3 - bill_depth_mm / -2)",
+    "scale(body_mass_g) + center(bill_length_mm) + standardize(bill_depth_mm) + C(year)",
+    "poly(bill_length_mm, 3) + poly(bill_depth_mm, 2, raw=True) + C(year, Sum) + C(sex, Helmert)",
+    "sqrt(bill_length_mm) + exp(-bill_depth_mm) + abs(bill_depth_mm - 17) + I(bill_length_mm ** -0.5)",
+    "log2(bill_length_mm) + log10(body_mass_g) + log1p(I(bill_depth_mm * 1e-9))",
+]
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+@pytest.mark.parametrize("terms", TERMS)
+def test_transforms_with_missing_values(terms: str, dialect: str) -> None:
+    compare(discrim.lda(f"species ~ {terms}", data=PENGUINS), PENGUINS, dialect)
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+@pytest.mark.parametrize("verb", ["lda", "qda", "naive_bayes"])
+def test_hostile_names_and_many_classes(verb: str, dialect: str) -> None:
+    table = letters()
+    compare(getattr(discrim, verb)("`class` ~ .", data=table), table, dialect)
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+@pytest.mark.parametrize(
+    "labels", [['it\'s \\ "x" `y`', "é\nß"], [True, False], [3, -1], [0.1, -2.5]], ids=str
+)
+def test_labels(labels: list[Any], dialect: str) -> None:
+    table = letters(2)
+    table["class"] = np.array(labels, dtype=object)[(table["class"] == "b").astype(int)]
+    compare(discrim.lda("`class` ~ .", data=table.infer_objects()), table, dialect)
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_columns_of_truth_values(dialect: str) -> None:
+    table = IRIS.assign(long=IRIS["petal_length"] > IRIS["sepal_width"] + 1, wide=IRIS["petal_width"] > 1.5)
+    compare(discrim.lda("species ~ sepal_length * long + C(wide)", data=table), table, dialect)
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_other_values(dialect: str) -> None:
+    fit = discrim.lda("species ~ .", data=IRIS)
+    logs, values = fit.predict_log_proba(IRIS), fit.decision_function(IRIS)
+    found = said(fit, IRIS, dialect, output=["log_proba", "decision"])
+    assert list(found) == [f"{what}_{k}" for what in ("log_proba", "decision") for k in fit.classes]
+    np.testing.assert_allclose(found.to_numpy()[:, :3], logs, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found.to_numpy()[:, 3:], values, rtol=1e-12, atol=1e-12)
+    two = discrim.logistic("sex ~ body_mass_g + species", data=PENGUINS)
+    found = said(two, PENGUINS, dialect, output="decision")
+    assert list(found) == ["decision"]
+    np.testing.assert_allclose(found["decision"], two.decision_function(PENGUINS), rtol=1e-12)
+    several = discrim.logistic("species ~ body_mass_g", data=PENGUINS)
+    found = said(several, PENGUINS, dialect, output="decision")
+    np.testing.assert_allclose(found, several.decision_function(PENGUINS), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_prior(dialect: str) -> None:
+    fit = discrim.qda("species ~ .", data=IRIS)
+    prior = {"setosa": 0.0, "versicolor": 0.1, "virginica": 0.9}
+    found = said(fit, IRIS, dialect, output="proba", prior=prior)
+    np.testing.assert_allclose(found, fit.predict_proba(IRIS, prior=prior), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_rows_of_which_nothing_is_said_are_null(dialect: str) -> None:
+    fit = discrim.lda("species ~ log(bill_length_mm) + island + body_mass_g", data=PENGUINS)
+    rows = PENGUINS.dropna()[:6].astype({"island": object}).reset_index(drop=True)
+    rows.loc[0, "bill_length_mm"], rows.loc[1, "bill_length_mm"] = 0.0, -1.0
+    rows.loc[2, "island"], rows.loc[3, "body_mass_g"] = "torgersen", np.inf
+    rows.loc[4, "island"] = None
+    found = said(fit, rows, dialect)
+    assert found.isna().all(axis=1).tolist() == [True] * 5 + [False]
+    assert found.isna().any(axis=1).tolist() == [True] * 5 + [False]
+
+
+def test_columns_that_are_not_there_are_errors() -> None:
+    query = discrim.lda("species ~ .", data=IRIS).to_sql("sqlite")
+    with pytest.raises(sqlite3.OperationalError, match="petal_width"):
+        by_sqlite(query, IRIS.drop(columns="petal_width"), "data")
+
+
+def test_text_in_the_place_of_numbers_is_null_in_sqlite() -> None:
+    rows = IRIS[:2].astype({"petal_width": object})
+    rows.loc[0, "petal_width"] = "none"
+    assert said(discrim.lda("species ~ .", data=IRIS), rows, "sqlite")["label"].isna().all()
+
+
+@pytest.mark.filterwarnings("ignore:The response 'class' has labels")
+def test_outputs_do_not_share_a_name() -> None:
+    table = letters(2)
+    table["class"] = np.where(table["class"] == "a", "x", "X")
+    fit = discrim.lda("`class` ~ `a b`", data=table)
+    found = by_duckdb(fit.to_sql("duckdb", keep="a b"), table, "data")
+    assert list(found) == ["a b", "label", "proba_X", "proba_x_"]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_dialect_is_written(dialect: str) -> None:
+    query = discrim.lda("species ~ log(bill_length_mm) + island", data=PENGUINS).to_sql(
+        dialect, table=("base", "penguins")
+    )
+    assert query.count("(") == query.count(")")
+    sign = DIALECTS[dialect].sign
+    assert f"FROM {sign}base{sign}.{sign}penguins{sign} AS t" in query
+
+
+def test_what_stays() -> None:
+    for fit, why in [
+        (discrim.knn("species ~ .", data=IRIS, k=5), r"knn\(\) gives scores"),
+        (discrim.mixture("species ~ .", data=IRIS, components=2), r"mixture\(\) gives scores"),
+        (discrim.kernel_density("species ~ petal_length", data=IRIS, bandwidth=0.5), "kernel_density"),
+        (discrim.naive_bayes("species ~ island", data=PENGUINS), r"naive_bayes\(\)"),
+        (discrim.lda("species ~ bs(petal_length, df=4)", data=IRIS), r"bs\(\) in the term"),
+        (discrim.lda("species ~ cr(petal_length, df=3, constraints='center')", data=IRIS), r"cr\(\) in the term"),
+        (discrim.lda("species ~ I(petal_length % 2)", data=IRIS), "operator %"),
+        (discrim.lda("species ~ f(petal_length)", data=IRIS, functions={"f": np.cos}), r"calls f\(\)"),
+    ]:
+        with pytest.raises(NotSupportedError, match=why):
+            fit.to_sql()
+
+
+def test_slips() -> None:
+    fit = discrim.lda("species ~ .", data=IRIS)
+    with pytest.raises(DataError, match="Did you mean 'sqlite'"):
+        fit.to_sql("sqllite")
+    with pytest.raises(DataError, match="Did you mean 'proba'"):
+        fit.to_sql(output="prob")
+    with pytest.raises(DataError, match="table="):
+        fit.to_sql(table="")
+    with pytest.raises(DataError, match="keep= holds 3"):
+        fit.to_sql(keep=[3])
+    with pytest.raises(NotSupportedError, match="needs probabilities"):
+        discrim.indicator("species ~ .", data=IRIS).to_sql(output="proba")
+
+
+def test_a_wide_rule() -> None:
+    table = load_breast_cancer()
+    compare(discrim.lda("diagnosis ~ .", data=table), table, "sqlite")
+    compare(discrim.hyperplane("diagnosis ~ .", data=table), table, "duckdb")
