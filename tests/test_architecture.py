@@ -122,6 +122,7 @@ DOORS = {
     "narwhals": ("frame/",),
     "duckdb": ("frame/sources/sources.py",),
     "distributed": ("frame/distributed.py",),
+    "onnx": ("models/results/exported_onnx.py",),
     "polars": ("frame/", "cli/"),
     "pyarrow": ("frame/", "cli/"),
     "sklearn": ("sklearn/",),

@@ -600,3 +600,46 @@ class NewRows:
         from discrim.models.results.exported import as_sql
 
         return as_sql(self._fit, dialect, table, output, keep, prior)
+
+    def to_onnx(self: Any, *, prior: Any = None) -> Any:
+        """The rule as a model of ONNX, which runtimes of many languages compute.
+
+        Needs the package onnx: ``pip install "discrim[onnx]"``.
+
+        Parameters
+        ----------
+        prior : optional
+            Prior probabilities, in any form that the verb takes; by default those of the fit.
+
+        Returns
+        -------
+        onnx.ModelProto
+            `onnx.save(model, path)` writes it. Each column of the table that the formula reads is an input of
+            its name, rows by one: doubles for numbers and truth values, text or whole numbers where it has
+            categories. The outputs are `label` (rows) and `probabilities` (rows by classes), or `values`,
+            those of `decision_function`, of a model without posteriors. The classes are in the metadata.
+
+        Raises
+        ------
+        NotSupportedError
+            onnx is not installed; or the rule or a term has no form outside Python, as for `to_sql`.
+
+        Notes
+        -----
+        All is computed in doubles by operators of opset 19, and agrees with `predict_proba` to the last
+        digits. In a row with a missing value (NaN), or one of which `predict` raises an error, the
+        probabilities are NaN, and the label is the empty text, NaN, or the smallest of all whole numbers
+        where classes are whole numbers. Classes that are truth values are the whole numbers 0 and 1.
+
+        Examples
+        --------
+        >>> import discrim
+        >>> iris = discrim.datasets.load_iris()
+        >>> fit = discrim.lda("species ~ petal_length + log(petal_width)", data=iris)
+        >>> model = fit.to_onnx()  # doctest: +SKIP
+        >>> [each.name for each in model.graph.input]  # doctest: +SKIP
+        ['petal_length', 'petal_width']
+        """
+        from discrim.models.results.exported_onnx import as_onnx
+
+        return as_onnx(self._fit, prior)

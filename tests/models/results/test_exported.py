@@ -226,7 +226,10 @@ def test_what_stays() -> None:
         (discrim.kernel_density("species ~ petal_length", data=IRIS, bandwidth=0.5), "kernel_density"),
         (discrim.naive_bayes("species ~ island", data=PENGUINS), r"naive_bayes\(\)"),
         (discrim.lda("species ~ bs(petal_length, df=4)", data=IRIS), r"bs\(\) in the term"),
-        (discrim.lda("species ~ cr(petal_length, df=3, constraints='center')", data=IRIS), r"cr\(\) in the term"),
+        (
+            discrim.lda("species ~ cr(petal_length, df=3, constraints='center')", data=IRIS),
+            r"cr\(\) in the term",
+        ),
         (discrim.lda("species ~ I(petal_length % 2)", data=IRIS), "operator %"),
         (discrim.lda("species ~ f(petal_length)", data=IRIS, functions={"f": np.cos}), r"calls f\(\)"),
     ]:
