@@ -1,4 +1,4 @@
-"""The verbs compare, report and predict: fits side by side, a page on a fit, and the labels of its rows.
+"""The verbs compare, report, predict and export: fits side by side, a page, labels of rows, a rule elsewhere.
 
 What is compared or reported is a formula, which is fitted to a table here, or the file of a fit.
 """
@@ -16,7 +16,15 @@ import pandas as pd
 import discrim
 from discrim import datasets
 from discrim.cli.analyses import loaded_fit, of_table, with_prior
-from discrim.cli.output import Output, check_place, deliver, output_of, refuse_same, write_output
+from discrim.cli.output import (
+    Output,
+    check_place,
+    deliver,
+    output_of,
+    refuse_same,
+    write_output,
+    write_to_file,
+)
 from discrim.cli.parsing import by_label, parse_prior
 from discrim.cli.reading import Labels, TableArgument, given_of, labels_of_fit
 from discrim.cli.verbs import TypedModel, fitted, model_of, models_of
@@ -253,6 +261,29 @@ def predict(verb: str, options: dict[str, Any]) -> None:
     """Label the rows of a table by a saved fit, as CSV."""
     for text in _labels(options):
         write_output(text)
+
+
+def export(verb: str, options: dict[str, Any]) -> None:
+    """Write the rule of a saved fit as a query, or as a model of ONNX."""
+    file, path = options.pop("fit"), options.pop("onnx", None)
+    if (path is None) == ("sql" not in options):
+        raise DataError("export writes a query or a model: give --sql and an engine, or --onnx FILE")
+    option, target = ("--onnx", path) if path is not None else ("--out", options.pop("out", None))
+    if target is not None:
+        check_place(target)
+        refuse_same(option, target, file)
+    fit = loaded_fit(file)
+    prior = by_label(parse_prior(options.pop("prior")), fit.classes) if "prior" in options else None
+    if path is None:
+        text = f"{fit.to_sql(options.pop('sql'), prior=prior, **options)};\n"
+        if target is None:
+            write_output(text)
+        else:
+            write_to_file(target, text.encode())
+        return
+    for name in options:
+        raise DataError(f"--{'give' if name == 'output' else name} is of a query: leave it out beside --onnx")
+    write_to_file(path, fit.to_onnx(prior=prior).SerializeToString())
 
 
 def _labels(options: dict[str, Any]) -> Iterator[str]:

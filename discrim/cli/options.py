@@ -11,6 +11,7 @@ from discrim.models.registry import BY_VERB, MODELS
 FITTED, READ, SHOWN, WRITTEN = "what is fitted", "how DATA is read", "what is shown", "what is written"
 
 HEADINGS = {"assess": "what is judged", "predict": "what is predicted", "report": "what is reported"}
+HEADINGS["export"] = "what is exported"
 """What verbs that fit nothing, or not only that, call what others call fitted."""
 
 PICTURED = {"stepwise": "lda", "canonical": "lda"}
@@ -60,7 +61,7 @@ PLACES = (
         "compare",
         nargs="+",
     ),
-    Option("fit FIT", str, _SAVED, "assess predict"),
+    Option("fit FIT", str, _SAVED, "assess export predict"),
     Option(
         "reported FORMULA|FIT", str, "a formula, quoted; or the file of a fit that --save wrote", "report"
     ),
@@ -253,7 +254,7 @@ OTHERS = (
         " if not given), or after all others",
         "canonical manova",
     ),
-    Option("--prior", str, parsing.PRIOR_HELP, "posteriors compare canonical predict report"),
+    Option("--prior", str, parsing.PRIOR_HELP, "posteriors compare canonical export predict report"),
     Option("--prior", str, f"shares of the classes that figures are for: {parsing.PRIOR_HELP}", "assess"),
     Option(
         "--weights COLUMN",
@@ -327,6 +328,18 @@ WRITING = (
         " output; it is there when it is whole",
         "predict",
     ),
+    Option("--sql", "duckdb postgres sqlite mysql bigquery snowflake spark", "a query for it", "export"),
+    Option("--table NAME", str, "the table that the query reads: data if not given", "export"),
+    Option(
+        "--give NAME,...",
+        parsing.names,
+        "what it gives: label, proba, log_proba, decision",
+        "export",
+        "output",
+    ),
+    Option("--keep NAME,...", parsing.names, "columns that it gives as well, such as a key", "export"),
+    Option("--out FILE", str, "the query, and not to standard output", "export"),
+    Option("--onnx FILE", str, "a model of ONNX; needs the package onnx", "export"),
     Option("--out --output FILE", str, "the page: .html, .docx, .md or .qmd", "report", required=True),
     Option("--title TEXT", str, "its title, in place of the model's name", "report"),
     Option("--pictures NAME,...", parsing.names, "kinds of its pictures; or all, or none", "report"),

@@ -138,6 +138,15 @@ VERBS = {
             ('lda "species ~ ." iris --save iris.fit', "predict iris.fit iris --proba"),
         ),
         Verb(
+            "export",
+            "the rule of a fit that --save wrote, as a query of SQL or as ONNX",
+            "tables",
+            "FIT",
+            "discrim.cli.comparing:export",
+            ('lda "species ~ ." iris --save iris.fit', "export iris.fit --sql duckdb --table flowers"),
+            reads=False,
+        ),
+        Verb(
             "report",
             "a page on a fit, of HTML, Word or Markdown: tables, tests, pictures, code",
             "tables",

@@ -487,11 +487,12 @@ class _Query:
         largest, total = f"{self.own}m", f"{self.own}total"
         held = f"CASE WHEN ABS({largest}) <= {self.number(LARGEST)} THEN {largest} END"
         self.stage([*((each, each) for each in scores), (held, largest)])
-        weights = [self.exponential(f"{each} - {largest}") for each in scores]
-        names = [f"{self.own}e{k}" for k in self.rule.possible]
-        beside = [(each, each) for each in (*scores, largest)]
-        self.stage([*beside, *zip(weights, names, strict=True)])
-        self.stage([*beside, *((each, each) for each in names), (self.joined(names), total)])
+        if set(wanted) != {"label"}:
+            weights = [self.exponential(f"{each} - {largest}") for each in scores]
+            names = [f"{self.own}e{k}" for k in self.rule.possible]
+            beside = [(each, each) for each in (*scores, largest)]
+            self.stage([*beside, *zip(weights, names, strict=True)])
+            self.stage([*beside, *((each, each) for each in names), (self.joined(names), total)])
         taken = [name.casefold() for name in self.keep]
         listed = []
         for each in wanted:

@@ -1,8 +1,8 @@
 """Rules as ONNX, a graph of operators that many runtimes have, in doubles throughout.
 
 The rule is that of `discrim.models.results.exported`; its features are computed column by column and its
-scores by products of matrices. What is not finite becomes NaN, as x + (x - x) is, and with it all that is said
-of its row.
+scores by products of matrices. What is not finite becomes NaN, as x + (x - x) is, and with it all that is
+said of its row.
 """
 
 from __future__ import annotations
