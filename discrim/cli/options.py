@@ -328,7 +328,12 @@ WRITING = (
         " output; it is there when it is whole",
         "predict",
     ),
-    Option("--sql", "duckdb postgres sqlite mysql bigquery snowflake spark", "a query for it", "export"),
+    Option(
+        "--sql ENGINE",
+        str,
+        "a query for duckdb, postgres, sqlite, mysql, bigquery, snowflake or spark",
+        "export",
+    ),
     Option("--table NAME", str, "the table that the query reads: data if not given", "export"),
     Option(
         "--give NAME,...",

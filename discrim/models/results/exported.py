@@ -24,7 +24,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from discrim.core.numerics.arrays import Floats
-from discrim.core.rules.rules import GaussianRule, IndependentRule, LinearRule, PartRule
+from discrim.core.normal.lda import LDAFit
+from discrim.core.rules.gaussian import separate_plugin
+from discrim.core.rules.rules import GaussianRule, IndependentRule, LinearRule, PartRule, logs_of_prior
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.design import Coding, Design, Factor, Spec
 from discrim.frame.grammar import Call, Column, Negative, Node, Number, Operation, expression
@@ -129,6 +131,11 @@ def exported(fit: Fit[Any], prior: Any = None) -> ExportedRule:
             raise _staying(fit, "of categories, counts or kernel densities is no sum of squares")
         else:
             rule, keep = rule.normal, keep[rule.positions]
+    if isinstance(fit.numbers, LDAFit) and getattr(rule, "crowds", ()) and fit.numbers.reduced() is None:
+        # Close classes that lie far from others: about its own mean each keeps the digits of its differences.
+        log_prior = logs_of_prior(fit.prior_values(prior))
+        each = (fit.numbers.covariance,) * len(log_prior)
+        rule = separate_plugin(fit.numbers.moments, each, log_prior)
     points, weights, factor, constant = _scores(fit, rule)
     design = fit.blocks.design
     categories, every = _features(design)

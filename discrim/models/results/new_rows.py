@@ -574,9 +574,9 @@ class NewRows:
         Notes
         -----
         Numbers are doubles, written with all their digits; posteriors are computed as here, from scores less
-        the largest, and agree with `predict_proba` to a few units of the twelfth digit. A linear rule is
-        computed about one origin: of classes very much farther from each other than rows from their class,
-        log odds have the rounding of the square of that ratio.
+        the largest, and agree with `predict_proba` to the twelfth digit and beyond. Other linear rules than
+        that of `lda` are computed about one origin: where some classes lie more than a hundred standard
+        deviations from others that lie close together, posteriors of the latter have fewer digits.
 
         In a row that misses a value of the formula all answers are NULL, also of a model that integrates
         missing columns out. So they are in a row of which `predict` raises an error: with a level that the

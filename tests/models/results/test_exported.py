@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import string
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -135,6 +136,15 @@ def test_hostile_names_and_many_classes(verb: str, dialect: str) -> None:
     compare(getattr(discrim, verb)("`class` ~ .", data=table), table, dialect)
 
 
+@pytest.mark.parametrize("far", [10.0, 1e3, 1e5])
+def test_classes_that_lie_close_together_far_from_others(far: float) -> None:
+    rng = np.random.default_rng(1)
+    means = np.vstack([rng.normal(size=(6, 3)), far + rng.normal(size=(6, 3)), [[-far, 0, 0]]])
+    table = pd.DataFrame(np.repeat(means, 20, axis=0) + rng.normal(size=(260, 3)), columns=list("abc"))
+    table["y"] = np.repeat([f"class {k}" for k in range(13)], 20)
+    compare(discrim.lda("y ~ .", data=table), table, "sqlite")
+
+
 @pytest.mark.parametrize("dialect", ENGINES)
 @pytest.mark.parametrize(
     "labels", [['it\'s \\ "x" `y`', "é\nß"], [True, False], [3, -1], [0.1, -2.5]], ids=str
@@ -249,6 +259,33 @@ def test_slips() -> None:
         fit.to_sql(keep=[3])
     with pytest.raises(NotSupportedError, match="needs probabilities"):
         discrim.indicator("species ~ .", data=IRIS).to_sql(output="proba")
+
+
+@pytest.mark.parametrize(
+    ("verb", "options"),
+    [
+        ("lda", {"ncomp": 1}),
+        ("lda", {"covariance": "shrunk"}),
+        ("lda", {"covariance": "diagonal"}),
+        ("lda", {"method": "t"}),
+        ("qda", {"covariance": "factor", "dimensions": 1}),
+        ("qda", {"covariance": "shrunk"}),
+        ("rda", {"alpha": 0.0, "gamma": 0.5}),
+        ("rda", {"alpha": 0.5, "gamma": 0.5, "standardize": True}),
+        ("pls", {"components": 2, "rule": "max"}),
+        ("logistic", {"penalty": "lasso", "strength": 0.05}),
+        ("logistic", {"penalty": "ridge", "strength": 0.05}),
+    ],
+    ids=str,
+)
+def test_kinds_of_rules(verb: str, options: dict[str, Any]) -> None:
+    compare(getattr(discrim, verb)("species ~ .", data=IRIS, **options), IRIS, "sqlite")
+
+
+def test_fits_without_rows(tmp_path: Path) -> None:
+    discrim.lda("species ~ .", data=IRIS).save(tmp_path / "fit")
+    compare(discrim.load(tmp_path / "fit"), IRIS, "sqlite")
+    compare(discrim.lda(moments=discrim.moments("species ~ .", IRIS)), IRIS, "sqlite")
 
 
 def test_a_wide_rule() -> None:
