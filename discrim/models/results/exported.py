@@ -23,19 +23,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from discrim.core.numerics.arrays import Floats
 from discrim.core.normal.lda import LDAFit
+from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.gaussian import separate_plugin
 from discrim.core.rules.rules import GaussianRule, IndependentRule, LinearRule, PartRule, logs_of_prior
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.design import Coding, Design, Factor, Spec
 from discrim.frame.grammar import Call, Column, Negative, Node, Number, Operation, expression
-from discrim.frame.transforms import State
+from discrim.frame.transforms import LARGEST, State
 from discrim.frame.values import Scalar
 from discrim.models.fits.fit import Fit, as_log_posteriors, distinct
 from discrim.models.fits.reading import check_word, told
-
-LARGEST = float(np.finfo(np.float64).max)
 
 LOWEST, HIGHEST = -708.0, 709.0
 """Between which exponentials are doubles with all their digits: engines refuse others, or make them zero."""
@@ -131,7 +129,8 @@ def exported(fit: Fit[Any], prior: Any = None) -> ExportedRule:
             raise _staying(fit, "of categories, counts or kernel densities is no sum of squares")
         else:
             rule, keep = rule.normal, keep[rule.positions]
-    if isinstance(fit.numbers, LDAFit) and getattr(rule, "crowds", ()) and fit.numbers.reduced() is None:
+    crowded = isinstance(rule, LinearRule) and rule.crowds
+    if crowded and isinstance(fit.numbers, LDAFit) and fit.numbers.reduced() is None:
         # Close classes that lie far from others: about its own mean each keeps the digits of its differences.
         log_prior = logs_of_prior(fit.prior_values(prior))
         each = (fit.numbers.covariance,) * len(log_prior)
@@ -321,7 +320,7 @@ def _learnt(state: State, columns: list[Node]) -> list[Node]:
     return made
 
 
-class Dialect(NamedTuple):
+class Syntax(NamedTuple):
     """How an engine writes what others write in another way.
 
     Attributes
@@ -359,12 +358,10 @@ class Dialect(NamedTuple):
 
 
 DIALECTS = {
-    "duckdb": Dialect("DOUBLE", "BIGINT", "VARCHAR"),
-    "postgres": Dialect(
-        "DOUBLE PRECISION", "INTEGER", "TEXT", literal="float8 '{}'", stage="AS MATERIALIZED"
-    ),
-    "sqlite": Dialect("REAL", "INTEGER", "TEXT", greatest="MAX", strict=False, stage="AS MATERIALIZED"),
-    "mysql": Dialect(
+    "duckdb": Syntax("DOUBLE", "BIGINT", "VARCHAR"),
+    "postgres": Syntax("DOUBLE PRECISION", "INTEGER", "TEXT", literal="float8 '{}'", stage="AS MATERIALIZED"),
+    "sqlite": Syntax("REAL", "INTEGER", "TEXT", greatest="MAX", strict=False, stage="AS MATERIALIZED"),
+    "mysql": Syntax(
         "DOUBLE",
         "SIGNED",
         "CHAR",
@@ -373,14 +370,14 @@ DIALECTS = {
         same="CAST(CONVERT({} USING utf8mb4) AS BINARY) = CAST({} AS BINARY)",
         end="\n  LIMIT 18446744073709551615",
     ),
-    "bigquery": Dialect("FLOAT64", "INT64", "STRING", sign="`", backslash=True),
-    "snowflake": Dialect("DOUBLE", "INTEGER", "VARCHAR", literal="'{}'::DOUBLE", backslash=True),
-    "spark": Dialect("DOUBLE", "BIGINT", "STRING", sign="`", backslash=True),
+    "bigquery": Syntax("FLOAT64", "INT64", "STRING", sign="`", backslash=True),
+    "snowflake": Syntax("DOUBLE", "INTEGER", "VARCHAR", literal="'{}'::DOUBLE", backslash=True),
+    "spark": Syntax("DOUBLE", "BIGINT", "STRING", sign="`", backslash=True),
 }
 """The engines, by the word of `to_sql(dialect=)`."""
 
 OUTPUTS = ("label", "proba", "log_proba", "decision")
-CHUNK = 64
+TOGETHER = 64
 """Terms of a sum, or arguments of a function, that stand in one pair of brackets."""
 
 
@@ -414,7 +411,7 @@ class _Query:
     """One query: stages of named columns, each of which reads the one before."""
 
     def __init__(
-        self, rule: ExportedRule, dialect: Dialect, table: Sequence[str], keep: Sequence[str]
+        self, rule: ExportedRule, dialect: Syntax, table: Sequence[str], keep: Sequence[str]
     ) -> None:
         self.rule, self.dialect, self.keep, self.table = rule, dialect, keep, table
         # Names of our own are no beginnings of names of others.
@@ -457,15 +454,15 @@ class _Query:
     def joined(self, terms: Sequence[str], sign: str = " + ") -> str:
         """Terms with a sign between them, in brackets no deeper than engines bear."""
         terms = list(terms)
-        while len(terms) > CHUNK:
-            terms = [f"({sign.join(terms[i : i + CHUNK])})" for i in range(0, len(terms), CHUNK)]
+        while len(terms) > TOGETHER:
+            terms = [f"({sign.join(terms[i : i + TOGETHER])})" for i in range(0, len(terms), TOGETHER)]
         return sign.join(terms)
 
     def greatest(self, values: Sequence[str]) -> str:
         """The largest of several numbers."""
         values = list(values)
         while len(values) > 1:
-            pieces = [values[i : i + CHUNK] for i in range(0, len(values), CHUNK)]
+            pieces = [values[i : i + TOGETHER] for i in range(0, len(values), TOGETHER)]
             values = [
                 f"{self.dialect.greatest}({', '.join(each)})" if len(each) > 1 else each[0] for each in pieces
             ]

@@ -1,6 +1,6 @@
 """What a fit says of single rows, beyond their labels and posteriors: a parent of `ClassifierResults`.
 
-Answers for the rows of a source come frame by frame, or stand in a file.
+Answers for the rows of a source come frame by frame, or stand in a file; the rule goes where other rows are.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def answered(
     return found
 
 
-Dialect = Literal["duckdb", "postgres", "sqlite", "mysql", "bigquery", "snowflake", "spark"]
-Output = Literal["label", "proba", "log_proba", "decision"]
+Database = Literal["duckdb", "postgres", "sqlite", "mysql", "bigquery", "snowflake", "spark"]
+Answer = Literal["label", "proba", "log_proba", "decision"]
 TYPICALITY = ("exact", "chi2", "relative", "conformal")
 Typicality = Literal["exact", "chi2", "relative", "conformal"]
 
@@ -529,10 +529,10 @@ class NewRows:
 
     def to_sql(
         self: Any,
-        dialect: Dialect = "duckdb",
+        dialect: Database = "duckdb",
         *,
         table: str | Sequence[str] = "data",
-        output: Output | Sequence[Output] | None = None,
+        output: Answer | Sequence[Answer] | None = None,
         keep: str | Sequence[str] = (),
         prior: Any = None,
     ) -> str:
