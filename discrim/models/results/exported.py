@@ -332,7 +332,9 @@ class Syntax(NamedTuple):
     sign : str
         What encloses a name; it is doubled within it.
     backslash : bool
-        Whether a backslash in a string has to be doubled, and where it does not, a quote is.
+        Whether a backslash in a string is doubled.
+    escaped : {"", "strings", "names and strings"}
+        What has a backslash before a sign that would end it; elsewhere the sign is doubled.
     greatest : str
         The largest of several numbers.
     same : str
@@ -350,6 +352,7 @@ class Syntax(NamedTuple):
     literal: str = "{}"
     sign: str = '"'
     backslash: bool = False
+    escaped: str = ""
     greatest: str = "GREATEST"
     same: str = "{} = {}"
     strict: bool = True
@@ -370,9 +373,9 @@ DIALECTS = {
         same="CAST(CONVERT({} USING utf8mb4) AS BINARY) = CAST({} AS BINARY)",
         end="\n  LIMIT 18446744073709551615",
     ),
-    "bigquery": Syntax("FLOAT64", "INT64", "STRING", sign="`", backslash=True),
+    "bigquery": Syntax("FLOAT64", "INT64", "STRING", sign="`", escaped="names and strings"),
     "snowflake": Syntax("DOUBLE", "INTEGER", "VARCHAR", literal="'{}'::DOUBLE", backslash=True),
-    "spark": Syntax("DOUBLE", "BIGINT", "STRING", sign="`", backslash=True),
+    "spark": Syntax("DOUBLE", "BIGINT", "STRING", sign="`", escaped="strings"),
 }
 """The engines, by the word of `to_sql(dialect=)`."""
 
@@ -399,7 +402,7 @@ def as_sql(
         check_word("output", each, OUTPUTS)
         if each in ("proba", "log_proba"):
             fit.need_posteriors(f'output="{each}"')
-    kept = (keep,) if isinstance(keep, str) else tuple(keep)
+    kept = (keep,) if isinstance(keep, str) else tuple(dict.fromkeys(keep))
     parts = (table,) if isinstance(table, str) else tuple(table)
     for name, what in (*((each, "table") for each in parts), *((each, "keep") for each in kept)):
         if not isinstance(name, str) or not name or "\0" in name:
@@ -430,15 +433,14 @@ class _Query:
     def name(self, name: str) -> str:
         """A name of the table's, as it is."""
         sign = self.dialect.sign
-        if sign == "`" and self.dialect is DIALECTS["bigquery"]:
-            return f"`{_escaped(name, '`')}`"
-        return f"{sign}{name.replace(sign, 2 * sign)}{sign}"
+        whole = _escaped(name, sign) if "names" in self.dialect.escaped else name.replace(sign, 2 * sign)
+        return f"{sign}{whole}{sign}"
 
     def string(self, value: str) -> str:
         """A string, as it is."""
         if "\0" in value:
             raise NotSupportedError(f"The label {value!r} holds a NUL, which no text of SQL does: rename it.")
-        if self.dialect is DIALECTS["bigquery"]:
+        if "strings" in self.dialect.escaped:
             return f"'{_escaped(value, chr(39))}'"
         value = value.replace("\\", "\\\\") if self.dialect.backslash else value
         return "'" + value.replace("'", "''") + "'"

@@ -578,6 +578,9 @@ class NewRows:
         that of `lda` are computed about one origin: where some classes lie more than a hundred standard
         deviations from others that lie close together, posteriors of the latter have fewer digits.
 
+        Names are quoted, and so stand as the engine holds them: Snowflake holds names that were typed without
+        quotes in capital letters, and Postgres in small ones.
+
         In a row that misses a value of the formula all answers are NULL, also of a model that integrates
         missing columns out. So they are in a row of which `predict` raises an error: with a level that the
         fit has not seen, a value that is infinite, a logarithm of zero. A log posterior of minus infinity is
