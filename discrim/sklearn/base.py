@@ -12,6 +12,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, cast, dataclass_transform
 
 import numpy as np
@@ -37,6 +38,7 @@ from discrim.errors import (
     DataError,
     DiscrimError,
     DiscrimWarning,
+    NotSupportedError,
     SeparationError,
     warn_user,
 )
@@ -466,6 +468,56 @@ class VerbClassifier(FittedClassifier):
 
     def _refuse_missing(self, table: Any) -> None:
         refuse_missing(table, self._names())
+
+    def onnx_shape_calculator(self) -> Callable[[Any], None]:
+        """What skl2onnx asks for: a function that sets the types of the outputs, labels and posteriors."""
+        return partial(set_output_types, self)
+
+    def onnx_converter(self) -> Callable[[Any, Any, Any], None]:
+        """What skl2onnx asks for: a function that adds the nodes of the rule to a graph.
+
+        With it, ``skl2onnx.to_onnx(pipeline, X[:1], options={"zipmap": False})`` takes pipelines with the
+        estimator, where the rule has a form in ONNX (see `ClassifierResults.to_onnx`).
+        """
+        return partial(write_nodes, self)
+
+
+def set_output_types(fitted: VerbClassifier, operator: Any) -> None:
+    """Labels are text or whole numbers, posteriors doubles."""
+    from skl2onnx.common.data_types import DoubleTensorType, Int64TensorType, StringTensorType
+
+    kinds = {"U": StringTensorType, "O": StringTensorType, "i": Int64TensorType, "b": Int64TensorType}
+    operator.outputs[0].set_type(kinds[fitted.classes_.dtype.kind]([None]))
+    operator.outputs[1].set_type(DoubleTensorType([None, len(fitted.classes_)]))
+
+
+def write_nodes(fitted: VerbClassifier, scope: Any, operator: Any, container: Any) -> None:
+    """Add the nodes of a rule, between the inputs and the outputs of an operator of skl2onnx."""
+    from skl2onnx.proto import TensorProto
+
+    model, columns = fitted.results_.to_onnx(), list(fitted._names())
+    if len(fitted.results_.classes) < len(fitted.classes_):
+        raise NotSupportedError("A class without rows has no place in ONNX: fit to rows of every class.")
+    names = {}
+    for own in (*model.graph.initializer, *model.graph.node):
+        for name in getattr(own, "output", None) or [own.name]:
+            names[name] = scope.get_unique_variable_name("rule")
+    for out, made in zip(operator.outputs, model.graph.output, strict=True):
+        names[made.name] = out.full_name
+    x, wide = (scope.get_unique_variable_name("x") for _ in range(2))
+    container.add_node("Concat", [each.full_name for each in operator.inputs], x, axis=1)
+    container.add_node("Cast", x, wide, to=TensorProto.DOUBLE)
+    for each in model.graph.input:
+        place, names[each.name] = (scope.get_unique_variable_name("column") for _ in range(2))
+        container.add_initializer(place, TensorProto.INT64, [1], [columns.index(each.name)])
+        container.add_node("Gather", [wide, place], names[each.name], axis=1)
+    for tensor in model.graph.initializer:
+        tensor.name = names[tensor.name]
+        container.initializers.append(tensor)
+    for node in model.graph.node:
+        options = {each.name: list(each.ints) or each.i for each in node.attribute}
+        inputs, outputs = ([names[name] for name in each] for each in (node.input, node.output))
+        container.add_node(node.op_type, inputs, outputs, **options)
 
 
 class FrequencyClassifier(VerbClassifier):
