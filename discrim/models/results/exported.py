@@ -657,11 +657,11 @@ class _Query:
 
     def as_label(self) -> list[tuple[str, str]]:
         """The class of the largest score, the first of equals."""
-        cases = " ".join(
+        cases = [
             f"WHEN {self.own}s{k} >= {self.own}m THEN {self.scalar(self.rule.classes[k])}"
             for k in self.rule.possible
-        )
-        return [(f"CASE {cases} END", "label")]
+        ]
+        return [("\n      ".join(["CASE", *cases, "END"]), "label")]
 
     def as_proba(self) -> list[tuple[str, str]]:
         """Posteriors."""
