@@ -253,6 +253,9 @@ def _columns(feature: Feature) -> Iterator[str]:
                 yield from _columns(each)
 
 
+HIGHEST_DEGREE = 8
+"""Of orthogonal polynomials: each repeats the two before it, so that they grow as Fibonacci's numbers do."""
+
 _LOGARITHMS = {"log2": math.log(2.0), "log10": math.log(10.0)}
 
 
@@ -281,8 +284,10 @@ def _lowered(node: Node, states: Iterator[State], code: str) -> list[Node]:
             unit = Number(_LOGARITHMS[function])
             return [_of_two(Call("log", (x,), ()), "/", unit) for x in _lowered(inner, states, code)]
         case Call(("center" | "scale" | "standardize" | "poly"), (inner,)):
-            columns = _lowered(inner, states, code)
-            return _learnt(next(states), columns)
+            columns, state = _lowered(inner, states, code), next(states)
+            if len(dict(state.values).get("centres", ())) > HIGHEST_DEGREE:
+                raise _not_written(code, f"poly() of a degree beyond {HIGHEST_DEGREE}")
+            return _learnt(state, columns)
     raise _not_written(code, f"{node.function}()" if isinstance(node, Call) else "A matrix")
 
 
@@ -380,6 +385,8 @@ DIALECTS = {
 """The engines, by the word of `to_sql(dialect=)`."""
 
 OUTPUTS = ("label", "proba", "log_proba", "decision")
+MOST_TEXT = 2**17
+"""Characters of one feature: each function doubles those of what it is of, or more."""
 TOGETHER = 64
 """Terms of a sum, or arguments of a function, that stand in one pair of brackets."""
 
@@ -540,7 +547,17 @@ class _Query:
         return f"{column} = {self.scalar(level)}"
 
     def feature(self, feature: Feature) -> str:
-        """A feature as an expression of the inputs."""
+        """A feature as an expression of the inputs; what a condition is on stands in it twice."""
+        text = self.expression(feature)
+        if len(text) > MOST_TEXT:
+            raise NotSupportedError(
+                "A term of the formula has functions within functions, whose query would be longer than "
+                f"{MOST_TEXT:,} characters: compute the column in the table before the fit."
+            )
+        return text
+
+    def expression(self, feature: Feature) -> str:
+        """A feature, of features that are short enough."""
         match feature:
             case Column(name):
                 return self.x[name]

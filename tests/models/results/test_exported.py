@@ -247,6 +247,17 @@ def test_what_stays() -> None:
             fit.to_sql()
 
 
+def test_what_would_be_endless_is_refused_soon() -> None:
+    deep = "log1p(" * 25 + "petal_length" + ")" * 25
+    fit = discrim.lda(f"species ~ {deep}", data=IRIS)
+    with pytest.raises(NotSupportedError, match="functions within functions"):
+        fit.to_sql()
+    fit = discrim.lda("species ~ poly(petal_length, 9)", data=IRIS)
+    with pytest.raises(NotSupportedError, match="degree beyond 8"):
+        fit.to_sql()
+    compare(discrim.lda("species ~ poly(petal_length, 8)", data=IRIS), IRIS, "sqlite")
+
+
 def test_slips() -> None:
     fit = discrim.lda("species ~ .", data=IRIS)
     with pytest.raises(DataError, match="Did you mean 'sqlite'"):
