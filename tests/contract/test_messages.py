@@ -48,6 +48,8 @@ MAKERS = {
     "no_rows": "says to give a source that has some",
     "_failed": "names the call that shows what failed",
     "_unread": "says to give a name with options",
+    "_staying": "says to save the fit, or which other verb has a rule that leaves Python",
+    "_not_written": "says to compute the column before the fit, or to save the fit",
     "ArgumentError": "ends with the nearest of those that are known, or with all",
 }
 """Functions that make the whole message: what the way out of it is."""
