@@ -107,5 +107,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Every public name, imported or not."""
-    return sorted({*globals(), "__version__", "__all__", *__getattr__("__all__")})
+    """Every public name, imported or not, and none that this module only uses."""
+    return sorted({"__version__", "__all__", *__getattr__("__all__")})

@@ -27,13 +27,16 @@ __all__ = [
     "NotSupportedError",
     "PriorError",
     "ReadOnlyError",
+    "RenamedWarning",
     "SeparationError",
     "UnreadableFileError",
     "UnwritableFileError",
-    "kept_warnings",
-    "unwritable",
-    "warn_user",
 ]
+
+
+def __dir__() -> list[str]:
+    """The errors and warnings; what the package uses to raise them is not public."""
+    return __all__
 
 
 class DiscrimError(ValueError):
@@ -126,6 +129,10 @@ class DiscrimWarning(UserWarning):
     """Base class of all warnings of the package."""
 
 
+class RenamedWarning(DiscrimWarning, FutureWarning):
+    """A name has another one now, and goes on for one release. This warning is also a FutureWarning."""
+
+
 MOST = 10**308
 """The largest whole number that an option may be."""
 
@@ -157,8 +164,8 @@ def kept_warnings() -> Iterator[list[str]]:
         _KEPT.reset(token)
 
 
-def warn_user(message: str) -> None:
-    """Give a DiscrimWarning at the line that called the package, by however many of its functions."""
+def warn_user(message: str, kind: type[DiscrimWarning] = DiscrimWarning) -> None:
+    """Give a warning at the line that called the package, by however many of its functions."""
     kept = _KEPT.get()
     if kept is not None:
         kept.append(message)
@@ -166,4 +173,4 @@ def warn_user(message: str) -> None:
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "discrim":
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, DiscrimWarning, stacklevel=level)
+    warnings.warn(message, kind, stacklevel=level)

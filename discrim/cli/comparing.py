@@ -159,9 +159,13 @@ def _of_files(files: list[str], given: TableArgument, options: dict[str, Any]) -
 
 def _fits(table: Any, formula: str) -> Any:
     formats: dict[Any, Any] = {"nobs": "count", "likelihood": "text", "df": "count"}
-    formats |= dict.fromkeys(["llf", "AIC", "BIC", "llf_given_row"], "z")
+    formats |= dict.fromkeys(["llf", "aic", "bic", "llf_given_row"], "z")
     formats |= dict.fromkeys(["error_apparent", "error_loo"], "share")
-    headings = {"error_apparent": "apparent", "error_loo": "leave-one-out", "llf_given_row": "llf given row"}
+    headings = INTERVAL | {
+        "error_apparent": "apparent",
+        "error_loo": "leave-one-out",
+        "llf_given_row": "llf given row",
+    }
     note = table.attrs.get("note", "")
     title = f"Fits of {formula}" if formula else "Fits"
     return Section(title, table, formats, headings=headings, note=note, source='compare(*fits, by="fit")')

@@ -38,6 +38,11 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    """The public names."""
+    return __all__
+
+
 class About(NamedTuple):
     """What is known about a table without reading it.
 

@@ -444,7 +444,7 @@ def covariance_ladder(
     """Fit every model of the ladder to moments by class, each of full rank.
 
     Each model has df (of means, covariances, and the prior where it is estimated), llf (of class and row
-    jointly), AIC and BIC; LR, LR_df and p against the next model; LR_free, LR_free_df and p_free against the
+    jointly), aic and bic; LR, LR_df and p against the next model; LR_free, LR_free_df and p_free against the
     free one. Common principal components are missing where the columns' variances differ by more than 1e14.
 
     `factors` are models of a few large variances, which stand below the ladder and have no next model. They
@@ -483,8 +483,8 @@ def covariance_ladder(
     beside = k * p + (k - 1 if estimated_prior else 0)
     table["df"] = [beside + number for number in spread.values()]
     table["llf"] = [log_likelihood(moments, logdets[name], logs_of_prior(prior)) for name in spread]
-    table["AIC"] = 2 * table["df"] - 2 * table["llf"]
-    table["BIC"] = np.log(moments.total) * table["df"] - 2 * table["llf"]
+    table["aic"] = 2 * table["df"] - 2 * table["llf"]
+    table["bic"] = np.log(moments.total) * table["df"] - 2 * table["llf"]
     # From the determinants, not from likelihoods, whose large parts would cancel.
     depth = np.array([float(counts @ logdets[name]) for name in spread])
     df = table["df"].to_numpy(dtype=np.float64)
@@ -516,7 +516,7 @@ def _factor_line(
         return line
     logdets = np.array([c.logdet for c in model.covariances(counts)])
     llf = log_likelihood(moments, logdets, logs_of_prior(prior))
-    line |= {"llf": llf, "AIC": 2 * df - 2 * llf, "BIC": np.log(moments.total) * df - 2 * llf}
+    line |= {"llf": llf, "aic": 2 * df - 2 * llf, "bic": np.log(moments.total) * df - 2 * llf}
     gap = free - df
     if model.wanted.found != "given" or not gap:
         return line

@@ -411,7 +411,7 @@ LIMITS, BROOMS_LIMITS = {"low", "high"}, {"conf_low", "conf_high"}
 ESTIMATES = {"coef", "estimate", "difference", "debiased", "se", "std_error", *LIMITS, *BROOMS_LIMITS}
 """Limits, and columns that have as many decimals as the limits of their row."""
 
-INTERVAL = {"se": "std err", "low": "[0.025", "high": "0.975]"}
+INTERVAL = {"se": "std err", "low": "[0.025", "high": "0.975]", "aic": "AIC", "bic": "BIC"}
 """How a rendering heads the columns that every table names alike, as statsmodels does."""
 
 

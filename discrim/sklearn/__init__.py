@@ -61,3 +61,8 @@ __all__ = [
     "SparseLDAClassifier",
     "as_estimator",
 ]
+
+
+def __dir__() -> list[str]:
+    """The public names: the estimators, and not the files in which they stand."""
+    return __all__

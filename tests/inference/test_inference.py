@@ -355,7 +355,7 @@ def test_the_ladder_s_ends_are_lda_and_qda():
     table = covariance_models("species ~ .", IRIS)
     linear, quadratic = lda("species ~ .", IRIS), qda("species ~ .", IRIS)
     for name, fit in (("common", linear), ("free", quadratic)):
-        row = table.loc[name, ["df", "llf", "AIC", "BIC"]]
+        row = table.loc[name, ["df", "llf", "aic", "bic"]]
         np.testing.assert_allclose(row, [fit.df_model, fit.llf, fit.aic, fit.bic], rtol=1e-12)
     ratio = lr_test(linear, quadratic)
     np.testing.assert_allclose(
@@ -603,7 +603,7 @@ def test_columns_of_hopelessly_different_units_have_no_common_components():
     table = covariance_models("species ~ .", apart)
     plain = covariance_models("species ~ .", IRIS)
     assert (
-        table.loc["common principal components", ["llf", "AIC", "LR", "p", "LR_free", "p_free"]].isna().all()
+        table.loc["common principal components", ["llf", "aic", "LR", "p", "LR_free", "p_free"]].isna().all()
     )
     kept = ["diagonal", "common", "proportional"]
     np.testing.assert_allclose(table.loc[kept, "LR_free"], plain.loc[kept, "LR_free"], rtol=1e-9)

@@ -24,6 +24,7 @@ from discrim.models.comparing.cross_validation import CrossValidation, name_of, 
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import missing_if_refused
 from discrim.models.fits.reading import check_word, folds_or_cv, is_whole, listed, told
+from discrim.models.fits.renamed import RenamedColumns
 from discrim.models.judging.assessment import JudgingPlan, judged_codes
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ def compare(
     Returns
     -------
     DataFrame
-        By fit, a row for each: formula, nobs, what the likelihood is of, df, llf, AIC, BIC, llf_given_row,
+        By fit, a row for each: formula, nobs, what the likelihood is of, df, llf, aic, bic, llf_given_row,
         apparent and leave-one-out error (missing where the model has none), and with `folds` the
         cross-validated error and its standard error.
 
@@ -232,7 +233,7 @@ def compare(
     Warns
     -----
     DiscrimWarning
-        AIC and BIC are missing; the reason is also in `attrs["note"]` of the table. Or the rows of a fit
+        aic and bic are missing; the reason is also in `attrs["note"]` of the table. Or the rows of a fit
         chose its columns, by `discrim.stepwise`, so that its figures look too good.
 
     Notes
@@ -255,8 +256,8 @@ def compare(
     >>> from discrim import compare, lda, qda
     >>> from discrim.datasets import load_iris
     >>> iris = load_iris()
-    >>> compare(lda("species ~ .", iris), qda("species ~ .", iris)).loc[:, ["df", "AIC"]].round(2)
-         df     AIC
+    >>> compare(lda("species ~ .", iris), qda("species ~ .", iris)).loc[:, ["df", "aic"]].round(2)
+         df     aic
     LDA  24  574.41
     QDA  44  464.75
     >>> two = lda("species ~ .", iris), lda("species ~ sepal_length + sepal_width", iris)
@@ -317,8 +318,8 @@ def _by_fit(fits: Sequence[Any], names: list[str], refit_prior: bool | None) -> 
     for fit in fits:
         row = {"formula": fit.formula, "nobs": fit.nobs, "likelihood": fit.likelihood_of}
         row["df"] = missing_if_refused(fit, "df_model")
-        for name, of in (("llf", "llf"), ("AIC", "aic"), ("BIC", "bic")):
-            row[name] = missing_if_refused(fit, of)
+        for name in ("llf", "aic", "bic"):
+            row[name] = missing_if_refused(fit, name)
         row["llf_given_row"] = comparable.llf_given_row(fit)
         for method in ("apparent", "loo"):
             refit = None if fit._fit.model.prior_without == "none" else refit_prior
@@ -327,10 +328,10 @@ def _by_fit(fits: Sequence[Any], names: list[str], refit_prior: bool | None) -> 
             except NotSupportedError:
                 row[f"error_{method}"] = np.nan
         rows.append(row)
-    table = pd.DataFrame(rows, index=pd.Index(names))
+    table = RenamedColumns(rows, index=pd.Index(names))
     note = _other_scales(fits, names, table)
     if note:
-        table.loc[table["likelihood"] == "class and row", ["AIC", "BIC"]] = np.nan
+        table.loc[table["likelihood"] == "class and row", ["aic", "bic"]] = np.nan
         table.attrs["note"] = note
         warn_user(note)
     return table

@@ -318,7 +318,7 @@ def covariance_models(
     Returns
     -------
     DataFrame
-        For each model: df, llf, AIC and BIC; the likelihood ratio against the next model with its df and p;
+        For each model: df, llf, aic and bic; the likelihood ratio against the next model with its df and p;
         and the same against the free model. Spherical covariances and common principal components depend on
         the units of the columns, and the other models do not. Common principal components are missing, with a
         warning, where standard deviations differ by more than 1e7. With `dimensions` the models "factor
@@ -343,7 +343,7 @@ def covariance_models(
     >>> covariance_models("species ~ .", load_iris())["df"].tolist()
     [15, 18, 24, 26, 32, 44]
     >>> table = covariance_models("species ~ .", load_iris(), dimensions="bic")
-    >>> table["BIC"].idxmin(), table.loc["factor AkjBkQkDk", "dimensions"]
+    >>> table["bic"].idxmin(), table.loc["factor AkjBkQkDk", "dimensions"]
     ('free', '3, 3, 2')
     """
     fit = qda(formula, data, weights=weights, levels=levels, na_action=na_action, functions=functions)

@@ -55,7 +55,7 @@ class MLMResults(Shown):
         Covariance of the residuals, divisor `df_resid`.
     """
 
-    SHOWN_FIRST = ("header", "tests")
+    _FIRST_SECTIONS = ("header", "tests")
 
     def __init__(self, model: TermModel) -> None:
         self._model = model

@@ -24,6 +24,7 @@ from discrim.models.comparing.term_choice import Choice, Criterion, Direction
 from discrim.models.fits.displayed import Shown, displayed, number
 from discrim.models.fits.fit import Fit, Selection
 from discrim.models.fits.reading import NaAction, check_number, check_word, is_wide, listed, told, usable_rows
+from discrim.models.fits.renamed import RenamedColumns
 from discrim.models.judging.assessment import Counting, methods_or_data, table_and_method
 from discrim.models.pictures.pictured import draw_kind
 from discrim.models.registry import STEPS
@@ -160,7 +161,7 @@ def stepwise(
 
     >>> from discrim.datasets import load_penguins
     >>> found = stepwise("sex ~ bill_depth_mm + island + year", load_penguins(), criterion="aic")
-    >>> found.steps["AIC"].round(2).tolist()
+    >>> found.steps["aic"].round(2).tolist()
     [463.61, 416.89, 378.25]
 
     Of forty columns of noise some are chosen, which seem to tell the classes apart; chosen anew, they do not:
@@ -363,7 +364,8 @@ class StepwiseResults(Shown):
     @displayed()
     def steps(self) -> pd.DataFrame:
         """What was done, step by step."""
-        return self._steps.copy()
+        by_criterion = self.criterion in ("aic", "bic")
+        return RenamedColumns(self._steps) if by_criterion else self._steps.copy()
 
     @property
     @displayed(deviance="z")
@@ -379,7 +381,7 @@ class StepwiseResults(Shown):
             raise NotSupportedError(
                 f'A choice by {self.criterion} keeps no trace: see steps, or use criterion="aic".'
             )
-        return self._trace.copy()
+        return RenamedColumns(self._trace)
 
     @property
     def fit(self) -> ClassifierResults:
@@ -673,13 +675,13 @@ class StepwiseResults(Shown):
 
     def summary(self) -> Summary:
         """The steps and the choice as a summary, which prints as text and is shown as tables in notebooks."""
-        from discrim.report.grid import Section
+        from discrim.report.grid import INTERVAL, Section
         from discrim.report.tables import summarize
 
         formats: dict[Any, Any] = dict.fromkeys(["action", "term"], "text") | {"p": "tail", "F": "z"}
         formats |= dict.fromkeys(["partial_R2", "wilks", "ascc", "error"], "share")
         formats |= dict.fromkeys(["terms_in", "df1", "df"], "count")
-        formats |= dict.fromkeys(["deviance", "change", "AIC", "BIC"], "z")
+        formats |= dict.fromkeys(["deviance", "change", "aic", "bic"], "z")
         chosen = self._fit.formula if self._fit is not None else "none: no term meets the criterion"
         note = f"{self._note} Chosen: {chosen}."
         if self._fit is not None:
@@ -691,7 +693,7 @@ class StepwiseResults(Shown):
         spare = [] if self.criterion in ("wilks", "cv", "aic", "bic") else ["terms_in", "ascc"]
         shown = self.steps.drop(columns=spare)
         parts: dict[str, Callable[[], Section | Pairs]] = {
-            "steps": lambda: Section("Steps", shown, formats, note=note, source=".steps")
+            "steps": lambda: Section("Steps", shown, formats, headings=INTERVAL, note=note, source=".steps")
         }
         return summarize(f"Choice of terms by {self.criterion}: {self.formula}", parts)
 
@@ -713,7 +715,7 @@ def steps_picture(results: Any, options: PictureOptions) -> Axes:
     from discrim.report.plots.judged import draw_steps as draw
 
     table, by_error = results.steps, results.criterion == "cv"
-    column = {"cv": "error", "aic": "AIC", "bic": "BIC"}.get(results.criterion, results.criterion)
+    column = {"cv": "error"}.get(results.criterion, results.criterion)
     value = table[column].to_numpy(dtype=np.float64)
     spread = table["se"].to_numpy(dtype=np.float64) if by_error else np.full(len(table), np.nan)
     texts = [f"{count} in" for count in table["terms_in"]]

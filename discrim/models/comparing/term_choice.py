@@ -285,9 +285,6 @@ class _PartialFSteps:
             self.entered.append(term)
 
 
-INFORMATION_CRITERIA = {"aic": "AIC", "bic": "BIC"}
-"""Criteria that charge for each coefficient, and how tables name them."""
-
 KNOWN = ("reference", "bias_reduction", "tol", "maxiter", "prior", "separation", "collinear")
 """Options of the verb with which its candidates are fitted, or that make no difference to them."""
 
@@ -308,7 +305,7 @@ class _InformationSteps:
     """The steps of one choice by AIC or BIC."""
 
     def __init__(self, fits: TermFits, criterion: str, total: float, include: list[str]) -> None:
-        self._fits, self._name = fits, INFORMATION_CRITERIA[criterion]
+        self._fits, self._name = fits, criterion
         self._charge = 2.0 if criterion == "aic" else float(np.log(total))
         self._rows: list[dict[str, Any]] = []
         self._trace: list[dict[str, Any]] = []

@@ -217,7 +217,7 @@ class TermCanonicalResults(Shown):
         factor. The means are the observed ones and are not adjusted for other terms, as in R's candisc.
     """
 
-    SHOWN_FIRST = ("correlations", "dimensions", "raw", "centroids")
+    _FIRST_SECTIONS = ("correlations", "dimensions", "raw", "centroids")
 
     def __init__(self, model: TermModel, term: int, hypothesis: Hypothesis) -> None:
         self._model, self._at, self._hypothesis = model, term, hypothesis

@@ -26,7 +26,7 @@ SHARES = (
     "prior share error proportion cumulative partial_R2 R2 wilks tolerance accuracy kappa sensitivity "
     "specificity within between"
 )
-TWO_DECIMALS = "z t F levene_F chi2 AIC BIC aic bic llf llf_given_row LR LR_free D2"
+TWO_DECIMALS = "z t F levene_F chi2 aic bic llf llf_given_row LR LR_free D2"
 COUNTS = "rows wrong total nobs errors"
 FORMATS: dict[str, Format] = {
     **dict.fromkeys(COUNTS.split(), "count"),
@@ -124,12 +124,12 @@ def _form(column: pd.Series, formats: dict[str, Format]) -> Format:
 class Shown:
     """Shown as its summary, or the first of its sections; for classes that have one."""
 
-    SHOWN_FIRST: tuple[str, ...] = ()
+    _FIRST_SECTIONS: tuple[str, ...] = ()
     """Sections of the summary that a short form has; all of them where none is named."""
 
     def _brief(self: Any) -> Summary:
         summary: Summary = self.summary()
-        return summary.only(self.SHOWN_FIRST) if self.SHOWN_FIRST else summary
+        return summary.only(self._FIRST_SECTIONS) if self._FIRST_SECTIONS else summary
 
     def __repr__(self) -> str:
         return self._brief().as_text()

@@ -694,7 +694,7 @@ class Classification(Shown):
         Rows whose predicted class is not their own: actual, predicted, and the posteriors.
     """
 
-    SHOWN_FIRST = ("classification", "average posteriors")
+    _FIRST_SECTIONS = ("classification", "average posteriors")
 
     def __init__(
         self,

@@ -34,6 +34,7 @@ from discrim.models.fits.refits import (
     rule_of_columns,
     verb_options,
 )
+from discrim.models.fits.renamed import RenamedColumns
 from discrim.models.results.geometry import GroupSummary
 from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.models.saving.fit_file import Saved
@@ -94,8 +95,8 @@ def _chosen(
             at = np.isin(codes, group)
             part = (x[at], np.searchsorted(group, codes[at]), None if weights is None else weights[at])
             tried = core.tried_forms(moments.classes(group), *part, job, choice.plan, tell)
-            table = pd.DataFrame(tried, columns=["components", "covariance", "df", "llf", "BIC"])
-            if table["BIC"].isna().all():
+            table = pd.DataFrame(tried, columns=["components", "covariance", "df", "llf", "bic"])
+            if table["bic"].isna().all():
                 label = shown(blocks.design.levels[group[0]])
                 where = f"class {label}" if len(group) == 1 else "the classes"
                 raise CollinearError(
@@ -104,7 +105,7 @@ def _chosen(
                     "constant there or that others determine, or give "
                     'covariance="EII" or "diagonal".'
                 )
-            best = int(table["BIC"].argmin())
+            best = int(table["bic"].argmin())
             for c in group:
                 sizes[c], forms[c] = job[best]
             table["covariance"] = [form_of(form, size * len(group)) for size, form in job]
@@ -265,7 +266,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
     df_model : int
         Number of free parameters.
     path : DataFrame
-        What BIC chose from: class, components, covariance, df, llf, BIC, chosen.
+        What BIC chose from: class, components, covariance, df, llf, bic, chosen.
     converged : bool
         Whether EM converged.
     runs : DataFrame by class
@@ -373,7 +374,9 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
             Components and covariances were given, or the fit was loaded.
         """
         why = "as components and covariances were given, or the fit was loaded"
-        return held_path(self._fit, why, 'fit with components="bic" or covariance="bic" to have them chosen')
+        return RenamedColumns(
+            held_path(self._fit, why, 'fit with components="bic" or covariance="bic" to have them chosen')
+        )
 
     def component_posteriors(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Posterior probabilities of the components of all classes.

@@ -10,7 +10,7 @@ import pandas as pd
 from discrim.models.pictures.pictured import drawn_rows
 from discrim.models.pictures.spaces import LEVEL, chosen_terms, level_of
 from discrim.models.results import headers
-from discrim.report.grid import Pairs, Section
+from discrim.report.grid import INTERVAL, Pairs, Section
 from discrim.report.plots.columns import criterion
 from discrim.report.plots.spaces import draw_ellipses, outline_radius
 from discrim.report.plots.style import set_title
@@ -114,8 +114,8 @@ def _components(results: MixtureResults, fit: Fit[MixtureFit]) -> Section:
 
 
 def _path(results: MixtureResults, fit: Fit[MixtureFit]) -> Section:
-    path = results.path.dropna(subset=["BIC"])
-    best = path.sort_values("BIC", kind="stable")
+    path = results.path.dropna(subset=["bic"])
+    best = path.sort_values("bic", kind="stable")
     if "class" in path:
         # In the order of the classes, as they are there.
         best["class"] = pd.Categorical(best["class"], list(results.classes))
@@ -127,10 +127,10 @@ def _path(results: MixtureResults, fit: Fit[MixtureFit]) -> Section:
     index = pd.Index(names, name="components")
     if "class" in path:
         index = pd.MultiIndex.from_arrays([best["class"].astype(object), names], names=["class", index.name])
-    table = best[["df", "llf", "BIC"]].set_axis(index)
+    table = best[["df", "llf", "bic"]].set_axis(index)
     more = f"The best of {len(path)} that were tried: fit.path. " if len(path) > len(best) else ""
     note = f"{more}BIC = df ln n - 2 llf, of the rows given their classes: the smallest is chosen."
-    return Section("Choice by BIC", table, {"df": "count"}, note=note, source="fit.path")
+    return Section("Choice by BIC", table, {"df": "count"}, headings=INTERVAL, note=note, source="fit.path")
 
 
 mixture_brief: Sections = {"classes": _classes, "components": _components}
@@ -159,11 +159,11 @@ def components(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """BIC by number of components, or by form where there is one number only."""
-    table = results.path.dropna(subset=["BIC"])
+    table = results.path.dropna(subset=["bic"])
     if "class" not in table:
         table = table.assign(**{"class": "all classes"})
     across = "components" if table["components"].nunique() > 1 else "covariance"
-    least = table.groupby(["class", across], sort=False, observed=True)["BIC"].min().reset_index()
+    least = table.groupby(["class", across], sort=False, observed=True)["bic"].min().reset_index()
     axes = criterion(least, across, ax=options.ax, signs=options.signs(fit.classes))
     best = "the best form of each number of components" if across == "components" else "each form"
     set_title(axes, f"BIC of {best}")

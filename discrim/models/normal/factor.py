@@ -10,6 +10,7 @@ import pandas as pd
 from discrim.core.scatter.factor import Factors, bic_by_dimension, common_axes, falls, one_signal
 from discrim.errors import NotSupportedError
 from discrim.models.fits.displayed import displayed
+from discrim.models.fits.renamed import RenamedColumns
 
 POOLED = "pooled"
 """In the place of a class, where the classes have one covariance."""
@@ -68,7 +69,7 @@ class FactorCovariances:
         DataFrame
             By (class, number), from the largest eigenvalue on and without those that are zero. eigenvalue;
             share, its share of the total; fall, the fall to the next one as a share of the largest fall, on
-            which Cattell's test is based; BIC_above, the BIC of so many dimensions less the smallest BIC of
+            which Cattell's test is based; bic_above, the BIC of so many dimensions less the smallest BIC of
             the class, missing for the last one, which leaves nothing to the noise; and whether the model
             takes it for signal. Where the classes have one covariance, "pooled" stands in place of a class.
 
@@ -77,8 +78,8 @@ class FactorCovariances:
         >>> from discrim import qda
         >>> from discrim.datasets import load_iris
         >>> fit = qda("species ~ .", load_iris(), covariance="factor", dimensions="bic")
-        >>> fit.scree().loc["virginica", ["share", "fall", "BIC_above"]].round(2)
-                share  fall  BIC_above
+        >>> fit.scree().loc["virginica", ["share", "fall", "bic_above"]].round(2)
+                share  fall  bic_above
         number
         1        0.78  1.00       2.76
         2        0.12  0.09       0.00
@@ -100,9 +101,8 @@ class FactorCovariances:
                 "eigenvalue": factors.in_data(lengths / divisors[code]),
                 "share": lengths / whole.sum(),
                 "fall": np.append(steps, 0.0)[:rank] / steps.max(),
-                "BIC_above": criterion - np.nanmin(criterion),
+                "bic_above": criterion - np.nanmin(criterion),
                 "signal": np.arange(rank) < int(factors.dimensions[code]),
             }
             parts[label] = pd.DataFrame(columns, index=range(1, rank + 1))
-        table: pd.DataFrame = pd.concat(parts, names=[self.classes.name, "number"])
-        return table
+        return RenamedColumns(pd.concat(parts, names=[self.classes.name, "number"]))

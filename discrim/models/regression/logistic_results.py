@@ -27,6 +27,7 @@ from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, by_class_and_term, in_brooms_names
 from discrim.models.fits.reading import asked_type, check_flag, check_word, listed
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
+from discrim.models.fits.renamed import RenamedColumns
 from discrim.models.planes.hyperplane import Certificate
 from discrim.models.regression import logistic_search, logistic_tests
 from discrim.models.regression.marginal_effects import marginal_effects
@@ -509,9 +510,9 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         Returns
         -------
         DataFrame by term
-            Deviance and AIC of the fit without the term, the likelihood ratio against the whole model (LRT),
+            deviance and aic of the fit without the term, the likelihood ratio against the whole model (LRT),
             df and p. The first row, `<none>`, is the whole model; terms of fewer factors come first. For a
-            penalized fit, deviance and AIC are those of the penalized fit without the term, and LRT is the
+            penalized fit, deviance and aic are those of the penalized fit without the term, and LRT is the
             penalized likelihood ratio of `lr_test(by="term")`, which is not their difference.
 
         Raises
@@ -526,10 +527,10 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         >>> from discrim import logistic
         >>> from discrim.datasets import load_penguins
         >>> fit = logistic("sex ~ bill_depth_mm + island", load_penguins())
-        >>> fit.drop1().round(2)["AIC"].to_dict()
+        >>> fit.drop1().round(2)["aic"].to_dict()
         {'<none>': 378.25, 'bill_depth_mm': 467.55, 'island': 416.89}
         """
-        return logistic_tests.drop1(self._fit)
+        return RenamedColumns(logistic_tests.drop1(self._fit))
 
     @overload
     def wald_test(

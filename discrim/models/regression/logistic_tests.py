@@ -445,7 +445,7 @@ def drop1(fit: Fit[LogisticFit]) -> pd.DataFrame:
                 left = fits.fit([other for other in fits.parts if other != label]).deviance
             aic = left + 2 * (numbers.df_model() - df)
             rows[label] = (df, left, aic, ratio, float(chi2_sf(ratio, df)))
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=["df", "deviance", "AIC", "LRT", "p"])
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=["df", "deviance", "aic", "LRT", "p"])
     fit.cache["drop1"] = table.rename_axis(index="term")
     return table.rename_axis(index="term")
 

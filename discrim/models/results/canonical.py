@@ -135,7 +135,7 @@ class CanonicalResults(Shown):
         Mean scores of the classes.
     """
 
-    SHOWN_FIRST = ("correlations", "dimensions", "raw", "centroids")
+    _FIRST_SECTIONS = ("correlations", "dimensions", "raw", "centroids")
 
     def __init__(self, fit: Fit[LDAFit], convention: Convention | None = None) -> None:
         numbers = fit.numbers

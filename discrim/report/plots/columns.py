@@ -146,7 +146,7 @@ LEVEL_NAMES = 10
 def criterion(table: pd.DataFrame, across: str, ax: Axes | None = None, signs: Signs = style.SIGNS) -> Axes:
     """The criterion of what was tried, a line for each class, above the least of its class.
 
-    The table has class, components or covariance, over which the lines run, and BIC, the least of each.
+    The table has class, components or covariance, over which the lines run, and bic, the least of each.
     """
     axes, is_new = style.new_axes(ax)
     places = list(dict.fromkeys(table[across]))
@@ -154,7 +154,7 @@ def criterion(table: pd.DataFrame, across: str, ax: Axes | None = None, signs: S
     for k, label in enumerate(classes):
         rows = table[table["class"] == label]
         at = [places.index(value) for value in rows[across]]
-        above = rows["BIC"].to_numpy(np.float64) - rows["BIC"].min()
+        above = rows["bic"].to_numpy(np.float64) - rows["bic"].min()
         axes.plot(
             at, above, color=signs.colour(k), linestyle=signs.line(k), marker=signs.marker(k), markersize=5
         )

@@ -43,8 +43,8 @@ def test_models_of_the_same_columns_keep_their_criteria():
     )
     turned = lda("species ~ petal_width + sepal_length + petal_length + sepal_width", IRIS.copy())
     table = quiet(*fits, turned)
-    for name, attribute in {"AIC": "aic", "BIC": "bic", "llf": "llf", "nobs": "nobs"}.items():
-        assert table[name].tolist() == [getattr(fit, attribute) for fit in (*fits, turned)]
+    for name in ("aic", "bic", "llf", "nobs"):
+        assert table[name].tolist() == [getattr(fit, name) for fit in (*fits, turned)]
     for fit, found in zip((*fits, turned), table["llf_given_row"], strict=True):
         assert found == pytest.approx(own_posteriors(fit, IRIS, "species"), rel=1e-10)
     assert table.loc["LDA (1)", "llf_given_row"] == pytest.approx(table.loc["LDA (5)", "llf_given_row"])
@@ -67,7 +67,7 @@ def test_likelihoods_of_other_columns_or_units_have_no_criteria(other):
     ) as caught:
         table = compare(*fits)
     assert len(caught) == 1
-    assert table[["AIC", "BIC"]].isna().all(axis=None)
+    assert table[["aic", "bic"]].isna().all(axis=None)
     assert table.attrs["note"] == str(caught[0].message)
     assert table["llf_given_row"].notna().all()
 
@@ -89,7 +89,7 @@ def test_the_conditional_likelihood_has_no_units_and_is_that_of_the_logistic_mod
     )
     table = quiet(*fits)
     np.testing.assert_allclose(table["llf_given_row"], [fit.llf for fit in fits], rtol=1e-10)
-    assert table["AIC"].tolist() == [fit.aic for fit in fits]
+    assert table["aic"].tolist() == [fit.aic for fit in fits]
     weights = 1.0 + np.arange(100) % 3
     heavy = logistic(SHORT, TWO, weights=weights)
     assert quiet(heavy)["llf_given_row"].iloc[0] == pytest.approx(heavy.llf, rel=1e-10)
@@ -101,11 +101,11 @@ def test_a_likelihood_of_class_and_row_is_not_beside_that_of_the_class_given_the
         DiscrimWarning, match="of LDA is of class and row, that of Logistic of the class given"
     ):
         table = compare(linear, logit, by="fit")
-    assert np.isnan(table.loc["LDA", "AIC"])
-    assert table.loc["Logistic", "AIC"] == logit.aic
+    assert np.isnan(table.loc["LDA", "aic"])
+    assert table.loc["Logistic", "aic"] == logit.aic
     # The logistic model has the largest of all linear log odds.
     assert table.loc["LDA", "llf_given_row"] < table.loc["Logistic", "llf_given_row"]
-    assert quiet(linear, indicator(SHORT, TWO), knn(SHORT, TWO, k=5))["AIC"].iloc[0] == linear.aic
+    assert quiet(linear, indicator(SHORT, TWO), knn(SHORT, TWO, k=5))["aic"].iloc[0] == linear.aic
 
 
 def test_lda_and_logistic_of_other_terms_are_compared_by_fit():
@@ -124,8 +124,8 @@ def test_a_count_has_a_probability_and_no_density():
     data = pd.DataFrame({"a": rng.poisson(4, 60), "b": rng.poisson(2, 60), "y": np.repeat(["u", "v"], 30)})
     normal, counted = naive_bayes("y ~ a + b", data), naive_bayes("y ~ a + b", data, counts=["a", "b"])
     with pytest.warns(DiscrimWarning, match="AIC and BIC"):
-        assert compare(normal, counted)["AIC"].isna().all()
-    assert quiet(counted, naive_bayes("y ~ b + a", data, counts=["a", "b"]))["AIC"].round(6).nunique() == 1
+        assert compare(normal, counted)["aic"].isna().all()
+    assert quiet(counted, naive_bayes("y ~ b + a", data, counts=["a", "b"]))["aic"].round(6).nunique() == 1
 
 
 HALVES = [IRIS.iloc[i::2].reset_index(drop=True) for i in (0, 1)]
@@ -172,7 +172,7 @@ def test_rows_that_one_fit_drops_are_named_with_a_way_out_that_works():
     complete = PENGUINS.dropna(subset=["bill_depth_mm", "sex"])
     assert compare_quietly(*(lda(formula, complete) for formula in formulas))["nobs"].tolist() == [333, 333]
     # The same rows of another table of the same index are the same rows.
-    assert quiet(lda(formulas[1], PENGUINS), qda(formulas[1], complete))["AIC"].notna().all()
+    assert quiet(lda(formulas[1], PENGUINS), qda(formulas[1], complete))["aic"].notna().all()
 
 
 def test_by_pair_rows_of_one_table_may_be_dropped_but_not_be_of_another():
@@ -188,14 +188,14 @@ def test_fits_without_rows_are_told_apart_by_counts_and_means(tmp_path):
     lda(FORMULA, IRIS).save(tmp_path / "fit")
     held = load(tmp_path / "fit")
     table = quiet(held, qda(FORMULA, IRIS))
-    assert table["AIC"].notna().all()
+    assert table["aic"].notna().all()
     assert table["llf_given_row"].isna().tolist() == [True, False]
     with pytest.warns(DiscrimWarning, match="in the units of the columns"):
-        assert compare(held, lda(FORMULA, MM))["AIC"].isna().all()
+        assert compare(held, lda(FORMULA, MM))["aic"].isna().all()
     with pytest.raises(DataError, match="uses 75 rows"):
         compare(held, lda(FORMULA, IRIS.iloc[::2]))
     made = discrim.moments(FORMULA, IRIS)
-    assert quiet(lda(moments=made), lda(FORMULA, IRIS))["AIC"].round(6).nunique() == 1
+    assert quiet(lda(moments=made), lda(FORMULA, IRIS))["aic"].round(6).nunique() == 1
 
 
 @pytest.mark.slow

@@ -224,7 +224,7 @@ def test_bic_chooses_in_each_class_as_mclust_does(case):
     path = fit.path
     apart = {"Chinstrap"} if case["table"] == "penguins" else set()
     for label, own in path.groupby("class"):
-        best, golden = own.loc[own["BIC"].idxmin()], case["classes"][label]
+        best, golden = own.loc[own["bic"].idxmin()], case["classes"][label]
         assert best["chosen"]
         assert (best["components"], best["covariance"]) == (fit.components[label], fit.covariance[label])
         if label in apart:

@@ -189,7 +189,7 @@ def test_bic_of_each_class_is_least_at_its_dimensions(data, formula, form):
             free = d * p - d * (d + 1) / 2 + (d if form == "AkjBkQkDk" else 1)
             found.append(n * np.log(own).sum() + free * np.log(n))
         assert fit.dimensions[label] == 1 + np.argmin(found)
-        above = fit.scree().loc[label, "BIC_above"].to_numpy()
+        above = fit.scree().loc[label, "bic_above"].to_numpy()
         assert np.allclose(above[: len(found)], np.array(found) - min(found), rtol=1e-8, atol=1e-7)
 
 
@@ -398,7 +398,7 @@ def test_the_ladder_has_the_forms():
     for form in FORMS:
         fit = qda("species ~ .", IRIS, covariance="factor", form=form, threshold=0.05, method="mle")
         line = chosen.loc[f"factor {form}"]
-        assert [line["df"], line["llf"], line["BIC"]] == pytest.approx([fit.df_model, fit.llf, fit.bic])
+        assert [line["df"], line["llf"], line["bic"]] == pytest.approx([fit.df_model, fit.llf, fit.bic])
         assert line["dimensions"] == ", ".join(map(str, fit.dimensions))
         assert np.isnan(line["p_free"])
     with pytest.raises(NotSupportedError, match="has no chi-square distribution: compare by bic"):

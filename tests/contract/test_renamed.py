@@ -1,0 +1,86 @@
+"""Each name that was goes on for a release: it gives the same, with a warning at the caller."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+
+import pandas as pd
+import pytest
+
+import discrim
+from discrim.errors import DiscrimWarning, RenamedWarning
+from discrim.models.fits import renamed
+from tests.contract.test_names import fitted
+
+TABLES = {
+    "compare": lambda: fitted("compare"),
+    "covariance_models": lambda: fitted("covariance_models"),
+    "mixture.path": lambda: fitted("mixture").path,
+    "logistic.drop1": lambda: fitted("logistic").drop1(),
+    "stepwise.steps": lambda: (
+        discrim.stepwise(
+            "sex ~ bill_depth_mm + island", discrim.datasets.load_penguins(), criterion="aic"
+        ).steps
+    ),
+    "qda.scree": lambda: discrim.qda(
+        "species ~ .", discrim.datasets.load_iris(), covariance="factor", dimensions="bic"
+    ).scree(),
+}
+
+
+def warned(call):
+    """What a call gives, and what it warns of, at this file's line."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        value = call()
+    told = [each for each in caught if issubclass(each.category, RenamedWarning)]
+    assert told
+    assert all(each.filename == __file__ for each in told)
+    assert all(issubclass(RenamedWarning, kind) for kind in (DiscrimWarning, FutureWarning))
+    return value, " ".join(str(each.message) for each in told)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_old_names_of_columns(name):
+    table = TABLES[name]()
+    pairs = [(old, new) for old, new in renamed.COLUMNS.items() if new in table]
+    assert pairs
+    for old, new in pairs:
+        for cut in (
+            lambda name: table[name],
+            lambda name: table.loc[:, name],
+            lambda name: table.at[table.index[0], name],
+            lambda name: table[[name]],
+        ):
+            value, text = warned(lambda cut=cut, old=old: cut(old))
+            assert repr(new) in text
+            assert repr(value) == repr(cut(new))
+    first = pairs[0]
+    pd.testing.assert_frame_equal(
+        warned(lambda: table.sort_values(first[0]))[0], table.sort_values(first[1]), check_exact=True
+    )
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_what_is_cut_from_such_a_table_is_a_plain_one(name):
+    table = TABLES[name]()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert isinstance(table, pd.DataFrame)
+        assert {type(table.copy()), type(table.round(2)), type(table.loc[:, table.columns])} == {pd.DataFrame}
+        with pytest.raises(KeyError):
+            table["no such column"]
+
+
+@pytest.mark.parametrize("module", ["discrim", "discrim.errors", "discrim.datasets", "discrim.sklearn"])
+def test_a_module_shows_its_public_names_only(module):
+    there = importlib.import_module(module)
+    assert set(dir(there)) - {"__all__", "__version__"} == set(there.__all__)
+    for name in ("Any", "TYPE_CHECKING", "annotations", "warn_user", "kept_warnings"):
+        assert name not in dir(there)
+
+
+@pytest.mark.parametrize("name", ["lda", "mlm", "lda, robust"])
+def test_no_constant_is_a_public_name_of_a_fit(name):
+    assert [each for each in dir(fitted(name)) if each[0].isupper()] == []
