@@ -6,8 +6,8 @@ Rows are normal with the identity as their covariance, so that every number that
 classes "a" at zero and "b" at a distance on the first axis. A row of the table is an interval in a setting;
 `covers` is the share of samples in which it holds the number under `of`, `below` and `above` the shares in
 which it ends below that number or begins above it, `none` the share in which it has no limits, which count as
-not covering. `vignettes/data/coverage.csv`, which a page shows, is what this writes, and
-`tests/inference/test_coverage.py` holds it to these figures.
+not covering. `vignettes/data/coverage.csv`, which a page shows, is what this writes with its 300 samples;
+`tests/inference/coverage.csv` is what it writes with 40, which `tests/inference/test_coverage.py` repeats.
 """
 
 from __future__ import annotations

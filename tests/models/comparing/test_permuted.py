@@ -240,8 +240,8 @@ def test_groups_hold_the_level_where_single_rows_do_not():
     groups, rows = 0, 0
     for run in range(runs):
         fit = lda("kind ~ x + z", animals(rng, list("aaaaabbbbb"), rows=4))
-        nested = cross_validate(fit, 5, groups="animal", seed=run, permutations=19).permutations
-        single = cross_validate(fit, 5, seed=run, permutations=19).permutations
+        nested = cross_validate(fit, 5, groups="animal", seed=run, permutations=9).permutations
+        single = cross_validate(fit, 5, seed=run, permutations=9).permutations
         groups, rows = groups + (nested.pvalue <= 0.1), rows + (single.pvalue <= 0.1)
     assert stats.binomtest(groups, runs, 0.1, alternative="greater").pvalue > 1e-3
     assert rows > 0.4 * runs
