@@ -97,7 +97,7 @@ def manova_table(roots: Floats, n_columns: int, n_classes: int, total: float) ->
         pillai = float(np.where(np.isinf(roots), 1.0, roots / (1 + roots)).sum())
     hotelling = float(roots.sum())
     rao = wilks(roots, n_columns, n_classes, total)
-    wilks_f = rao.approximations["F"][0]
+    wilks_f, *wilks_df, _ = rao.approximations["F"]
     df1, df2 = s * (2 * m + s + 1), s * (2 * n + s + 1)
     # s - V = sum 1/(1 + lambda) and the dimensions that are left out, without a difference.
     complement = float((1 / (1 + roots)).sum()) + s - len(roots)
@@ -107,7 +107,7 @@ def manova_table(roots: Floats, n_columns: int, n_classes: int, total: float) ->
     samson = 2 * (s * n + 1)
     r, kind = max(p, q), "exact" if s == 1 else "approximate"
     rows = {
-        "Wilks' lambda": (rao.statistic, wilks_f, *rao.df, "exact" if s <= 2 else "approximate"),
+        "Wilks' lambda": (rao.statistic, wilks_f, *wilks_df, "exact" if s <= 2 else "approximate"),
         "Pillai's trace": (pillai, pillai_f, df1, df2, kind),
         "Hotelling-Lawley trace": (hotelling, hotelling / s * samson / df1, df1, samson, kind),
         "Hotelling-Lawley trace, McKeon": (hotelling, *_mckeon(hotelling, p, q, n), kind),
@@ -144,8 +144,7 @@ def dimension_table(roots: Floats, n_columns: int, n_classes: int, total: float)
         rao = wilks(roots[k:], p - k, n_classes - k, total - k)
         chi2 = multiplier * float(np.log1p(roots[k:]).sum()) if multiplier > 0 else np.nan
         df = float((p - k) * (n_classes - 1 - k))
-        f = rao.approximations["F"][0]
-        df1, df2 = rao.df
+        f, df1, df2, _ = rao.approximations["F"]
         df2 = df2 if df2 > 0 else np.nan
         rows[k] = (rao.statistic, f, df1, df2, rao.pvalue, chi2, df, float(chi2_sf(chi2, df)))
     columns = ["wilks", "F", "df1", "df2", "p", "chi2", "df", "p_chi2"]

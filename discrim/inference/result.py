@@ -13,6 +13,23 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.numerics.special import chi2_sf
+from discrim.errors import RenamedWarning, warn_user
+
+
+class _OneDf(float):
+    """One number of degrees of freedom, which for one release can also be taken out as if it were a tuple."""
+
+    def __getitem__(self, at: int) -> float:
+        alone = (float(self),)[at]
+        warn_user("The df of this test is a number now: write df in the place of df[0].", RenamedWarning)
+        return alone
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, tuple):
+            return (self[0],) == other
+        return float(self) == other
+
+    __hash__ = float.__hash__
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +43,9 @@ class TestResult:
     statistic : float
         Value of the test statistic: of the chi-square where the test has one, also where it is an
         approximation to another number, as it is to Box's M; of Wilks' test lambda.
-    df : tuple of float
-        Degrees of freedom of the reference distribution: one number for a chi-square, two for an F, and none
-        for permutations.
+    df : float or tuple of float
+        Degrees of freedom of the reference distribution: a number for a chi-square, a pair for an F, and an
+        empty tuple for permutations.
     pvalue : float
         Probability of so large a statistic under the hypothesis.
     assumes : str
@@ -45,12 +62,17 @@ class TestResult:
 
     name: str
     statistic: float
-    df: tuple[float, ...]
+    _df: tuple[float, ...]
     pvalue: float
     assumes: str
     approximations: Mapping[str, tuple[float, float, float, float]]
     numbers: tuple[tuple[str, float], ...] = ()
     columns: tuple[str, ...] = ("statistic", "df", "df2", "p")
+
+    @property
+    def df(self) -> float | tuple[float, ...]:
+        """Degrees of freedom: a number for a chi-square, a pair for an F."""
+        return _OneDf(self._df[0]) if len(self._df) == 1 else self._df
 
     @property
     def table(self) -> pd.DataFrame:
@@ -88,7 +110,7 @@ class TestResult:
         )
 
     def _line(self) -> str:
-        df = ", df " + ", ".join(f"{d:.6g}" for d in self.df) if self.df else ""
+        df = ", df " + ", ".join(f"{d:.6g}" for d in self._df) if self._df else ""
         numbers = self.numbers or (("chi-square", self.statistic),)
         text = ", ".join(f"{word} {number:.6g}".lstrip() for word, number in numbers)
         return f"{self.name}: {text}{df}, p {_p(self.pvalue) or 'nan'}"

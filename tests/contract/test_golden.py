@@ -312,7 +312,7 @@ def test_equal_covariances(name: str) -> None:
     wanted, lda = GOLDEN[name]["equal_covariances"], fitted(name, "lda", "moment")
     ratio = discrim.lr_test(lda, fitted(name, "qda", "moment"))
     close_relative(ratio.statistic, wanted["likelihood_ratio"])
-    assert ratio.df == (wanted["df"],)
+    assert ratio.df == wanted["df"]
     assert ratio.pvalue == pytest.approx(wanted["likelihood_ratio_pvalue"], rel=1e-8)
     box = lda.box_m().table
     close_relative(box.loc["Box's M", "statistic"], wanted["box_m"])

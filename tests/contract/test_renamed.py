@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import warnings
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -84,3 +85,21 @@ def test_a_module_shows_its_public_names_only(module):
 @pytest.mark.parametrize("name", ["lda", "mlm", "lda, robust"])
 def test_no_constant_is_a_public_name_of_a_fit(name):
     assert [each for each in dir(fitted(name)) if each[0].isupper()] == []
+
+
+def test_one_number_of_degrees_of_freedom_is_a_number():
+    test = fitted("lr_test")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert test.df == 20.0
+        assert f"{test.df:.0f}, {test.df / 2}, {test.df!r}" == "20, 10.0, 20.0"
+        assert np.asarray(test.df).shape == ()
+        assert test.df == pytest.approx(20.0)
+        assert {test.df: "one"} == {20.0: "one"}
+        assert pd.DataFrame({"df": test.df}, index=["a", "b"])["df"].tolist() == [20.0, 20.0]
+    for old in (lambda df: df[0], lambda df: next(iter(df)), lambda df: df[-1]):
+        assert warned(lambda old=old: old(test.df))[0] == 20.0
+    assert warned(lambda: test.df == (20.0,))[0]
+    with pytest.raises(IndexError):
+        test.df[1]
+    assert fitted("lda").wilks.df == (8.0, 288.0)

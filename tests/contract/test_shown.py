@@ -113,7 +113,7 @@ def test_the_word_on_a_line_names_the_number_that_has_the_p_value():
         shown = re.search(r", df (.+), p", line)
         df = tuple(map(float, shown.group(1).split(", "))) if shown else ()
         p = float(re.search(r"p (\S+)$", line).group(1))
-        assert df == pytest.approx(found.df, rel=1e-5), name
+        assert df == pytest.approx(tuple(np.atleast_1d(found.df)), rel=1e-5), name
         if word == "Q2":
             assert number == pytest.approx(found.table.loc["Q2", "statistic"], rel=1e-5)
             continue

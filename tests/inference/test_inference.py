@@ -508,7 +508,7 @@ def test_hausman_rejects_where_the_classes_are_far_from_normal():
     logit = sm.MNLogit(data["y"], sm.add_constant(data[["a", "b"]])).fit(disp=0)
     result = hausman(lda("y ~ .", data), logit)
     assert result.pvalue < 1e-3
-    assert result.df[0] <= 4
+    assert result.df <= 4
     with pytest.raises(DataError, match=r"shape \(3, 2\).*\(4, 2\)"):
         hausman(lda("y ~ a + b + c", data.assign(c=rng.standard_normal(2400))), logit)
 
@@ -679,7 +679,7 @@ def test_hausman_compares_directions_in_which_the_robust_estimate_is_less_precis
     robust, gap = np.diag([4.0, 9.0, 1.0]), np.array([1.0, -2.0, 5.0])
     result = hausman_test(gap, np.diag([3.0, 7.0, 2.0]), np.zeros(3), robust)
     assert result.statistic == pytest.approx(1 / 1 + 4 / 2)
-    assert result.df == (2.0,)
+    assert result.df == 2.0
     assert result.pvalue == pytest.approx(stats.chi2.sf(3, 2))
     for covariance in (robust, 2 * robust):
         with pytest.raises(NotSupportedError, match="nothing to compare"):

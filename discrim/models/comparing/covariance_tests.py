@@ -89,7 +89,7 @@ def box_m(
     >>> from discrim.datasets import load_iris
     >>> result = box_m("species ~ .", data=load_iris())
     >>> round(result.statistic, 3), result.df
-    (140.943, (20.0,))
+    (140.943, 20.0)
     """
     blocks, _ = usable_rows(
         read(formula, data, weights=weights, levels=levels, functions=functions), "diagonal", na_action
@@ -526,7 +526,8 @@ def log_odds_of_both(linear: LDAResults, logit: LogisticResults) -> pd.DataFrame
     joint = pd.DataFrame(np.nan, index=last, columns=table.columns)
     try:
         test = hausman(linear, logit)
-        joint.loc[(every, "slopes"), ["statistic", "df", "p"]] = [test.statistic, test.df[0], test.pvalue]
+        columns = ["statistic", "df", "p"]
+        joint.loc[(every, "slopes"), columns] = test.table[columns].iloc[0]
     except NotSupportedError:
         pass
     return pd.concat([table, joint])

@@ -86,8 +86,8 @@ def _linear_header(results: LDAResults, fit: Fit[LDAFit]) -> Pairs:
     left, right = _common_header(results, fit, by_class=False)
     if fit.numbers.has_distances:
         test = results.wilks
-        f = test.approximations["F"][0]
-        df1, df2 = (f"{d:.6g}" for d in test.df)
+        f, *free, _ = test.approximations["F"]
+        df1, df2 = (f"{d:.6g}" for d in free)
         left.append(("Wilks' lambda", test.statistic, f"{test.statistic:.4g}"))
         if np.isnan(f):
             left.append(("Rao's F", f, "not available"))

@@ -589,7 +589,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         >>> from discrim.datasets import load_penguins
         >>> fit = logistic("sex ~ bill_depth_mm + bill_length_mm + island", load_penguins())
         >>> fit.wald_test("island").df, round(fit.wald_test("bill_depth_mm = 4 * bill_length_mm").pvalue, 3)
-        ((2.0,), 0.918)
+        (2.0, 0.918)
         """
         kind = asked_type(type)
         if by is not None:

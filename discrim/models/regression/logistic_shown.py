@@ -69,7 +69,7 @@ def _header(results: LogisticResults, fit: Fit[LogisticFit]) -> Pairs:
         ("Log-likelihood", results.llf, f"{results.llf:.2f}"),
         ("LL, constants only", results.llnull, f"{results.llnull:.2f}"),
         ("Pseudo R-squared", results.prsquared, f"{results.prsquared:.4f}"),
-        (f"LR chi-square({test.df[0]:.0f})", test.statistic, f"{test.statistic:.2f}"),
+        (f"LR chi-square({test.df:.0f})", test.statistic, f"{test.statistic:.2f}"),
         ("P > chi-square", test.pvalue, p_text(test.pvalue)),
         *headers.size_items(fit),
         headers.prior_item(fit),

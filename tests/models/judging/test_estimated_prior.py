@@ -142,7 +142,7 @@ def test_a_prior_of_zero_is_held_and_said():
     fit = discrim.lda("species ~ .", IRIS, prior=[0.5, 0.5, 0.0])
     found = fit.estimate_prior(IRIS)
     assert found.prior["virginica"] == 0
-    assert found.test.df == (1.0,)
+    assert found.test.df == 1.0
     assert any("prior of 'virginica' is zero" in note for note in found.notes())
     assert np.isnan(found.table.loc["virginica", ["se", "low", "high", "slope"]].to_numpy(dtype=float)).all()
     one = discrim.lda("species ~ .", IRIS, prior=[0, 1.0, 0.0]).estimate_prior(IRIS)

@@ -157,7 +157,7 @@ def test_tables_agree_with_one_another():
     np.testing.assert_allclose(np.log(ratios["ratio"]), table["coef"].drop("constant", level="term"))
     test = fit.lr_test()
     assert test.statistic == pytest.approx(2 * (fit.llf - fit.llnull))
-    assert test.df == (4.0,)
+    assert test.df == 4.0
     assert fit.prsquared == pytest.approx(1 - fit.llf / fit.llnull)
     assert fit.df_model == 6
     assert fit.tidy()["estimate"].tolist() == table["coef"].tolist()
