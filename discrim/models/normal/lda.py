@@ -120,6 +120,10 @@ class LDAResults(
         Coefficients of the classification functions.
     intercept : Series by class
         Constants of the classification functions: x'coef + intercept is largest for the predicted class.
+    params, bse, zvalues, pvalues : DataFrame, "constant" and terms by the classes but the first
+        Log odds against the first class, with the signs and the reference of `LogisticResults`; and, under
+        the one assumption of normal classes with one covariance, their standard errors, z, and two-sided
+        p-values. `log_odds` has them in rows, and against any class.
     llf, aic, bic : float
         Joint log-likelihood of class and row at the maximum-likelihood covariance, and its criteria.
     df_model : int
@@ -322,6 +326,52 @@ class LDAResults(
         )  # fmt: skip
         return wald_columns(odds, shrink, level)
 
+    def _by_term(self, values: Floats) -> pd.DataFrame:
+        """Of each class but the first, "constant" and terms by classes, what stands class by class."""
+        rows = pd.Index(["constant", *self.terms], name="term")
+        others = self.classes[1:]
+        return pd.DataFrame(values.reshape(len(others), -1).T, index=rows, columns=others)
+
+    @property
+    def params(self) -> pd.DataFrame:
+        """Log odds of each class against the first, as logistic regression has them."""
+        if self._fit.numbers.has_errors:
+            return self._by_term(self.log_odds()["coef"].to_numpy())
+        planes = [self._plane(k, 0) for k in range(1, len(self.classes))]
+        return self._by_term(np.concatenate([[plane.offset, *plane.normal] for plane in planes]))
+
+    @property
+    def bse(self) -> pd.DataFrame:
+        """Standard errors of `params`, asymptotic for normal classes with one covariance (Efron, 1975)."""
+        return self._by_term(self.log_odds()["se"].to_numpy())
+
+    @property
+    def zvalues(self) -> pd.DataFrame:
+        """Estimates divided by their standard errors."""
+        return self._by_term(self.log_odds()["z"].to_numpy())
+
+    @property
+    @displayed(every="tail")
+    def pvalues(self) -> pd.DataFrame:
+        """Two-sided p-values of the z-values, by the normal distribution."""
+        return self._by_term(self.log_odds()["p"].to_numpy())
+
+    @displayed()
+    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Intervals of `params`, the log odds against the first class.
+
+        Parameters
+        ----------
+        level : float
+            Level of the intervals: 0.95 stands for 95 percent.
+
+        Returns
+        -------
+        DataFrame by (class, term)
+            low and high, in the units of the coefficients.
+        """
+        return self.log_odds(level=level)[["low", "high"]]
+
     def _plane(self, i: int, j: int) -> Plane:
         return self._fit.numbers.plane(i, j, self._fit.log_prior())
 
@@ -425,12 +475,10 @@ class LDAResults(
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
         """
-        fit = self._fit.numbers
-        if fit.has_errors:
+        if self._fit.numbers.has_errors:
             return in_brooms_names(self.log_odds(level=level))
-        planes = [self._plane(k, 0) for k in range(1, len(self.classes))]
         table = pd.DataFrame(index=by_class_and_term(list(self.classes[1:]), ["constant", *self.terms]))
-        table["coef"] = np.concatenate([[plane.offset, *plane.normal] for plane in planes])
+        table["coef"] = self.params.to_numpy().T.ravel()
         table[["se", "z", "p", "low", "high"]] = np.nan
         return in_brooms_names(table)
 
