@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -14,7 +14,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-__all__ = ["GOLDEN", "ROOT", "TABLES", "beside", "calls_of", "classic", "curves", "leukemias"]
+from discrim.core.numerics.arrays import Codes
+from discrim.frame.design import Design
+from discrim.frame.factors import Functions, check_functions
+from discrim.frame.formula import parsed_formula, settle_formula
+from discrim.frame.table import Table
+
+__all__ = [
+    "GOLDEN", "ROOT", "TABLES", "beside", "calls_of", "classic", "curves", "leukemias", "resolve_formula",
+]  # fmt: skip
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "tests" / "golden"
@@ -35,6 +43,19 @@ def beside(name: str) -> Path:
 def classic(name: str) -> pd.DataFrame:
     """One of the small tables of `TABLES`, as "MASS_crabs"; the test is skipped where it is missing."""
     return pd.read_csv(beside(f"classic/{name}.csv.gz"))
+
+
+def resolve_formula(
+    formula: str,
+    table: Table,
+    *,
+    functions: Functions | None = None,
+    levels: Sequence[Any] | None = None,
+    exclude: Sequence[str] = (),
+) -> tuple[Design, Codes]:
+    """Design of a formula, and codes (n,) of the rows, for a table in memory."""
+    called = check_functions(functions)
+    return settle_formula(parsed_formula(formula, table, called, exclude), table, called, levels)
 
 
 @contextmanager

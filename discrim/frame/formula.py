@@ -40,7 +40,6 @@ from discrim.frame.factors import (
     Functions,
     Memory,
     RowRange,
-    check_functions,
     evaluate,
     learning_rows,
 )
@@ -303,40 +302,6 @@ class WholeTable(NamedTuple):
     learning: Table | None
 
 
-def resolve_formula(
-    formula: str,
-    table: Table,
-    *,
-    functions: Mapping[str, Callable[..., Any]] | None = None,
-    levels: Sequence[Any] | None = None,
-    exclude: Sequence[str] = (),
-    reader: Reader | None = None,
-) -> tuple[Design, Codes]:
-    """Resolve a formula ``response ~ terms`` against a table: its design, and codes (n,) of the rows.
-
-    Codes are -1 where the response is missing; the levels are the classes in order, by default the
-    categorical's order, else sorted. The user's own functions take columns as Series and give one value, or
-    one row of a matrix, for each row. The ``.`` leaves out the columns excluded, such as the weights; a row
-    that misses one is not complete. The reader reads the formula in the place of `parsed_formula`.
-
-    A FormulaError says that the formula cannot be read, is not allowed, or does not fit the table; a
-    DataError, that the table is empty, or holds values the formula cannot use.
-
-    Examples
-    --------
-    >>> table = Table({"y": ["b", "a", "b"], "x": [1.0, 2.0, 4.0], "z": [0, 1, 0]})
-    >>> design, codes = resolve_formula("y ~ . - z", table)
-    >>> design.terms, design.levels, codes
-    (('x',), ('a', 'b'), array([1, 0, 1]))
-    """
-    functions = {} if functions is None else check_functions(functions)
-    if table.nrows == 0:
-        raise DataError("The table has no rows, so there is nothing to fit: pass some.")
-    return settle_formula(
-        (reader or parsed_formula)(formula, table, functions, exclude), table, functions, levels
-    )
-
-
 class ParsedFormula(NamedTuple):
     """A formula that was read, for columns of some names.
 
@@ -374,7 +339,11 @@ Reader = Callable[[str, Table, Functions, Sequence[str]], ParsedFormula]
 def parsed_formula(
     formula: str, table: Table, functions: Functions, exclude: Sequence[str] = ()
 ) -> ParsedFormula:
-    """Read a formula for a table of such column names; as of `resolve_formula`."""
+    """Read a formula ``response ~ terms`` for a table of such column names.
+
+    The ``.`` leaves out the columns excluded, such as the weights; a row that misses one is not complete. A
+    FormulaError says that the formula cannot be read, is not allowed, or does not fit the columns.
+    """
     source = grammar.scan(formula)
     left, right = parse(source)
     response = read_response(source, left, table, functions)
@@ -389,7 +358,19 @@ def settle_formula(
     levels: Sequence[Any] | None = None,
     whole: WholeTable | None = None,
 ) -> tuple[Design, Codes]:
-    """Design and codes of a formula that was read; as of `resolve_formula`, of some rows of a whole table."""
+    """Design of a formula that was read, and codes (n,) of the rows, which are some of a whole table.
+
+    Codes are -1 where the response is missing; the levels are the classes in order, by default the
+    categorical's order, else sorted. The user's own functions take columns as Series and give one value, or
+    one row of a matrix, for each row. A DataError says that the table holds values the formula cannot use.
+
+    Examples
+    --------
+    >>> table = Table({"y": ["b", "a", "b"], "x": [1.0, 2.0, 4.0], "z": [0, 1, 0]})
+    >>> design, codes = settle_formula(parsed_formula("y ~ . - z", table, {}), table, {})
+    >>> design.terms, design.levels, codes
+    (('x',), ('a', 'b'), array([1, 0, 1]))
+    """
     response, expressions, columns = found.response, found.expressions, found.columns
     rows = None if whole is None else whole.rows
     classes, codes, kind = classes_and_codes(response, table, functions, levels, rows=rows)

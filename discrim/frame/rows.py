@@ -16,10 +16,10 @@ import scipy
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.errors import NotSupportedError
+from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, TableRows
-from discrim.frame.factors import recall_functions
-from discrim.frame.formula import Reader, parsed_formula, resolve_formula
+from discrim.frame.factors import check_functions, recall_functions
+from discrim.frame.formula import Reader, parsed_formula, settle_formula
 from discrim.frame.levels import refuse_values
 from discrim.frame.response import classes_as_seen
 from discrim.frame.source_rows import rows_of_source
@@ -51,11 +51,11 @@ def read(
         return _read_source(formula, data, source, weights, levels, dict(functions or {}), in_memory, reader)
     table = data if isinstance(data, Table) else Table(data, part=part, learnt_from=not part, held=True)
     exclude = (weights,) if isinstance(weights, str) else ()
-    design, codes = resolve_formula(
-        formula, table, functions=functions, levels=levels, exclude=exclude, reader=reader
-    )
-    rows = TableRows(table, codes, weight_vector(weights, table))
-    return Blocks(design, rows, dict(functions or {}))
+    called = {} if functions is None else check_functions(functions)
+    if table.nrows == 0:
+        raise DataError("The table has no rows, so there is nothing to fit: pass some.")
+    design, codes = settle_formula(reader(formula, table, called, exclude), table, called, levels)
+    return Blocks(design, TableRows(table, codes, weight_vector(weights, table)), dict(called))
 
 
 def new_blocks(blocks: Blocks, data: Any, *, held: bool = False) -> Blocks:

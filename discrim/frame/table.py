@@ -615,14 +615,12 @@ class Table:
         read-only.
         """
         key = tuple(names)
-        if key not in self._views:  # Of a small table the search costs as much as a pass over its rows.
-            self._views[key] = self._view(key)
-        return self._views[key]
-
-    def _view(self, names: tuple[str, ...]) -> NDArray[np.float64] | None:
-        if not names or not self.nrows or not isinstance(self.data, pd.DataFrame):
+        if key in self._views:  # Of a small table the search costs as much as a pass over its rows.
+            return self._views[key]
+        self._views[key] = None
+        if not key or not self.nrows or not isinstance(self.data, pd.DataFrame):
             return None
-        positions = self.positions(names)
+        positions = self.positions(key)
         if {self._dtypes[j] for j in positions} not in ({np.dtype(np.float64)}, {np.dtype(np.float32)}):
             return None
         last = len(names) - 1
@@ -638,6 +636,7 @@ class Table:
         shape, strides = (len(names), self.nrows), (step, ends[0].strides[0])
         view = np.lib.stride_tricks.as_strided(ends[0], shape, strides, writeable=False)
         self._arrays.update(zip(names, view, strict=True))
+        self._views[key] = view
         return view
 
     def _step_within_block(self, positions: list[int], low: int, high: int) -> int | None:

@@ -9,10 +9,10 @@ import pytest
 from discrim import lda
 from discrim.errors import DataError
 from discrim.frame.blocks import _RowsKept
-from discrim.frame.formula import resolve_formula
 from discrim.frame.levels import level_design
 from discrim.frame.matrix import DesignMatrix
 from discrim.frame.table import Table
+from tests.support import resolve_formula
 
 WORDS = np.array(["north", "south", "east"])
 FORMULAS = [

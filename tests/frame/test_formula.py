@@ -24,7 +24,6 @@ from patsy.eval import EvalEnvironment, EvalFactor
 from discrim.errors import DataError, DiscrimError, DiscrimWarning, FormulaError
 from discrim.frame.design import Design
 from discrim.frame.factors import FIRST_ROWS
-from discrim.frame.formula import resolve_formula
 from discrim.frame.grammar import (
     MAX_COLUMNS,
     MAX_EXPONENT,
@@ -36,8 +35,10 @@ from discrim.frame.grammar import (
     scan,
 )
 from discrim.frame.matrix import DesignMatrix, response_codes
+from discrim.frame.rows import read
 from discrim.frame.table import Table
 from tests import support
+from tests.support import resolve_formula
 
 GOLDEN = json.loads((support.GOLDEN / "formula.json").read_text())
 
@@ -656,7 +657,7 @@ def test_labels_that_are_no_labels(values):
 
 def test_a_table_without_rows_is_refused(data):
     with pytest.raises(DataError, match="no rows"):
-        resolve_formula("y ~ x", Table(data.iloc[:0]))
+        read("y ~ x", data.iloc[:0])
 
 
 # Predictors -----------------------------------------------------------------------------------------------

@@ -8,10 +8,10 @@ import pytest
 from scipy.interpolate import BSpline
 
 from discrim.errors import FormulaError
-from discrim.frame.formula import resolve_formula
 from discrim.frame.matrix import DesignMatrix
 from discrim.frame.table import Table
 from discrim.frame.transforms import apply, check_state
+from tests.support import resolve_formula
 
 BS = {"degree": 3, "include_intercept": False, "knots": [0.5], "lower_bound": 0.0, "upper_bound": 1.0}
 CR = {"knots": [0.5], "lower_bound": 0.0, "upper_bound": 1.0, "centre": [0.3, 0.4, 0.3]}

@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.moments import row_sums
-from discrim.core.moments.row_sums import Centre, CentredRoots, RowBlocks, RowsOfPart, Spread, Sums
+from discrim.core.moments.row_sums import Centre, CentredRoots, RowBlocks, Spread, Sums
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import reduced
 from discrim.errors import DataError, NotSupportedError
@@ -396,7 +396,7 @@ def _one_pass(
                     some = None if weights is None else weights[start:stop]
                     each.add(columns[:, start:stop].T, codes[start:stop], some)
     found = []
-    for rows, each in zip(_parts(blocks, n_parts, n_classes), sums, strict=True):
+    for rows, each in zip(row_sums.rows_of_parts(blocks, n_parts, n_classes), sums, strict=True):
         if each.out_of_range():
             each = row_sums.second_pass(rows, each, row_sums.column_scale(row_sums.peaks(rows, n_columns)))
         elif each.cancelled():
@@ -405,24 +405,15 @@ def _one_pass(
     return found
 
 
-def _parts(blocks: RowBlocks, n_parts: int, n_classes: int) -> list[RowBlocks]:
-    return [blocks] if n_parts == 1 else [RowsOfPart(blocks, part, n_classes) for part in range(n_parts)]
-
-
 def _with_roots(blocks: RowBlocks, found: list[_Gathered], spread: Spread) -> list[ClassMoments]:
     """Moments with roots of the rows, which a pass takes about the means that were found."""
     by_class = spread in ("class", "thin class")
-    task = partial(_roots, centres=[each.centre for each in found], by_class=by_class)
+    task = partial(row_sums.centred_roots, centres=[each.centre for each in found], by_class=by_class)
     rooted = reduced(blocks, task, _both_roots)
     return [
         _rooted(each.moments, roots, row_sums.is_thin(spread))
         for each, roots in zip(found, rooted, strict=True)
     ]
-
-
-def _roots(blocks: RowBlocks, *, centres: list[Centre], by_class: bool) -> list[CentredRoots]:
-    parts = _parts(blocks, len(centres), centres[0].points.shape[1])
-    return list(map(partial(row_sums.centred_roots, by_class=by_class), parts, centres))
 
 
 def _both_roots(one: list[CentredRoots], other: list[CentredRoots]) -> list[CentredRoots]:

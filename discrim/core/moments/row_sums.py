@@ -12,7 +12,7 @@ it, so that blocks and parts add up.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Literal, NamedTuple
@@ -86,6 +86,11 @@ class RowsOfPart:
             own = np.flatnonzero(codes // self.n_classes == self.part)
             held = None if weights is None else weights[own]
             yield np.take(x.T, own, axis=1).T, codes[own] % self.n_classes, held
+
+
+def rows_of_parts(blocks: RowBlocks, n_parts: int, n_classes: int) -> list[RowBlocks]:
+    """The rows of each part, whose codes are of part and class where there are several."""
+    return [blocks] if n_parts == 1 else [RowsOfPart(blocks, part, n_classes) for part in range(n_parts)]
 
 
 class Sums:
@@ -306,26 +311,29 @@ class CentredRoots(NamedTuple):
         return CentredRoots(roots, self.sums + other.sums)
 
 
-def centred_roots(blocks: RowBlocks, centre: Centre, by_class: bool) -> CentredRoots:
-    """Triangular roots of the deviations of rows from class means, by QR block after block."""
-    n_columns, n_classes = centre.points.shape
-    sums = np.zeros((n_columns, n_classes))
-    roots = [np.zeros((0, n_columns)) for _ in range(n_classes if by_class else 1)]
-    for x, codes, weights in blocks:
-        deviations = (x.T - np.take(centre.points, codes, axis=1)) * centre.scale[:, None]
-        deviations -= np.take(centre.shifts, codes, axis=1)
-        for k, rows in _by_class(codes, n_classes):
-            # Summed in pairs: a plain sum of n numbers is less exact than their mean can be.
-            part = np.take(deviations, rows, axis=1)
-            sums[:, k] += (part if weights is None else part * weights[rows]).sum(axis=1)
-        if weights is not None:
-            deviations *= np.sqrt(weights)
-        if not by_class:
-            roots[0] = trapezium(np.concatenate([roots[0], deviations.T]))
-            continue
-        for k, rows in _by_class(codes, n_classes):
-            roots[k] = trapezium(np.concatenate([roots[k], deviations[:, rows].T]))
-    return CentredRoots(roots, sums)
+def centred_roots(blocks: RowBlocks, *, centres: Sequence[Centre], by_class: bool) -> list[CentredRoots]:
+    """Triangular roots of the deviations of each part's rows from class means, by QR block after block."""
+    n_columns, n_classes = centres[0].points.shape
+    found = []
+    for part, centre in zip(rows_of_parts(blocks, len(centres), n_classes), centres, strict=True):
+        sums = np.zeros((n_columns, n_classes))
+        roots = [np.zeros((0, n_columns)) for _ in range(n_classes if by_class else 1)]
+        for x, codes, weights in part:
+            deviations = (x.T - np.take(centre.points, codes, axis=1)) * centre.scale[:, None]
+            deviations -= np.take(centre.shifts, codes, axis=1)
+            for k, rows in _by_class(codes, n_classes):
+                # Summed in pairs: a plain sum of n numbers is less exact than their mean can be.
+                own = np.take(deviations, rows, axis=1)
+                sums[:, k] += (own if weights is None else own * weights[rows]).sum(axis=1)
+            if weights is not None:
+                deviations *= np.sqrt(weights)
+            if not by_class:
+                roots[0] = trapezium(np.concatenate([roots[0], deviations.T]))
+                continue
+            for k, rows in _by_class(codes, n_classes):
+                roots[k] = trapezium(np.concatenate([roots[k], deviations[:, rows].T]))
+        found.append(CentredRoots(roots, sums))
+    return found
 
 
 def packed_triangle(rows: Floats) -> Floats:
