@@ -101,7 +101,11 @@ def __getattr__(name: str) -> Any:
     elif name in _SUBMODULES:
         value = resolve(f"discrim.{name}")
     else:
-        raise AttributeError(f"module 'discrim' has no attribute {name!r}")
+        if name.startswith("_"):
+            raise AttributeError(f"module 'discrim' has no attribute {name!r}")
+        from discrim.slips import NAMES, refuse_attribute
+
+        refuse_attribute("discrim", name, [*HOME, *_SUBMODULES], NAMES)
     globals()[name] = value
     return value
 

@@ -38,6 +38,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # What a room may import of ours. A room always may import itself.
 ARROWS = {
     "errors": set(),
+    "slips": set(),
     "core": {"core.numerics", "errors"},
     "core.numerics": {"errors"},
     "frame": {"core.numerics", "errors"},
@@ -51,13 +52,14 @@ ARROWS = {
         "core",
         "core.numerics",
         "errors",
+        "slips",
     },
     "models.registry": set(),
-    "sklearn": {"", "models", "models.registry", "frame", "core", "core.numerics", "errors"},
-    "datasets": {"errors"},
+    "sklearn": {"", "models", "models.registry", "frame", "core", "core.numerics", "errors", "slips"},
+    "datasets": {"errors", "slips"},
     "cli": {"", "models", "models.registry", "report", "frame", "core.numerics", "datasets", "errors"},
     "__main__": {"cli"},
-    "": {"models", "models.registry", "datasets", "errors"},
+    "": {"models", "models.registry", "datasets", "errors", "slips"},
 }
 
 # The same of the rooms within models; each may import what those that it names may import.

@@ -18,7 +18,7 @@ docstring of its loader.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from discrim.errors import DataError
 
@@ -344,3 +344,10 @@ def _read(name: str) -> pd.DataFrame:
 
     with files(__package__).joinpath(f"{name}.csv").open(encoding="utf-8") as source:
         return pd.read_csv(source)
+
+
+def __getattr__(name: str) -> NoReturn:
+    """Raise an AttributeError, which names the loader that is meant."""
+    from discrim.slips import TABLES, refuse_attribute
+
+    refuse_attribute("discrim.datasets", name, __all__, TABLES)

@@ -6,12 +6,14 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from discrim.models.fits.reading import with_ways_out
 from discrim.models.moments.moments import NAME, moments_of_file
 from discrim.models.registry import BY_MODEL, resolve
 from discrim.models.saving.fit_file import file_path, fit_of
 from discrim.models.saving.tensor_file import read_file
 
 
+@with_ways_out
 def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., Any]] | None = None) -> Any:
     """Read a fit, or moments, that `save` wrote.
 

@@ -22,6 +22,8 @@ Examples
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from discrim.sklearn.formulas import FormulaClassifier, as_estimator
 from discrim.sklearn.geometric import (
     HyperplaneClassifier,
@@ -66,3 +68,10 @@ __all__ = [
 def __dir__() -> list[str]:
     """The public names: the estimators, and not the files in which they stand."""
     return __all__
+
+
+def __getattr__(name: str) -> NoReturn:
+    """Raise an AttributeError, which names the estimator that is meant."""
+    from discrim.slips import ESTIMATORS, refuse_attribute
+
+    refuse_attribute("discrim.sklearn", name, __all__, ESTIMATORS)

@@ -46,7 +46,7 @@ from discrim.frame.grammar import quote
 from discrim.frame.sparse import SparseFrame
 from discrim.frame.table import Table, array_table, last_column, refuse_missing, with_column
 from discrim.models.fits.fit import AS_FITTED, Gaps, distinct, finished_scores
-from discrim.models.fits.reading import check_word, listed
+from discrim.models.fits.reading import check_word, listed, with_ways_out
 from discrim.models.results.results import ClassifierResults
 
 
@@ -175,6 +175,7 @@ def estimator(cls: type[Estimator]) -> type[Estimator]:
     for name in cls.__annotations__.keys() & vars(made).keys():
         # A default is the constructor's, and no attribute of the class.
         delattr(made, name)
+    type.__setattr__(made, "__init__", with_ways_out(made.__init__))
     return made
 
 

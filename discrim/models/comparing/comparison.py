@@ -23,7 +23,7 @@ from discrim.models.comparing.covariance_tests import lda_beside_logistic, log_o
 from discrim.models.comparing.cross_validation import CrossValidation, name_of, validated, warn_unlabelled
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import missing_if_refused
-from discrim.models.fits.reading import check_word, folds_or_cv, is_whole, listed, told
+from discrim.models.fits.reading import check_word, folds_or_cv, is_whole, listed, told, with_ways_out
 from discrim.models.fits.renamed import RenamedColumns
 from discrim.models.judging.assessment import JudgingPlan, judged_codes
 
@@ -157,6 +157,7 @@ def _mcnemar(a: CrossValidation, both: NDArray[np.bool_], wrong: Sequence[Floats
     return {"only_a_wrong": alone[0], "only_b_wrong": alone[1]} | dict(zip(names, test, strict=True))
 
 
+@with_ways_out
 @displayed()
 def compare(
     *fits: Any,

@@ -23,7 +23,7 @@ from discrim.inference.result import TestResult, chi_square_test
 from discrim.models.comparing import comparable
 from discrim.models.fits.displayed import displayed, number
 from discrim.models.fits.fit import Fit, distinct
-from discrim.models.fits.reading import NaAction, is_whole, listed, usable_rows
+from discrim.models.fits.reading import NaAction, is_whole, listed, usable_rows, with_ways_out
 from discrim.models.normal.lda import LDAResults
 from discrim.models.normal.normal_fits import box_m_of_moments, covariance_models_of, full_rank_moments
 from discrim.models.normal.qda import QDAResults, qda
@@ -32,6 +32,7 @@ from discrim.models.regression.logistic_tests import likelihood_ratio_on
 from discrim.models.regression.penalized import PenalizedLogisticResults, refuse_penalized
 
 
+@with_ways_out
 def box_m(
     formula: str,
     data: Any,
@@ -97,6 +98,7 @@ def box_m(
     return box_m_of_moments(full_rank_moments(blocks))
 
 
+@with_ways_out
 def lr_test(
     lda_fit: LDAResults | LogisticResults,
     qda_fit: QDAResults | LogisticResults,
@@ -269,6 +271,7 @@ def _ratios(name: str, fit: Fit[QDAFit], replicates: int, seed: int | None) -> F
     return permutation_ratios(rows[order], moments.counts.astype(np.int64), replicates, seed)
 
 
+@with_ways_out
 @displayed()
 def covariance_models(
     formula: str,
@@ -350,6 +353,7 @@ def covariance_models(
     return covariance_models_of(fit._fit, dimensions, threshold)
 
 
+@with_ways_out
 def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
     """Hausman's test of normal classes with one covariance: LDA's slopes against the logistic model's.
 

@@ -30,7 +30,7 @@ from discrim.models.comparing.comparable import HasFit, need_fits, need_rows, ve
 from discrim.models.comparing.term_choice import refits_by_calls
 from discrim.models.fits.displayed import Shown, displayed, number
 from discrim.models.fits.fit import Fit, labelled
-from discrim.models.fits.reading import check_flag, check_whole
+from discrim.models.fits.reading import check_flag, check_whole, with_ways_out
 from discrim.models.judging.assessment import row_weights
 from discrim.models.judging.validation import counts_without, kept_fold_scores, prior_of_rest, uneven
 from discrim.models.pictures.pictured import draw_kind
@@ -373,6 +373,7 @@ class CrossValidation(Shown):
         return summary
 
 
+@with_ways_out
 def cross_validate(
     fit: ClassifierResults | HasFit | Callable[..., Any] | str,
     folds: Any = 10,

@@ -17,6 +17,7 @@ from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.linear_model import ModelTerm, equations, model_rows, one_class, responses_right
 from discrim.inference.manova import Hypothesis, least_squares, manova_table, roy_critical, t_table
 from discrim.models.comparing.term_model import TermCanonicalResults, TermModel
+from discrim.models.fits import reading
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.reading import NaAction, asked_type, check_word, listed, told, warn_of_weights
 from discrim.models.normal.lda import lda
@@ -426,6 +427,7 @@ class MLMResults(Shown):
             )
 
 
+@reading.with_ways_out
 def mlm(
     formula: str,
     data: Any,
@@ -551,6 +553,7 @@ def _in_units(triangle: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArr
     return triangle / unit, unit
 
 
+@reading.with_ways_out
 @displayed()
 def manova(
     formula: str,

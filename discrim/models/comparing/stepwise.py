@@ -21,6 +21,7 @@ from discrim.inference.selection import CRITERIA
 from discrim.models.comparing import term_choice
 from discrim.models.comparing.comparable import verb_named
 from discrim.models.comparing.term_choice import Choice, Criterion, Direction
+from discrim.models.fits import reading
 from discrim.models.fits.displayed import Shown, displayed, number
 from discrim.models.fits.fit import Fit, Selection
 from discrim.models.fits.reading import NaAction, check_number, check_word, is_wide, listed, told, usable_rows
@@ -49,6 +50,7 @@ CHOSEN_ANEW = ("apparent", "cv", "loo", "632+")
 """Error rates of a choice; any other takes the terms as given, and is one of the fit."""
 
 
+@reading.with_ways_out
 def stepwise(
     formula: str,
     data: Any,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import pandas as pd
 
+from discrim.models.fits.reading import watch_methods
 from discrim.models.registry import BY_MODEL, summary_part
 
 if TYPE_CHECKING:
@@ -126,6 +127,20 @@ class Shown:
 
     _FIRST_SECTIONS: tuple[str, ...] = ()
     """Sections of the summary that a short form has; all of them where none is named."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        watch_methods(cls)
+
+    if not TYPE_CHECKING:
+        # Type checkers would take every name for one that is there.
+        def __getattr__(self, name):
+            if name.startswith("_") or hasattr(type(self), name):
+                # A property that refuses says why itself.
+                return object.__getattribute__(self, name)
+            from discrim.slips import ATTRIBUTES, refuse_attribute
+
+            refuse_attribute(type(self).__name__, name, dir(self), ATTRIBUTES)
 
     def _brief(self: Any) -> Summary:
         summary: Summary = self.summary()

@@ -11,7 +11,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any, Literal, NoReturn
+from functools import wraps
+from inspect import isfunction
+from typing import Any, Literal, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -30,6 +32,40 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.rows import stored_rows
 from discrim.frame.values import shown
 from discrim.inference.manova import TestType
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def with_ways_out(function: Callable[P, T]) -> Callable[P, T]:
+    """Have a call with a keyword that a function does not take name the one that is meant."""
+
+    @wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except TypeError:
+            # Not at the top, as calls without a slip have no use for it.
+            from discrim.slips import refuse_keyword
+
+            refuse_keyword(function, kwargs)
+            raise
+
+    return called
+
+
+_WATCHED: set[type] = set()
+
+
+def watch_methods(kind: type) -> None:
+    """Have the public methods of a class, and of its parents here, name the keyword that is meant."""
+    for each in kind.__mro__:
+        if each.__module__.startswith("discrim.") and each not in _WATCHED:
+            _WATCHED.add(each)
+            for name, value in list(vars(each).items()):
+                if isfunction(value) and not name.startswith("_"):
+                    setattr(each, name, with_ways_out(value))
+
 
 PRIOR_SLACK = 1e-8
 """How far from one a prior may sum; it is then divided by its sum."""

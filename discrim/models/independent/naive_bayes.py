@@ -368,6 +368,7 @@ class Options(NamedTuple):
     missing: str | None = None
 
 
+@reading.with_ways_out
 def naive_bayes(
     formula: str | None = None,
     data: Any = None,

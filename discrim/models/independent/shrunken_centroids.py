@@ -81,6 +81,7 @@ def _refitted(fit: ShrunkenFit, moments: ClassMoments, folds: TuningFolds, fold:
 CHOSEN_FROM_ROWS = "A threshold is chosen by the rows and not by their moments: give threshold="
 
 
+@reading.with_ways_out
 def shrunken_centroids(
     formula: str | None = None,
     data: Any = None,

@@ -807,6 +807,7 @@ class BayesResults(Pictured, Reported, ShownModel):
         return pd.DataFrame([row | {"error_bound": self.error_bound, "method": self.error_method}])
 
 
+@reading.with_ways_out
 def bayes(
     prior: Any,
     densities: Any,

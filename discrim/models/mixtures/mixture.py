@@ -456,6 +456,7 @@ MOST = 5
 """Components up to which "bic" tries by default."""
 
 
+@reading.with_ways_out
 def mixture(
     formula: str,
     data: Any,

@@ -36,6 +36,7 @@ from discrim.frame.sources.rows import given_parts, named, tables
 from discrim.frame.sources.sources import rows_given
 from discrim.frame.table import Table, weight_vector
 from discrim.frame.values import shown
+from discrim.models.fits import reading
 from discrim.models.fits.fit import Fit, whole_counts
 from discrim.models.fits.reading import NaAction, check_word, class_moments, listed, used_sparse_rows
 from discrim.models.saving import fit_file
@@ -50,6 +51,7 @@ WRITTEN = ("design", "dropped", "levels_given", "model", "scatters", "weighted",
 """The parts of its description."""
 
 
+@reading.with_ways_out
 def moments(
     formula: str,
     data: Any,
@@ -165,6 +167,7 @@ SYMMETRY = 1e-8
 """How far a correlation may be from its transpose, and an eigenvalue of correlations below zero."""
 
 
+@reading.with_ways_out
 def from_stats(
     means: Any,
     covs: Any,
@@ -666,8 +669,7 @@ class Moments:
     def _refuse_other_scatters(self, other: Moments) -> None:
         if self._scatters != other._scatters:
             raise DataError(
-                f'One of the moments has scatters="{self._scatters}" and one "{other._scatters}": make '
-                "both alike."
+                f'One has scatters="{self._scatters}" and one "{other._scatters}": make both alike.'
             )
 
     def _among(self, levels: tuple[Any, ...]) -> Moments:

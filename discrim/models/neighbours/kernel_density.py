@@ -324,6 +324,7 @@ class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
         return pd.DataFrame([self._sizes() | row])
 
 
+@reading.with_ways_out
 def kernel_density(
     formula: str,
     data: Any,

@@ -86,6 +86,7 @@ COPIED, SHARED = 0.75, 0.05
 """Least share of rows with a copy that is told of, and largest of places that two classes have in common."""
 
 
+@reading.with_ways_out
 def knn(
     formula: str,
     data: Any,

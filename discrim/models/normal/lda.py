@@ -502,6 +502,7 @@ STRUCTURES = ("pooled", "diagonal", "shrunk", "correlation", "spherical", "pinv"
 """What `covariance=` may be, the full one first."""
 
 
+@reading.with_ways_out
 def lda(
     formula: str | None = None,
     data: Any = None,

@@ -22,7 +22,7 @@ from discrim.frame.levels import Unseen
 from discrim.inference.mean_differences import between_squares
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, by_class_and_term, posterior_frame
-from discrim.models.fits.reading import NaAction, prior_vector, usable_rows
+from discrim.models.fits.reading import NaAction, prior_vector, usable_rows, with_ways_out
 from discrim.models.fits.refits import moment_refits, verb_options
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
@@ -37,6 +37,7 @@ from discrim.report.tables import Sections
 DISTANCE = "Euclidean, in columns' units"
 
 
+@with_ways_out
 def nearest_centroid(
     formula: str | None = None,
     data: Any = None,

@@ -45,6 +45,7 @@ STRUCTURES = ("full", "diagonal", "shrunk", "spherical", "factor")
 """What `covariance=` may be, the full one first."""
 
 
+@reading.with_ways_out
 def qda(
     formula: str | None = None,
     data: Any = None,

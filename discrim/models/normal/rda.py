@@ -364,6 +364,7 @@ CHOSEN_FROM_ROWS = (
 )
 
 
+@reading.with_ways_out
 def rda(
     formula: str | None = None,
     data: Any = None,

@@ -473,6 +473,7 @@ CHOSEN_FROM_ROWS = "Components are chosen by the rows and not by their moments: 
 FROM_ROWS = "An engine is fitted to rows and not to their moments: leave engine= out"
 
 
+@reading.with_ways_out
 def pls(
     formula: str | None = None,
     data: Any = None,

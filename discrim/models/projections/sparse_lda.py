@@ -449,6 +449,7 @@ MOST_RIDGE = 1e100
 CHOSEN_FROM_ROWS = "A penalty is chosen by the rows and not by their moments: give penalty= or nonzero="
 
 
+@reading.with_ways_out
 def sparse_lda(
     formula: str | None = None,
     data: Any = None,

@@ -147,6 +147,7 @@ class _Regression:
         return fitted.reshape(shape)
 
 
+@reading.with_ways_out
 def fda(
     formula: str,
     data: Any,

@@ -116,6 +116,7 @@ class OptimalScoring(Shown):
         return summarize("Optimal scoring", parts)
 
 
+@reading.with_ways_out
 def indicator(
     formula: str | None = None,
     data: Any = None,

@@ -23,6 +23,7 @@ from discrim.models.regression.logistic_results import LogisticResults, logistic
 from discrim.models.regression.penalized import FOLDS, STRENGTHS, PenaltyName
 
 
+@reading.with_ways_out
 def logistic(
     formula: str,
     data: Any,

@@ -1,0 +1,204 @@
+"""What people type who come from R, SAS, SPSS, Stata, scikit-learn or statsmodels, and what does that here.
+
+Nothing is imported from here before a keyword or an attribute turns out to be unknown. In a table what does
+the job stands first, the names that it has elsewhere follow. Names are compared without regard to case, dots
+and underscores. What does the job is a name, which is given where it is there, or a clause, which has blanks.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any, NoReturn
+
+NEAR = 0.7
+"""How alike two names are, as of difflib, for one to be taken for the other."""
+
+KEYWORDS = """
+formula | data <- x y grouping group variables var endog exog class cl target features response
+data <- newdata df dataset table frame testdata test train
+give the rows themselves, as in data=df.query(...) <- subset select where if
+prior <- priors classprior classpriors priorprob priorprobabilities classweight fitprior prevalence p
+weights <- weight sampleweight freq frequency wt
+repeat rows that count more than once, as in df.loc[df.index.repeat(n)] <- weights sampleweight
+folds <- k
+folds | leave_one_out(), error_rates(["loo", "cv"]) of a fit leave rows out <- cv crossvalidate nfolds nsplits
+leave_one_out(), error_rates(["loo", "cv"]) of a fit leave rows out <- loo lootable leaveoneout jackknife
+cross_validate(fit, folds=10) does this <- trcontrol resampling scoring
+kind | predict() gives labels, predict_proba() posteriors, transform() variates <- type output
+ncomp | components <- dimen ncan nd ndim ncomponents nfactors ncp
+components | ncomp <- ncomp subclasses
+k | knn() has neighbours, as k= <- nneighbors nneighbours neighbors neighbours
+seed | nothing is random here, so leave it out <- randomstate randomseed seed
+maxiter <- maxit niter iterations
+na_action <- naomit narm dropna
+levels | classes <- labels classes classnames lev targetnames
+reference | the order of the classes is that of levels= <- baseline ref refcat baseoutcome
+lda() has one covariance and qda() one for each class; lr_test(lda_fit, qda_fit) compares them <- pool pooled
+canonical() of a fit of lda() gives the canonical analysis <- canonical can
+collinear | tol <- tol tolerance singular
+shrinkage | alpha | strength <- regparam ridge
+strength | gamma | penalty <- lambda c
+level | l1_ratio | rda() has alpha= and gamma= <- alpha conflevel confidence conf
+costs <- cost loss lossmatrix costmatrix
+replicates | bootstrap <- nboot nbootstrap b
+permutations <- nperm npermutations
+standardize | scale <- scale center standardise scaled normalize
+kernel | kernel_density() and naive_bayes() have kernels <- usekernel kernel
+laplace | smoothing <- fl varsmoothing
+bandwidth <- adjust bw h r
+threshold <- shrinkthreshold delta
+covariance <- covarianceestimator covariancetype
+step <- eta eta0 learningrate
+it is not needed here, so leave it out <- solver njobs verbose disp storecovariance trace fitintercept
+enter | stepwise() chooses columns <- pin fin slentry
+stay | stepwise() chooses columns <- pout fout slstay
+logistic() fits two classes or more <- family link
+robust() of a fit of logistic() gives such standard errors <- covtype vce
+write C(x, Treatment), C(x, Sum) or the like in the formula <- contrasts
+pass ax= of plt.subplots(figsize=...) <- figsize size dpi
+colors <- colour color palette cmap
+path | out <- file filename filepath
+"""
+"""Of keywords."""
+
+ATTRIBUTES = """
+predict_proba() <- posterior posteriors proba probabilities
+transform() | decision_function() <- x scores variates canonicalscores
+predict() <- class fittedvalues fitted labels predictions
+classes <- lev levels targetnames groups
+nobs <- n nsamples
+counts <- classcount freq
+prior <- priors classprior
+terms <- xname xnames variables featurenamesin featurenames
+formula <- call
+coef | params | coefficients() <- coefficients coefs betas weights
+means | canonical() <- theta centroids centers centres
+cov | covs <- covariance sigma within
+scaling | canonical() <- scalings loadings rotation ld
+explained | svd <- explainedvarianceratio proportionoftrace trace
+canonical() <- eigenvalues structure cancorr canonicalcorrelations
+wilks | manova() <- wilkslambda lambda
+discrim.box_m(formula, data) <- boxm boxtest
+distances() | centroid_distances() <- mahalanobis d2
+leave_one_out() <- loo jackknife crossvalidated lootable
+discrim.cross_validate(fit, folds=10) <- cv crossvalscore crossvalidate
+confusion() <- confusionmatrix predtable classtable table
+assess() <- score accuracy auc kappa classificationreport
+error_rates() <- error errorrate misclassification
+plot("roc") <- roc roccurve
+plot("regions") | boundary() <- partimat decisionboundary
+llf <- loglik loglikelihood
+residuals() <- resid residual
+cov_params() <- vcov
+conf_int() | log_odds() <- confint ci
+prsquared | assess() <- rsquared r2 mcfadden
+marginal_effects() <- margeff getmargeff margins
+odds_ratios() <- oddsratio or
+update() <- fit refit partialfit
+save() <- dump topickle write
+tidy() | table <- tocsv todataframe toframe
+augment() <- data df
+"""
+"""Of attributes of results."""
+
+NAMES = """
+lda <- lineardiscriminantanalysis fisher linda discriminant
+qda <- quadraticdiscriminantanalysis qdacov
+pls <- plsda opls oplsda splsda plsregression plsr
+logistic <- logit mnlogit mlogit multinom glm logisticregression
+logistic(..., penalty="lasso") <- glmnet cvglmnet lasso
+naive_bayes <- gaussiannb categoricalnb multinomialnb nb
+knn <- kneighborsclassifier knncv
+kernel_density <- kda kde npar
+shrunken_centroids <- pamr pam nsc
+mixture <- mda mclustda mclust gaussianmixture gmm
+sparse_lda <- penalizedlda dsda
+hyperplane <- svm svc linearsvc
+stepwise <- stepdisc stepclass greedywilks step stepaic
+lda(..., covariance="correlation") <- sda catscore
+qda(..., covariance="factor") <- hdda
+lda(...).canonical() <- candisc cancor
+that is a package of R; lda() and qda() are here <- mass klar
+it is a method of a fit, as in fit.predict() <- predict predictproba summary plot confusion update errorrates
+from discrim.sklearn import LDAClassifier, or another <- ldaclassifier qdaclassifier knnclassifier
+discrim.datasets.load_iris() <- iris loadiris
+discrim.datasets.load("penguins") reads a table by its name <- penguins wine loadpenguins loadwine
+confusion() is a method of a fit <- confusionmatrix table
+df.sample(frac=0.7) of pandas draws rows <- traintestsplit sample
+a verb takes the path of a file as data= <- readcsv
+write import discrim.sklearn, which needs scikit-learn <- sklearn
+"""
+"""Of functions and classes."""
+
+ESTIMATORS = """
+LDAClassifier <- lineardiscriminantanalysis lda discriminantanalysis
+QDAClassifier <- quadraticdiscriminantanalysis qda
+KNNClassifier <- kneighborsclassifier knn
+NaiveBayesClassifier <- gaussiannb categoricalnb multinomialnb naivebayes
+LogisticClassifier <- logisticregression logit
+PLSClassifier <- plsregression plsda pls
+MixtureClassifier <- gaussianmixture mda
+HyperplaneClassifier <- svc linearsvc
+IndicatorClassifier <- ridgeclassifier
+"""
+"""Of estimators."""
+
+TABLES = """
+load_iris() <- iris
+load_penguins() <- penguins
+load_wine() <- wine
+load_breast_cancer() <- breastcancer breast
+the tables here are iris, penguins, wine and breast_cancer <- loaddigits loaddiabetes fetchopenml digits
+load("iris") | load() <- loaddata getdata read readcsv
+"""
+"""Of the tables that come with the package."""
+
+
+def plain(name: str) -> str:
+    """A name without what is written in more than one way: case, dots and underscores."""
+    return name.casefold().replace("_", "").replace(".", "")
+
+
+def nearest(name: str, there: Iterable[str], table: str) -> str:
+    """What does the job of a name that is not there: a name that is, or a clause; empty where nothing does.
+
+    Examples
+    --------
+    >>> nearest("priors", ["data", "prior"], KEYWORDS), nearest("colinear", ["collinear"], KEYWORDS)
+    ('prior', 'collinear')
+    """
+    alike = {plain(each): each for each in there if not each.startswith("_")}
+    if plain(name) in alike:
+        return alike[plain(name)]
+    for line in table.split("\n"):
+        ways, _, elsewhere = line.partition(" <- ")
+        if plain(name) in elsewhere.split():
+            for way in ways.split(" | "):
+                if " " in way or way.startswith("discrim.") or way.partition("(")[0] in alike.values():
+                    return way
+    near = get_close_matches(plain(name), alike, n=1, cutoff=NEAR)
+    return alike[near[0]] if near else ""
+
+
+def refuse_keyword(function: Callable[..., Any], given: Mapping[str, Any]) -> None:
+    """Raise the TypeError of a keyword that a function does not take, if there is one, with the way out."""
+    parameters = inspect.signature(function).parameters
+    taken = [name for name in parameters if name not in ("self", "cls")]
+    unknown = [name for name in given if name not in parameters]
+    if unknown and not any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+        found = nearest(unknown[0], taken, KEYWORDS)
+        way_out = f"use {found}=" if found in taken else found or f"it takes {', '.join(taken) or 'none'}"
+        way_out += ', as in "species ~ a + b"' if found == "formula" else ""
+        called = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+        raise TypeError(f"{called}() has no keyword {unknown[0]!r}: {way_out}.") from None
+
+
+def refuse_attribute(owner: str, name: str, there: Iterable[str], table: str) -> NoReturn:
+    """Raise the AttributeError of a name that something does not have, with the way out."""
+    found = nearest(name, there, table) or "dir() lists what there is"
+    is_name = found.isidentifier() or (found.endswith(")") and " " not in found.partition("(")[0])
+    way_out = f"use {found}" if is_name else found
+    # Without an object Python itself appends no second guess.
+    raise AttributeError(f"{owner} has no attribute {name!r}: {way_out}.", name=name, obj=None)

@@ -1,0 +1,247 @@
+"""A keyword or an attribute that there is not names the one that is meant, or what does that job here."""
+
+import copy
+import inspect
+import pickle
+import re
+import sys
+
+import pytest
+
+import discrim
+from discrim import slips
+from discrim.datasets import load_iris
+from discrim.errors import DiscrimWarning, NotSupportedError
+from discrim.models.fits.reading import with_ways_out
+
+IRIS = load_iris()
+FORMULA = "species ~ ."
+FIT = discrim.lda(FORMULA, IRIS)
+
+VERB_KEYWORDS = {
+    ("lda", "CV"): "leave_one_out()",
+    ("lda", "cv"): "leave_one_out()",
+    ("lda", "subset"): "data=df.query(...)",
+    ("lda", "colinear"): "use collinear=.",
+    ("lda", "priors"): "use prior=.",
+    ("lda", "na.action"): "use na_action=.",
+    ("lda", "standardise"): "use standardize=.",
+    ("lda", "type"): "predict_proba() posteriors",
+    ("lda", "n_components"): "use ncomp=.",
+    ("lda", "grouping"): 'use formula=, as in "species ~ a + b".',
+    ("lda", "newdata"): "use data=.",
+    ("lda", "store_covariance"): "leave it out",
+    ("lda", "pool"): "lr_test(lda_fit, qda_fit)",
+    ("lda", "n_neighbors"): "knn() has neighbours, as k=",
+    ("lda", "nothing_like_it"): "it takes formula, data, moments, prior,",
+    ("qda", "reg_param"): "use shrinkage=.",
+    ("rda", "Lambda"): "use gamma=.",
+    ("knn", "n_neighbors"): "use k=.",
+    ("knn", "weights"): "df.index.repeat(n)",
+    ("pls", "ncomp"): "use components=.",
+    ("mixture", "subclasses"): "use components=.",
+    ("logistic", "C"): "use strength=.",
+    ("logistic", "max_iter"): "use maxiter=.",
+    ("logistic", "random_state"): "use seed=.",
+    ("naive_bayes", "fL"): "use laplace=.",
+    ("kernel_density", "bw"): "use bandwidth=.",
+    ("shrunken_centroids", "shrink_threshold"): "use threshold=.",
+    ("stepwise", "slentry"): "use enter=.",
+    ("perceptron", "eta0"): "use step=.",
+    ("from_stats", "priors"): "it takes means, covs, counts, method",
+    ("moments", "sample_weight"): "use weights=.",
+    ("box_m", "subset"): "data=df.query(...)",
+    ("mlm", "df"): "use data=.",
+    ("load", "file"): "use path=.",
+}
+
+METHOD_KEYWORDS = {
+    ("predict", "newdata"): "use data=.",
+    ("predict", "type"): "predict_proba() posteriors",
+    ("predict_proba", "X"): "use data=.",
+    ("transform", "X"): "use data=.",
+    ("plot", "type"): "use kind=.",
+    ("plot", "figsize"): "plt.subplots(figsize=...)",
+    ("plot", "color"): "use colors=.",
+    ("confusion", "cv"): "use folds=.",
+    ("error_rates", "nboot"): "use replicates=.",
+    ("error_rates", "alpha"): "use level=.",
+    ("error_rates", "random_state"): "use seed=.",
+    ("summary", "digits"): "it takes sections.",
+    ("leave_one_out", "prior"): "it takes refit_prior.",
+    ("save", "filename"): "use path=.",
+}
+
+ATTRIBUTES = {
+    "posterior": "use predict_proba().",
+    "predit": "use predict.",
+    "coef_": "use coef.",
+    "fittedvalues": "use predict().",
+    "x": "use transform().",
+    "classes_": "use classes.",
+    "class_": "use predict().",
+    "means_": "use means.",
+    "priors_": "use prior.",
+    "scalings_": "use scaling.",
+    "covariance_": "use cov.",
+    "explained_variance_ratio_": "use explained.",
+    "N": "use nobs.",
+    "lev": "use classes.",
+    "AIC": "use aic.",
+    "logLik": "use llf.",
+    "score": "use assess().",
+    "confusion_matrix": "use confusion().",
+    "cross_validate": "use discrim.cross_validate(fit, folds=10).",
+    "nothing_like_it": "dir() lists what there is.",
+}
+
+NAMES = {
+    ("", "plsda"): "use pls.",
+    ("", "logit"): "use logistic.",
+    ("", "LinearDiscriminantAnalysis"): "use lda.",
+    ("", "MASS"): "lda() and qda() are here.",
+    ("", "LDA"): "use lda.",
+    ("", "stepclass"): "use stepwise.",
+    ("", "predict"): "fit.predict()",
+    ("", "LDAClassifier"): "from discrim.sklearn import LDAClassifier",
+    ("", "nothing_like_it"): "dir() lists what there is.",
+    ("datasets", "iris"): "use load_iris().",
+    ("datasets", "load_irsi"): "use load_iris.",
+    ("datasets", "load_digits"): "iris, penguins, wine and breast_cancer.",
+    ("sklearn", "LinearDiscriminantAnalysis"): "use LDAClassifier.",
+    ("sklearn", "LDA"): "use LDAClassifier.",
+    ("sklearn", "KNeighborsClassifier"): "use KNNClassifier.",
+    ("sklearn", "Pipeline"): "dir() lists what there is.",
+}
+
+
+def refused(kind, call, *args, **kwargs):
+    with pytest.raises(kind) as caught:
+        call(*args, **kwargs)
+    assert type(caught.value) is kind
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(("verb", "keyword"), VERB_KEYWORDS)
+def test_a_verb_names_the_keyword_that_is_meant(verb, keyword):
+    said = refused(TypeError, getattr(discrim, verb), **{keyword: 1})
+    assert said.startswith(f"{verb}() has no keyword {keyword!r}: ")
+    assert VERB_KEYWORDS[verb, keyword] in said
+
+
+@pytest.mark.parametrize(("method", "keyword"), METHOD_KEYWORDS)
+def test_a_method_names_the_keyword_that_is_meant(method, keyword):
+    said = refused(TypeError, getattr(FIT, method), **{keyword: 1})
+    assert said.startswith(f"{method}() has no keyword {keyword!r}: ")
+    assert METHOD_KEYWORDS[method, keyword] in said
+
+
+def test_an_estimator_names_the_keyword_that_is_meant():
+    estimators = pytest.importorskip("discrim.sklearn")
+    assert "use prior=." in refused(TypeError, estimators.LDAClassifier, priors=None)
+    assert "KNNClassifier() has no" in (said := refused(TypeError, estimators.KNNClassifier, n_neighbors=3))
+    assert said.endswith("use k=.")
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_results_name_the_attribute_that_is_meant(name):
+    said = refused(AttributeError, getattr, FIT, name)
+    assert said == f"LDAResults has no attribute {name!r}: {ATTRIBUTES[name]}"
+
+
+@pytest.mark.parametrize(("module", "name"), NAMES)
+def test_modules_name_the_name_that_is_meant(module, name):
+    place = discrim
+    if module:
+        place = pytest.importorskip(f"discrim.{module}")
+    said = refused(AttributeError, getattr, place, name)
+    assert said.startswith(f"{place.__name__} has no attribute {name!r}: ")
+    assert NAMES[module, name] in said
+
+
+def test_results_that_are_no_classifier_name_their_attributes_as_well():
+    canonical = FIT.canonical()
+    assert "use eigenvalues." in refused(AttributeError, getattr, canonical, "eigenvalue")
+    assert "use kind=." in refused(TypeError, canonical.structure, type="total")
+    assert "use overall." in refused(AttributeError, getattr, FIT.assess(), "overal")
+
+
+def every_way(table):
+    for line in filter(None, table.split("\n")):
+        ways, _, elsewhere = line.partition(" <- ")
+        assert all(name == slips.plain(name) for name in elsewhere.split()), line
+        yield from ((way, elsewhere.split()) for way in ways.split(" | "))
+
+
+def names_of_results():
+    kinds = [getattr(discrim, name) for name in discrim.__all__ if name[0].isupper()]
+    return {name for kind in kinds for name in dir(kind) if not name.startswith("_")}
+
+
+def test_every_way_out_is_there():
+    kinds = [type(FIT), type(FIT.canonical())]
+    methods = [getattr(kind, name) for kind in kinds for name in dir(kind)]
+    called = filter(inspect.isfunction, [*(getattr(discrim, name) for name in discrim.__all__), *methods])
+    keywords = {name for function in called for name in inspect.signature(function).parameters}
+    for table, there in (
+        (slips.KEYWORDS, keywords),
+        (slips.ATTRIBUTES, names_of_results()),
+        (slips.NAMES, set(discrim.__all__)),
+        (slips.TABLES, set(dir(discrim.datasets))),
+    ):
+        for way, _ in every_way(table):
+            assert " " in way or way.startswith("discrim.") or way.partition("(")[0] in there, way
+
+
+def test_functions_and_methods_in_clauses_are_there():
+    there = {*discrim.__all__, *names_of_results(), "dir", "query", "sample", "repeat", "subplots", "C"}
+    for table in (slips.KEYWORDS, slips.NAMES):
+        for way, _ in every_way(table):
+            assert set(re.findall(r"(\w+)\(", way)) <= there | set(dir(discrim.datasets)), way
+
+
+def test_a_call_without_a_slip_does_not_look_for_one():
+    sys.modules.pop("discrim.slips", None)
+    fit = discrim.lda(FORMULA, IRIS)
+    str(fit.summary())
+    fit.predict(IRIS)
+    copy.copy(copy.deepcopy(pickle.loads(pickle.dumps(fit))))
+    assert not hasattr(fit, "_repr_png_")
+    assert "discrim.slips" not in sys.modules
+
+
+def test_an_error_within_a_call_stays_what_it_is():
+    @with_ways_out
+    def sum_of(numbers):
+        return sum(numbers)
+
+    with pytest.raises(TypeError, match="unsupported operand"):
+        sum_of(numbers=[1, "2"])
+    with pytest.raises(TypeError, match="no keyword 'numbrs': use numbers="):
+        sum_of(numbrs=[1, 2])
+    with pytest.raises(TypeError, match="positional argument"):
+        discrim.lda(FORMULA, IRIS, "equal")
+
+
+def test_what_a_model_refuses_is_told_by_the_model():
+    with pytest.warns(DiscrimWarning, match="No plane separates"):
+        line = discrim.perceptron(FORMULA, IRIS, seed=1, maxiter=2)
+    with pytest.raises(NotSupportedError, match="A likelihood needs probabilities"):
+        _ = line.llf
+    assert not hasattr(line, "llf")
+    assert getattr(line, "posterior", None) is None
+
+
+def test_signatures_and_pickles_are_those_of_the_verbs():
+    assert list(inspect.signature(discrim.lda).parameters)[:3] == ["formula", "data", "moments"]
+    assert pickle.loads(pickle.dumps(discrim.lda)) is discrim.lda
+    assert pickle.loads(pickle.dumps(FIT.predict)).__name__ == "predict"
+    assert discrim.lda.__doc__.startswith("Linear discriminant analysis")
+
+
+def test_python_appends_no_second_guess():
+    with pytest.raises(AttributeError) as caught:
+        _ = FIT.predit
+    assert caught.value.name == "predit"
+    assert caught.value.obj is None
