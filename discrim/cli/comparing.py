@@ -84,7 +84,7 @@ def _of_formulas(
     fits = of_table(given, formulas, output, fits_to)
     names = _names(models, formulas)
     with kept_warnings() as said:
-        table = discrim.compare(*fits, by="fit").set_axis(names, axis=0).drop(columns="formula")
+        table = discrim.compare(*fits).set_axis(names, axis=0).drop(columns="formula")
     for message in said:
         if message != table.attrs.get("note"):
             warn_user(message)
@@ -168,7 +168,7 @@ def _fits(table: Any, formula: str) -> Any:
     }
     note = table.attrs.get("note", "")
     title = f"Fits of {formula}" if formula else "Fits"
-    return Section(title, table, formats, headings=headings, note=note, source='compare(*fits, by="fit")')
+    return Section(title, table, formats, headings=headings, note=note, source="compare(*fits)")
 
 
 def _errors(found: list[Any], names: list[str]) -> Any:
@@ -196,7 +196,7 @@ def _pairs(table: Any, folds: int, repeats: int, seed: int | None) -> Any:
         headings=headings,
         note=f"{folds} folds{times}, seed {seed}, the same for all. P (t): the corrected resampled t test. "
         "First only, second only: rows on which that fit alone is wrong.",
-        source="compare(*fits, folds=)",
+        source="compare(*fits, folds=).pairs()",
     )
 
 

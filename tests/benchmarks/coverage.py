@@ -169,7 +169,7 @@ def validated(rng: np.random.Generator, samples: int, tally: Tally) -> None:
                 line[["low", "high"]],
                 true[label],
             )
-        pair = discrim.compare(fit, small, folds=10, seed=1).iloc[0]
+        pair = discrim.compare(fit, small, folds=10, seed=1).pairs().iloc[0]
         narrow = Law(1.5, p=1)
         gaps.append(law.missed(fit).mean() - narrow.missed(small).mean())
         kept.append(pair[["low", "high"]])

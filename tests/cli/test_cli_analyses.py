@@ -173,9 +173,9 @@ def test_compare_has_the_numbers_of_compare(capsys):
     by_fit = discrim.compare(*fits)
     assert float(row(printed, "Fits of", "lda")[-3]) == round(by_fit.loc["LDA", "llf_given_row"], 2)
     assert float(row(printed, "Fits of", "qda")[-4]) == round(by_fit.loc["QDA", "bic"], 2)
-    errors = discrim.compare(*fits, by="fit", folds=5, seed=1)
+    errors = discrim.compare(*fits, folds=5, seed=1)
     assert float(row(printed, "Cross-validated error", "qda")[0]) == round(errors.loc["QDA", "error_cv"], 4)
-    pair = discrim.compare(*fits, folds=5, seed=1).iloc[0]
+    pair = errors.pairs().iloc[0]
     assert float(row(printed, "pair by pair", "qda")[0]) == round(pair["difference"], 4)
 
 

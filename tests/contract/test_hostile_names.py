@@ -23,7 +23,7 @@ HOSTILE = [
     ("all", "columns", "penalty"), ("constant", "within", "between"), ("rows", "low", "high"),
     ("class", "term", "index"), ("0", "1", "label_"), ("None", "nan", "total_"), ("LD1", "mean", "sd"),
 ]  # fmt: skip
-FEW = ("lda", "qda", "logistic, ridge", "sparse_lda", "compare, by term", "cross_validate", "mixture")
+FEW = ("lda", "qda", "logistic, ridge", "sparse_lda", "compare, log odds", "cross_validate", "mixture")
 """Fits whose tables are, between them, all that have a name beside those of the classes."""
 
 

@@ -62,10 +62,10 @@ MADE = {
     "mlm": lambda iris, alike: discrim.mlm("species ~ .", iris),
     "covariance_models": lambda iris, alike: discrim.covariance_models("species ~ .", iris),
     "hausman": lambda iris, alike: discrim.hausman(*_pair(alike)),
-    "compare": lambda iris, alike: discrim.compare(*_pair(alike), by="fit"),
-    "compare, by term": lambda iris, alike: discrim.compare(*_pair(alike)),
+    "compare": lambda iris, alike: discrim.compare(*_pair(alike)),
+    "compare, log odds": lambda iris, alike: discrim.compare(*_pair(alike)).log_odds(),
+    "compare, pairs": lambda iris, alike: discrim.compare(*_pair(alike), folds=3, seed=1).pairs(),
     "compare, folds": lambda iris, alike: discrim.compare(*_pair(alike), folds=3, seed=1),
-    "compare, folds by fit": lambda iris, alike: discrim.compare(*_pair(alike), folds=3, seed=1, by="fit"),
 }
 """Fits and what is made of them, of irises of three classes and of the two that are alike."""
 
@@ -212,8 +212,8 @@ def test_arguments_have_one_name():
 
 def test_the_old_name_of_an_argument_is_told_and_works():
     with pytest.warns(discrim.errors.DiscrimWarning, match="compare.folds="):
-        old = discrim.compare(*_pair(ALIKE), cv=3, seed=1)
-    pd.testing.assert_frame_equal(old, fitted("compare, folds"))
+        old = discrim.compare(*_pair(ALIKE), cv=3, seed=1).pairs()
+    pd.testing.assert_frame_equal(old, fitted("compare, pairs"))
     iris = discrim.datasets.load_iris()
     lasso = partial(discrim.logistic, penalty="lasso")
     update_wrapper(lasso, discrim.logistic)

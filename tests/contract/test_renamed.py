@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 import discrim
-from discrim.errors import DiscrimWarning, RenamedWarning
+from discrim.errors import DataError, DiscrimWarning, NotSupportedError, RenamedWarning
 from discrim.models.fits import renamed
-from tests.contract.test_names import fitted
+from tests.contract.test_names import ALIKE, _pair, fitted
 
 TABLES = {
     "compare": lambda: fitted("compare"),
@@ -103,3 +103,42 @@ def test_one_number_of_degrees_of_freedom_is_a_number():
     with pytest.raises(IndexError):
         test.df[1]
     assert fitted("lda").wilks.df == (8.0, 288.0)
+
+
+def test_what_compare_gave_under_by_it_gives_by_a_method():
+    fits, folds = _pair(ALIKE), {"folds": 3, "seed": 1}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The likelihood of LDA")
+        for options, method in (({"by": "pair"} | folds, "pairs"), ({"by": "term"}, "log_odds")):
+            made = discrim.compare(*fits, **{key: options[key] for key in options if key != "by"})
+            old, text = warned(lambda options=options: discrim.compare(*fits, **options))
+            assert f"compare(...).{method}()" in text
+            new = getattr(made, method)()
+            pd.testing.assert_frame_equal(old, new)
+            assert type(new) is pd.DataFrame
+            # What was a column of the table is found where it is now.
+            columns = list(new.columns)
+            pd.testing.assert_frame_equal(warned(lambda made=made, columns=columns: made[columns])[0], new)
+            first = columns[0]
+            assert warned(lambda made=made, first=first: made[first])[0].equals(new[first])
+        old, _ = warned(lambda: discrim.compare(*fits, by="fit"))
+        pd.testing.assert_frame_equal(old, discrim.compare(*fits))
+
+
+def test_compare_gives_one_kind_of_table():
+    made = fitted("compare"), fitted("compare, folds")
+    assert [table.index.tolist() for table in made] == [["LDA", "Logistic"]] * 2
+    assert list(made[1].columns) == [*made[0].columns, "error_cv", "se_cv"]
+    with pytest.raises(DataError, match=r"ask compare\(..., folds=10\).pairs\(\)"):
+        made[0].pairs()
+    with pytest.raises(NotSupportedError, match=r"one fit of lda\(\) with one of logistic\(\)"):
+        discrim.compare(fitted("lda"), fitted("qda")).log_odds()
+    penguins = discrim.datasets.load_penguins()
+    fits = [discrim.lda(f"species ~ {terms}", penguins) for terms in ("bill_depth_mm", "bill_depth_mm + sex")]
+    with pytest.warns(DiscrimWarning, match=r"uses 333 rows, and the first 342.* pairs\(\) takes the rows"):
+        table = discrim.compare(*fits, folds=3, seed=0)
+    assert table["nobs"].tolist() == [342, 333]
+    assert table[["llf", "aic", "bic", "llf_given_row", "error_apparent", "error_loo"]].isna().all(axis=None)
+    assert table.pairs()["rows"].tolist() == [333]
+    each = discrim.cross_validate(fits[1], 3, seed=0).table().loc["error", ["estimate", "se"]]
+    assert table.iloc[1][["error_cv", "se_cv"]].tolist() == each.tolist()

@@ -620,9 +620,7 @@ def test_compare_tells_fits_of_one_model_apart():
     fits = lda("species ~ .", IRIS), qda("species ~ .", IRIS), lda("species ~ .", IRIS, covariance="diagonal")
     assert discrim.compare(*fits).index.tolist() == ["LDA (1)", "QDA", "LDA (3)"]
     assert discrim.compare(*fits[:2]).index.tolist() == ["LDA", "QDA"]
-    with_logit = discrim.compare(
-        fits[0], discrim.logistic("species ~ .", IRIS, bias_reduction=True), by="fit"
-    )
+    with_logit = discrim.compare(fits[0], discrim.logistic("species ~ .", IRIS, bias_reduction=True))
     assert with_logit["likelihood"].tolist() == ["class and row", "class given row"]
 
 

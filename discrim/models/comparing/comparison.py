@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.errors import DataError, NotSupportedError, warn_user
+from discrim.errors import DataError, DiscrimError, NotSupportedError, warn_user
 from discrim.inference.calibration import JudgedRows, fold_means
 from discrim.inference.error_rates import counted_labels
 from discrim.inference.resampling import corrected_t, drawn_seed, grouped_mcnemar, mcnemar
@@ -24,8 +24,8 @@ from discrim.models.comparing.cross_validation import CrossValidation, name_of, 
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import missing_if_refused
 from discrim.models.fits.reading import check_word, folds_or_cv, is_whole, listed, told, with_ways_out
-from discrim.models.fits.renamed import RenamedColumns
-from discrim.models.judging.assessment import JudgingPlan, judged_codes
+from discrim.models.fits.renamed import COLUMNS, RenamedColumns, warn_renamed
+from discrim.models.judging.assessment import JudgingPlan, judged_codes, takes_long
 
 if TYPE_CHECKING:
     from discrim.models.pictures.pictured import PictureOptions
@@ -157,6 +157,79 @@ def _mcnemar(a: CrossValidation, both: NDArray[np.bool_], wrong: Sequence[Floats
     return {"only_a_wrong": alone[0], "only_b_wrong": alone[1]} | dict(zip(names, test, strict=True))
 
 
+class Comparison(RenamedColumns):
+    """Fits side by side, a row for each, as `discrim.compare` gives them; cut, it is a plain table."""
+
+    def _set(self, fits: Sequence[Any], names: list[str], validations: list[CrossValidation] | None) -> Self:
+        # Past pandas, to which attributes are columns; copies and pickles are plain tables.
+        object.__setattr__(self, "_compared", (fits, names, validations))
+        return self
+
+    @displayed()
+    def pairs(self) -> pd.DataFrame:
+        """The errors of each pair of fits on the same folds, compared by two tests.
+
+        Returns
+        -------
+        DataFrame by (a, b)
+            Over the rows that both fits use and label: `rows`, and `rows_one_only`, the other rows that one
+            of them uses; error_a, error_b and their difference; se, low, high, t, df and p_t of the corrected
+            resampled t test that the mean of the difference over folds is zero (with unequal folds that is
+            not quite the difference over rows); only_a_wrong and only_b_wrong, rows of the first repeat on
+            which one fit alone is wrong, with McNemar's p_exact by the binomial distribution, and with his
+            continuity-corrected chi-square, `mcnemar` and p_mcnemar. With `groups` these are counts of
+            groups, because the rows of one are not independent. A row with a frequency weight stands for so
+            many rows. Errors are weighted by a prior that both fits were given; else rows count as they are.
+            The t test takes the differences of folds for equally correlated, by the share of rows that fits
+            have in common; McNemar's takes rows for independent, given the fits.
+
+        Raises
+        ------
+        DataError
+            There are no folds, or there is one fit.
+        """
+        fits, names, validations = self._compared
+        if validations is None:
+            raise DataError("pairs() are compared on folds: ask compare(..., folds=10).pairs().")
+        if len(fits) < 2:
+            raise DataError("pairs() takes two fits or more; see cross_validate() for one.")
+        return paired(validations, names)
+
+    @displayed()
+    def log_odds(self) -> pd.DataFrame:
+        """The log odds of a linear discriminant analysis beside those of a logistic regression.
+
+        Returns
+        -------
+        DataFrame by (class, term)
+            LDA, LDA_se, logistic, logistic_se and their difference (LDA less logistic), against the logistic
+            regression's reference; statistic, df and p of Hausman's chi-square of the difference, missing
+            where LDA's standard error is not the smaller one. The last row, ("all", "slopes"), has the joint
+            test, with as many df as there are directions in which LDA is more precise.
+
+        Raises
+        ------
+        NotSupportedError
+            The fits are others.
+        """
+        pair = lda_beside_logistic(self._compared[0])
+        if pair is None:
+            raise NotSupportedError("log_odds() compares one fit of lda() with one of logistic().")
+        return log_odds_of_both(*pair)
+
+    def __getitem__(self, key: Any) -> Any:
+        labels = key if isinstance(key, list) else [key]
+        if all(isinstance(each, str) for each in labels) and not {*labels} <= {*self.columns, *COLUMNS}:
+            method = "log_odds" if self._compared[2] is None else "pairs"
+            try:
+                table = getattr(self, method)()[key]
+            except (KeyError, DiscrimError):
+                return super().__getitem__(key)
+            warn_renamed(f"compare(...)[{key!r}]", f"compare(...).{method}()[{key!r}]")
+            return table
+        return super().__getitem__(key)
+
+
 @with_ways_out
 @displayed()
 def compare(
@@ -168,7 +241,7 @@ def compare(
     seed: int | None = None,
     refit_prior: bool | None = None,
     cv: Any = None,
-) -> pd.DataFrame:
+) -> Comparison:
     """Fits side by side.
 
     Parameters
@@ -176,10 +249,7 @@ def compare(
     *fits
         Fits of any verbs, as separate arguments.
     by : {"fit", "term", "pair"}, optional
-        What a row of the table is: "fit", a fit; "pair", a pair of fits, which needs `folds`; or "term", a
-        term of the log odds of a linear discriminant analysis and of a logistic regression. By default it is
-        "pair" with `folds`; else "term" for just two such fits that have the same terms and likelihoods that
-        cannot be compared; else "fit".
+        What a row of the table was before `pairs()` and `log_odds()`; it is accepted with a warning.
     folds : int, or column name or vector of length n, optional
         Number of folds, or the fold of each row as a label of any kind. All fits are judged on the same
         folds. They have to be of one table and response, while formulas and verbs may differ. By default
@@ -201,32 +271,19 @@ def compare(
 
     Returns
     -------
-    DataFrame
-        By fit, a row for each: formula, nobs, what the likelihood is of, df, llf, aic, bic, llf_given_row,
-        apparent and leave-one-out error (missing where the model has none), and with `folds` the
-        cross-validated error and its standard error.
-
-        By pair (a, b), over the rows that both fits use and label: `rows`, and `rows_one_only`, the other
-        rows that one of them uses; error_a, error_b and their difference; se, low, high, t, df and p_t of the
-        corrected resampled t test that the mean of the difference over folds is zero (with unequal folds that
-        is not quite the difference over rows); only_a_wrong and only_b_wrong, rows of the first repeat on
-        which one fit alone is wrong, with McNemar's p_exact by the binomial distribution, and with his
-        continuity-corrected chi-square, `mcnemar` and p_mcnemar. With `groups` these are counts of groups,
-        because the rows of one are not independent. A row with a frequency weight stands for so many rows.
-        Errors are weighted by a prior that both fits were given; else rows count as they are.
-        The t test takes the differences of folds for equally correlated, by the share of rows that fits have
-        in common; McNemar's takes rows for independent, given the fits.
-
-        By term (class, term): LDA, LDA_se, logistic, logistic_se and their difference (LDA less logistic),
-        against the logistic regression's reference; statistic, df and p of Hausman's chi-square of the
-        difference, missing where LDA's standard error is not the smaller one. The last row, ("all",
-        "slopes"), has the joint test, with as many df as there are directions in which LDA is more precise.
+    Comparison
+        A DataFrame with a row for each fit: formula, nobs, what the likelihood is of, df, llf, aic, bic,
+        llf_given_row, apparent and leave-one-out error (missing where the model has none, and with `folds`
+        where it takes a fit for each of many rows), and with `folds` the cross-validated error and its
+        standard error. With folds its method `pairs()` compares the errors
+        pair by pair; for one linear discriminant analysis and one logistic regression `log_odds()` sets their
+        log odds side by side.
 
     Raises
     ------
     DataError
         An argument is no fit; options do not go together, or `discrim.cross_validate` does not take them; or
-        the fits have other rows, classes or weights. By pair, fits may drop different rows of one table.
+        the fits have other rows, classes or weights. With `folds`, fits may drop different rows of one table.
     NotSupportedError
         With `folds`, a fit was loaded, has no rule without some fold, or has weights that are not whole
         numbers.
@@ -234,8 +291,9 @@ def compare(
     Warns
     -----
     DiscrimWarning
-        aic and bic are missing; the reason is also in `attrs["note"]` of the table. Or the rows of a fit
-        chose its columns, by `discrim.stepwise`, so that its figures look too good.
+        aic and bic are missing, and there are no folds; the reason is in `attrs["note"]` of the table
+        whether or not there are. Or the rows of a fit chose its columns, by `discrim.stepwise`, so that its
+        figures look too good.
 
     Notes
     -----
@@ -262,7 +320,7 @@ def compare(
     LDA  24  574.41
     QDA  44  464.75
     >>> two = lda("species ~ .", iris), lda("species ~ sepal_length + sepal_width", iris)
-    >>> found = compare(*two, folds=10, seed=1)
+    >>> found = compare(*two, folds=10, seed=1).pairs()
     >>> found[["error_a", "error_b", "p_t"]].round(4).iloc[0].tolist()
     [0.02, 0.2067, 0.0056]
     """
@@ -271,33 +329,30 @@ def compare(
     names = _names(fits)
     folds = folds_or_cv("compare", folds, cv)
     _refuse_options(fits, by, folds, repeats, groups, seed)
+    validations = None
     if folds is not None:
         validations = cross_validated(fits, folds, repeats, groups, seed, refit_prior)
-        if by != "fit":
-            return paired(validations, names)
-        errors = pd.DataFrame([each.table().loc["error", ["estimate", "se"]] for each in validations])
-        return _by_fit(fits, names, refit_prior).assign(
-            error_cv=errors["estimate"].to_numpy(), se_cv=errors["se"].to_numpy()
-        )
-    pair = lda_beside_logistic(fits)
-    if by == "term" and pair is None:
-        raise NotSupportedError('by="term" compares one fit of lda() with one of logistic().')
-    if pair is not None and (by == "term" or (by is None and pair[0].terms.equals(pair[1].terms))):
-        return log_odds_of_both(*pair)
-    return _by_fit(fits, names, refit_prior)
+    if by is None:
+        return _by_fit(fits, names, refit_prior, validations)
+    now = {"fit": "compare(...)", "pair": "compare(...).pairs()", "term": "compare(...).log_odds()"}[by]
+    warn_renamed(f"compare(by={by!r})", now)
+    if by == "fit":
+        comparable.refuse_other_rows(fits, "compare()")
+        return _by_fit(fits, names, refit_prior, validations)
+    other: Any = Comparison()._set(fits, names, validations)
+    table: Comparison = other.pairs() if by == "pair" else other.log_odds()
+    return table
 
 
 def _refuse_options(
     fits: Sequence[Any], by: str | None, folds: Any, repeats: int, groups: Any, seed: int | None
 ) -> None:
     """Raise where options of `compare` do not go together."""
-    if folds is None:
-        if by == "pair" or not (is_whole(repeats) and repeats == 1) or groups is not None or seed is not None:
-            raise DataError('by="pair", repeats=, groups= and seed= go with folds=: pass a number of them.')
-    elif by == "term":
-        raise DataError('by="term" compares log odds: leave out folds=.')
-    elif len(fits) < 2 and by != "fit":
-        raise DataError("compare(folds=) takes two fits or more; see cross_validate() for one.")
+    if folds is not None:
+        if by == "term":
+            raise DataError('by="term" compares log odds: leave out folds=.')
+    elif by == "pair" or not (is_whole(repeats) and repeats == 1) or groups is not None or seed is not None:
+        raise DataError("pairs(), repeats=, groups= and seed= go with folds=: pass a number of them.")
 
 
 def _names(fits: Sequence[Any]) -> list[str]:
@@ -306,8 +361,22 @@ def _names(fits: Sequence[Any]) -> list[str]:
     return [f"{name} ({i})" if names.count(name) > 1 else name for i, name in enumerate(names, start=1)]
 
 
-def _by_fit(fits: Sequence[Any], names: list[str], refit_prior: bool | None) -> pd.DataFrame:
-    comparable.refuse_other_rows(fits, "compare()")
+def _by_fit(
+    fits: Sequence[Any],
+    names: list[str],
+    refit_prior: bool | None,
+    validations: list[CrossValidation] | None,
+) -> Comparison:
+    other_rows = ""
+    try:
+        comparable.refuse_other_rows(fits, "compare()")
+    except DataError as error:
+        if validations is None:
+            raise
+        other_rows = (
+            f"{error} Until then likelihoods, and apparent and leave-one-out errors, are missing; error_cv "
+            "is of the rows of each fit, and pairs() takes the rows that both use."
+        )
     chose = [name for name, fit in zip(names, fits, strict=True) if fit._fit.selection is not None]
     if chose:
         warn_user(
@@ -323,18 +392,29 @@ def _by_fit(fits: Sequence[Any], names: list[str], refit_prior: bool | None) -> 
             row[name] = missing_if_refused(fit, name)
         row["llf_given_row"] = comparable.llf_given_row(fit)
         for method in ("apparent", "loo"):
+            if method == "loo" and validations is not None and takes_long(fit._fit):
+                row["error_loo"] = np.nan
+                continue
             refit = None if fit._fit.model.prior_without == "none" else refit_prior
             try:
                 row[f"error_{method}"] = fit.error_rates([method], refit_prior=refit)["estimate"].iloc[0]
             except NotSupportedError:
                 row[f"error_{method}"] = np.nan
         rows.append(row)
-    table = RenamedColumns(rows, index=pd.Index(names))
-    note = _other_scales(fits, names, table)
-    if note:
+    table = Comparison(rows, index=pd.Index(names))._set(fits, names, validations)
+    if validations is not None:
+        errors = [each.table().loc["error", ["estimate", "se"]] for each in validations]
+        table[["error_cv", "se_cv"]] = np.array(errors, dtype=np.float64)
+    note = other_rows or _other_scales(fits, names, table)
+    if other_rows:
+        table.loc[:, "llf":"error_loo"] = np.nan
+    elif note:
         table.loc[table["likelihood"] == "class and row", ["aic", "bic"]] = np.nan
+    if note:
         table.attrs["note"] = note
-        warn_user(note)
+        # With folds it is the errors that were wanted, which can be compared all the same.
+        if other_rows or validations is None:
+            warn_user(note)
     return table
 
 

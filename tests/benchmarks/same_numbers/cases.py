@@ -297,14 +297,16 @@ def verbs() -> dict[str, Callable[[], Any]]:
             discrim.lda(every, iris), discrim.qda(every, iris), bootstrap=20, permutations=20, seed=1
         ),
         "hausman": lambda: discrim.hausman(discrim.lda(two, pair), discrim.logistic(two, pair)),
-        "compare": lambda: discrim.compare(discrim.lda(every, iris), discrim.qda(every, iris), by="fit"),
-        "compare by term": lambda: discrim.compare(discrim.lda(two, pair), discrim.logistic(two, pair)),
+        "compare": lambda: discrim.compare(discrim.lda(every, iris), discrim.qda(every, iris)),
+        "compare by term": lambda: discrim.compare(
+            discrim.lda(two, pair), discrim.logistic(two, pair)
+        ).log_odds(),
         "compare folds": lambda: discrim.compare(
             discrim.lda(every, iris), discrim.qda(every, iris), discrim.knn(every, iris, k=5), folds=4, seed=1
-        ),
+        ).pairs(),
         "compare pairs": lambda: discrim.compare(
-            discrim.lda(every, iris), discrim.naive_bayes(every, iris), by="pair", folds=4, repeats=2, seed=1
-        ),
+            discrim.lda(every, iris), discrim.naive_bayes(every, iris), folds=4, repeats=2, seed=1
+        ).pairs(),
         "from_stats": lambda: discrim.lda(
             moments=discrim.from_stats(iris.groupby("species").mean(), iris.iloc[:, :4].cov(), [50, 50, 50])
         ),

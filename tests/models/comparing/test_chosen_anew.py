@@ -208,7 +208,7 @@ def test_the_summary_says_that_its_rows_chose_the_columns(tmp_path):
     fit.report(tmp_path / "page.html", pictures=[])
     assert "the columns (stepwise by wilks, of 13 terms)" in said((tmp_path / "page.html").read_text())
     with pytest.warns(DiscrimWarning, match=r"The rows chose the columns of 'LDA \(1\)'"):
-        compare(fit, lda("cultivar ~ hue", WINE), by="fit")
+        compare(fit, lda("cultivar ~ hue", WINE))
     assert "choice of the columns (stepwise by wilks, of 13 terms) is made anew" in said(
         choice.assess(seed=1).summary()
     )

@@ -100,7 +100,7 @@ def test_a_likelihood_of_class_and_row_is_not_beside_that_of_the_class_given_the
     with pytest.warns(
         DiscrimWarning, match="of LDA is of class and row, that of Logistic of the class given"
     ):
-        table = compare(linear, logit, by="fit")
+        table = compare(linear, logit)
     assert np.isnan(table.loc["LDA", "aic"])
     assert table.loc["Logistic", "aic"] == logit.aic
     # The logistic model has the largest of all linear log odds.
@@ -162,7 +162,7 @@ ONE_OUT = np.where(np.arange(150) == 1, 0.0, np.where(np.arange(150) == 0, 2.0, 
 )
 def test_fits_of_other_rows_are_not_compared(one, other, says):
     with pytest.raises(DataError, match=says):
-        compare(one(), other(), by="fit")
+        compare(one(), other())
 
 
 def test_rows_that_one_fit_drops_are_named_with_a_way_out_that_works():
@@ -177,7 +177,7 @@ def test_rows_that_one_fit_drops_are_named_with_a_way_out_that_works():
 
 def test_by_pair_rows_of_one_table_may_be_dropped_but_not_be_of_another():
     fits = [lda(f"species ~ {terms}", PENGUINS) for terms in ("bill_depth_mm", "bill_depth_mm + sex")]
-    assert compare(*fits, folds=4, seed=0)["rows"].iloc[0] == 333
+    assert compare(*fits, folds=4, seed=0).pairs()["rows"].iloc[0] == 333
     with pytest.raises(DataError, match="uses 333 rows"):
         compare(*fits, folds=4, seed=0, by="fit")
     with pytest.raises(DataError, match="another table than the first: its column 'sepal_length'"):

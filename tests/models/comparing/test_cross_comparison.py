@@ -68,7 +68,7 @@ def test_a_common_prior_is_common_in_any_order_of_levels():
         qda("species ~ .", IRIS, prior=prior, levels=levels)
         for levels in (None, ["virginica", "setosa", "versicolor"])
     ]
-    same, turned = (compare(one, fit, folds=5, seed=1).iloc[0] for fit in other)
+    same, turned = (compare(one, fit, folds=5, seed=1).pairs().iloc[0] for fit in other)
     assert same["error_a"] == pytest.approx(cross_validate(one, 5, seed=1).table().loc["error", "estimate"])
     pd.testing.assert_series_equal(same, turned, check_names=False)
 
@@ -78,7 +78,7 @@ def test_weights_that_are_no_whole_numbers_are_refused_whatever_they_add_up_to()
     fits = [lda(f"species ~ {x}", IRIS, weights=weights) for x in ("sepal_length", "sepal_width")]
     for seed in range(4):
         with pytest.raises(NotSupportedError, match="whole numbers"):
-            compare(*fits, folds=5, seed=seed)
+            compare(*fits, folds=5, seed=seed).pairs()
 
 
 # ------------------------------------------------------------------ arguments

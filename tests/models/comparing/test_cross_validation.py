@@ -261,7 +261,9 @@ def test_weights_are_repeated_rows_that_stay_together():
     pairs = []
     for data, more, own in ((IRIS, {"weights": weights}, folds), (repeated, {}, rows)):
         pairs.append(
-            compare(lda(formula, data, **more), qda("species ~ sepal_length", data, **more), folds=own)
+            compare(
+                lda(formula, data, **more), qda("species ~ sepal_length", data, **more), folds=own
+            ).pairs()
         )
     pd.testing.assert_frame_equal(
         *[each.drop(columns="rows_one_only").astype(float) for each in pairs], rtol=1e-9
@@ -299,7 +301,9 @@ def test_rows_without_a_label_are_counted_and_an_impossible_class_costs_infinite
     with pytest.warns(discrim.errors.DiscrimWarning, match="2 rows have no label .*first of them 0"):
         found = cross_validate(naive_bayes("y ~ x", alone), folds)
     with pytest.warns(discrim.errors.DiscrimWarning, match="^Fit 2: 2 rows have no label") as said:
-        pair = compare(naive_bayes("y ~ x", alone, laplace=1), naive_bayes("y ~ x", alone), folds=folds)
+        pair = compare(
+            naive_bayes("y ~ x", alone, laplace=1), naive_bayes("y ~ x", alone), folds=folds
+        ).pairs()
     assert [one.filename for one in said] == [__file__]
     assert pair[["rows", "rows_one_only"]].iloc[0].tolist() == [58, 2]
     assert found.unlabelled == 2
@@ -355,7 +359,7 @@ def test_a_comparison_is_that_of_its_cross_validations():
         qda("species ~ bill_depth_mm + sex", PENGUINS),
         naive_bayes("species ~ flipper_length_mm", PENGUINS),
     ]
-    found = compare(*fits, folds=5, repeats=2, seed=3)
+    found = compare(*fits, folds=5, repeats=2, seed=3).pairs()
     assert found.index.tolist() == [("LDA", "QDA"), ("LDA", "NaiveBayes"), ("QDA", "NaiveBayes")]
     one, two = (cross_validate(fit, 5, 2, seed=3) for fit in fits[:2])
     both = (one.folds[1].notna() & two.folds[1].notna()).to_numpy()
@@ -374,12 +378,12 @@ def test_a_comparison_is_that_of_its_cross_validations():
     table = [[0, b], [c, 0]]
     assert row["p_exact"] == pytest.approx(statsmodels_mcnemar(table, exact=True).pvalue)
     assert row["p_mcnemar"] == pytest.approx(statsmodels_mcnemar(table, exact=False).pvalue)
-    swapped = compare(*fits[1::-1], folds=5, repeats=2, seed=3).iloc[0]
+    swapped = compare(*fits[1::-1], folds=5, repeats=2, seed=3).pairs().iloc[0]
     assert swapped["t"] == pytest.approx(-row["t"])
     with pytest.raises(DataError, match="uses 333 rows, and the first 342"):
         compare(*fits, folds=5, repeats=2, seed=3, by="fit")
     by_fit = compare(
-        fits[0], discrim.knn("species ~ bill_length_mm", PENGUINS, k=5), folds=5, repeats=2, seed=3, by="fit"
+        fits[0], discrim.knn("species ~ bill_length_mm", PENGUINS, k=5), folds=5, repeats=2, seed=3
     )
     assert by_fit.loc["LDA", "error_cv"] == pytest.approx(one.table().loc["error", "estimate"])
 
@@ -401,14 +405,14 @@ def test_a_value_out_of_range_of_squares_spoils_no_rule_without_its_fold(verb, r
 
 def test_groups_make_mcnemars_test_and_leave_t():
     fits = lda("species ~ bill_length_mm + sex", PENGUINS), lda("species ~ bill_depth_mm", PENGUINS)
-    row = compare(*fits, folds=5, groups=np.arange(len(PENGUINS)) // 2, seed=0).iloc[0]
+    row = compare(*fits, folds=5, groups=np.arange(len(PENGUINS)) // 2, seed=0).pairs().iloc[0]
     found = [cross_validate(fit, 5, groups=np.arange(len(PENGUINS)) // 2, seed=0).labels[1] for fit in fits]
     both = found[0].notna() & found[1].notna()
     wrong = [one.astype(object).ne(PENGUINS["species"].astype(object)) & both for one in found]
     d = (wrong[0].astype(int) - wrong[1].astype(int)).groupby(np.arange(len(PENGUINS)) // 2).sum()
     assert row["mcnemar"] == pytest.approx((abs(d.sum()) - 1) ** 2 / (d**2).sum())
     given = cross_validate(fits[1], 5, groups=np.arange(len(PENGUINS)) // 2, seed=0).folds[1]
-    again = compare(*fits, folds=given.fillna(1).astype(int)).iloc[0]
+    again = compare(*fits, folds=given.fillna(1).astype(int)).pairs().iloc[0]
     assert row["t"] == pytest.approx(again["t"])
     assert (row["only_a_wrong"], row["only_b_wrong"]) == (again["only_a_wrong"], again["only_b_wrong"])
     assert {-2, 2} & set(d)
@@ -423,7 +427,7 @@ def test_rules_that_are_equally_good_are_rarely_told_apart():
         y = np.repeat(["a", "b"], 50)
         data = pd.DataFrame({"y": y, "u": rng.standard_normal(100), "v": rng.standard_normal(100)})
         data.loc[y == "b", ["u", "v"]] += 1.0
-        row = compare(lda("y ~ u", data), lda("y ~ v", data), folds=5, repeats=2, seed=1).iloc[0]
+        row = compare(lda("y ~ u", data), lda("y ~ v", data), folds=5, repeats=2, seed=1).pairs().iloc[0]
         p_exact.append(row["p_exact"])
         p_t.append(row["p_t"])
         t = row["t"] * np.sqrt((1 / 10 + 1 / 4) / (1 / 10))
@@ -480,7 +484,7 @@ def test_what_cannot_be_answered_says_why(tmp_path):
     with pytest.raises(DataError, match="repeat=2: give a number from 1 to 1"):
         line.posteriors(2)
     with pytest.raises(DataError, match="two fits or more"):
-        compare(fit, folds=5)
+        compare(fit, folds=5).pairs()
     with pytest.raises(DataError, match="go with folds="):
         compare(fit, fit, by="pair")
     with pytest.raises(DataError, match="leave out folds="):
@@ -495,7 +499,7 @@ def test_what_cannot_be_answered_says_why(tmp_path):
         compare(fit, lda("species ~ .", IRIS, weights=np.full(150, 2.0)), folds=5, seed=0)
     part = [lda(f"species ~ {x}", IRIS, weights=np.full(150, 1.5)) for x in ("sepal_length", "sepal_width")]
     with pytest.raises(NotSupportedError, match="whole numbers"):
-        compare(*part, folds=5, seed=0)
+        compare(*part, folds=5, seed=0).pairs()
 
 
 def test_a_seed_that_was_drawn_is_kept():

@@ -54,7 +54,7 @@ def test_ratios_are_those_of_the_table():
 def test_differences_are_those_of_compare():
     other = discrim.qda("species ~ .", IRIS)
     axes = VALIDATED.plot("differences", other=other)
-    pair = discrim.compare(LINEAR, other, folds=5, repeats=3, seed=1).iloc[0]
+    pair = discrim.compare(LINEAR, other, folds=5, repeats=3, seed=1).pairs().iloc[0]
     mean = axes.collections[-1].get_offsets()[0, 0]
     assert mean == pytest.approx(pair["difference"], abs=1e-12)
     again = VALIDATED.plot("differences", other=discrim.cross_validate(other, folds=5, repeats=3, seed=1))
