@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from discrim.cli.output import say, write_output
 from discrim.errors import PriorError
+from discrim.models.fits.reading import PROPORTIONAL
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
 T = TypeVar("T")
 
-PRIOR_HELP = "equal; or CLASS=P,CLASS=P,...; or P,P,... in the order of the classes; P may be 1/3"
+PRIOR_HELP = (
+    "equal; proportional; or CLASS=P,CLASS=P,...; or P,P,... in the order of the classes; P may be 1/3"
+)
 
 NARROWEST = 40
 """Columns of a text below which its numbers no longer stand beside their labels."""
@@ -116,7 +119,7 @@ def planes(text: str) -> list[float] | list[list[float]]:
 
 
 def parse_prior(text: str) -> str | dict[str, float] | list[float]:
-    """Read a prior as ``equal``, ``class=number,...`` or ``number,...``; a number may be a fraction.
+    """Read a prior as a word, ``class=number,...`` or ``number,...``; a number may be a fraction.
 
     Examples
     --------
@@ -125,8 +128,8 @@ def parse_prior(text: str) -> str | dict[str, float] | list[float]:
     >>> parse_prior("1/3,1/3,1/3")
     [0.3333333333333333, 0.3333333333333333, 0.3333333333333333]
     """
-    if text.strip() == "equal":
-        return "equal"
+    if text.strip() in ("equal", *PROPORTIONAL):
+        return text.strip()
     parts = text.split(",")
     named = ["=" in part for part in parts]
     if not any(named):

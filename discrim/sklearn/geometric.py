@@ -44,7 +44,7 @@ class KNNClassifier(PosteriorMethods, VerbClassifier):
         Whether each column is divided by its standard deviation over all rows, divisor N - 1.
     grid : sequence of int, optional
         The k to choose from where k is not given; by default 1 to 50, or to the number of rows less one.
-    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the rows. Each
         probability must be above zero.
     constant : {"drop", "raise"}
@@ -86,7 +86,7 @@ class NearestCentroidClassifier(LinearCoefficients, WeightedClassifier):
 
     Parameters
     ----------
-    prior : "equal", None, dict or Series by class, or sequence in the order of the classes
+    prior : "equal", None, "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. With equal ones, the default here, a row is given the class of the
         nearest mean. None stands for the class proportions of the rows.
     """
@@ -123,7 +123,7 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, WeightedClassifier):
         which no column is left, as in R's pamr.
     seed : int, optional
         Seed by which the rows are dealt to folds: the same at each fit, unless it is None.
-    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the rows.
     single : {"warn", "raise"}
         What to do where a class has one row, which leaves some fold without the class. "warn" chooses the
@@ -274,7 +274,7 @@ class KernelDensityClassifier(WeightedClassifier):
     grid : sequence of float, optional
         Bandwidths to choose from; by default 30 about the one of "normal", which the metric "euclidean"
         multiplies by the root mean square of the columns' standard deviations within classes.
-    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the rows.
     singular : {"euclidean", "raise"}
         What to do where the covariance of the metric is singular, or no bandwidth has a likelihood of rows

@@ -241,7 +241,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
 
     Parameters
     ----------
-    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the rows.
     method : {"moment", "mle", "t", "mcd"}
         "moment" divides the covariance by N - K, "mle" by N. The other two are robust. "t" estimates the
@@ -374,7 +374,7 @@ class QDAClassifier(PartialClassifier):
 
     Parameters
     ----------
-    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the rows.
     method : {"moment", "mle", "t", "mcd"}
         "moment" divides the covariance of each class by n_k - 1, "mle" by n_k. The other two are robust. "t"
@@ -500,7 +500,7 @@ class NaiveBayesClassifier(PartialClassifier):
         What to do with new rows that have a level which the fit has not seen: raise an error, or treat the
         value as missing. "missing" is possible for a column, or for C() of a column that no other term is
         made of.
-    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the rows.
     singular : {"smooth", "raise"}
         What to do where a normal column is constant within a class. "smooth" fits with `smoothing=1e-9`, as
@@ -624,7 +624,7 @@ class RDAClassifier(LinearCoefficients, WeightedClassifier):
         classes, so that the units of the columns do not matter. By default it is meant in the units of the
         columns, as in the literature, and a warning is given where these differ by much. Refits learn the
         standard deviations anew, also in folds; `leave_one_out()` and the choice of a pair hold them.
-    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the rows.
     method : {"moment", "mle"}
         "moment" divides the covariance of each class by n_k - 1, "mle" by n_k.
@@ -698,7 +698,7 @@ class MixtureClassifier(WeightedClassifier):
         EM ends when a step raises the log-likelihood by less than this for each row.
     maxiter : int
         The largest number of steps of EM.
-    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the rows.
     singular : {"simpler", "raise"}
         What to do where a component becomes singular, or there are fewer rows than components. "simpler" fits

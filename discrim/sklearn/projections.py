@@ -51,7 +51,7 @@ class PLSClassifier(WeightedClassifier):
         Numbers of components to try; by default 1 to 10, or to as many as there are.
     seed : int, optional
         Seed by which the rows are dealt to folds: the same at each fit, unless it is None.
-    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the rows. Only rule="lda"
         has a prior.
     few : {"fewer", "raise"}
@@ -125,7 +125,7 @@ class SparseLDAClassifier(LinearCoefficients, WeightedClassifier):
         than columns.
     seed : int, optional
         Seed by which the rows are dealt to folds: the same at each fit, unless it is None.
-    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the rows.
     singular : {"shrink", "raise"}
         What to do where a class has too few rows to leave some out for a choice, or a direction does not vary

@@ -36,7 +36,7 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
     reference : label, optional
         Class against which the log odds are taken. It is the first class by default, so that of two classes
         the second is the event.
-    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the rows. Predictions are
         moved by the log odds of this prior against the class proportions.
     bias_reduction : bool
@@ -158,7 +158,7 @@ class FDAClassifier(WeightedClassifier):
         scores of the classes (n, K - 1), or (n,) for two classes. With least squares the fit is that of
         `lda(method="mle")`. By default it is `sklearn.linear_model.Ridge()`, the penalized discriminant
         analysis of Hastie, Buja & Tibshirani (1995), whose penalty is in the units of the columns.
-    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the rows.
     ncomp : int, optional
         Number of axes to keep; by default K - 1.

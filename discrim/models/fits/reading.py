@@ -228,6 +228,15 @@ def option_by_class(name: str, value: Any, classes: pd.Index, check: Callable[[A
     return [check(value[label]) for label in classes]
 
 
+PROPORTIONAL = ("proportional", "size")
+"""What SAS and SPSS call a prior of the class proportions, which None stands for as well."""
+
+
+def is_proportional(prior: Any) -> bool:
+    """Whether a prior is that of the class proportions."""
+    return prior is None or (isinstance(prior, str) and prior in PROPORTIONAL)
+
+
 def prior_of_some(prior: Any, classes: Sequence[Any], keep: NDArray[np.bool_]) -> Any:
     """A prior over all classes, in any form that a verb takes, as one over some of them (K,)."""
     if prior is None or isinstance(prior, str) or keep.all():
@@ -237,19 +246,20 @@ def prior_of_some(prior: Any, classes: Sequence[Any], keep: NDArray[np.bool_]) -
 
 
 def prior_vector(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) -> Floats:
-    """Prior probabilities (K,) in the order of the classes; None stands for the class proportions.
+    """Prior probabilities (K,) in the order of the classes, whose proportions None stands for.
 
     Of an object with a Series by class as its `prior`, as an estimate of it or another fit has, they are that
     one. A PriorError says that a class is missing or unknown, a probability is negative or missing, or they
     do not sum to one.
     """
     k = len(classes)
-    if prior is None:
+    if is_proportional(prior):
         return np.asarray(counts / counts.sum())
     if isinstance(prior, str):
         if prior != "equal":
             raise PriorError(
-                f"prior={prior!r} is not known: use None, 'equal', or a probability for each class."
+                f"prior={prior!r} is not known: use None, 'equal', 'proportional', or a probability for each "
+                "class."
             )
         return np.full(k, 1.0 / k)
     if not isinstance(prior, pd.Series | pd.DataFrame) and isinstance(
@@ -293,6 +303,11 @@ def prior_vector(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) 
             f"The prior sums to {total:.10g}, not to one: divide it by its sum if that is meant."
         )
     return values / total
+
+
+def verbs_prior(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) -> tuple[Floats, bool]:
+    """The prior (K,) that a verb is given, and whether it is estimated, as class proportions are."""
+    return prior_vector(prior, classes, counts), is_proportional(prior)
 
 
 def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:

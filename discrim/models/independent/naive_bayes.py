@@ -437,7 +437,7 @@ def naive_bayes(
         "drop" (the default) leaves rows with a missing value out of the fit and counts them. "available" fits
         each column to the rows that have it, as R's e1071 and klaR do, and leaves out only rows without a
         class; the classes then have the proportions of all rows.
-    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the rows.
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
@@ -536,8 +536,8 @@ def naive_bayes(
     else:
         blocks, stats, tally = _given_tally(sample, columns)
     _refuse_no_density(stats, tally, blocks)
-    shares = reading.prior_vector(prior, blocks.design.levels, stats.counts)
-    fit = core.fit_naive_bayes(stats, tally, shares, estimated_prior=prior is None)
+    shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
+    fit = core.fit_naive_bayes(stats, tally, shares, estimated_prior=estimated)
     _refuse_no_bandwidth(fit, blocks)
     return NaiveBayesResults(naive_bayes_fit(fit, blocks, options, has_rows=sample.has_rows))
 

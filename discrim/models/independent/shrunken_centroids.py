@@ -140,7 +140,7 @@ def shrunken_centroids(
         which no column is left, as in R's pamr.
     seed : int, optional
         Seed by which the rows are dealt to folds. Without it each call deals them differently.
-    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the rows.
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
@@ -219,10 +219,8 @@ def shrunken_centroids(
     else:
         blocks, stats = sample.of_moments("diagonal", CHOSEN_FROM_ROWS if threshold is None else "")
     reading.refuse_no_spread(stats)
-    shares = reading.prior_vector(prior, blocks.design.levels, stats.counts)
-    fit = fit_shrunken(
-        stats, shares, threshold=threshold or 0.0, offset=offset, estimated_prior=prior is None
-    )
+    shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
+    fit = fit_shrunken(stats, shares, threshold=threshold or 0.0, offset=offset, estimated_prior=estimated)
     constant = fit.without_scale()
     if constant:
         zero = (

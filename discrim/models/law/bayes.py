@@ -21,7 +21,7 @@ from discrim.core.law.densities import density_of
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import joint_scores, log_posteriors, posteriors
-from discrim.errors import DataError, DiscrimError, NotSupportedError
+from discrim.errors import DataError, DiscrimError, NotSupportedError, PriorError
 from discrim.frame.table import Table
 from discrim.frame.values import shown
 from discrim.inference.resampling import generator
@@ -405,6 +405,16 @@ def _settled(
     return bayes_law.DecisionIntervals(np.append(edges[kept], edges[-1]), codes[kept])
 
 
+def _shares(prior: Any, classes: pd.Index) -> Floats:
+    """The prior (K,) of a law; None stands for equal shares."""
+    if prior is not None and reading.is_proportional(prior):
+        raise PriorError(
+            f'prior={prior!r}: a law has no rows to take proportions of; give "equal", or a probability for '
+            "each class."
+        )
+    return reading.prior_vector(prior, classes, np.ones(len(classes)))
+
+
 class BayesResults(Pictured, Reported, ShownModel):
     """The Bayes classifier of a known law. It predicts as a fit does, and has no rows.
 
@@ -433,7 +443,7 @@ class BayesResults(Pictured, Reported, ShownModel):
         self._cache: dict[Any, Any] = {}
         self.classes = known.classes
         self.columns = known.columns
-        values = reading.prior_vector(prior, self.classes, np.ones(len(self.classes)))
+        values = _shares(prior, self.classes)
         self._prior = pd.Series(values, index=self.classes, name="prior")
         self._given_costs = reading.cost_matrix(costs, self.classes)
 
@@ -482,8 +492,7 @@ class BayesResults(Pictured, Reported, ShownModel):
         return scores
 
     def _prior_values(self, prior: Any) -> Floats:
-        known = self.prior if prior is None else prior
-        return reading.prior_vector(known, self.classes, np.ones(len(self.classes)))
+        return _shares(self.prior if prior is None else prior, self.classes)
 
     def _frame(self, data: Any, prior: Any) -> tuple[Floats, pd.Index]:
         x, index = points_of(self._known, data)

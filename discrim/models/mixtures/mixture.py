@@ -513,7 +513,7 @@ def mixture(
         EM ends when a step raises the log-likelihood by less than this for each row.
     maxiter : int
         The largest number of steps of EM.
-    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the rows.
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
@@ -604,8 +604,8 @@ def mixture(
     forms = tuple(reading.option_by_class("covariance", covariance, labels, _checked_form))
     choice = MixtureChoice(sizes, forms, _is_together(covariance, sizes, forms, over), most, plan)
     _refuse_too_many(choice, labels, moments)
-    shares = reading.prior_vector(prior, labels, moments.counts)
-    fit, path = _fitted(choice, blocks, moments.n_classes, shares, estimated_prior=prior is None)
+    shares, estimated = reading.verbs_prior(prior, labels, moments.counts)
+    fit, path = _fitted(choice, blocks, moments.n_classes, shares, estimated_prior=estimated)
     if not fit.components.converged:
         warn_user(f"EM did not converge in {fit.maxiter} steps: give a larger maxiter=, or fewer components.")
     return MixtureResults(mixture_fit(fit, blocks, options, choice=choice, path=path))

@@ -374,7 +374,7 @@ def kernel_density(
     grid : sequence of float, optional
         Bandwidths to choose from; by default 30 about the one of "normal", which the metric "euclidean"
         multiplies by the root mean square of the columns' standard deviations within classes.
-    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the rows.
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
@@ -463,11 +463,11 @@ def kernel_density(
     within = moments if spread == "diagonal" else reading.class_moments(blocks, spread)
     _refuse_flat_class(within, blocks, metric, common)
     labels = pd.Index(list(blocks.design.levels))
-    shares = reading.prior_vector(prior, labels, moments.counts)
+    shares, estimated = reading.verbs_prior(prior, labels, moments.counts)
     x, codes, w = weighted_rows(blocks)
     fit = core.fit_kernel_density(
         moments, within, x, codes, w, shares, kernel=kernel, metric=metric, common=common,
-        estimated_prior=prior is None,
+        estimated_prior=estimated,
     )  # fmt: skip
     if bandwidth is None:
         search = BandwidthSearch(tried, select)

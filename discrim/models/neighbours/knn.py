@@ -125,7 +125,7 @@ def knn(
         Whether each column is divided by its standard deviation over all rows, divisor N - 1.
     grid : sequence of int, optional
         The k to choose from where k is not given; by default 1 to 50, or to the number of rows less one.
-    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the rows. Each
         probability must be above zero.
     levels : sequence, optional
@@ -219,7 +219,7 @@ def knn(
     reading.refuse_large(blocks, "knn() keeps its rows")
     blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
     tried = _neighbours_to_try(k, grid, int(moments.total))
-    shares = reading.prior_vector(prior, blocks.design.levels, moments.counts)
+    shares, estimated = reading.verbs_prior(prior, blocks.design.levels, moments.counts)
     _refuse_zero(shares, blocks.design.levels)
     within = _within_moments(blocks, moments) if metric == "mahalanobis" else None
     constant = [blocks.terms[j] for j in constant_columns(moments)]
@@ -231,7 +231,7 @@ def knn(
     rows = gathered_rows(blocks)
     fit = fit_knn(
         rows.x, rows.codes, moments, shares, k=tried[0], metric=metric, scale=bool(scale),
-        estimated_prior=prior is None, within=within,
+        estimated_prior=estimated, within=within,
     )  # fmt: skip
     _refuse_undefined(metric, rows, fit.search.points, blocks)
     if k is not None:

@@ -543,7 +543,7 @@ def lda(
     moments : Moments, optional
         What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
         and data. The fit then has no rows, and methods that need rows take them as `data=`.
-    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the rows.
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
@@ -702,14 +702,14 @@ def lda(
     if not kind.is_regular and kind.takes_full_rank(stats.n_columns):
         reading.warn_of_near(stats, blocks.terms)
     normal_fits.warn_where_units_differ(kind, stats, blocks.terms)
-    shares = reading.prior_vector(prior, blocks.design.levels, stats.counts)
+    shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
     _check_axes(ncomp, stats)
     if isinstance(kind, Robust):
         stats, kind = robust_moments(blocks, stats, kind)
     divisors = partial(_divisors, method=method)
-    kind, path = normal_fits.known_of_rows(kind, blocks, stats, divisors, shares, sampled=prior is None)
+    kind, path = normal_fits.known_of_rows(kind, blocks, stats, divisors, shares, sampled=estimated)
     ncomp = None if ncomp is None else int(ncomp)
-    fit = fit_lda(stats, shares, kind, method=method, ncomp=ncomp, estimated_prior=prior is None)
+    fit = fit_lda(stats, shares, kind, method=method, ncomp=ncomp, estimated_prior=estimated)
     if warning := kind.warning(fit.moments, (fit.covariance,)):
         warn_user(warning)
     return LDAResults(lda_fit(fit, blocks, options, has_rows=sample.has_rows, path=path))

@@ -22,7 +22,7 @@ from discrim.frame.levels import Unseen
 from discrim.inference.mean_differences import between_squares
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, by_class_and_term, posterior_frame
-from discrim.models.fits.reading import NaAction, prior_vector, usable_rows, with_ways_out
+from discrim.models.fits.reading import NaAction, usable_rows, verbs_prior, with_ways_out
 from discrim.models.fits.refits import moment_refits, verb_options
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
@@ -64,7 +64,7 @@ def nearest_centroid(
     moments : Moments, optional
         What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
         and data. The fit then has no rows, and methods that need rows take them as `data=`.
-    prior : "equal", None, dict or Series by class, or sequence in the order of the classes
+    prior : "equal", None, "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. With equal ones, the default here, a row is given the class of the
         nearest mean. None stands for the class proportions of the rows.
     weights : column name or (n,) array, optional
@@ -137,14 +137,14 @@ def nearest_centroid(
             "differ, and weights have to count rows. For the class of the nearest row use knn(k=1, "
             "scale=False)."
         )
-    like = ', prior="equal"' if isinstance(prior, str) else ""
+    like = ', prior="equal"' if isinstance(prior, str) and prior == "equal" else ""
     # A diagonal covariance has no unit for a column that is constant within classes.
     kind = (
         'covariance="shrunk", standardize=True' if constant_within(stats).any() else 'covariance="diagonal"'
     )
     warn_of_units(stats, blocks.terms, "The Euclidean distance", f"Use lda({kind}{like})")
-    shares = prior_vector(prior, blocks.design.levels, stats.counts)
-    fit = fit_nearest_centroid(stats, shares, estimated_prior=prior is None)
+    shares, estimated = verbs_prior(prior, blocks.design.levels, stats.counts)
+    fit = fit_nearest_centroid(stats, shares, estimated_prior=estimated)
     return NearestCentroidResults(nearest_centroid_fit(fit, blocks, options, has_rows=sample.has_rows))
 
 

@@ -84,7 +84,7 @@ def qda(
     moments : Moments, optional
         What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
         and data. The fit then has no rows, and methods that need rows take them as `data=`.
-    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the rows.
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
@@ -211,14 +211,14 @@ def qda(
         for label, weight in zip(levels, stats.counts.tolist(), strict=True):
             reading.refuse_light(weight, 1, f"The rows of class {label!r}")
     normal_fits.warn_where_units_differ(kind, stats, blocks.terms)
-    shares = reading.prior_vector(prior, levels, stats.counts)
+    shares, estimated = reading.verbs_prior(prior, levels, stats.counts)
     if isinstance(kind, Robust):
         stats, kind = robust_moments(blocks, stats, kind)
     kind = kind.for_classes(levels, stats.n_columns)
     divisors = partial(_divisors, method=method)
-    kind, path = normal_fits.known_of_rows(kind, blocks, stats, divisors, shares, sampled=prior is None)
+    kind, path = normal_fits.known_of_rows(kind, blocks, stats, divisors, shares, sampled=estimated)
     try:
-        fit = fit_qda(stats, shares, kind, method=method, estimated_prior=prior is None)
+        fit = fit_qda(stats, shares, kind, method=method, estimated_prior=estimated)
     except NoEstimateError as error:
         raise error.of_classes(levels, stats.rows.tolist()) from None
     return QDAResults(qda_fit(fit, blocks, options, has_rows=sample.has_rows, path=path))

@@ -429,7 +429,7 @@ def rda(
         classes, so that the units of the columns do not matter. By default it is meant in the units of the
         columns, as in the literature, and a warning is given where these differ by much. Refits learn the
         standard deviations anew, also in folds; `leave_one_out()` and the choice of a pair hold them.
-    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the rows.
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
@@ -514,7 +514,7 @@ def rda(
     if len(splits) == 1 and select == "1se":
         raise DataError('select="1se" takes the standard error of the splits, and folds is one: give two.')
     _refuse_single(stats, blocks.design.levels)
-    shares = reading.prior_vector(prior, blocks.design.levels, stats.counts)
+    shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
     # Choices in folds are made by the same seed, so that they can be made again.
     plan = PairChoice(
         pairs,
@@ -524,7 +524,7 @@ def rda(
         parametrization,
         method,
         shares,
-        prior is None,
+        estimated,
         splits=splits if chooses else (),
         standardize=bool(standardize),
     )

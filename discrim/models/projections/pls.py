@@ -545,7 +545,7 @@ def pls(
         Numbers of components to try; by default 1 to 10, or to as many as there are.
     seed : int, optional
         Seed by which the rows are dealt to folds. Without it each call deals them differently.
-    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the rows. Only rule="lda"
         has a prior.
     weights : column name or (n,) array, optional
@@ -621,7 +621,7 @@ def pls(
     reading.check_word("indicators", indicators, ("scaled", "centred"))
     reading.check_word("algorithm", algorithm, ("nipals", "simpls"))
     reading.check_word("select", select, ("min", "1se"))
-    if prior is not None and rule != "lda":
+    if not reading.is_proportional(prior) and rule != "lda":
         raise DataError(f'prior= has no part in rule="{rule}": leave it out, or pass rule="lda".')
     sample = Sample("pls", "pooled", moments, formula, data, weights, levels, functions, na_action)
     if sample.has_rows:
@@ -633,8 +633,8 @@ def pls(
         why = CHOSEN_FROM_ROWS if components is None else ""
         blocks, stats = sample.of_moments("pooled", why if engine is None else FROM_ROWS)
     reading.refuse_no_spread(stats)
-    shares = reading.prior_vector(prior, blocks.design.levels, stats.counts)
-    shared: dict[str, Any] = dict(zip(SHARED, (bool(scale), indicators, rule, prior is None), strict=True))
+    shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
+    shared: dict[str, Any] = dict(zip(SHARED, (bool(scale), indicators, rule, estimated), strict=True))
     path = search = None
     if engine is not None:
         fit = _engine_fit(engine, blocks, stats, shares, _components_of(engine, components), **shared)

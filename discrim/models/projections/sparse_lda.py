@@ -513,7 +513,7 @@ def sparse_lda(
         than columns.
     seed : int, optional
         Seed by which the rows are dealt to folds. Without it each call deals them differently.
-    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the rows.
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
@@ -612,8 +612,8 @@ def sparse_lda(
             f"{by}={values}: {k} classes have {most} direction{'s' if most > 1 else ''}; give one number for "
             "all of them, or one for each."
         )
-    shares = reading.prior_vector(prior, blocks.design.levels, stats.counts)
-    shared: dict[str, Any] = dict(zip(SHARED, (float(ridge), ncomp, prior is None), strict=True))
+    shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
+    shared: dict[str, Any] = dict(zip(SHARED, (float(ridge), ncomp, estimated), strict=True))
     chosen: dict[str, Any] = {}
     if not values:
         search = GridSearch(tried, TuningFolds.read(folds, seed, blocks), select, int(n_penalties))

@@ -175,7 +175,7 @@ def fda(
         A regression, such as those of scikit-learn. A copy of it is fitted to the columns (n, p) and to K - 1
         scores of the classes (n, K - 1), or (n,) for two classes. With least squares the fit is that of
         `lda(method="mle")`.
-    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the rows.
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
@@ -238,8 +238,8 @@ def fda(
         raise DataError(
             f"ncomp={reading.told(ncomp)}: {most + 1} classes have {most} axes; give 1 to {most}, or None."
         )
-    shares = reading.prior_vector(prior, blocks.design.levels, moments.counts)
-    fit, fitted = _regressed(engine, blocks, moments, shares, ncomp=ncomp, estimated_prior=prior is None)
+    shares, estimated = reading.verbs_prior(prior, blocks.design.levels, moments.counts)
+    fit, fitted = _regressed(engine, blocks, moments, shares, ncomp=ncomp, estimated_prior=estimated)
     return FDAResults(fda_fit(fit, blocks, options, fitted), fitted)
 
 

@@ -65,7 +65,7 @@ def logistic(
     reference : label, optional
         Class against which the log odds are taken. It is the first class by default, so that of two classes
         the second is the event.
-    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the rows. Predictions are
         moved by the log odds of this prior against the class proportions.
     weights : column name or (n,) array, optional
@@ -161,6 +161,7 @@ def logistic(
     ['petal_width', 'petal_length', 'sepal_width']
     """
     options = verb_options(locals())
+    is_estimated = reading.is_proportional(prior)
     logistic_search.check_search(tol, maxiter)
     reading.check_flag("bias_reduction", bias_reduction)
     reading.check_word("na_action", na_action, ("drop", "raise"))
@@ -177,7 +178,7 @@ def logistic(
             search = replace(search, folds=TuningFolds.read(folds, seed, blocks))
         shares, base = _prior_and_reference(prior, reference, blocks, moments)
         fitted = penalized.penalized(
-            blocks, moments, shares, options, estimated_prior=prior is None, reference=base, search=search
+            blocks, moments, shares, options, estimated_prior=is_estimated, reference=base, search=search
         )
         return penalized.PenalizedLogisticResults(fitted)
     blocks = reading.without_constants_if_wide(
@@ -199,7 +200,7 @@ def logistic(
     reading.warn_of_near(moments.as_one(), blocks.terms, logistic_search.OVER_ALL)
     shares, base = _prior_and_reference(prior, reference, blocks, moments)
     fit, certificate = logistic_search.searched(
-        blocks, moments, shares, reference=base, estimated_prior=prior is None, tol=tol, maxiter=maxiter,
+        blocks, moments, shares, reference=base, estimated_prior=is_estimated, tol=tol, maxiter=maxiter,
         bias_reduction=bias_reduction, warn=separation == "warn",
     )  # fmt: skip
     return LogisticResults(logistic_fit(fit, blocks, options, certificate=certificate))

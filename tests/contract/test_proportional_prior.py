@@ -1,0 +1,59 @@
+"""The words of SAS and SPSS for a prior of the class proportions are taken wherever a prior is."""
+
+import pandas as pd
+import pytest
+from scipy import stats
+
+import discrim
+from discrim.datasets import load_penguins
+from discrim.errors import PriorError
+
+FORMULA = "species ~ bill_length_mm + bill_depth_mm"
+PENGUINS = load_penguins().dropna()
+SHARES = PENGUINS["species"].value_counts(normalize=True).sort_index()
+OPTIONS = {
+    "lda": {},
+    "qda": {},
+    "rda": {"alpha": 0.5, "gamma": 0.1},
+    "naive_bayes": {},
+    "shrunken_centroids": {"threshold": 0.5},
+    "nearest_centroid": {},
+    "knn": {"k": 3},
+    "kernel_density": {"bandwidth": 1.0},
+    "logistic": {},
+    "pls": {"components": 1},
+    "sparse_lda": {"nonzero": 1},
+    "mixture": {"components": 1},
+}
+
+
+@pytest.mark.parametrize("word", ["proportional", "size"])
+@pytest.mark.parametrize("verb", OPTIONS)
+def test_words_stand_for_class_proportions(verb, word):
+    fit = getattr(discrim, verb)(FORMULA, PENGUINS, prior=word, **OPTIONS[verb])
+    pd.testing.assert_series_equal(fit.prior, SHARES, check_names=False, check_index=False)
+    # They are estimated of the rows, and not given: so it is told, and refitted where it is asked for.
+    assert "class proportions" in str(fit.summary(["header"]))
+
+
+@pytest.mark.parametrize("word", ["proportional", "size"])
+def test_words_stand_for_class_proportions_of_what_is_asked_of_a_fit(word):
+    equal, own = (discrim.lda(FORMULA, PENGUINS, prior=prior) for prior in ("equal", None))
+    pd.testing.assert_frame_equal(equal.predict_proba(PENGUINS, prior=word), own.predict_proba(PENGUINS))
+    errors = equal.error_rates(["apparent"], prior=word)
+    pd.testing.assert_frame_equal(errors, equal.error_rates(["apparent"], prior=SHARES))
+
+
+def test_a_law_has_no_rows_to_take_proportions_of():
+    with pytest.raises(PriorError, match='a law has no rows to take proportions of; give "equal"'):
+        discrim.bayes("size", {"a": stats.norm(0), "b": stats.norm(1)})
+
+
+def test_an_estimator_and_the_command_line_take_the_words(capsys):
+    estimators = pytest.importorskip("discrim.sklearn")
+    columns = ["bill_length_mm", "bill_depth_mm"]
+    found = estimators.LDAClassifier(prior="size").fit(PENGUINS[columns], PENGUINS["species"])
+    pd.testing.assert_series_equal(found.results_.prior, SHARES, check_names=False, check_index=False)
+    cli = pytest.importorskip("discrim.cli")
+    assert cli.main(["nearest-centroid", FORMULA, "penguins", "--prior", "proportional"]) in (0, None)
+    assert "class proportions" in capsys.readouterr().out
