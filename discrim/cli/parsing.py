@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from discrim.cli.output import say, write_output
 from discrim.errors import PriorError
-from discrim.models.fits.reading import PROPORTIONAL
+from discrim.models.registry import PROPORTIONAL
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite

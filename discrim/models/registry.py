@@ -13,6 +13,9 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
+PROPORTIONAL = ("proportional", "size")
+"""What SAS and SPSS call a prior of the class proportions, which None stands for as well."""
+
 ROWS_AND_COLORS = ("data", "colors")
 """What pictures of a choice have no use for."""
 

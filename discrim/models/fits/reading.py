@@ -32,6 +32,7 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.rows import stored_rows
 from discrim.frame.values import shown
 from discrim.inference.manova import TestType
+from discrim.models.registry import PROPORTIONAL
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -226,10 +227,6 @@ def option_by_class(name: str, value: Any, classes: pd.Index, check: Callable[[A
     if missing:
         raise DataError(f"{name}= gives nothing for class {told(missing[0])}: give each class a value.")
     return [check(value[label]) for label in classes]
-
-
-PROPORTIONAL = ("proportional", "size")
-"""What SAS and SPSS call a prior of the class proportions, which None stands for as well."""
 
 
 def is_proportional(prior: Any) -> bool:
