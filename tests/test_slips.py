@@ -38,7 +38,7 @@ VERB_KEYWORDS = {
     ("rda", "Lambda"): "use gamma=.",
     ("knn", "n_neighbors"): "use k=.",
     ("knn", "weights"): "df.index.repeat(n)",
-    ("pls", "ncomp"): "use components=.",
+    ("pls", "n_components"): "use ncomp=.",
     ("mixture", "subclasses"): "use components=.",
     ("logistic", "C"): "use strength=.",
     ("logistic", "max_iter"): "use maxiter=.",

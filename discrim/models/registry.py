@@ -559,10 +559,10 @@ MODELS = (
         "projections.pls",
         pictures=(*PLS, *WITH_POSTERIORS),
         estimator="discrim.sklearn.projections:PLSClassifier",
-        chosen={"components": "components"},
+        chosen={"ncomp": "components"},
         choosing=BY_FOLDS,
         command="partial least squares: few directions that covary with the classes",
-        examples=('"cultivar ~ ." wine --components 2',),
+        examples=('"cultivar ~ ." wine --ncomp 2',),
     ),
     Row(
         "sparse_lda",

@@ -21,7 +21,7 @@ class PLSClassifier(WeightedClassifier):
 
     Parameters
     ----------
-    components : int, optional
+    ncomp : int, optional
         Number of components. It is chosen by cross-validation where it is not given.
     rule : {"lda", "max", "centroid"}
         How a row gets its class. "lda" is the linear discriminant analysis of the scores, which has
@@ -38,7 +38,7 @@ class PLSClassifier(WeightedClassifier):
     engine : object, optional
         A regression that finds the components instead, such as scikit-learn's `PLSRegression()`. A copy of it
         is fitted to the columns and indicators, centred and scaled as said here, and must then have
-        `x_weights_`, `x_loadings_` and `x_rotations_`. With components=None it has as many components as it
+        `x_weights_`, `x_loadings_` and `x_rotations_`. With ncomp=None it has as many components as it
         was made with. The fit then needs the rows in memory, and each refit fits the engine once.
     cv : int, or iterable of (train, test)
         Number of folds by which the choice is made. Or splits as in scikit-learn, which are positions of rows
@@ -63,7 +63,7 @@ class PLSClassifier(WeightedClassifier):
     verb = staticmethod(discrim.pls)
     _goes_on = ("few", "fewer")
 
-    components: int | None = None
+    ncomp: int | None = None
     _: KW_ONLY
     rule: str = "lda"
     scale: bool = True
@@ -81,14 +81,14 @@ class PLSClassifier(WeightedClassifier):
         return self.rule == "lda"
 
     def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
-        given = options["components"]
+        given = options["ncomp"]
         if not (given is None or is_whole(given)):
             return None
         most = 1 if given is None else min(int(given) - 1, self.n_features_in_)
         for count in range(most, 0, -1):
             with suppress(CollinearError, DataError):
                 words = f"{count} component{'s' if count > 1 else ''}"
-                other = options | {"components": count}
+                other = options | {"ncomp": count}
                 return base.fitted_instead(error, words, discrim.pls, formula, data, **other)
         return None
 

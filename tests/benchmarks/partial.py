@@ -37,14 +37,14 @@ def partial_least_squares(n: int, p: int, k: int, components: int, bar: float, r
 
     x, codes, frame = made(n, p, k)
     y = np.eye(k)[codes]
-    fit = pls("y ~ .", frame, components=components)
+    fit = pls("y ~ .", frame, ncomp=components)
 
     def left_out() -> None:
         fit._fit.cache.clear()
         fit.error_rates(["loo"])
 
     runs: dict[str, Run] = {
-        "ours": lambda: pls("y ~ .", frame, components=components),
+        "ours": lambda: pls("y ~ .", frame, ncomp=components),
         "choice": lambda: pls("y ~ .", frame, grid=range(1, components + 1), seed=0),
         "scikit-learn": lambda: PLSRegression(components).fit(x, y),
         "leave-one-out": left_out,

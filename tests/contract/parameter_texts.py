@@ -50,7 +50,6 @@ OF_FUNCTIONS = {
         of rows of the table; methods that judge the fit by folds then choose anew on the same splits, without
         the rows of the fold.""",
     "seed": """Seed by which the rows are dealt to folds. Without it each call deals them differently.""",
-    "cv": """Another name of `folds`; it is accepted with a warning.""",
     "refit_prior": """Whether a prior of class proportions is estimated again without the rows left out. By
         default models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
         contain it, and `knn` estimate it again. A prior that was given is always held.""",

@@ -32,7 +32,7 @@ FITS = {
     "standardized": (discrim.qda, {"covariance": "spherical", "standardize": True}),
     "factor": (discrim.qda, {"covariance": "factor"}),
     "centroids": (discrim.shrunken_centroids, {"threshold": 0.1}),
-    "pls": (discrim.pls, {"components": 1}),
+    "pls": (discrim.pls, {"ncomp": 1}),
     "sparse": (discrim.sparse_lda, {"penalty": 0.1}),
     "nearest": (discrim.nearest_centroid, {}),
     "knn": (discrim.knn, {"k": 3}),

@@ -205,13 +205,11 @@ def test_arguments_have_one_name():
             if not part.startswith("_"):
                 asked = FOLDS & set(inspect.signature(function).parameters)
                 wrong += [(name, part, argument) for argument in asked]
-    # Each takes the other word for folds with a warning.
-    taken = ["compare", "logistic", "pls", "rda", "shrunken_centroids", "sparse_lda"]
-    assert sorted(wrong) == [(name, "", "cv") for name in taken]
+    assert wrong == []
 
 
 def test_the_old_name_of_an_argument_is_told_and_works():
-    with pytest.warns(discrim.errors.DiscrimWarning, match="compare.folds="):
+    with pytest.warns(discrim.errors.DiscrimWarning, match=r"compare\(folds=\)"):
         old = discrim.compare(*_pair(ALIKE), cv=3, seed=1).pairs()
     pd.testing.assert_frame_equal(old, fitted("compare, pairs"))
     iris = discrim.datasets.load_iris()
@@ -223,7 +221,9 @@ def test_the_old_name_of_an_argument_is_told_and_works():
         (discrim.pls, [1, 2]),
         (lasso, [0.1, 0.01]),
     ):
-        with pytest.warns(discrim.errors.DiscrimWarning, match=rf"{verb.__name__}\(cv=\) means .*folds=3"):
+        with pytest.warns(
+            discrim.errors.DiscrimWarning, match=rf"{verb.__name__}\(cv=\) has .* {verb.__name__}\(folds=\)"
+        ):
             other = verb("species ~ .", iris, grid=grid, seed=1, cv=3)
         pd.testing.assert_frame_equal(other.path, verb("species ~ .", iris, grid=grid, seed=1, folds=3).path)
 

@@ -24,7 +24,7 @@ def fits():
         "indicator": discrim.indicator("y ~ x + z", DATA),
         "naive_bayes": discrim.naive_bayes("y ~ x + z", DATA),
         "shrunken_centroids": discrim.shrunken_centroids("y ~ x + z", DATA, threshold=0.1),
-        "pls": discrim.pls("y ~ x + z", DATA, components=1),
+        "pls": discrim.pls("y ~ x + z", DATA, ncomp=1),
     }
 
 

@@ -153,7 +153,7 @@ def test_a_loaded_fit_has_the_same_options_and_its_file_is_the_same_again(made, 
     ("verb", "formula", "table", "options"),
     [
         ("lda", EVERY, IRIS, {"covariance": LedoitWolf()}),
-        ("pls", CULTIVAR, WINE, {"components": 2, "engine": PLSRegression(n_components=3)}),
+        ("pls", CULTIVAR, WINE, {"ncomp": 2, "engine": PLSRegression(n_components=3)}),
     ],
 )
 def test_an_object_comes_back_as_what_says_that_it_is_lost(verb, formula, table, options, tmp_path):

@@ -36,7 +36,7 @@ VERBS = {
     "naive_bayes-kernel": (discrim.naive_bayes, {"kernel": True}),
     "shrunken_centroids": (discrim.shrunken_centroids, {"threshold": 1.0}),
     "nearest_centroid": (discrim.nearest_centroid, {}),
-    "pls": (discrim.pls, {"components": 2}),
+    "pls": (discrim.pls, {"ncomp": 2}),
     "knn": (discrim.knn, {"k": 5}),
     "logistic": (discrim.logistic, {}),
     "indicator": (discrim.indicator, {}),

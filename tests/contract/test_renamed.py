@@ -12,7 +12,8 @@ import pytest
 import discrim
 from discrim.errors import DataError, DiscrimWarning, NotSupportedError, RenamedWarning
 from discrim.models.fits import renamed
-from tests.contract.test_names import ALIKE, _pair, fitted
+from discrim.sklearn import PLSClassifier
+from tests.contract.test_names import ALIKE, FITS, IRIS, _pair, fitted
 
 TABLES = {
     "compare": lambda: fitted("compare"),
@@ -142,3 +143,54 @@ def test_compare_gives_one_kind_of_table():
     assert table.pairs()["rows"].tolist() == [333]
     each = discrim.cross_validate(fits[1], 3, seed=0).table().loc["error", ["estimate", "se"]]
     assert table.iloc[1][["error_cv", "se_cv"]].tolist() == each.tolist()
+
+
+NEW = {
+    ".surviving": lambda name: getattr(fitted("shrunken_centroids"), name),
+    ".explained_variance": lambda name: getattr(fitted("pls"), name)(),
+    ".fitted_values": lambda name: getattr(fitted("indicator"), name)(IRIS[:5]),
+    ".components": lambda name: getattr(fitted("pls"), name),
+    "pls(components=)": lambda name: discrim.pls("species ~ .", IRIS, **{name: 2}).coef,
+    "vip(components=)": lambda name: fitted("pls").vip(**{name: 1}),
+    "PLSClassifier(components=)": lambda name: PLSClassifier(**{name: 2}).get_params(),
+    "compare(cv=)": lambda name: discrim.compare(fitted("lda"), fitted("qda"), **{name: 3}, seed=1),
+    "rda(cv=)": lambda name: discrim.rda("species ~ .", IRIS, grid=[0.5], **{name: 3}, seed=1).path,
+}
+"""What is asked for by an old name, and by the new one in its place."""
+
+
+def new_name(old: str) -> str:
+    if old.startswith("."):
+        return renamed.ATTRIBUTES[old[1:]]
+    return renamed.KEYWORDS[old.partition("(")[2].strip("=)")][0]
+
+
+@pytest.mark.parametrize("old", NEW)
+def test_an_old_name_gives_what_the_new_one_gives(old):
+    new = new_name(old)
+    value, text = warned(lambda: NEW[old](old.strip(".=)").rpartition("(")[2]))
+    assert new in text
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RenamedWarning)
+        assert repr(value) == repr(NEW[old](new))
+
+
+def test_every_renamed_name_is_asked_for():
+    asked = {old.strip(".=)").rpartition("(")[2] for old in NEW}
+    assert asked == {*renamed.ATTRIBUTES, *renamed.KEYWORDS}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_no_old_name_is_listed(name):
+    there = dir(fitted(name))
+    old = {old for old, new in renamed.ATTRIBUTES.items() if new in there}
+    assert not old & set(there)
+
+
+def test_both_names_at_once_are_refused_and_an_unknown_one_is_no_old_one():
+    with pytest.raises(TypeError, match=r"pls\(\) has no keyword 'components'"):
+        discrim.pls("species ~ .", IRIS, components=2, ncomp=2)
+    with pytest.raises(TypeError):
+        discrim.lda("species ~ .", IRIS, cv=5)
+    with pytest.raises(AttributeError):
+        _ = fitted("lda").surviving

@@ -25,7 +25,7 @@ BY_PASSES = {
     "sparse_lda": {"penalty": 0.05},
     "sparse_lda chosen": {"folds": 4, "seed": 1, "n_penalties": 4},
     "nearest_centroid": {},
-    "pls": {"components": 2},
+    "pls": {"ncomp": 2},
     "pls chosen": {"folds": 4, "seed": 1},
     "indicator": {},
     "logistic": {},
@@ -264,7 +264,7 @@ ONE_PASS = {
     "shrunken_centroids": {"threshold": 0.5},
     "sparse_lda": {"nonzero": 2},
     "nearest_centroid": {},
-    "pls": {"components": 2},
+    "pls": {"ncomp": 2},
     "indicator": {},
 }
 

@@ -57,7 +57,7 @@ OPTIONS = {
     "knn": {"k": 5},
     "kernel_density": {"bandwidth": 0.5},
     "mixture": {"components": 2},
-    "pls": {"components": 2},
+    "pls": {"ncomp": 2},
     "shrunken_centroids": {"threshold": 2.0},
     "fda": {"engine": LinearRegression()},
     "perceptron": {"maxiter": 50},
@@ -224,7 +224,7 @@ SAID = [
     ("sparse_lda", {"seed": 0}, "chosen by 10 folds (least error)"),
     ("mixture", {"over": "class"}, "components 1 in each class (chosen by BIC)"),
     ("mixture", {"components": {"setosa": 2, "versicolor": 1, "virginica": 3}}, "components 2 + 1 + 3"),
-    ("pls", {"components": 2}, "components 2"),
+    ("pls", {"ncomp": 2}, "components 2"),
     ("kernel_density", {"bandwidth": 0.4}, "bandwidth=0.4"),
 ]
 

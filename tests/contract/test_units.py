@@ -61,7 +61,7 @@ COMPARING = {
     "strimmer by class": (discrim.qda, {"covariance": "diagonal", "shrinkage": "strimmer"}),
     "centroids": (discrim.shrunken_centroids, {"threshold": 1.0}),
     "nearest centroid": (discrim.nearest_centroid, {}),
-    "pls": (discrim.pls, {"components": 2, "scale": False}),
+    "pls": (discrim.pls, {"ncomp": 2, "scale": False}),
     "nearest": (discrim.knn, {"k": 3, "scale": False}),
 }
 

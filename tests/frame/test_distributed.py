@@ -82,7 +82,7 @@ VERBS = {
     "rda": {"alpha": 0.3, "gamma": 0.2},
     "naive_bayes": {},
     "shrunken_centroids": {"threshold": 0.5},
-    "pls": {"components": 2},
+    "pls": {"ncomp": 2},
     "sparse_lda": {"penalty": 0.05},
     "indicator": {},
     "nearest_centroid": {},

@@ -45,7 +45,7 @@ VERBS = {
     "knn": (discrim.knn, {"k": 3}),
     "kernel_density": (discrim.kernel_density, {"bandwidth": 1.0}),
     "shrunken_centroids": (discrim.shrunken_centroids, {"threshold": 0.1}),
-    "pls": (discrim.pls, {"components": 1}),
+    "pls": (discrim.pls, {"ncomp": 1}),
     "sparse_lda": (discrim.sparse_lda, {"penalty": 0.1}),
     "logistic": (discrim.logistic, {}),
     "indicator": (discrim.indicator, {}),

@@ -37,7 +37,7 @@ CASES = [
     ("shrunken_centroids", {"threshold": 1.0}),
     ("sparse_lda", {"penalty": 0.05}),
     ("nearest_centroid", {}),
-    ("pls", {"components": 1}),
+    ("pls", {"ncomp": 1}),
     ("indicator", {}),
     ("logistic", {"bias_reduction": True}),
     ("fda", {"engine": LinearRegression()}),
@@ -65,7 +65,7 @@ def test_an_unseen_level_makes_its_row_missing_where_it_is_asked_for(verb, optio
         "augment": {},
         "transform": {},
         "votes": {},
-        "fitted_values": {},
+        "predict_indicators": {},
         "distance": {"a": "setosa", "b": "virginica"},
     }
     for name, more in ways.items():

@@ -157,7 +157,7 @@ FITS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "sparse_lda-n": ("sparse_lda", {"nonzero": [2, 1], "ridge": 0.1}, ("plain",)),
     "nearest_centroid": ("nearest_centroid", {}, ("plain", "scaled", "categories")),
     "nearest_centroid-w": ("nearest_centroid", {"weights": "w", "prior": None}, ("plain",)),
-    "pls": ("pls", {"components": 2}, ("plain", "scaled")),
+    "pls": ("pls", {"ncomp": 2}, ("plain", "scaled")),
     "indicator": ("indicator", {}, ("plain", "poly", "interactions")),
     "logistic": ("logistic", {}, ("plain", "bs", "categories")),
     "logistic-w": ("logistic", {"weights": "w", "bias_reduction": True}, ("plain",)),

@@ -130,7 +130,7 @@ VERBS = {
     "sparse_lda": {"penalty": [0.0, 0.05, 0.5], "ridge": [0.0, 0.1]},
     "nearest_centroid": {"prior": [None, "equal"]},
     "pls": {
-        "components": [None, 1, 2],
+        "ncomp": [None, 1, 2],
         "rule": ["lda", "max"],
         "scale": [True, False],
         "algorithm": ["nipals", "simpls"],
@@ -280,7 +280,7 @@ FITTED = {
     "rda": {"alpha": 0.5, "gamma": 0.5},
     "perceptron": {"maxiter": 20},
     "shrunken_centroids": {"threshold": 0.1},
-    "pls": {"components": 1},
+    "pls": {"ncomp": 1},
     "sparse_lda": {"penalty": 0.1},
 }
 

@@ -34,7 +34,7 @@ RULES: dict[str, list[dict[str, Any]]] = {
     ],
     "NaiveBayesClassifier": [{}, {"kernel": True}, {"kernel": True, "smoothing": 0.1}],
     "NearestCentroidClassifier": [{}],
-    "PLSClassifier": [{"components": 2}, {"components": 8}, {"components": 2, "rule": "max"}],
+    "PLSClassifier": [{"ncomp": 2}, {"ncomp": 8}, {"ncomp": 2, "rule": "max"}],
     "PerceptronClassifier": [{"maxiter": 5}],
     "QDAClassifier": [
         {}, {"covariance": "diagonal"}, {"covariance": "shrunk"}, {"covariance": "spherical"},

@@ -210,7 +210,7 @@ CASES = {
         estimators.MixtureClassifier,
         {"components": 2, "covariance": "pooled", "starts": 1, "tol": 1e-3},
     ),
-    "pls": (estimators.PLSClassifier, {"components": 2}),
+    "pls": (estimators.PLSClassifier, {"ncomp": 2}),
     "hyperplane": (estimators.HyperplaneClassifier, {}),
 }
 verbs = pytest.mark.parametrize("verb", CASES)
@@ -616,7 +616,7 @@ OPTIONS = {
     "knn": [{"k": 5, "metric": "mahalanobis"}, {"prior": [0.2, 0.3, 0.5], "scale": False}],
     "kernel_density": [{"bandwidth": "normal", "kernel": "normal", "metric": "diagonal"}],
     "mixture": [{"components": 2, "covariance": "EEI", "starts": 3}],
-    "pls": [{"components": 2}, {"seed": 4, "rule": "max", "grid": [1, 2]}],
+    "pls": [{"ncomp": 2}, {"seed": 4, "rule": "max", "grid": [1, 2]}],
     "perceptron": [{"seed": 2, "step": 0.5, "maxiter": 7}],
     "hyperplane": [{}],
 }

@@ -39,7 +39,7 @@ fit = hyperplane("diagnosis ~ .", data=load_breast_cancer())""",
 
 fit = fda("species ~ .", data=load_iris(), engine=KernelRidge(kernel="rbf", gamma=0.1))""",
     "pls": """
-fit = pls("cultivar ~ .", data=load_wine(), components=2)""",
+fit = pls("cultivar ~ .", data=load_wine(), ncomp=2)""",
     "sparse_lda": """
 fit = sparse_lda("cultivar ~ .", data=load_wine(), nonzero=3)""",
     "mixture": """

@@ -65,10 +65,10 @@ READ = "What the model says"
 QUESTIONS = {
     READ: (),
     "Predict": (
-        "predict", "predict_proba", "predict_log_proba", "predict_set", "decision_function", "transform",
-        "values", "votes", "component_posteriors", "density", "log_densities", "densities", "sample",
-        "posterior_intervals", "typicality", "casewise", "relative_distances", "distance", "foot",
-        "estimate_prior",
+        "predict", "predict_proba", "predict_log_proba", "predict_set", "predict_indicators",
+        "decision_function", "transform", "values", "votes", "component_posteriors", "density",
+        "log_densities", "densities", "sample", "posterior_intervals", "typicality", "casewise",
+        "relative_distances", "distance", "foot", "estimate_prior",
     ),
     "Judge": (
         "error_rates", "error_rate", "error_bound", "error_method", "confusion", "assess", "leave_one_out",
@@ -124,7 +124,7 @@ GROUPS = {
     "Covariances of few dimensions": ("dimensions", "form", "threshold"),
     "How it is chosen": (
         "folds", "select", "grid", "n_thresholds", "n_strengths", "n_penalties", "repeats", "groups",
-        "nested", "within", "refit_prior", "seed", "cv",
+        "nested", "within", "refit_prior", "seed",
     ),
     "How it is computed": ("tol", "maxiter", "starts", "draws", "seed"),
     "Details of the table": ("levels", "na_action", "missing", "unseen", "collinear", "functions"),

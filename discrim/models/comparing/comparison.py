@@ -23,7 +23,7 @@ from discrim.models.comparing.covariance_tests import lda_beside_logistic, log_o
 from discrim.models.comparing.cross_validation import CrossValidation, name_of, validated, warn_unlabelled
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import missing_if_refused
-from discrim.models.fits.reading import check_word, folds_or_cv, is_whole, listed, told, with_ways_out
+from discrim.models.fits.reading import check_word, is_whole, listed, told, with_ways_out
 from discrim.models.fits.renamed import COLUMNS, RenamedColumns, warn_renamed
 from discrim.models.judging.assessment import JudgingPlan, judged_codes, takes_long
 
@@ -240,7 +240,6 @@ def compare(
     groups: Any = None,
     seed: int | None = None,
     refit_prior: bool | None = None,
-    cv: Any = None,
 ) -> Comparison:
     """Fits side by side.
 
@@ -266,8 +265,6 @@ def compare(
         and `knn` estimate it again. A prior that was given is always held. It applies to folds and to
         leave-one-out. By default, therefore, a logistic regression has another prior without a row than LDA;
         True treats all fits alike.
-    cv : optional
-        Another name of `folds`; it is accepted with a warning.
 
     Returns
     -------
@@ -327,7 +324,6 @@ def compare(
     check_word("by", by, ("fit", "term", "pair"), optional=True)
     comparable.need_fits(fits, "compare()")
     names = _names(fits)
-    folds = folds_or_cv("compare", folds, cv)
     _refuse_options(fits, by, folds, repeats, groups, seed)
     validations = None
     if folds is not None:

@@ -47,8 +47,11 @@ def with_ways_out(function: Callable[P, T]) -> Callable[P, T]:
             return function(*args, **kwargs)
         except TypeError:
             # Not at the top, as calls without a slip have no use for it.
+            from discrim.models.fits.renamed import with_new_keywords
             from discrim.slips import refuse_keyword
 
+            if renamed := with_new_keywords(function, kwargs):
+                return called(*args, **renamed)
             refuse_keyword(function, kwargs)
             raise
 
@@ -341,14 +344,6 @@ def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
     if not (values > 0).any():
         raise DataError("Every cost is zero: give the cost of some wrong label.")
     return values
-
-
-def folds_or_cv(verb: str, folds: Any, cv: Any) -> Any:
-    """Folds that may be given under the name that they had, or have elsewhere; a warning says so."""
-    if cv is None:
-        return folds
-    warn_user(f"{verb}(cv=) means {verb}(folds=), the word of all verbs: pass folds={told(cv)}.")
-    return cv
 
 
 StoredUsedRows = tuple[Codes, SparseRows, Codes, Floats | None]

@@ -6,6 +6,7 @@ new name costs nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from copy import copy
 from typing import Any
 
@@ -13,13 +14,55 @@ import pandas as pd
 
 from discrim.errors import RenamedWarning, warn_user
 
-COLUMNS = {"AIC": "aic", "BIC": "bic", "BIC_above": "bic_above"}
+ATTRIBUTES = {
+    "surviving": "selected",
+    "explained_variance": "r2",
+    "fitted_values": "predict_indicators",
+    "components": "ncomp",
+}
+"""Attributes and methods of results."""
+
+KEYWORDS = {
+    "cv": ("folds", "compare logistic pls rda shrunken_centroids sparse_lda"),
+    "components": ("ncomp", "pls vip PLSClassifier"),
+}
+"""Keywords, with the verbs, methods and estimators that had them."""
+
+COLUMNS = {"AIC": "aic", "BIC": "bic", "BIC_above": "bic_above", "surviving": "selected"}
 """Columns of tables."""
 
 
 def warn_renamed(old: str, new: str) -> None:
     """Say at the caller's line what the new name is."""
     warn_user(f"{old} has another name now, {new}; the old one goes with the next release.", RenamedWarning)
+
+
+def new_attribute(owner: object, name: str) -> str:
+    """The name that an attribute has now, of which a warning tells; empty where there is none."""
+    new = ATTRIBUTES.get(name, "")
+    if new not in dir(owner):
+        return ""
+    warn_renamed(f".{name}", f".{new}")
+    return new
+
+
+def with_new_keywords(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Keywords of a call with new names for old ones, of each of which a warning tells; None without any."""
+    name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+    renamed = in_new_names(name, given)
+    if len(renamed) < len(given) or list(renamed) == list(given):
+        return None
+    for old, new in zip(given, renamed, strict=True):
+        if old != new:
+            warn_renamed(f"{name}({old}=)", f"{name}({new}=)")
+    return renamed
+
+
+def in_new_names(function: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Keywords of a function, by its name, with new names for old ones that are given without these."""
+    renamed = {old: new for old, (new, of) in KEYWORDS.items() if function in of.split()}
+    kept = {name: value for name, value in given.items() if renamed.get(name) not in given}
+    return {renamed.get(name, name): value for name, value in kept.items()}
 
 
 class RenamedColumns(pd.DataFrame):

@@ -21,6 +21,7 @@ from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, by_class_and_term
 from discrim.models.fits.reading import NaAction
 from discrim.models.fits.refits import error_path, held_path, moment_refits, rule_of_columns, verb_options
+from discrim.models.fits.renamed import RenamedColumns
 from discrim.models.judging import validation
 from discrim.models.judging.validation import GridSearch, Splits, TuningFolds
 from discrim.models.moments.given import Sample
@@ -99,7 +100,6 @@ def shrunken_centroids(
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
-    cv: Any = None,
 ) -> ShrunkenCentroidsResults:
     """Nearest shrunken centroids.
 
@@ -157,8 +157,6 @@ def shrunken_centroids(
         for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
         `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
         missing.
-    cv : optional
-        Another name of `folds`; it is accepted with a warning.
 
     Returns
     -------
@@ -206,7 +204,6 @@ def shrunken_centroids(
     ash_alcalinity      0.00   -0.91        0.00
     """
     options = verb_options(locals())
-    folds = reading.folds_or_cv("shrunken_centroids", folds, cv)
     reading.check_word("select", select, ("min", "1se"))
     if threshold is not None:
         reading.check_number("threshold", threshold, 0, also=", or None to have it chosen")
@@ -315,7 +312,7 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
         The common mean, over all rows.
     sd : Series by term
         Standard deviations within classes, divisor N - K.
-    surviving : Index
+    selected : Index
         Columns that the rule uses, the one with the largest shrunken difference first.
     coef : DataFrame, terms by classes
         Coefficients of the linear scores; zero for columns that do not survive.
@@ -368,7 +365,7 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
         return pd.DataFrame(self.overall.to_numpy() + shift, index=self.classes, columns=self.terms)
 
     @property
-    def surviving(self) -> pd.Index:
+    def selected(self) -> pd.Index:
         """Columns that the rule uses, the one with the largest shrunken difference first."""
         return self.survivors().index
 
@@ -411,4 +408,5 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         row = self._sizes() | {"threshold": self.threshold, "offset": self.offset}
-        return pd.DataFrame([row | {"surviving": int(self._fit.numbers.shrunken().any(axis=0).sum())}])
+        selected = int(self._fit.numbers.shrunken().any(axis=0).sum())
+        return RenamedColumns([row | {"selected": selected}])

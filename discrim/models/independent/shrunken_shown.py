@@ -38,7 +38,7 @@ def shrunken_centroids_sections(results: ShrunkenCentroidsResults, fit: Fit[Shru
 
 def _header(results: ShrunkenCentroidsResults, fit: Fit[ShrunkenFit]) -> Pairs:
     kind = "median of s" if fit.numbers.offset == "median" else "given"
-    left = len(results.surviving)
+    left = len(results.selected)
     items: list[tuple[str, Any, str]] = [
         *headers.row_items(fit),
         ("Threshold", results.threshold, f"{results.threshold:.4g}"),

@@ -384,7 +384,6 @@ def rda(
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
-    cv: Any = None,
 ) -> RDAResults:
     """Regularized discriminant analysis.
 
@@ -448,8 +447,6 @@ def rda(
         for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
         `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
         missing.
-    cv : optional
-        Another name of `folds`; it is accepted with a warning.
 
     Returns
     -------
@@ -493,7 +490,6 @@ def rda(
     [[50, 0, 0], [0, 48, 2], [0, 1, 49]]
     """
     options = verb_options(locals())
-    folds = reading.folds_or_cv("rda", folds, cv)
     reading.check_word("parametrization", parametrization, ("esl", "friedman", "klar"))
     reading.check_word("method", method, ("moment", "mle"))
     reading.check_word("select", select, ("min", "1se"))

@@ -64,7 +64,7 @@ MODEL = Model(
 WITHOUT_POSTERIORS = replace(
     MODEL,
     prior_without="none",
-    instead='see fitted_values() and decision_function(), or pass rule="lda"',
+    instead='see predict_indicators() and decision_function(), or pass rule="lda"',
     decision=as_scored,
 )
 """By rules that are not linear discriminant analysis."""
@@ -179,7 +179,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
     Attributes
     ----------
-    components : int
+    ncomp : int
         Number of components.
     path : DataFrame
         The errors of a choice by cross-validation: components, error, se, R2X, R2, Q2.
@@ -211,8 +211,8 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
     def __init__(self, fit: Fit[PLSFit]) -> None:
         super().__init__(fit)
-        self.components = fit.numbers.components
-        self._names = pd.Index([f"PLS{i + 1}" for i in range(self.components)])
+        self.ncomp = fit.numbers.components
+        self._names = pd.Index([f"PLS{i + 1}" for i in range(self.ncomp)])
 
     @property
     @displayed(se="share", R2X="share", Q2="share")
@@ -225,7 +225,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
             The number was given, or the fit was loaded.
         """
         why = "as the number of components was given, or the fit was loaded"
-        return held_path(self._fit, why, "fit without components= to have it chosen, or see q2()")
+        return held_path(self._fit, why, "fit without ncomp= to have it chosen, or see q2()")
 
     @displayed(se="share", R2X="share", Q2="share")
     def q2(self, folds: int | Splits = 10, seed: int | None = None) -> pd.DataFrame:
@@ -293,7 +293,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         --------
         >>> from discrim import pls
         >>> from discrim.datasets import load_iris
-        >>> fit = pls("species ~ .", load_iris(), components=2)
+        >>> fit = pls("species ~ .", load_iris(), ncomp=2)
         >>> test = fit.permutation_test(n=99, seed=1)
         >>> round(test.statistic, 2), test.pvalue
         (0.54, 0.01)
@@ -369,18 +369,18 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         return pd.Series(self._fit.numbers.latent.explained()[0], index=self._names, name="explained")
 
     @displayed(every="share")
-    def explained_variance(self) -> pd.DataFrame:
+    def r2(self) -> pd.DataFrame:
         """Shares of the squares of columns (x) and indicators (y) that components explain, and their sums."""
         x, y = self._fit.numbers.latent.explained()
         columns = {"x": x, "y": y, "x_cumulative": x.cumsum(), "y_cumulative": y.cumsum()}
         return pd.DataFrame(columns, index=self._names)
 
-    def vip(self, components: int | None = None) -> pd.Series:
+    def vip(self, ncomp: int | None = None) -> pd.Series:
         """Importance of the columns in the projection, Wold's VIP, the largest first.
 
         Parameters
         ----------
-        components : int, optional
+        ncomp : int, optional
             Number of components to take into account; by default all of the fit.
 
         Returns
@@ -394,10 +394,10 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         DataError
             There is no such number of components.
         """
-        most = self.components
-        if components is not None:
-            reading.check_whole("components", components, 1, most, what="a number of components")
-        values = self._fit.numbers.latent.importance()[:, (components or most) - 1]
+        most = self.ncomp
+        if ncomp is not None:
+            reading.check_whole("ncomp", ncomp, 1, most, what="a number of components")
+        values = self._fit.numbers.latent.importance()[:, (ncomp or most) - 1]
         order = np.argsort(-values, kind="stable")
         return pd.Series(values[order], index=self.terms[order], name="vip")
 
@@ -419,12 +419,12 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         """
         numbers = self._fit.numbers
         blocks = self._fit.new_rows(data, Gaps(unseen))
-        out = np.empty((blocks.table.nrows, self.components))
+        out = np.empty((blocks.table.nrows, self.ncomp))
         for place, x, _ in blocks.every_row():
             out[place] = numbers.transform(x) * numbers.reach
         return pd.DataFrame(out, index=blocks.table.index, columns=self._names)
 
-    def fitted_values(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+    def predict_indicators(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Fitted indicators of rows, new ones or those of the fit; each row sums to one.
 
         Parameters
@@ -456,7 +456,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         x, y = self._fit.numbers.latent.explained()
-        row = self._sizes() | {"components": self.components, "R2X": x.sum(), "R2": y.sum()}
+        row = self._sizes() | {"components": self.ncomp, "R2X": x.sum(), "R2": y.sum()}
         return pd.DataFrame([row])
 
     def _augmented(self, gaps: Gaps, data: Any) -> pd.DataFrame:
@@ -468,7 +468,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         return self._fit.augmented(rows, values, "score")
 
 
-CHOSEN_FROM_ROWS = "Components are chosen by the rows and not by their moments: give components="
+CHOSEN_FROM_ROWS = "Components are chosen by the rows and not by their moments: give ncomp="
 
 FROM_ROWS = "An engine is fitted to rows and not to their moments: leave engine= out"
 
@@ -479,7 +479,7 @@ def pls(
     data: Any = None,
     *,
     moments: Moments | None = None,
-    components: int | None = None,
+    ncomp: int | None = None,
     rule: Decides = "lda",
     scale: bool = True,
     indicators: Indicators = "scaled",
@@ -494,7 +494,6 @@ def pls(
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
-    cv: Any = None,
 ) -> PLSResults:
     """Discriminant analysis by partial least squares (PLS-DA).
 
@@ -514,8 +513,8 @@ def pls(
     moments : Moments, optional
         What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
         and data. The fit then has no rows, and methods that need rows take them as `data=`. The number of
-        components must be given with moments, because it is chosen from rows.
-    components : int, optional
+        ncomp must be given with moments, because it is chosen from rows.
+    ncomp : int, optional
         Number of components. It is chosen by cross-validation where it is not given.
     rule : {"lda", "max", "centroid"}
         How a row gets its class. "lda" is the linear discriminant analysis of the scores, which has
@@ -532,7 +531,7 @@ def pls(
     engine : object, optional
         A regression that finds the components instead, such as scikit-learn's `PLSRegression()`. A copy of it
         is fitted to the columns and indicators, centred and scaled as said here, and must then have
-        `x_weights_`, `x_loadings_` and `x_rotations_`. With components=None it has as many components as it
+        `x_weights_`, `x_loadings_` and `x_rotations_`. With ncomp=None it has as many components as it
         was made with. The fit then needs the rows in memory, and each refit fits the engine once.
     folds : int, or iterable of (train, test)
         Number of folds by which the choice is made. Or splits as in scikit-learn, which are positions of rows
@@ -563,8 +562,6 @@ def pls(
         for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
         `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
         missing.
-    cv : optional
-        Another name of `folds`; it is accepted with a warning.
 
     Returns
     -------
@@ -606,16 +603,15 @@ def pls(
     --------
     >>> from discrim import pls
     >>> from discrim.datasets import load_wine
-    >>> fit = pls("cultivar ~ .", load_wine(), components=2)
+    >>> fit = pls("cultivar ~ .", load_wine(), ncomp=2)
     >>> fit.confusion().to_numpy().tolist()
     [[48, 0, 0], [0, 59, 0], [1, 2, 68]]
     >>> fit.vip().head(3).round(3).to_dict()
     {'alcohol': 1.417, 'proline': 1.361, 'color_intensity': 1.359}
     """
     options = verb_options(locals())
-    folds = reading.folds_or_cv("pls", folds, cv)
-    if components is not None:
-        reading.check_whole("components", components, 1, what="a number", also=", or None to have it chosen")
+    if ncomp is not None:
+        reading.check_whole("ncomp", ncomp, 1, what="a number", also=", or None to have it chosen")
     reading.check_word("rule", rule, ("lda", "max", "centroid"))
     reading.check_flag("scale", scale)
     reading.check_word("indicators", indicators, ("scaled", "centred"))
@@ -630,22 +626,22 @@ def pls(
             blocks, "thin" if reading.is_wide(blocks) else "pooled", na_action
         )
     else:
-        why = CHOSEN_FROM_ROWS if components is None else ""
+        why = CHOSEN_FROM_ROWS if ncomp is None else ""
         blocks, stats = sample.of_moments("pooled", why if engine is None else FROM_ROWS)
     reading.refuse_no_spread(stats)
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
     shared: dict[str, Any] = dict(zip(SHARED, (bool(scale), indicators, rule, estimated), strict=True))
     path = search = None
     if engine is not None:
-        fit = _engine_fit(engine, blocks, stats, shares, _components_of(engine, components), **shared)
-    elif components is None:
+        fit = _engine_fit(engine, blocks, stats, shares, _components_of(engine, ncomp), **shared)
+    elif ncomp is None:
         search = GridSearch(grid, TuningFolds.read(folds, seed, blocks), select)
         most = max(_component_grid(search))
         fit = core.fit_pls(stats, shares, components=most, algorithm=algorithm, **shared)
         fit, path = _choose_components(blocks, fit, search)
     else:
-        fit = core.fit_pls(stats, shares, components=int(components), algorithm=algorithm, **shared)
-        _refuse_few(fit, int(components))
+        fit = core.fit_pls(stats, shares, components=int(ncomp), algorithm=algorithm, **shared)
+        _refuse_few(fit, int(ncomp))
     return PLSResults(pls_fit(fit, blocks, options, has_rows=sample.has_rows, search=search, path=path))
 
 
@@ -686,8 +682,8 @@ def _refuse_few(fit: PLSFit, wanted: int) -> None:
         )
     if fit.components < wanted:
         raise DataError(
-            f"components={reading.told(wanted)}: these rows have {fit.components}, beyond which nothing of "
-            f"the columns covaries with the classes. Give components={fit.components} or fewer, or None to "
+            f"ncomp={reading.told(wanted)}: these rows have {fit.components}, beyond which nothing of "
+            f"the columns covaries with the classes. Give ncomp={fit.components} or fewer, or None to "
             "have it chosen."
         )
     able = fit.spread_components()
@@ -695,7 +691,7 @@ def _refuse_few(fit: PLSFit, wanted: int) -> None:
         raise CollinearError(
             f"Within classes the scores of {wanted} components vary along {able} directions only, so that "
             'linear discriminant analysis of them has no covariance. Pass rule="max" or "centroid"; '
-            f'rule="lda" takes components={able} here at most.'
+            f'rule="lda" takes ncomp={able} here at most.'
         )
 
 
@@ -705,7 +701,7 @@ def _tried_components(blocks: Blocks, fit: PLSFit, folds: TuningFolds) -> pd.Dat
     Errors are those of `error_rates(["cv"])` of a fit with as many components given, with the same folds and
     seed, or of the splits given.
     """
-    validation.refuse_lone_classes(fit.moments, blocks.design.levels, "components=")
+    validation.refuse_lone_classes(fit.moments, blocks.design.levels, "ncomp=")
     moments, judged = folds.training_moments(blocks, fit.moments.spread)
     parts = [_refitted(fit, part, folds, fold) for fold, part in enumerate(moments)]
     most = min(part.components for part in parts)
@@ -725,7 +721,7 @@ def _refitted(fit: PLSFit, moments: ClassMoments, folds: TuningFolds, fold: int)
     if part is None:
         where, more = folds.training_rows(fold)
         raise CollinearError(
-            f"{where} a class is gone, or the scores do not vary within classes: give components=, or {more}."
+            f"{where} a class is gone, or the scores do not vary within classes: give ncomp=, or {more}."
         )
     return part
 
@@ -769,7 +765,7 @@ def _components_of(engine: Any, components: int | None) -> int:
     count: Any = getattr(engine, "n_components", None) if components is None else components
     if not (reading.is_whole(count) and count >= 1):
         raise DataError(
-            f"engine={text_of(engine)} has n_components={reading.told(count)}: give components=, a number "
+            f"engine={text_of(engine)} has n_components={reading.told(count)}: give ncomp=, a number "
             "from 1 on."
         )
     return int(count)

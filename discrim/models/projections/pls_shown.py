@@ -59,7 +59,7 @@ def _header(results: PLSResults, fit: Fit[PLSFit]) -> Pairs:
     responses = "over their SD" if numbers.indicators == "scaled" else "as they are"
     items: list[headers.Item] = [
         *headers.row_items(fit),
-        ("Components", results.components, str(results.components)),
+        ("Components", results.ncomp, str(results.ncomp)),
         headers.chosen_item(fit, "cross-validation"),
         ("Rule", numbers.decides, RULES[numbers.decides]),
         ("Algorithm", numbers.algorithm, ALGORITHMS[numbers.algorithm]),
@@ -70,7 +70,7 @@ def _header(results: PLSResults, fit: Fit[PLSFit]) -> Pairs:
     if numbers.decides == "lda":
         items.append(headers.prior_item(fit))
     items.append(headers.error_item(fit, "apparent"))
-    if fit.has_rows and fit.blocks.table.nrows * results.components > LONG:
+    if fit.has_rows and fit.blocks.table.nrows * results.ncomp > LONG:
         items.append((headers.LEFT_OUT, np.nan, "see error_rates()"))
     else:
         items.append(headers.error_item(fit, "loo"))
@@ -78,21 +78,21 @@ def _header(results: PLSResults, fit: Fit[PLSFit]) -> Pairs:
 
 
 def _components(results: PLSResults, fit: Fit[PLSFit]) -> Section:
-    table = results.explained_variance()
+    table = results.r2()
     headings = {"x": "columns", "y": "indicators", "x_cumulative": "so far", "y_cumulative": "so far "}
     return Section(
         "Shares of the squares of columns and of indicators that components explain",
         table,
         dict.fromkeys(table.columns, "share"),
         headings=headings,
-        source="fit.explained_variance()",
+        source="fit.r2()",
     )
 
 
 def _path(results: PLSResults, fit: Fit[PLSFit]) -> Section:
     path = results.path
     table = path.set_index("components").rename_axis(index=None)
-    table["chosen"] = np.where(path["components"] == results.components, "*", "")
+    table["chosen"] = np.where(path["components"] == results.ncomp, "*", "")
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share") | {"chosen": "text"}
     return Section(
         "Cross-validated error, R2 and Q2 by number of components",
@@ -115,7 +115,7 @@ def _columns(results: PLSResults, fit: Fit[PLSFit], most: int = MOST_COLUMNS) ->
     table = pd.concat([importance, weights], axis=1).head(most)
     left = len(importance) - most
     more = f" And {left} more: fit.vip(), fit.weights." if left > 0 else ""
-    beyond = results.components - MOST_COMPONENTS
+    beyond = results.ncomp - MOST_COMPONENTS
     others = f" Components beyond {MOST_COMPONENTS}: fit.weights." if beyond > 0 else ""
     note = (
         "A column with a VIP above one counts for more than average. In each component the largest "
@@ -190,7 +190,7 @@ def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     axes.errorbar(at, error, yerr=se, capsize=2, label="error, ± one standard error", **style)
     for k, (values, name) in enumerate([(explained, "R2"), (predicted, "Q2")], start=1):
         axes.plot(at, values, color=SIGNS.colour(k), marker="s", markersize=3, linestyle="--", label=name)
-    axes.axvline(results.components, color=faint(0.35), linestyle=":", linewidth=1.0, label="chosen")
+    axes.axvline(results.ncomp, color=faint(0.35), linestyle=":", linewidth=1.0, label="chosen")
     low = min(0.0, float((error - se).min()), float(predicted.min()))
     axes.set_ylim(low - 0.02, 1.02)
     axes.set_xticks(at, [f"{count:.0f}" for count in at])

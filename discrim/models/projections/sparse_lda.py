@@ -469,7 +469,6 @@ def sparse_lda(
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
-    cv: Any = None,
 ) -> SparseLDAResults:
     """Sparse discriminant analysis: discriminants that use few of many columns, by sparse optimal scoring.
 
@@ -530,8 +529,6 @@ def sparse_lda(
         for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
         `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
         missing.
-    cv : optional
-        Another name of `folds`; it is accepted with a warning.
 
     Returns
     -------
@@ -583,7 +580,6 @@ def sparse_lda(
     [[48, 0, 0], [0, 57, 2], [6, 3, 62]]
     """
     options = verb_options(locals())
-    folds = reading.folds_or_cv("sparse_lda", folds, cv)
     reading.check_word("select", select, ("min", "1se"))
     reading.check_whole("n_penalties", n_penalties, 2, MOST_TRIED, what="a number of penalties")
     tried = _penalty_grid(grid)

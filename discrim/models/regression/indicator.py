@@ -321,7 +321,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
         squares = fit.explained_squares(), fit.residual_squares()
         return regression_table(*squares, len(self.terms), fit.residual_df, self.classes)
 
-    def fitted_values(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+    def predict_indicators(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Fitted values of rows, new ones or those of the fit; each row sums to one.
 
         Parameters

@@ -140,7 +140,7 @@ def fitted(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     column = options.columns
     rows = needed_rows(fit, options, "fitted")
     blocks = rows.blocks
-    values = results.fitted if options.data is None else results.fitted_values(blocks)
+    values = results.fitted if options.data is None else results.predict_indicators(blocks)
     used = list(blocks.design.columns)
     if column is not None and not (isinstance(column, str) and column in used):
         raise DataError(f"columns={told(column)} is not in the formula: name one of {listed(used)}.")
@@ -158,7 +158,7 @@ def fitted(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     alone = len(used) == 1 and name == used[0]
     if alone:
         at = np.linspace(x.min(), x.max(), 401)
-        fitted = results.fitted_values(pd.DataFrame({name: at})).to_numpy(dtype=np.float64)
+        fitted = results.predict_indicators(pd.DataFrame({name: at})).to_numpy(dtype=np.float64)
         for k, label in enumerate(values.columns):
             look: dict[str, Any] = {"color": signs.colour(k), "linestyle": signs.line(k)}
             axes.plot(at, fitted[:, k], label=shown_name(label), **look)

@@ -46,7 +46,6 @@ def logistic(
     folds: int | Splits = FOLDS,
     select: Literal["min", "1se"] = "min",
     seed: int | None = None,
-    cv: Any = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> LogisticResults:
     """Multinomial logistic regression: by maximum likelihood, with Firth's bias reduction, or penalized.
@@ -119,8 +118,6 @@ def logistic(
         whose deviance is within one standard error of the least.
     seed : int, optional
         Seed by which the rows are dealt to folds. Without it each call deals them differently.
-    cv : optional
-        Another name of `folds`; it is accepted with a warning.
     functions : dict of str to callable, optional
         Functions of your own that the formula may call, by name. Each is called once with whole columns, as
         Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
@@ -167,10 +164,9 @@ def logistic(
     reading.check_word("na_action", na_action, ("drop", "raise"))
     search = penalized.checked_search(
         penalty, strength=strength, l1_ratio=l1_ratio, grid=grid, n_strengths=n_strengths, folds=folds,
-        select=select, cv=cv, tol=tol, maxiter=maxiter,
+        select=select, tol=tol, maxiter=maxiter,
     )  # fmt: skip
     if search is not None:
-        folds = reading.folds_or_cv("logistic", folds, cv)
         penalized.check_alone(bias_reduction=bias_reduction, separation=separation, collinear=collinear)
         blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
         blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)

@@ -91,7 +91,6 @@ def checked_search(
     n_strengths: int,
     folds: int | Splits,
     select: Literal["min", "1se"],
-    cv: Any,
     tol: float,
     maxiter: int,
 ) -> StrengthSearch | None:
@@ -101,7 +100,7 @@ def checked_search(
         # A seed deals nothing here, as where a choice is not to be made.
         whole = reading.is_whole
         given = {
-            "strength": strength, "l1_ratio": l1_ratio, "grid": grid, "cv": cv,
+            "strength": strength, "l1_ratio": l1_ratio, "grid": grid,
             "n_strengths": None if whole(n_strengths) and n_strengths == STRENGTHS else n_strengths,
             "folds": None if whole(folds) and folds == FOLDS else folds,
             "select": None if isinstance(select, str) and select == "min" else select,

@@ -179,7 +179,9 @@ def _mixture(numbers: Any, levels: list[Any], blocks: Blocks) -> Arguments:
 def _least_squares(numbers: Any, levels: list[Any], blocks: Blocks) -> Arguments:
     # What has found the components is not in the file, and a refit by an algorithm would be another fit.
     engine = {"algorithm": "nipals", "engine": LostObject("engine")}
-    return {"rule": numbers.decides} | (engine if numbers.algorithm == "engine" else {})
+    return {"ncomp": numbers.components, "rule": numbers.decides} | (
+        engine if numbers.algorithm == "engine" else {}
+    )
 
 
 def _sparse(numbers: Any, levels: list[Any], blocks: Blocks) -> Arguments:

@@ -36,7 +36,7 @@ VERBS = {
     "naive_bayes": (discrim.naive_bayes, {}),
     "shrunken_centroids": (discrim.shrunken_centroids, {"threshold": 0.5}),
     "nearest_centroid": (discrim.nearest_centroid, {}),
-    "pls": (discrim.pls, {"components": 2}),
+    "pls": (discrim.pls, {"ncomp": 2}),
     "knn": (discrim.knn, {"k": 5}),
     "logistic": (discrim.logistic, {}),
     "indicator": (discrim.indicator, {}),

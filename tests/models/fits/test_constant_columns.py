@@ -36,7 +36,7 @@ CASES = [
     ("sparse_lda", {"penalty": 0.05}),
     ("sparse_lda", {"seed": 1, "n_penalties": 4}),
     ("nearest_centroid", {}),
-    ("pls", {"components": 2}),
+    ("pls", {"ncomp": 2}),
     ("pls", {"seed": 1}),
     ("logistic", {"bias_reduction": True}),
     ("indicator", {}),

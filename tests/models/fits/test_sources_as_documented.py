@@ -25,7 +25,7 @@ ASKED = {
     "indicator": {},
     "nearest_centroid": {},
     "rda": {"alpha": 0.5, "gamma": 0.5},
-    "pls": {"components": 2},
+    "pls": {"ncomp": 2},
     "sparse_lda": {"penalty": 0.1},
     "shrunken_centroids": {"threshold": 0.5},
 }

@@ -80,7 +80,7 @@ def test_numbers_are_those_of_pamr(name):
         assert fit.offset == pytest.approx(case["offset"], rel=1e-12)
         np.testing.assert_allclose(fit.sd + fit.offset, case["sd_plus_offset"], rtol=1e-12)
         np.testing.assert_allclose(fit.overall, case["overall"], rtol=1e-12)
-        assert len(fit.surviving) == case["nonzero"][i]
+        assert len(fit.selected) == case["nonzero"][i]
         confusion = fit.confusion().to_numpy()
         assert confusion.sum() - np.trace(confusion) == case["errors"][i]
     fit = shrunken_centroids(formula, data, threshold=case["at"], **golden_options(case))
@@ -108,7 +108,7 @@ def test_genes_that_survive_and_test_errors_are_those_of_pamr(name, table):
             continue
         fit = shrunken_centroids("y ~ .", data[train], threshold=threshold)
         assert fit.offset == pytest.approx(case["offset"], rel=1e-12)
-        assert len(fit.surviving) == case["nonzero"][i]
+        assert len(fit.selected) == case["nonzero"][i]
         assert (fit.predict() != data["y"][train]).sum() == case["train_errors"][i]
         assert (fit.predict(data[~train]) != data["y"][~train]).sum() == case["test_errors"][i]
 
@@ -116,7 +116,7 @@ def test_genes_that_survive_and_test_errors_are_those_of_pamr(name, table):
 def test_khan_as_published():
     data, train = genes("islr_Khan")
     fit = shrunken_centroids("y ~ .", data[train], threshold=4.34)
-    assert len(fit.surviving) == 43
+    assert len(fit.selected) == 43
     assert (fit.predict(data[~train]) == data["y"][~train]).all()
 
 
@@ -224,7 +224,7 @@ def test_the_path_is_the_cross_validated_error_of_each_threshold():
             rates = one.error_rates(["cv"], folds=5, seed=3).iloc[0]
             assert row.error == pytest.approx(rates["estimate"], abs=1e-14)
             assert row.se == pytest.approx(rates["se"], abs=1e-14)
-            assert row.genes == len(one.surviving)
+            assert row.genes == len(one.selected)
         least = fit.path["error"].min()
         assert fit.threshold == fit.path["threshold"][fit.path["error"] <= least + 1e-12].max()
         wider = shrunken_centroids(
@@ -262,7 +262,7 @@ def test_columns_that_do_not_vary_within_classes():
     data = IRIS.assign(first=IRIS["species"].eq("setosa") * 1.0, last=IRIS["species"].eq("virginica") * 1.0)
     fit = shrunken_centroids("species ~ .", data, threshold=2.0)
     assert fit.sd[["first", "last"]].tolist() == [0.0, 0.0]
-    assert {"first", "last"} <= set(fit.surviving)
+    assert {"first", "last"} <= set(fit.selected)
     with pytest.raises(CollinearError, match=r"'first', 'last' do not vary.*offset is 0.*above 0"):
         shrunken_centroids("species ~ .", data, threshold=2.0, offset=0.0)
     mostly = data[["species", "sepal_width", "first", "last"]]
@@ -300,7 +300,7 @@ def test_survivors_are_sorted_and_follow_the_threshold():
     table = fit.survivors()
     size = table.abs().max(axis=1)
     assert size.is_monotonic_decreasing
-    assert list(fit.surviving) == list(table.index)
+    assert list(fit.selected) == list(table.index)
     moved = (fit.centroids - fit.overall).abs().max() > 1e-12 * fit.sd
     assert set(moved.index[moved]) == set(table.index)
     assert len(fit.survivors(0.0)) == 30
@@ -316,7 +316,7 @@ def test_no_column_left_gives_the_prior_and_says_so():
     text = str(fit.summary())
     assert "No column is left" in text
     assert "No column survives" in text
-    assert fit.glance()["surviving"].item() == 0
+    assert fit.glance()["selected"].item() == 0
     np.testing.assert_allclose(fit.centroids - fit.overall, 0, atol=1e-15)
 
 
@@ -465,7 +465,7 @@ def test_thousands_of_columns_take_seconds_and_short_words():
     assert time.perf_counter() - start < 5
     assert len(text.splitlines()) < 120
     assert len(short.splitlines()) < 40
-    assert f"And {len(fit.surviving) - 30} more" in text
+    assert f"And {len(fit.selected) - 30} more" in text
     with pytest.raises(DataError) as missing:
         fit.predict(data[["g1"]])
     assert len(str(missing.value)) < 500

@@ -78,7 +78,7 @@ VERBS = {
     "shrunken_centroids": {"threshold": 1.0},
     "sparse_lda": {"penalty": 0.05},
     "nearest_centroid": {},
-    "pls": {"components": 2},
+    "pls": {"ncomp": 2},
 }
 
 

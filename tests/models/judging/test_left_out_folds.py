@@ -25,7 +25,7 @@ CASES = {
     "shrunken_centroids": (discrim.shrunken_centroids, {"threshold": 0.3}),
     "sparse_lda": (discrim.sparse_lda, {"penalty": 0.05}),
     "nearest_centroid": (discrim.nearest_centroid, {}),
-    "pls": (discrim.pls, {"components": 2}),
+    "pls": (discrim.pls, {"ncomp": 2}),
 }
 
 

@@ -56,7 +56,7 @@ MODELS = {
     "naive Bayes": lambda data, **more: naive_bayes(FORMULA, data, **more),
     "centroids": lambda data, **more: shrunken_centroids(FORMULA, data, threshold=0.3, **more),
     "nearest": lambda data, **more: nearest_centroid(FORMULA, data, **{"prior": None} | more),
-    "pls": lambda data, **more: pls(FORMULA, data, components=2, **more),
+    "pls": lambda data, **more: pls(FORMULA, data, ncomp=2, **more),
     "fda": lambda data, **more: fda(FORMULA, data, engine=LinearRegression(), **more),
 }
 FREE = {

@@ -34,7 +34,7 @@ FITS = {
     ),
     "sparse": (discrim.sparse_lda, "species ~ .", IRIS, {"nonzero": 2}),
     "nearest": (discrim.nearest_centroid, "species ~ .", IRIS, {"prior": None}),
-    "pls": (discrim.pls, "species ~ .", IRIS, {"components": 2}),
+    "pls": (discrim.pls, "species ~ .", IRIS, {"ncomp": 2}),
     "naive": (discrim.naive_bayes, "species ~ .", IRIS, {"smoothing": 1e-3}),
     "naive_mixed": (discrim.naive_bayes, "species ~ .", PENGUINS, {"laplace": 1}),
     "naive_coded": (discrim.naive_bayes, "species ~ C(sex, Sum) + island", PENGUINS, {}),

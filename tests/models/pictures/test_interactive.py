@@ -28,7 +28,7 @@ OPTIONS = {
     "perceptron": {"maxiter": 3_000},
     "knn": {"k": 5},
     "kernel_density": {"bandwidth": 0.5},
-    "pls": {"components": 2},
+    "pls": {"ncomp": 2},
     "shrunken_centroids": {"threshold": 1.0},
 }
 

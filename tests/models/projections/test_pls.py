@@ -28,13 +28,13 @@ def noisy(n=24, p=60, k=3, seed=0):
 @pytest.mark.parametrize("algorithm", ["nipals", "simpls"])
 @pytest.mark.parametrize("scale", [True, False])
 def test_with_all_components_it_is_lda_and_the_regression_of_indicators(algorithm, scale):
-    options = {"components": 4, "algorithm": algorithm, "scale": scale}
+    options = {"ncomp": 4, "algorithm": algorithm, "scale": scale}
     prior = [0.2, 0.5, 0.3]
     fit, other = pls(FLOWERS, IRIS, prior=prior, **options), lda(FLOWERS, IRIS, prior=prior)
     np.testing.assert_allclose(fit.predict_proba(), other.predict_proba(), atol=1e-10)
     np.testing.assert_allclose(fit.leave_one_out().iloc[:, 1:], other.leave_one_out().iloc[:, 1:], atol=1e-9)
     largest, regressed = pls(FLOWERS, IRIS, rule="max", **options), indicator(FLOWERS, IRIS)
-    np.testing.assert_allclose(largest.fitted_values(), regressed.fitted, atol=1e-10)
+    np.testing.assert_allclose(largest.predict_indicators(), regressed.fitted, atol=1e-10)
     np.testing.assert_allclose(largest.coef, regressed.coef, atol=1e-10)
     np.testing.assert_allclose(largest.intercept, regressed.intercept, atol=1e-10)
     assert largest.predict().equals(regressed.predict())
@@ -42,7 +42,7 @@ def test_with_all_components_it_is_lda_and_the_regression_of_indicators(algorith
 
 def test_with_one_component_of_two_classes_it_is_the_nearest_centroid():
     pair = WINE[WINE["cultivar"] != "barolo"].astype({"cultivar": str})
-    fit = pls("cultivar ~ .", pair, components=1, scale=False, rule="centroid")
+    fit = pls("cultivar ~ .", pair, ncomp=1, scale=False, rule="centroid")
     gap = fit.means.iloc[0] - fit.means.iloc[1]
     direction = gap / np.linalg.norm(gap) * np.sign(gap[gap.abs().idxmax()])
     np.testing.assert_allclose(fit.weights["PLS1"], direction, atol=1e-12)
@@ -52,12 +52,12 @@ def test_with_one_component_of_two_classes_it_is_the_nearest_centroid():
 
 
 def test_fitted_indicators_and_scores_follow_from_the_tables():
-    fit = pls("cultivar ~ .", WINE, components=3)
+    fit = pls("cultivar ~ .", WINE, ncomp=3)
     x = WINE[fit.terms]
     z = (x - x.mean()) / fit.sd
     np.testing.assert_allclose(fit.sd, x.std(), rtol=1e-12)
     np.testing.assert_allclose(fit.transform(), z @ fit.rotations, atol=1e-9)
-    np.testing.assert_allclose(fit.fitted_values(), x @ fit.coef + fit.intercept, atol=1e-9)
+    np.testing.assert_allclose(fit.predict_indicators(), x @ fit.coef + fit.intercept, atol=1e-9)
     assert (fit.vip() ** 2).mean() == pytest.approx(1.0, abs=1e-12)
     np.testing.assert_allclose(fit.coef.sum(axis=1), 0.0, atol=1e-12)
     assert fit.intercept.sum() == pytest.approx(1.0)
@@ -76,17 +76,17 @@ def test_the_path_is_that_of_fits_with_as_many_components(rule):
     data = noisy(30, 8)
     fit = pls("y ~ .", data, seed=3, folds=5, rule=rule)
     for count in (1, 3):
-        given = pls("y ~ .", data, components=count, rule=rule)
+        given = pls("y ~ .", data, ncomp=count, rule=rule)
         rate = given.error_rates(["cv"], folds=5, seed=3)["estimate"].iloc[0]
         assert fit.path["error"].iloc[count - 1] == pytest.approx(rate)
-        assert fit.path["R2"].iloc[count - 1] == pytest.approx(given.explained_variance()["y"].sum())
+        assert fit.path["R2"].iloc[count - 1] == pytest.approx(given.r2()["y"].sum())
     own = fit.q2(folds=5, seed=3)
     pd.testing.assert_frame_equal(own, fit.path.head(len(own)), rtol=1e-12)
     least = fit.path["error"].min()
-    assert fit.components == fit.path.loc[fit.path["error"] <= least + 1e-12, "components"].min()
+    assert fit.ncomp == fit.path.loc[fit.path["error"] <= least + 1e-12, "components"].min()
     simple = pls("y ~ .", data, seed=3, folds=5, rule=rule, select="1se")
     slack = fit.path["se"].iloc[fit.path["error"].argmin()]
-    assert simple.components == fit.path.loc[fit.path["error"] <= least + slack, "components"].min()
+    assert simple.ncomp == fit.path.loc[fit.path["error"] <= least + slack, "components"].min()
 
 
 def test_folds_choose_anew_and_leave_one_out_holds():
@@ -94,16 +94,16 @@ def test_folds_choose_anew_and_leave_one_out_holds():
     fit = pls("y ~ .", data, seed=1, folds=3, grid=[1, 2, 4])
     found = discrim.cross_validate(fit, 3, seed=2)
     assert found.nested
-    given = pls("y ~ .", data, components=fit.components)
+    given = pls("y ~ .", data, ncomp=fit.ncomp)
     np.testing.assert_allclose(fit.leave_one_out().iloc[:, 1:], given.leave_one_out().iloc[:, 1:], atol=1e-12)
 
 
 def test_shuffled_labels_are_not_predicted():
-    test = pls("y ~ .", noisy(24, 10, 2), components=2).permutation_test(n=39, seed=1)
+    test = pls("y ~ .", noisy(24, 10, 2), ncomp=2).permutation_test(n=39, seed=1)
     assert test.pvalue == pytest.approx(1 / 40)
     rng = np.random.default_rng(3)
     none = noisy(24, 60, 2).assign(y=rng.permutation(np.repeat(["a", "b"], 12)))
-    nothing = pls("y ~ .", none, components=2).permutation_test(n=39, seed=1)
+    nothing = pls("y ~ .", none, ncomp=2).permutation_test(n=39, seed=1)
     assert nothing.pvalue > 0.1 > nothing.statistic
     assert nothing.table.loc["R2", "mean"] > 0.8
 
@@ -111,11 +111,11 @@ def test_shuffled_labels_are_not_predicted():
 def test_weights_are_repeated_rows_in_the_permutations():
     data = noisy(15, 6).assign(w=[1.0, 2.0, 1.0] * 5)
     again = data.loc[data.index.repeat(data["w"].astype(int))].reset_index(drop=True)
-    one = pls("y ~ . - w", data, weights="w", components=2).permutation_test(n=5, folds=4, seed=2)
-    other = pls("y ~ . - w", again, components=2).permutation_test(n=5, folds=4, seed=2)
+    one = pls("y ~ . - w", data, weights="w", ncomp=2).permutation_test(n=5, folds=4, seed=2)
+    other = pls("y ~ . - w", again, ncomp=2).permutation_test(n=5, folds=4, seed=2)
     pd.testing.assert_frame_equal(one.table, other.table, rtol=1e-9)
     with pytest.raises(NotSupportedError, match="whole numbers"):
-        pls("y ~ . - w", data.assign(w=1.5), weights="w", components=2).permutation_test(n=5)
+        pls("y ~ . - w", data.assign(w=1.5), weights="w", ncomp=2).permutation_test(n=5)
 
 
 # ---- hard tables
@@ -126,10 +126,10 @@ def test_weights_are_repeated_rows_in_the_permutations():
 def test_units_of_all_columns_do_not_matter(unit, scale):
     data = noisy(24, 5)
     other = data.assign(**{f"x{j}": data[f"x{j}"] * unit for j in range(5)})
-    fit, far = (pls("y ~ .", table, components=3, scale=scale) for table in (data, other))
+    fit, far = (pls("y ~ .", table, ncomp=3, scale=scale) for table in (data, other))
     np.testing.assert_allclose(far.predict_proba(), fit.predict_proba(), atol=1e-10)
     np.testing.assert_allclose(far.weights, fit.weights, atol=1e-12)
-    np.testing.assert_allclose(far.fitted_values(), fit.fitted_values(), atol=1e-10)
+    np.testing.assert_allclose(far.predict_indicators(), fit.predict_indicators(), atol=1e-10)
     np.testing.assert_allclose(far.transform() / (1.0 if scale else unit), fit.transform(), atol=1e-9)
     np.testing.assert_allclose(far.q2(seed=1), fit.q2(seed=1), atol=1e-9)
     if scale:
@@ -140,58 +140,58 @@ def test_columns_far_from_zero_keep_their_digits():
     data = noisy(24, 5).round(3)
     far = data.assign(**{f"x{j}": data[f"x{j}"] + 2.0**33 for j in range(5)})
     near = far.assign(**{f"x{j}": far[f"x{j}"] - 2.0**33 for j in range(5)})
-    one, other = pls("y ~ .", far, components=3), pls("y ~ .", near, components=3)
+    one, other = pls("y ~ .", far, ncomp=3), pls("y ~ .", near, ncomp=3)
     np.testing.assert_allclose(one.predict_proba(), other.predict_proba(), rtol=1e-9, atol=1e-12)
 
 
 def test_copies_of_columns_share_their_weight():
     data = noisy(24, 4)
-    fit = pls("y ~ .", data.assign(copy=data["x0"]), components=3)
+    fit = pls("y ~ .", data.assign(copy=data["x0"]), ncomp=3)
     np.testing.assert_allclose(fit.weights.loc["copy"], fit.weights.loc["x0"], atol=1e-12)
-    with pytest.raises(DataError, match=r"these rows have 4.*components=4 or fewer"):
-        pls("y ~ .", data.assign(copy=data["x0"]), components=5)
+    with pytest.raises(DataError, match=r"these rows have 4.*ncomp=4 or fewer"):
+        pls("y ~ .", data.assign(copy=data["x0"]), ncomp=5)
 
 
 def test_more_components_than_directions_within_classes_are_refused_by_lda_alone():
     data = noisy(12, 30)
     with pytest.raises(CollinearError, match=r'vary along 9 directions.*rule="max"'):
-        pls("y ~ .", data, components=10)
-    assert pls("y ~ .", data, components=9).components == 9
-    assert pls("y ~ .", data, components=10, rule="max").confusion().to_numpy().trace() == 12
+        pls("y ~ .", data, ncomp=10)
+    assert pls("y ~ .", data, ncomp=9).ncomp == 9
+    assert pls("y ~ .", data, ncomp=10, rule="max").confusion().to_numpy().trace() == 12
     flat = pd.DataFrame({"x": [0.0, 0, 1, 1], "y": list("aabb")})
     with pytest.raises(CollinearError, match="along 0 directions"):
-        pls("y ~ x", flat, components=1)
-    assert pls("y ~ x", flat, components=1, rule="max").predict().tolist() == list("aabb")
+        pls("y ~ x", flat, ncomp=1)
+    assert pls("y ~ x", flat, ncomp=1, rule="max").predict().tolist() == list("aabb")
     with pytest.raises(DataError, match="do not differ"):
-        pls("y ~ x", flat.assign(x=[0.0, 1, 0, 1]), components=1)
+        pls("y ~ x", flat.assign(x=[0.0, 1, 0, 1]), ncomp=1)
 
 
 def test_a_class_of_one_row():
     data = noisy(12, 4)
     data.loc[0, "y"] = "odd"
-    fit = pls("y ~ .", data, components=2)
+    fit = pls("y ~ .", data, ncomp=2)
     assert fit.counts["odd"] == 1
     with pytest.warns(DiscrimWarning, match="no leave-one-out rule"):
         assert fit.leave_one_out().iloc[0].isna().any()
-    with pytest.raises(DataError, match="give components="):
+    with pytest.raises(DataError, match="give ncomp="):
         pls("y ~ .", data)
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"components": 0}, "from 1 on"),
-        ({"components": True}, "from 1 on"),
-        ({"components": 10**400}, "these rows have"),
+        ({"ncomp": 0}, "from 1 on"),
+        ({"ncomp": True}, "from 1 on"),
+        ({"ncomp": 10**400}, "these rows have"),
         ({"grid": []}, "empty"),
         ({"grid": [0.5]}, "no number of components"),
         ({"grid": "12"}, "list of numbers"),
         ({"grid": [9, 12]}, "4 components at most"),
         ({"rule": "median"}, "use one of"),
-        ({"components": 1, "rule": "max", "prior": "equal"}, 'rule="lda"'),
-        ({"scale": 1, "components": 1}, "True or False"),
+        ({"ncomp": 1, "rule": "max", "prior": "equal"}, 'rule="lda"'),
+        ({"scale": 1, "ncomp": 1}, "True or False"),
         ({"folds": 1}, "from 2 to"),
-        ({"engine": object(), "components": 1}, "no regression"),
+        ({"engine": object(), "ncomp": 1}, "no regression"),
     ],
 )
 def test_options_that_are_none_are_refused(options, said):
@@ -205,19 +205,19 @@ def test_options_that_are_none_are_refused(options, said):
 def test_an_engine_finds_the_components():
     regression = pytest.importorskip("sklearn.cross_decomposition").PLSRegression
     engine = regression(3, tol=1e-28, max_iter=10**4)
-    fit, own = pls("cultivar ~ .", WINE, engine=engine), pls("cultivar ~ .", WINE, components=3)
-    assert fit.components == 3
+    fit, own = pls("cultivar ~ .", WINE, engine=engine), pls("cultivar ~ .", WINE, ncomp=3)
+    assert fit.ncomp == 3
     np.testing.assert_allclose(fit.coef, own.coef, atol=1e-10)
     np.testing.assert_allclose(fit.predict_proba(), own.predict_proba(), atol=1e-9)
     assert not hasattr(engine, "x_weights_")
     few = WINE.iloc[::4]
-    fit, own = (pls("cultivar ~ .", few, components=2, **more) for more in ({"engine": engine}, {}))
+    fit, own = (pls("cultivar ~ .", few, ncomp=2, **more) for more in ({"engine": engine}, {}))
     np.testing.assert_allclose(fit.leave_one_out().iloc[:, 1:], own.leave_one_out().iloc[:, 1:], atol=1e-9)
     for what in (fit.q2, fit.permutation_test):
         with pytest.raises(NotSupportedError, match="without engine="):
             what()
     with pytest.raises(DataError, match="cannot be fitted"):
-        pls("cultivar ~ .", WINE, engine=engine, components=40)
+        pls("cultivar ~ .", WINE, engine=engine, ncomp=40)
 
 
 @pytest.mark.parametrize("case", ["tall", "wide", "engine"])
@@ -225,7 +225,7 @@ def test_a_file_holds_the_fit(tmp_path, case):
     data, more = (noisy(24, 60) if case == "wide" else noisy(24, 5)), {}
     if case == "engine":
         more["engine"] = pytest.importorskip("sklearn.cross_decomposition").PLSRegression()
-    fit = pls("y ~ .", data, components=2, prior="equal", **more)
+    fit = pls("y ~ .", data, ncomp=2, prior="equal", **more)
     fit.save(tmp_path / "fit")
     again = load(tmp_path / "fit")
     for name in ("coef", "weights", "loadings", "rotations", "centroids", "explained"):
@@ -240,21 +240,21 @@ def test_a_file_holds_the_fit(tmp_path, case):
 
 def test_moments_and_sources_give_the_fit_of_the_rows():
     for data in (noisy(24, 5), noisy(24, 60)):
-        fit = pls("y ~ .", data, components=2)
-        read = pls("y ~ .", lambda data=data: iter([data[:10], data[10:]]), components=2)
+        fit = pls("y ~ .", data, ncomp=2)
+        read = pls("y ~ .", lambda data=data: iter([data[:10], data[10:]]), ncomp=2)
         np.testing.assert_allclose(read.coef, fit.coef, atol=1e-12)
     data = noisy(24, 5)
-    held = pls(moments=discrim.moments("y ~ .", data), components=2)
-    np.testing.assert_allclose(held.coef, pls("y ~ .", data, components=2).coef, atol=1e-12)
-    with pytest.raises(NotSupportedError, match="give components="):
+    held = pls(moments=discrim.moments("y ~ .", data), ncomp=2)
+    np.testing.assert_allclose(held.coef, pls("y ~ .", data, ncomp=2).coef, atol=1e-12)
+    with pytest.raises(NotSupportedError, match="give ncomp="):
         pls(moments=discrim.moments("y ~ .", data))
 
 
 def test_rules_without_posteriors_have_values():
-    fit = pls("y ~ .", noisy(24, 5), components=2, rule="max")
+    fit = pls("y ~ .", noisy(24, 5), ncomp=2, rule="max")
     with pytest.raises(NotSupportedError, match='rule="lda"'):
         fit.predict_proba()
-    values = fit.fitted_values()
+    values = fit.predict_indicators()
     np.testing.assert_allclose(values.sum(axis=1), 1.0, atol=1e-12)
     assert [name for name in fit.augment().columns if name.startswith(".score")] == [
         f".score.{label}" for label in "abc"
@@ -265,7 +265,7 @@ def test_rules_without_posteriors_have_values():
 @pytest.mark.slow
 def test_genes_are_a_matter_of_seconds():
     data, _ = support.leukemias()
-    fit = pls("y ~ .", data, components=2)
+    fit = pls("y ~ .", data, ncomp=2)
     x, y = data.drop(columns="y").to_numpy(), np.equal(data["y"].to_numpy()[:, None], ["ALL", "AML"]) * 1.0
     z = (x - x.mean(axis=0)) / x.std(axis=0, ddof=1)
     first = z.T @ (y[:, 1] - y[:, 1].mean())
@@ -279,14 +279,14 @@ def test_q2_takes_the_splits_that_the_verb_takes():
     """Against refits written out, on splits that overlap and leave rows out; and folds as splits."""
     rng = np.random.default_rng(5)
     splits = [(np.sort(rng.permutation(178)[:120]), rng.permutation(178)[:40]) for _ in range(3)]
-    fit = pls("cultivar ~ .", WINE, components=4)
+    fit = pls("cultivar ~ .", WINE, ncomp=4)
     found = fit.q2(folds=splits)
     wanted = pls("cultivar ~ .", WINE, folds=splits, grid=[1, 2, 3, 4]).path
     np.testing.assert_allclose(found[["error", "Q2"]], wanted[["error", "Q2"]], rtol=1e-9)
     wrong = np.zeros(4)
     for train, test in splits:
         for a in range(4):
-            part = pls("cultivar ~ .", WINE.iloc[train], components=a + 1)
+            part = pls("cultivar ~ .", WINE.iloc[train], ncomp=a + 1)
             called = part.predict(WINE.iloc[test], prior=fit.prior)
             wrong[a] += (called != WINE["cultivar"].iloc[test]).sum()
     np.testing.assert_allclose(found["error"], wrong / 120, rtol=1e-9)

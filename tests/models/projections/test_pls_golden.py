@@ -23,7 +23,7 @@ tables = pytest.mark.parametrize("name", TABLES)
 
 def fitted(name, **options):
     formula, data = TABLES[name]
-    return pls(formula, data, components=GOLDEN[name]["components"], **options), GOLDEN[name]
+    return pls(formula, data, ncomp=GOLDEN[name]["components"], **options), GOLDEN[name]
 
 
 def near(found, held, tol=1e-10):
@@ -53,8 +53,8 @@ def test_simpls_is_that_of_r_pls_and_mdatools(name):
     check_components(fit, held["simpls"], 1e-9)
     # mdatools has the same with the indicators over their standard deviations.
     fit, held = fitted(name, algorithm="simpls")
-    near(fit.fitted_values(), np.reshape(held["mdatools"]["fitted"], (fit.nobs, -1)), 1e-9)
-    near(fit.explained_variance()[["x", "y"]].T, [held["mdatools"][f"{of}_explained"] for of in "xy"], 1e-9)
+    near(fit.predict_indicators(), np.reshape(held["mdatools"]["fitted"], (fit.nobs, -1)), 1e-9)
+    near(fit.r2()[["x", "y"]].T, [held["mdatools"][f"{of}_explained"] for of in "xy"], 1e-9)
 
 
 @tables
@@ -64,7 +64,7 @@ def test_scores_and_importance_are_those_of_mixomics(name):
     near(fit.weights, other["weights"], 1e-8)
     near(fit.transform(), other["scores"], 1e-8)
     near(fit.explained, other["x_explained"], 1e-8)
-    near(fit.fitted_values(), other["fitted"], 1e-8)
+    near(fit.predict_indicators(), other["fitted"], 1e-8)
     for count in range(1, fit.components + 1):
         near(fit.vip(count)[fit.terms], np.array(other["vip"])[:, count - 1], 1e-8)
     assert fitted(name, rule="max")[0].predict().tolist() == other["max"]
@@ -98,5 +98,5 @@ def test_numbers_are_those_of_scikit_learn(name, scale):
     near(fit.y_loadings, other.y_loadings_)
     near(fit.transform(), other.transform(x), 1e-9)
     near(fit.coef, other.coef_.T)
-    near(fit.fitted_values(), other.predict(x))
+    near(fit.predict_indicators(), other.predict(x))
     near(fit.intercept, other.predict(np.zeros((1, x.shape[1])))[0], 1e-9)

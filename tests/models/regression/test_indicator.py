@@ -109,7 +109,7 @@ def test_coefficients_sum_to_zero_and_constants_and_fitted_values_to_one():
     direct = IRIS.iloc[:, :4].to_numpy() @ fit.coef.to_numpy() + fit.intercept.to_numpy()
     np.testing.assert_allclose(fit.fitted, direct, atol=1e-13)
     pd.testing.assert_frame_equal(fit.decision_function(), fit.fitted)
-    pd.testing.assert_frame_equal(fit.fitted_values(IRIS.head()), fit.fitted.head())
+    pd.testing.assert_frame_equal(fit.predict_indicators(IRIS.head()), fit.fitted.head())
     assert (fit.fitted < 0).any(axis=None)
 
 
@@ -268,7 +268,7 @@ def test_leaving_a_row_out_equals_a_refit_without_it(weights):
         refit = indicator("species ~ . - w", data, weights=less)
         np.testing.assert_allclose(
             left.iloc[row, 1:].astype(float),
-            refit.fitted_values(data.iloc[[row]]).iloc[0],
+            refit.predict_indicators(data.iloc[[row]]).iloc[0],
             rtol=1e-10,
             atol=1e-13,
         )
@@ -292,7 +292,7 @@ def test_a_column_that_only_one_row_varies_in_is_left_out_without_that_row():
     with pytest.warns(DiscrimWarning, match="Left out 'only'"):
         rest = indicator("species ~ petal_length + only", data.drop(index=data.index[2]))
     np.testing.assert_allclose(
-        left.iloc[2, 1:].astype(float), rest.fitted_values(data.iloc[[2]]).iloc[0], rtol=1e-12
+        left.iloc[2, 1:].astype(float), rest.predict_indicators(data.iloc[[2]]).iloc[0], rtol=1e-12
     )
 
 
@@ -301,7 +301,7 @@ def test_a_class_of_one_row_left_out_is_fitted_as_zero():
     fit = indicator("species ~ .", data)
     left = fit.leave_one_out().iloc[-1]
     assert left["virginica"] == pytest.approx(0, abs=1e-12)
-    rest = indicator("species ~ .", data.iloc[:-1]).fitted_values(data.iloc[[-1]]).iloc[0]
+    rest = indicator("species ~ .", data.iloc[:-1]).predict_indicators(data.iloc[[-1]]).iloc[0]
     np.testing.assert_allclose(left[["setosa", "versicolor"]].astype(float), rest, rtol=1e-9)
 
 
@@ -399,7 +399,7 @@ def test_least_squares_keep_their_digits(name):
     answers = {
         "coef": fit.coef.loc[case.columns, LABELS],
         "se": table,
-        "values": fit.fitted_values(case.frame())[LABELS],
+        "values": fit.predict_indicators(case.frame())[LABELS],
     }
     for quantity, got in answers.items():
         floor = 1.0 if quantity == "values" else 0.0
@@ -422,7 +422,7 @@ def test_order_of_rows_blocks_and_weights_do_not_matter(short_blocks):
     shuffled = indicator("species ~ . - w", data.sample(frac=1, random_state=2), weights="w")
     repeated = indicator("species ~ . - w", data.loc[data.index.repeat(data["w"].astype(int))])
     for other in (shuffled, repeated):
-        np.testing.assert_allclose(other.fitted_values(data), fit.fitted, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(other.predict_indicators(data), fit.fitted, rtol=1e-10, atol=1e-12)
         np.testing.assert_allclose(other.coefficients(), fit.coefficients(), rtol=1e-9)
     pd.testing.assert_frame_equal(fit.glance(), repeated.glance())
     np.testing.assert_allclose(fit.confusion(method="loo"), repeated.confusion(method="loo"))
@@ -437,7 +437,7 @@ def test_a_file_keeps_every_bit_and_knows_no_rows(tmp_path):
     fit = indicator("species ~ bill_length_mm + bs(bill_depth_mm, 4) + sex", data, weights="w")
     fit.save(tmp_path / "fit")
     for other in (load(tmp_path / "fit"), pickle.loads(pickle.dumps(fit))):
-        pd.testing.assert_frame_equal(other.fitted_values(data), fit.fitted, check_exact=True)
+        pd.testing.assert_frame_equal(other.predict_indicators(data), fit.fitted, check_exact=True)
         pd.testing.assert_frame_equal(other.coefficients(), fit.coefficients(), check_exact=True)
         pd.testing.assert_frame_equal(other.glance(), fit.glance(), check_exact=True)
     loaded = load(tmp_path / "fit")
@@ -452,7 +452,9 @@ def test_a_file_of_columns_constant_within_classes_loads(tmp_path):
     data = IRIS.assign(exact=IRIS["species"].eq("setosa") * 2.0)
     fit = indicator("species ~ sepal_width + exact", data)
     fit.save(tmp_path / "fit")
-    pd.testing.assert_frame_equal(load(tmp_path / "fit").fitted_values(data), fit.fitted, check_exact=True)
+    pd.testing.assert_frame_equal(
+        load(tmp_path / "fit").predict_indicators(data), fit.fitted, check_exact=True
+    )
 
 
 def test_rows_with_missing_values_keep_their_place():
@@ -523,7 +525,9 @@ def test_collinear_columns_are_dropped_on_request_and_said(tmp_path):
     np.testing.assert_allclose(fit.fitted, indicator("species ~ .", IRIS).fitted, atol=1e-12)
     assert "Dropped, collinear" in fit.summary().as_text()
     fit.save(tmp_path / "fit")
-    pd.testing.assert_frame_equal(load(tmp_path / "fit").fitted_values(data), fit.fitted, check_exact=True)
+    pd.testing.assert_frame_equal(
+        load(tmp_path / "fit").predict_indicators(data), fit.fitted, check_exact=True
+    )
 
 
 def test_a_saturated_fit_has_no_errors():
