@@ -41,7 +41,7 @@ ARROWS = {
     "slips": set(),
     "core": {"core.numerics", "errors"},
     "core.numerics": {"errors"},
-    "frame": {"core.numerics", "errors"},
+    "frame": {"core.numerics", "datasets", "errors"},
     "inference": {"core", "core.numerics", "errors"},
     "report": {"core", "core.numerics", "errors"},
     "models": {

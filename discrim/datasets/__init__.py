@@ -14,6 +14,9 @@ categories are text, not categoricals: a subset then has no empty class, and lev
 of the two licences is at https://creativecommons.org/licenses/by/4.0/ and
 https://creativecommons.org/publicdomain/zero/1.0/; who made each table and what was changed is said in the
 docstring of its loader.
+
+Where a table is asked for, its name will do, as on the command line: ``lda("species ~ .", "iris")``. A file
+or a folder of that name goes first.
 """
 
 from __future__ import annotations

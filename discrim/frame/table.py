@@ -23,6 +23,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim import datasets
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.sources.parts import no_column, quoted_names
 from discrim.frame.sparse import WHOLE, SparseColumns, SparseFrame, found_columns
@@ -135,6 +136,8 @@ def given_frame(data: Any) -> Any:
     """A frame of pandas, or of narwhals over others, of what was given; a DataError if it is no table."""
     if isinstance(data, dict):
         data = _frame_of_dict(data)
+    if isinstance(data, str) and data in datasets.ABOUT:
+        return datasets.load(data)
     return data if isinstance(data, pd.DataFrame | SparseFrame) else _narwhals_frame(data)
 
 

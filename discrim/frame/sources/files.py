@@ -24,6 +24,7 @@ from urllib.parse import unquote
 import numpy as np
 import pandas as pd
 
+from discrim import datasets
 from discrim.core.numerics.progress import late_bar
 from discrim.errors import DataError, DiscrimError, MissingFileError, UnreadableFileError
 from discrim.frame.sources.parts import Part, Source, batch_rows, one_line, quoted_names, refuse_twice
@@ -65,12 +66,15 @@ class Files(NamedTuple):
 
 
 def is_path(data: Any) -> bool:
-    """Whether something is a path, or a list of paths; text with ``~`` within, and no file, is none."""
+    """Whether something is a path, or a list of paths.
+
+    Text that is no file is none with a ``~`` within, and where it names a table that comes with the package.
+    """
     if isinstance(data, list | tuple | set | frozenset):
         return bool(data) and all(isinstance(each, str | os.PathLike) for each in data)
     if isinstance(data, str):
         return (
-            "~" not in data
+            ("~" not in data and data not in datasets.ABOUT)
             or data.startswith("~")
             or os.path.exists(os.path.expanduser(data))
             or bool(_matching(data))
@@ -79,8 +83,8 @@ def is_path(data: Any) -> bool:
 
 
 def names_files(text: str) -> bool:
-    """Whether text is the path of a file or a folder that is there, or a pattern."""
-    return os.path.exists(os.path.expanduser(text)) or has_magic(text)
+    """Whether text is the path of a file or a folder that is there, a pattern, or a table's name."""
+    return os.path.exists(os.path.expanduser(text)) or has_magic(text) or text in datasets.ABOUT
 
 
 def files_of(data: Any) -> Files:
@@ -253,7 +257,7 @@ def _missing(path: str) -> MissingFileError:
         there = os.listdir(folder or os.curdir)
     except OSError:
         there = []
-    near = get_close_matches(name, there, n=1, cutoff=0.6)
+    near = get_close_matches(name, there if folder else [*there, *datasets.ABOUT], n=1, cutoff=0.6)
     hint = f"Did you mean {os.path.join(folder, near[0])!r}?" if near else "Correct the path."
     return MissingFileError(f"No file {shown!r}. {hint}")
 
