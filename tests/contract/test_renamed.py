@@ -194,3 +194,19 @@ def test_both_names_at_once_are_refused_and_an_unknown_one_is_no_old_one():
         discrim.lda("species ~ .", IRIS, cv=5)
     with pytest.raises(AttributeError):
         _ = fitted("lda").surviving
+
+
+def test_the_table_comes_before_the_methods_and_methods_alone_may_come_first():
+    fit, half = fitted("lda"), IRIS[::2]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        new = fit.error_rates(half, ["apparent"])
+        assert new.index.tolist() == ["apparent", "new rows"]
+        pd.testing.assert_frame_equal(fit.error_rates(data=half, methods="apparent"), new)
+        assert fit.error_rates(["loo"]).index.tolist() == fit.error_rates("loo").index.tolist() == ["loo"]
+        assert fit.error_rates(half).index.tolist() == ["new rows"]
+    old, text = warned(lambda: fit.error_rates(["apparent"], half))
+    assert "error_rates(data, methods)" in text
+    pd.testing.assert_frame_equal(old, new)
+    with pytest.raises(DataError, match=r"methods='lo' is not known.*Did you mean 'loo'"):
+        fit.error_rates("lo")

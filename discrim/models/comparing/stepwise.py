@@ -26,7 +26,7 @@ from discrim.models.fits.displayed import Shown, displayed, number
 from discrim.models.fits.fit import Fit, Selection
 from discrim.models.fits.reading import NaAction, check_number, check_word, is_wide, listed, told, usable_rows
 from discrim.models.fits.renamed import RenamedColumns
-from discrim.models.judging.assessment import Counting, methods_or_data, table_and_method
+from discrim.models.judging.assessment import Counting, table_and_method, table_and_methods
 from discrim.models.pictures.pictured import draw_kind
 from discrim.models.registry import STEPS
 from discrim.models.regression.logistic_search import parts_of
@@ -409,8 +409,8 @@ class StepwiseResults(Shown):
     @displayed(estimate="share", se="share", low="share", high="share")
     def error_rates(
         self,
-        methods: Sequence[Counted] | None = None,
         data: Any = None,
+        methods: Sequence[Counted] | None = None,
         *,
         prior: Any = None,
         costs: Any = None,
@@ -426,12 +426,13 @@ class StepwiseResults(Shown):
 
         Parameters
         ----------
+        data : table, optional
+            New rows with their response, whose error under the fit is the row "new rows".
         methods : sequence of str, optional
-            By default "apparent" and "cv", or with `data` only the error on its rows. "apparent" is the error
+            By default "apparent" and "cv", or with `data` only the error on its rows. They may come
+            first, as in `error_rates(["cv"])`. "apparent" is the error
             of the fit on its own rows. "cv" leaves folds out, "loo" each row, and "632+" is Efron and
             Tibshirani's bootstrap; all three choose the terms anew each time.
-        data : table, optional
-            New rows with their response, whose error under the fit is the row "new rows". It may come first.
         prior : optional
             Shares of the classes by which the errors within classes are weighted, in any form that a verb
             takes. By default they are a prior that was given to the verb; without one, rows count as they
@@ -471,7 +472,7 @@ class StepwiseResults(Shown):
             Without some fold there is no fit, or the rows are read part by part and a choice takes a call.
         """
         usual = methods is None and data is None
-        methods, data = methods_or_data(methods, data)
+        data, methods = table_and_methods(data, methods)
         named: list[Any] = [methods] if isinstance(methods, str) else list(methods)
         named = ["apparent", "cv"] if usual else named
         for method in named:

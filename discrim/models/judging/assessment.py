@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -39,6 +38,7 @@ from discrim.inference.roc import against_rest
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import AS_FITTED, Decision, Fit, Gaps, block_scores, distinct, labelled, scored
 from discrim.models.fits.reading import check_flag, check_word, listed, told
+from discrim.models.fits.renamed import warn_renamed
 from discrim.models.judging import validation
 from discrim.models.judging.validation import BootstrapSamples, LeftOutTable
 
@@ -406,21 +406,26 @@ def _without_interval(rates: Sequence[tuple[str, Rates]]) -> list[str]:
     return reasons
 
 
-def methods_or_data(methods: Any, data: Any) -> tuple[Any, Any]:
-    """Methods and table of `error_rates`, whose first argument may be the table.
+def table_and_methods(data: Any, methods: Any) -> tuple[Any, Any]:
+    """Table and methods of `error_rates`, whose first argument may be the methods.
 
     Without methods, those are counted that suit: apparent and leave-one-out, or none but the table's.
     """
+    if _are_methods(data) and not _are_methods(methods):
+        if methods is not None:
+            warn_renamed("error_rates(methods, data)", "error_rates(data, methods)")
+        data, methods = methods, data
     if methods is None:
-        return ("apparent", "loo") if data is None else (), data
-    names = [methods] if isinstance(methods, str) else methods
-    are_files = (
-        isinstance(names, (list, tuple))
-        and bool(names)
-        and all(isinstance(name, PathLike) or (isinstance(name, str) and names_files(name)) for name in names)
-    )
-    known = isinstance(methods, (str, list, tuple, set, frozenset, dict, int, float, bool))
-    return ((), methods) if data is None and (are_files or not known) else (methods, data)
+        return data, ("apparent", "loo") if data is None else ()
+    return data, methods
+
+
+def _are_methods(given: Any) -> bool:
+    """Whether an argument is a name of a method or a list of names, and no table or files of one."""
+    if not isinstance(given, str | list | tuple | set | frozenset):
+        return False
+    names = [given] if isinstance(given, str) else list(given)
+    return all(isinstance(name, str) and "." not in name and not names_files(name) for name in names)
 
 
 def _of_new_rows(fit: Fit[Any], data: Any, plan: JudgingPlan) -> Rates:

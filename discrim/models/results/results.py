@@ -190,8 +190,8 @@ class Judging:
     @displayed(estimate="share", se="share", low="share", high="share")
     def error_rates(
         self: Any,
-        methods: Sequence[assessment.ErrorMethod] | None = None,
         data: Any = None,
+        methods: Sequence[assessment.ErrorMethod] | None = None,
         *,
         prior: Any = None,
         costs: Any = None,
@@ -209,16 +209,15 @@ class Judging:
 
         Parameters
         ----------
-        methods : sequence of str, optional
-            By default "apparent" and "loo", or with `data` only the error on its rows. "apparent" is the
-            error on the rows of the fit. "loo" leaves each row out and holds choices and transforms. "cv"
-            leaves folds out and makes both anew. "632+" is Efron and Tibshirani's bootstrap. "D", "DS", "O"
-            and "OS" follow from the normal model (linear rule only). "posterior" and "posterior-stratified"
-            follow from the posteriors.
         data : table, optional
-            New rows with their response, whose error is the row "new rows". It may come first, as in
-            `error_rates(test)`. Rows without a class, or with a missing value, are left out, and a warning
-            counts them.
+            New rows with their response, whose error is the row "new rows". Rows without a class, or with
+            a missing value, are left out, and a warning counts them.
+        methods : sequence of str, optional
+            By default "apparent" and "loo", or with `data` only the error on its rows. They may come first,
+            as in `error_rates(["cv"])`. "apparent" is the error on the rows of the fit. "loo" leaves each row
+            out and holds choices and transforms. "cv" leaves folds out and makes both anew. "632+" is Efron
+            and Tibshirani's bootstrap. "D", "DS", "O" and "OS" follow from the normal model (linear rule
+            only). "posterior" and "posterior-stratified" follow from the posteriors.
         prior : optional
             Shares of the classes by which the errors within classes are weighted, in any form that a verb
             takes. The rule stays that of the fit. By default they are a prior that was given to the verb;
@@ -277,7 +276,7 @@ class Judging:
         method
         new rows      0.04  0.0083  0.1125
         """
-        methods, data = assessment.methods_or_data(methods, data)
+        data, methods = assessment.table_and_methods(data, methods)
         paid = cost_matrix(costs, self.classes)
         shares = None if prior is None else prior_vector(prior, self.classes, self._fit.counts)
         gaps = Gaps(unseen, missing)

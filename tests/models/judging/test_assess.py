@@ -54,7 +54,7 @@ def test_errors_of_new_rows_are_a_row_of_the_error_rates():
         row[["estimate", "low", "high"]].astype(float), [wrong / 75, *exact_interval(wrong, 75, 0.95)]
     )
     pd.testing.assert_frame_equal(FIT.error_rates(TEST, by_class=True), found)
-    both = FIT.error_rates(["apparent", "loo"], TEST)
+    both = FIT.error_rates(TEST, ["apparent", "loo"])
     assert both.index.tolist() == ["apparent", "loo", "new rows"]
     pd.testing.assert_frame_equal(both.iloc[:2], FIT.error_rates())
     assert 1 - row["estimate"] == pytest.approx(FIT.assess(TEST).overall.loc["accuracy", "estimate"])
@@ -265,7 +265,7 @@ def test_labels_of_any_kind_are_judged():
         (lambda: FIT.assess(TEST[:25], prior=[0, 0.5, 0.5]), DataError, "'setosa' alone"),
         (lambda: FIT.error_rates(TEST[:25], prior=[0, 0.5, 0.5]), DataError, "'setosa' alone"),
         (lambda: FIT.assess("cv", seed="x"), DataError, "seed='x'"),
-        (lambda: FIT.error_rates(3), DataError, "methods=3"),
+        (lambda: FIT.error_rates(methods=3), DataError, "methods=3"),
         (lambda: FIT.assess().plot("regions"), DataError, "'confusion', 'roc', 'calibration'"),
     ],
 )
