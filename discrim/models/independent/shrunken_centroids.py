@@ -355,7 +355,7 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
     @property
     def sd(self) -> pd.Series:
         """Standard deviations within classes."""
-        return pd.Series(self._fit.numbers.sd, index=self.terms, name="sd")
+        return pd.Series(self._fit.numbers.sd, index=self.terms, name="sd", copy=True)
 
     @property
     def centroids(self) -> pd.DataFrame:

@@ -246,7 +246,7 @@ class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
     @property
     def bandwidth(self) -> pd.Series:
         """Radius of the kernels of each class, in the metric."""
-        return pd.Series(self._fit.numbers.radii, index=self.classes, name="bandwidth")
+        return pd.Series(self._fit.numbers.radii, index=self.classes, name="bandwidth", copy=True)
 
     @property
     def kernel(self) -> str:

@@ -204,7 +204,7 @@ class LDAResults(
     @property
     def svd(self) -> pd.Series:
         """Singular values: standard deviations between classes over those within, in the scaling of MASS."""
-        return pd.Series(self._axes().singular[: self._shown], index=self._axis_names, name="svd")
+        return pd.Series(self._axes().singular[: self._shown], index=self._axis_names, name="svd", copy=True)
 
     @property
     def explained(self) -> pd.Series:

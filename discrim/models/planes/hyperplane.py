@@ -317,7 +317,7 @@ class HyperplaneResults(SeparatingLines, LinearGeometry, ClassifierResults):
     @property
     def coef(self) -> pd.Series:
         """Coefficients of the plane."""
-        return pd.Series(self._fit.numbers.plane.coef, index=self.terms, name="coef")
+        return pd.Series(self._fit.numbers.plane.coef, index=self.terms, name="coef", copy=True)
 
     @property
     def intercept(self) -> float:
@@ -350,7 +350,7 @@ class HyperplaneResults(SeparatingLines, LinearGeometry, ClassifierResults):
                 "range of double precision here: give all columns in another unit. The plane itself "
                 "is right in any unit."
             )
-        return pd.Series(values, index=self.support, name="multiplier")
+        return pd.Series(values, index=self.support, name="multiplier", copy=True)
 
     @property
     def kkt(self) -> float:

@@ -322,12 +322,12 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
     @property
     def coef(self) -> pd.DataFrame:
         """Coefficients, terms by planes."""
-        return pd.DataFrame(self._fit.numbers.coef[1:], index=self.terms, columns=self._planes)
+        return pd.DataFrame(self._fit.numbers.coef[1:], index=self.terms, columns=self._planes, copy=True)
 
     @property
     def intercept(self) -> pd.Series:
         """Values of the planes at zero."""
-        return pd.Series(self._fit.numbers.coef[0], index=self._planes, name="intercept")
+        return pd.Series(self._fit.numbers.coef[0], index=self._planes, name="intercept", copy=True)
 
     @property
     @displayed()

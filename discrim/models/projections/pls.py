@@ -318,17 +318,23 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
     @property
     def weights(self) -> pd.DataFrame:
         """Weights of the columns, after the earlier components have been removed from these."""
-        return pd.DataFrame(self._fit.numbers.latent.weights, index=self.terms, columns=self._names)
+        return pd.DataFrame(
+            self._fit.numbers.latent.weights, index=self.terms, columns=self._names, copy=True
+        )
 
     @property
     def loadings(self) -> pd.DataFrame:
         """Slopes of the columns on the scores."""
-        return pd.DataFrame(self._fit.numbers.latent.loadings, index=self.terms, columns=self._names)
+        return pd.DataFrame(
+            self._fit.numbers.latent.loadings, index=self.terms, columns=self._names, copy=True
+        )
 
     @property
     def rotations(self) -> pd.DataFrame:
         """Coefficients by which the columns are multiplied to give the scores."""
-        return pd.DataFrame(self._fit.numbers.latent.rotations, index=self.terms, columns=self._names)
+        return pd.DataFrame(
+            self._fit.numbers.latent.rotations, index=self.terms, columns=self._names, copy=True
+        )
 
     @property
     def y_loadings(self) -> pd.DataFrame:

@@ -294,7 +294,7 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
     @property
     def standardized(self) -> pd.DataFrame:
         """Coefficients of columns that are divided by their standard deviations over all rows, divisor N."""
-        return pd.DataFrame(self._fit.numbers.coef, index=self.terms, columns=self._axis_names)
+        return pd.DataFrame(self._fit.numbers.coef, index=self.terms, columns=self._axis_names, copy=True)
 
     @property
     def selected(self) -> pd.Index:
@@ -312,7 +312,7 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
     @property
     def penalty(self) -> pd.Series:
         """The penalty at which each direction was found."""
-        return pd.Series(self._fit.numbers.penalties, index=self._axis_names, name="penalty")
+        return pd.Series(self._fit.numbers.penalties, index=self._axis_names, name="penalty", copy=True)
 
     @property
     def ridge(self) -> float:
@@ -372,7 +372,9 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
     @property
     def scores(self) -> pd.DataFrame:
         """Optimal scores of the classes."""
-        return pd.DataFrame(self._fit.numbers.class_scores, index=self.classes, columns=self._axis_names)
+        return pd.DataFrame(
+            self._fit.numbers.class_scores, index=self.classes, columns=self._axis_names, copy=True
+        )
 
     def _centre(self) -> Floats:
         """The prior-weighted mean (p,) of the class means, in z about the origin of the moments."""

@@ -304,17 +304,17 @@ class FDAResults(ClassMeans, ClassifierResults):
     @property
     def scores(self) -> pd.DataFrame:
         """Optimal scores of the classes: mean zero and mean square one over the rows."""
-        return pd.DataFrame(self._fit.numbers.scores, index=self.classes, columns=self._names)
+        return pd.DataFrame(self._fit.numbers.scores, index=self.classes, columns=self._names, copy=True)
 
     @property
     def centroids(self) -> pd.DataFrame:
         """Centroids of the classes among the variates."""
-        return pd.DataFrame(self._fit.numbers.centroids, index=self.classes, columns=self._names)
+        return pd.DataFrame(self._fit.numbers.centroids, index=self.classes, columns=self._names, copy=True)
 
     @property
     def values(self) -> pd.Series:
         """Squared canonical correlations."""
-        return pd.Series(self._fit.numbers.values, index=self._names, name="value")
+        return pd.Series(self._fit.numbers.values, index=self._names, name="value", copy=True)
 
     @property
     def explained(self) -> pd.Series:

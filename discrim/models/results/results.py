@@ -129,7 +129,7 @@ class Judging:
         index = self._fit.rows("leave_one_out()").table.index
         scores = left_out_scores(self._fit, refit_prior)
         values = scores if self._fit.model.instead else posteriors(scores)
-        frame = pd.DataFrame(values, index=index, columns=self.classes, copy=False)
+        frame = pd.DataFrame(values, index=index, columns=self.classes, copy=values is scores)
         frame.insert(0, distinct("label", self.classes), self._fit.labelled(best_class(scores), index))
         return frame.rename_axis(columns=None)
 
