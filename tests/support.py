@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,17 @@ def beside(name: str) -> Path:
 
 def classic(name: str) -> pd.DataFrame:
     """One of the small tables of `TABLES`, as "MASS_crabs"; the test is skipped where it is missing."""
-    return pd.read_csv(beside(f"classic/{name}.csv.gz"))
+    return read_csv(beside(f"classic/{name}.csv.gz"))
+
+
+def before(library: ModuleType, *version: int) -> bool:
+    """Whether the version that is installed is an earlier one."""
+    return tuple(map(int, library.__version__.split(".")[: len(version)])) < version
+
+
+def read_csv(file: Any, **options: Any) -> pd.DataFrame:
+    """A table as pandas reads it, with every digit, of which 3.1 is the first to read the last by itself."""
+    return pd.read_csv(file, float_precision="round_trip", **options)
 
 
 def resolve_formula(

@@ -420,27 +420,32 @@ _INFERRED: dict[str, Kind] = {
 def as_series(values: Any, index: pd.Index, name: str) -> pd.Series:
     """Values as a Series; text that is no Unicode is a DataError that names its row."""
     try:
-        return pd.Series(values, index=index, name=name)
+        series = pd.Series(values, index=index, name=name)
+        # Before 3.0 pandas holds such text, and takes one half of a character for another.
+        if series.dtype != object or not any(map(_broken, values)):
+            return series
     except UnicodeEncodeError:
-        row = next(i for i, value in enumerate(values) if isinstance(value, str) and _broken(value))
-        raise DataError(
-            f"Column {name!r} holds {values[row]!a} at row {shown(index[row])}, which is no text in "
-            "Unicode (half a character): read the table again with its right encoding=, or replace the value."
-        ) from None
+        pass
+    row = next(i for i, value in enumerate(values) if _broken(value))
+    raise DataError(
+        f"Column {name!r} holds {values[row]!a} at row {shown(index[row])}, which is no text in "
+        "Unicode (half a character): read the table again with its right encoding=, or replace the value."
+    )
 
 
 def refuse_surrogates(names: Iterable[str]) -> None:
     """Raise a DataError where the name of a column is no text in Unicode."""
     for name in names:
-        if not name.isascii() and _broken(name):
+        if _broken(name):
             raise DataError(
                 f"The name of a column, {name!a}, is no text in Unicode (half a character): rename it, "
                 "or read the table again with its right encoding=."
             )
 
 
-def _broken(text: str) -> bool:
-    return any("\ud800" <= c <= "\udfff" for c in text)
+def _broken(value: Any) -> bool:
+    """Whether a value is text that holds half a character."""
+    return isinstance(value, str) and not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value)
 
 
 def refuse_merged(values: pd.Series, name: str, where: str = "row") -> None:
@@ -633,6 +638,9 @@ def text_codes(series: Any, *, coded: bool = False) -> tuple[NDArray[Any], list[
             found = series.to_arrow()
         except ImportError:
             return None
+    if not len(found):
+        # Arrow has no way to combine no chunks of a dictionary of large texts.
+        return np.empty(0, dtype=np.int32), []
     found = found if coded else found.dictionary_encode()
     found = found.combine_chunks() if hasattr(found, "combine_chunks") else found
     indices = found.indices.fill_null(-1) if found.indices.null_count else found.indices

@@ -18,7 +18,7 @@ from discrim import cli, datasets
 from discrim.cli.parsing import parse_prior
 from discrim.cli.reading import read_table
 from discrim.errors import DiscrimWarning, FormulaError, PriorError
-from tests.support import ROOT
+from tests.support import ROOT, read_csv
 
 FORMULA = "species ~ ."
 
@@ -455,7 +455,7 @@ def saved(tmp_path, capsys):
 
 def printed(capsys, *arguments):
     assert cli.main(arguments) == 0
-    return pd.read_csv(io.StringIO(capsys.readouterr().out))
+    return read_csv(io.StringIO(capsys.readouterr().out))
 
 
 def test_a_saved_fit_labels_new_rows(saved, capsys, tmp_path):
@@ -467,7 +467,6 @@ def test_a_saved_fit_labels_new_rows(saved, capsys, tmp_path):
     found = printed(capsys, "predict", saved, str(tmp_path / "new.csv"), "--proba", "--prior", "1/2,1/4,1/4")
     expected = fit.predict_proba(new, prior=[0.5, 0.25, 0.25])
     assert found["species"].isna().any()
-    # pandas before 3.1 reads numbers a little off.
     np.testing.assert_allclose(found.drop(columns="species"), expected, rtol=1e-14)
     found = printed(capsys, "predict", saved, "iris", "--augment")
     assert found.columns.tolist() == fit.augment(iris).columns.tolist()

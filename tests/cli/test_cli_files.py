@@ -16,6 +16,7 @@ import zipfile
 import zlib
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from discrim import cli, datasets
@@ -23,6 +24,7 @@ from discrim.cli import analyses as fitting
 from discrim.cli import reading
 from discrim.cli.reading import read_table
 from discrim.errors import DataError
+from tests.support import before
 
 FORMULA = "species ~ ."
 TEXT = (Path(datasets.__file__).parent / "iris.csv").read_bytes()
@@ -177,6 +179,12 @@ def test_bytes_of_parquet_that_are_changed_give_a_table_or_one_line(tmp_path, ca
     assert "cannot be" in said
 
 
+BEFORE_31 = pytest.mark.skipif(
+    before(pd, 3, 1),
+    reason="before 3.1 pandas ends a field at a NUL, and reads 1e400 as text",
+)
+
+
 @pytest.mark.parametrize(
     ("contents", "says"),
     [
@@ -184,14 +192,14 @@ def test_bytes_of_parquet_that_are_changed_give_a_table_or_one_line(tmp_path, ca
         (b"   \n  \n", "cannot be read as a table"),
         (b"\xef\xbb\xbf", "cannot be read as a table"),
         (random.Random(1).randbytes(5000), "is not text in UTF-8"),
-        (b"\0" * 1000, "no rows"),
-        (b"\0,a,b\n1,2,3\n", "No column 'species' in the table"),
+        pytest.param(b"\0" * 1000, "no rows", marks=BEFORE_31),
+        pytest.param(b"\0,a,b\n1,2,3\n", "No column 'species' in the table", marks=BEFORE_31),
         (TEXT.decode().encode("utf-16"), "is not text in UTF-8"),
         (TEXT.replace(b"setosa", b"\xed\xa0\x80"), "is not text in UTF-8"),
         (TEXT.split(b"\n")[0], "no rows"),
         (b"\n".join(TEXT.split(b"\n")[:2]), "No column is left to fit"),
-        (TEXT.replace(b"5.1", b"5\x001"), "is text"),
-        (TEXT.replace(b"5.1", b"1e400"), "is infinite"),
+        pytest.param(TEXT.replace(b"5.1", b"5\x001"), "is text", marks=BEFORE_31),
+        pytest.param(TEXT.replace(b"5.1", b"1e400"), "is infinite", marks=BEFORE_31),
         (TEXT + b'"unclosed,1,2,3,4\n', "EOF inside string"),
         (b'{"species": 1}', "no rows"),
     ],

@@ -11,6 +11,7 @@ import pytest
 import discrim
 from discrim import cli, datasets
 from discrim.cli import reading as sources
+from tests.support import read_csv
 
 
 @pytest.fixture
@@ -94,9 +95,9 @@ def test_predictions_of_a_folder_are_those_of_the_file(more, places, capsys, tmp
         for data in (folder, whole):
             target = tmp_path / f"{Path(data).stem}-{out}"
             assert said(capsys, "predict", fit, data, *more, "--out", str(target)) == ""
-            found = pd.read_csv(target) if out.endswith("csv") else pd.read_parquet(target)
+            found = read_csv(target) if out.endswith("csv") else pd.read_parquet(target)
             (tmp_path / "printed.csv").write_text(expected)
-            printed = pd.read_csv(tmp_path / "printed.csv")
+            printed = read_csv(tmp_path / "printed.csv")
             for name in printed:
                 numeric = pd.api.types.is_float_dtype(printed[name]) and name != "y"
                 one, other = found[name], printed[name]

@@ -30,7 +30,7 @@ FLOORS = {"log_proba": 1.0, "logdet": 1.0, "llf": 1.0}
 
 
 def hard_table(name: str) -> pd.DataFrame:
-    table = pd.read_csv(support.beside(f"hard/{name}.tsv.gz"), sep="\t")
+    table = support.read_csv(support.beside(f"hard/{name}.tsv.gz"), sep="\t")
     return table.assign(target="c" + table["target"].astype(str))
 
 

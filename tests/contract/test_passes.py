@@ -16,7 +16,9 @@ def relation():
     data = rows(120)
     connection = duckdb.connect()
     connection.register("given", data)
-    return connection.sql("select * from given")
+    # A connection that nobody holds is closed, and its relations with it.
+    yield connection.sql("select * from given")
+    connection.close()
 
 
 OFTEN = ("lda", "rda chosen", "naive_bayes", "logistic")

@@ -129,10 +129,10 @@ def file_batches(
 ) -> Iterator[tuple[Any, tuple[str, ...]]]:
     """Columns of a file in batches, of which the first has no row; and those of texts, which are codes."""
     with _read_errors(path), _opened(path) as parquet:
-        empty = parquet.schema_arrow.empty_table()
-        if not set(columns) <= set(empty.schema.names):
+        schema = parquet.schema_arrow
+        if not set(columns) <= set(schema.names):
             raise DataError(f"{path!r} was written anew since its columns were read: fit the model again.")
-        yield pa.RecordBatch.from_pylist([], schema=empty.schema), ()
+        yield pa.RecordBatch.from_arrays([pa.nulls(0, each.type) for each in schema], schema=schema), ()
         coded = _repeated_texts(parquet, columns)
     with _read_errors(path), _opened(path, coded) as parquet:
         step = rows or batch_rows(len(columns))

@@ -14,6 +14,7 @@ import pytest
 from discrim.errors import DataError
 from discrim.frame.sources.sinks import write_frames
 from discrim.frame.sources.sources import source_of
+from tests.support import read_csv
 
 
 def frames(count=3, rows=5):
@@ -37,11 +38,11 @@ def whole():
 READERS = {
     "a.parquet": pd.read_parquet,
     "a.pq": pd.read_parquet,
-    "a.csv": pd.read_csv,
-    "a.csv.gz": pd.read_csv,
-    "a.csv.bz2": pd.read_csv,
-    "a.csv.xz": pd.read_csv,
-    "a.tsv": lambda path: pd.read_csv(path, sep="\t"),
+    "a.csv": read_csv,
+    "a.csv.gz": read_csv,
+    "a.csv.bz2": read_csv,
+    "a.csv.xz": read_csv,
+    "a.tsv": lambda path: read_csv(path, sep="\t"),
     "folder": pd.read_parquet,
     "folder.parquet/": pd.read_parquet,
 }

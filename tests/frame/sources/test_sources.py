@@ -105,6 +105,9 @@ def lazily_scanned(frame, folder):
     )
 
 
+CONNECTION = duckdb.connect()
+"""One that is not closed: relations end with the connection that they came from."""
+
 KINDS = {
     "function": lambda frame, folder: lambda: iter(halves(frame)),
     "function of a list": lambda frame, folder: lambda: halves(frame),
@@ -119,7 +122,7 @@ KINDS = {
     "dataset": lambda frame, folder: ds.dataset(parquet_folder(frame, folder / "d")),
     "dataset in memory": lambda frame, folder: ds.dataset(pa.Table.from_pandas(frame)),
     "LazyFrame": lambda frame, folder: pl.from_pandas(frame).lazy(),
-    "relation": lambda frame, folder: duckdb.connect().from_arrow(pa.Table.from_pandas(frame)),
+    "relation": lambda frame, folder: CONNECTION.from_arrow(pa.Table.from_pandas(frame)),
     "folder": lambda frame, folder: parquet_folder(frame, folder / "d"),
     "pattern": lambda frame, folder: str(parquet_folder(frame, folder / "d") / "part-*.parquet"),
     "deep pattern": lambda frame, folder: str(
@@ -241,7 +244,7 @@ def test_only_the_columns_that_are_asked_for_are_computed():
     assert len(rows_of(source_of(frame), ["x"])) == 2
     with pytest.raises(RuntimeError, match="computed"):
         rows_of(source_of(frame), ["bad"])
-    relation = duckdb.connect().sql("select 1.5 as x, error('computed') as bad")
+    relation = CONNECTION.sql("select 1.5 as x, error('computed') as bad")
     assert len(rows_of(source_of(relation), ["x"])) == 1
 
 
