@@ -95,7 +95,7 @@ class _Parts(NamedTuple):
 
 
 def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: max(most, LEAST) - 3].rstrip(" ,") + "..."
+    return text if len(text) <= most else text[: max(most, 8) - 3].rstrip(" ,") + "..."
 
 
 def _parts(what: str, done: int, total: int, within: Within | None, columns: int) -> _Parts:
@@ -104,8 +104,8 @@ def _parts(what: str, done: int, total: int, within: Within | None, columns: int
     count = f" {done:,}/{total:,}" if known and total <= COUNTED else ""
     if not known:
         count = f" {done:,}" if done else ""
-    # The times take two more digits than they have in the first hour.
-    times, percent, least = (16, 5, LEAST + 3) if known else (9, 0, 0)
+    # The times may take three more signs than they have in the first hour.
+    times, percent, least = (16, 5, LEAST + 3) if known else (12, 0, 0)
     width = columns - percent - least - times
     count = count if len(what) + len(count) <= width else ""
     before = _cut(what, width - len(count))

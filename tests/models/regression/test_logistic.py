@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import scipy
 from scipy import stats
 
 import discrim
@@ -367,8 +368,13 @@ def test_groups_that_high_powers_separate_are_told_from_those_on_the_plane(seed)
             "y": rng.choice(list("uv"), n),
         }
     )
-    with pytest.raises(SeparationError, match=r"'u' from 'v' in part.*quasi-separation") as raised:
+    with pytest.raises((SeparationError, NotSupportedError)) as raised:
         logistic("y ~ poly(v, 9, raw=True) * g + x", data)
+    if support.before(scipy, 1, 17) and raised.type is NotSupportedError:
+        # The solver of earlier versions gives up one of these, and the fit says so.
+        assert raised.match("bring the columns to like units")
+        return
+    assert raised.match(r"'u' from 'v' in part.*quasi-separation")
     on_plane = set(raised.value.certificate.on_plane)
     groups = [set(rows) for rows in data.groupby("g").groups.values()]
     assert 0 < len(on_plane) < n

@@ -277,7 +277,8 @@ def test_a_source_is_named(tmp_path):
 
 def test_a_table_that_was_changed_is_not_described_as_if_it_were_the_one_of_the_fit(tmp_path):
     values = FEW[["petal_length", "petal_width"]].to_numpy(copy=True)
-    data = pd.DataFrame(values, columns=["a", "b"], copy=False).assign(y=FEW["species"].to_numpy())
+    data = pd.DataFrame(values, columns=["a", "b"], copy=False)
+    data["y"] = FEW["species"].to_numpy()
     fit = discrim.nearest_centroid("y ~ .", data)
     values *= 2
     page = report(fit, tmp_path)
