@@ -80,6 +80,22 @@ def test_version_is_stated_once_and_read_from_the_metadata(root):
     assert stated not in (root / "setup.cfg").read_text(encoding="utf-8")
 
 
+def lower_bounds(root):
+    """The lowest version of each library that the package or its tests ask for."""
+    project = metadata(root)["project"]
+    extras = project["optional-dependencies"]
+    asked = [*project["dependencies"], *(each for name in extras if name != "dev" for each in extras[name])]
+    found = (re.fullmatch(r"([\w-]+)(?:\[[\w,]+\])?>=([\d.]+)", each) for each in asked)
+    return {match[1]: match[2] for match in found if match}
+
+
+def test_the_lowest_versions_that_are_tested_are_the_lower_bounds(root):
+    lines = (root / ".ci" / "lowest.txt").read_text(encoding="utf-8").splitlines()
+    pinned = dict(line.split("==") for line in lines if not line.startswith("#"))
+    assert pinned == lower_bounds(root)
+    assert list(pinned) == sorted(pinned)
+
+
 def test_the_package_says_that_it_is_typed(root):
     assert (root / "discrim" / "py.typed").exists()
     assert metadata(root)["tool"]["setuptools"]["package-data"]["discrim"] == ["py.typed"]
