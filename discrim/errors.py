@@ -92,6 +92,8 @@ def unwritable(error: OSError, path: str) -> UnwritableFileError:
     text = error.strerror
     if error.errno == ENOSPC:
         text = "The disk is full: free some of it, or name a file on another"
+    elif isinstance(error, FileExistsError):
+        text = "A file has the name that a folder is to have: move it, or name another"
     return classes.get(type(error), UnwritableFileError)(error.errno, text, path)
 
 

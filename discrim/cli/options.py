@@ -335,7 +335,12 @@ WRITING = (
         "a query for duckdb, postgres, sqlite, mysql, bigquery, snowflake or spark",
         "export",
     ),
-    Option("--table NAME", str, "the table that the query reads: data if not given", "export"),
+    Option(
+        "--table NAME,...",
+        parsing.names,
+        "the table that it reads, or SCHEMA,TABLE: data if not given",
+        "export",
+    ),
     Option(
         "--give NAME,...",
         parsing.names,

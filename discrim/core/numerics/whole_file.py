@@ -73,7 +73,7 @@ def file_to_write(path: object, what: str, *suffixes: str) -> Path:
     target_of(place)
     if place.suffix.lower() not in suffixes:
         ends = f"{', '.join(suffixes[:-1])} or {suffixes[-1]}" if suffixes[1:] else suffixes[0]
-        raise DataError(f"{what} is no file {place.suffix or given!r}: give a path that ends in {ends}.")
+        raise DataError(f"{what} cannot be named {given!r}: give a path that ends in {ends}.")
     return place
 
 

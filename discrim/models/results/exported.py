@@ -10,7 +10,8 @@ is written here.
 exp(s_k - m) / sum_l exp(s_l - m) with m the largest score, so that they neither overflow nor sink.
 
 *What is missing.* Everything is NULL in a row that misses a value, or in which a feature is no finite number.
-Operations which an engine would refuse, such as the logarithm of zero, are NULL before it sees them.
+Operations which an engine would refuse, such as the logarithm of zero, are NULL before it sees them, and so
+are features so far from the classes that a score of them might overflow.
 """
 
 from __future__ import annotations
@@ -37,6 +38,9 @@ from discrim.models.fits.reading import check_word, told
 
 LOWEST, HIGHEST = -708.0, 709.0
 """Between which exponentials are doubles with all their digits: engines refuse others, or make them zero."""
+
+FARTHEST, WIDEST = 1e100, 1e300
+"""What a feature may add to a score or a distance, and what it may be: sums and squares stay finite."""
 
 
 class Category(NamedTuple):
@@ -111,6 +115,13 @@ class ExportedRule:
     decision: Floats | None
     classes: tuple[Scalar, ...]
     has_posteriors: bool
+
+    @property
+    def limits(self) -> Floats:
+        """Absolute values (p,) beyond which nothing is said of a row, as its scores might overflow."""
+        slopes = zip(self.points, self.weights, strict=True)
+        steep = np.max([np.abs(point.scale[:, None] * each).max(axis=1) for point, each in slopes], axis=0)
+        return np.asarray(FARTHEST / np.maximum(steep, FARTHEST / WIDEST))
 
     @property
     def possible(self) -> list[int]:
@@ -491,15 +502,14 @@ class _Query:
         """The whole query."""
         self.stage(self.inputs())
         self.stage((self.feature(each), f"{self.own}f{j}") for j, each in enumerate(self.rule.features))
+        self.stage(self.bounded())
         self.stage(self.centred())
         if self.rule.factor is not None:
             self.stage(self.whitened())
         self.stage(self.scores())
         scores = [f"{self.own}s{k}" for k in self.rule.possible]
-        self.stage([*((each, each) for each in scores), (self.greatest(scores), f"{self.own}m")])
         largest, total = f"{self.own}m", f"{self.own}total"
-        held = f"CASE WHEN ABS({largest}) <= {self.number(LARGEST)} THEN {largest} END"
-        self.stage([*((each, each) for each in scores), (held, largest)])
+        self.stage([*((each, each) for each in scores), (self.greatest(scores), largest)])
         if set(wanted) != {"label"}:
             weights = [self.exponential(f"{each} - {largest}") for each in scores]
             names = [f"{self.own}e{k}" for k in self.rule.possible]
@@ -607,7 +617,7 @@ class _Query:
         more = f"({one} + {inner})"
         return (
             f"CASE WHEN {more} = {one} THEN {inner} "
-            f"WHEN {more} > {zero} THEN LN({more}) * {inner} / ({more} - {one}) END"
+            f"WHEN {more} > {zero} THEN LN({more}) * ({inner} / ({more} - {one})) END"
         )
 
     def exponential(self, inner: str) -> str:
@@ -615,20 +625,24 @@ class _Query:
         least, zero = self.number(LOWEST), self.number(0.0)
         return f"CASE WHEN {inner} >= {least} THEN EXP({inner}) WHEN {inner} < {least} THEN {zero} END"
 
+    def bounded(self) -> Iterator[tuple[str, str]]:
+        """Features within their limits; else NULL."""
+        for j, (feature, limit) in enumerate(zip(self.rule.features, self.rule.limits, strict=True)):
+            value = f"{self.own}f{j}"
+            bounded = f"CASE WHEN ABS({value}) <= {self.number(limit)} THEN {value} END"
+            yield value if isinstance(feature, Coded) else bounded, value
+
     def centred(self) -> Iterator[tuple[str, str]]:
-        """Features about each point, and whether all are there."""
+        """Features about each point."""
         for g, point in enumerate(self.rule.points):
-            for j, feature in enumerate(self.rule.features):
-                raw = f"{self.own}f{j}"
-                value = raw
+            for j in range(len(self.rule.features)):
+                value = f"{self.own}f{j}"
                 if point.origin[j]:
                     value = f"({value} - {self.number(point.origin[j])})"
                 if point.scale[j] != 1:
                     value = f"{value} * {self.number(point.scale[j])}"
                 if point.mean[j]:
                     value = f"{value} - {self.number(point.mean[j])}"
-                if not isinstance(feature, Column | Coded):
-                    value = f"CASE WHEN ABS({raw}) <= {self.number(LARGEST)} THEN {value} END"
                 yield value, f"{self.own}d{g}_{j}"
 
     def product(self, g: int, coefficients: Floats) -> str:
@@ -649,19 +663,16 @@ class _Query:
         """Scores of the classes that are possible."""
         rule = self.rule
         for k in rule.possible:
-            constant = self.number(rule.constant[k])
+            score, constant = f"{self.own}s{k}", self.number(rule.constant[k])
             if rule.factor is not None:
                 names = [f"{self.own}w{k}_{i}" for i in range(rule.weights[k].shape[1])]
                 squares = self.joined([f"{name} * {name}" for name in names])
-                yield f"{constant} + {self.number(-0.5 * rule.factor[k])} * ({squares})", f"{self.own}s{k}"
+                yield f"{constant} + {self.number(-0.5 * rule.factor[k])} * ({squares})", score
                 continue
-            coef = rule.weights[0]
-            score = f"{constant} + {self.product(0, coef[:, k])}"
-            idle = np.flatnonzero(coef[:, k] == 0).tolist()
-            if idle:
-                there = self.joined([f"{self.own}d0_{j} IS NOT NULL" for j in idle], " AND ")
-                score = f"CASE WHEN {there} THEN {score} END"
-            yield score, f"{self.own}s{k}"
+            coef = rule.weights[0][:, k]
+            value = f"{constant} + {self.product(0, coef)}"
+            idle = [f"{self.own}d0_{j} IS NOT NULL" for j in np.flatnonzero(coef == 0).tolist()]
+            yield f"CASE WHEN {self.joined(idle, ' AND ')} THEN {value} END" if idle else value, score
 
     def each_class(self, named: str, code: Callable[[int], str], impossible: str) -> list[tuple[str, str]]:
         """A column for each class, of what is said of one that is possible and of one that is not."""

@@ -106,8 +106,9 @@ class _Graph:
         for i, (name, levels) in enumerate(rule.categories):
             self._levels[i] = self.levels(name, levels)
         columns = [self.feature(each) for each in rule.features]
-        features = self.finite(self.add("Concat", *columns, axis=1))
-        scores = self.scores(features)
+        features = self.add("Concat", *columns, axis=1)
+        near = self.add("LessOrEqual", self.add("Abs", features), self.constant(rule.limits[None]))
+        scores = self.scores(self.add("Where", near, features, self.constant(np.nan)))
         axes = self.constant(np.array([1]))
         largest = self.add("ReduceMax", scores, axes, keepdims=0)
         best = self.add("ArgMax", scores, axis=1, keepdims=0)

@@ -542,7 +542,7 @@ class NewRows:
         ----------
         dialect : {"duckdb", "postgres", "sqlite", "mysql", "bigquery", "snowflake", "spark"}
             The language of the engine that is to run it. SQLite needs its mathematical functions, which it
-            has since 3.35 where it was built with them; MySQL needs 8.0.17 for tables with names in a query.
+            has since 3.35 where it was built with them; MySQL needs 8.0.17, which casts to doubles.
         table : str or sequence of str
             The table that is read: a name, or the names of database, schema and table.
         output : {"label", "proba", "log_proba", "decision"} or a sequence of them, optional
@@ -579,13 +579,16 @@ class NewRows:
         deviations from others that lie close together, posteriors of the latter have fewer digits.
 
         Names are quoted, and so stand as the engine holds them: Snowflake holds names that were typed without
-        quotes in capital letters, and Postgres in small ones.
+        quotes in capital letters, and Postgres in small ones. Postgres cuts names off after 63 bytes, and
+        BigQuery refuses some signs in those of columns, which the labels of classes are part of.
 
         In a row that misses a value of the formula all answers are NULL, also of a model that integrates
         missing columns out. So they are in a row of which `predict` raises an error: with a level that the
-        fit has not seen, a value that is infinite, a logarithm of zero. A log posterior of minus infinity is
-        NULL. Levels are compared as they stand, with capital letters and blanks. A posterior below 1e-307 is
-        zero.
+        fit has not seen, a value that is infinite, a logarithm of zero; and in one that lies some 1e100
+        standard deviations away. A log posterior of minus infinity is NULL. Levels are compared as they
+        stand, with capital letters and blanks. A posterior below 1e-307 is zero. MySQL takes text for the
+        number that it begins with, or zero. Where a product or a power within a term is beyond all doubles,
+        Postgres, MySQL and BigQuery stop with an error, and Postgres also where it underflows.
 
         Examples
         --------
@@ -630,7 +633,7 @@ class NewRows:
         Notes
         -----
         All is computed in doubles by operators of opset 19, and agrees with `predict_proba` to the last
-        digits. In a row with a missing value (NaN), or one of which `predict` raises an error, the
+        digits. In a row with a missing value (NaN), or one of which `to_sql` says nothing, the
         probabilities are NaN, and the label is the empty text, NaN, or the smallest of all whole numbers
         where classes are whole numbers. Classes that are truth values are the whole numbers 0 and 1.
 

@@ -198,6 +198,19 @@ def test_rows_of_which_nothing_is_said_are_null(dialect: str) -> None:
     assert found.isna().any(axis=1).tolist() == [True] * 5 + [False]
 
 
+@pytest.mark.parametrize("dialect", ENGINES)
+@pytest.mark.parametrize("verb", ["lda", "qda", "logistic"])
+def test_rows_beyond_all_measure_are_null_and_those_before_are_not(verb: str, dialect: str) -> None:
+    fit = getattr(discrim, verb)("species ~ .", data=IRIS, **VERBS[verb])
+    rows = pd.concat([IRIS[:6]] * 2, ignore_index=True)
+    rows.loc[:5, "petal_width"] = [1e90, -1e90, 1e150, -1e300, 1.7e308, np.nan]
+    found = said(fit, rows, dialect)
+    assert found["label"].isna().tolist() == [False] * 2 + [True] * 4 + [False] * 6
+    there = found["label"].notna().to_numpy()
+    expected = fit.predict_proba(rows)[there]
+    np.testing.assert_allclose(found[there].drop(columns="label"), expected, rtol=0, atol=1e-12)
+
+
 def test_columns_that_are_not_there_are_errors() -> None:
     query = discrim.lda("species ~ .", data=IRIS).to_sql("sqlite")
     with pytest.raises(sqlite3.OperationalError, match="petal_width"):

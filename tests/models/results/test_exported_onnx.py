@@ -102,12 +102,13 @@ def test_prior_of_zero() -> None:
 
 def test_rows_of_which_nothing_is_said() -> None:
     fit = discrim.lda("species ~ log(bill_length_mm) + island + body_mass_g", data=PENGUINS)
-    rows = PENGUINS.dropna()[:5].astype({"island": object}).reset_index(drop=True)
+    rows = PENGUINS.dropna()[:6].astype({"island": object}).reset_index(drop=True)
     rows.loc[0, "bill_length_mm"], rows.loc[1, "bill_length_mm"] = 0.0, -1.0
-    rows.loc[2, "island"], rows.loc[3, "body_mass_g"] = "torgersen", np.inf
+    rows.loc[2, "island"] = "torgersen"
+    rows.loc[[3, 4], "body_mass_g"] = np.inf, 1e300
     labels, values = said(fit.to_onnx(), rows)
-    assert np.isnan(values).all(axis=1).tolist() == [True] * 4 + [False]
-    assert (labels == "").tolist() == [True] * 4 + [False]
+    assert np.isnan(values).all(axis=1).tolist() == [True] * 5 + [False]
+    assert (labels == "").tolist() == [True] * 5 + [False]
 
 
 def test_what_stays(monkeypatch: pytest.MonkeyPatch) -> None:
