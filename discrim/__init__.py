@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from discrim.models.regression.logistic import logistic as logistic
     from discrim.models.regression.logistic_results import LogisticResults as LogisticResults
     from discrim.models.regression.penalized import PenalizedLogisticResults as PenalizedLogisticResults
+    from discrim.models.results.results import ClassifierResults as ClassifierResults
     from discrim.models.store import load as load
 
     __version__: str
@@ -87,7 +88,7 @@ def _installed_version() -> str:
         return "0+unknown"
 
 
-def __getattr__(name: str) -> Any:
+def _public(name: str) -> Any:
     """Import a public name where it is first asked for, and keep it."""
     # Imported here because the list of all names costs more than the rest of this module.
     from discrim.models.registry import HOME, resolve
@@ -110,6 +111,11 @@ def __getattr__(name: str) -> Any:
     return value
 
 
+if not TYPE_CHECKING:
+    # Type checkers have the names from above, and report others.
+    __getattr__ = _public
+
+
 def __dir__() -> list[str]:
     """Every public name, imported or not, and none that this module only uses."""
-    return sorted({"__version__", "__all__", *__getattr__("__all__")})
+    return sorted({"__version__", "__all__", *_public("__all__")})

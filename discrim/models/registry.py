@@ -11,13 +11,24 @@ from collections.abc import Mapping
 from functools import partial
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
-PROPORTIONAL = ("proportional", "size")
+Proportional = Literal["proportional", "size"]
+PROPORTIONAL: tuple[Proportional, ...] = get_args(Proportional)
 """What SAS and SPSS call a prior of the class proportions, which None stands for as well."""
 
 ROWS_AND_COLORS = ("data", "colors")
 """What pictures of a choice have no use for."""
+
+
+PictureKind = Literal[
+    "scores", "biplot", "structure", "scree", "regions", "partition", "territory", "posteriors",
+    "log_determinants", "confusion", "roc", "calibration", "ellipses", "pairs", "he", "qq", "simplex",
+    "forest", "odds_ratios", "distances", "ranking", "path", "choice", "centroids", "components", "vip",
+    "loadings", "density", "table", "fitted", "history", "updates", "densities", "folds", "differences",
+    "permutations",
+]  # fmt: skip
+"""Every name of a picture, for editors; each model has some of them, which its row below names."""
 
 
 class Picture(NamedTuple):
@@ -46,7 +57,7 @@ class Picture(NamedTuple):
     """
 
     module: str
-    name: str
+    name: PictureKind
     line: str
     takes: tuple[str, ...] = ()
     first: Literal["", "numbers", "plane", "chosen", "without"] = ""
@@ -609,6 +620,7 @@ _OTHERS = {
     "comparing.mlm": ("MLMResults", "manova", "mlm"),
     "comparing.stepwise": ("StepwiseResults", "stepwise"),
     "moments.moments": ("Moments", "from_stats", "moments"),
+    "results.results": ("ClassifierResults",),
     "store": ("load",),
 }
 """Public names that are of no one model, by module."""

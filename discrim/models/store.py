@@ -4,23 +4,50 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar, overload
 
-from discrim.models.fits.reading import with_ways_out
+from discrim.errors import DataError
+from discrim.models.fits.reading import told, with_ways_out
 from discrim.models.moments.moments import NAME, moments_of_file
 from discrim.models.registry import BY_MODEL, resolve
+from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import file_path, fit_of
 from discrim.models.saving.tensor_file import read_file
 
+Loaded = TypeVar("Loaded")
+
+
+@overload
+def load(
+    path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., Any]] | None = None
+) -> ClassifierResults: ...
+
+
+@overload
+def load(
+    path: str | os.PathLike[str],
+    results: type[Loaded],
+    *,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> Loaded: ...
+
 
 @with_ways_out
-def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., Any]] | None = None) -> Any:
+def load(
+    path: str | os.PathLike[str],
+    results: type[Any] | None = None,
+    *,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> Any:
     """Read a fit, or moments, that `save` wrote.
 
     Parameters
     ----------
     path : str or path
         The file to read.
+    results : class, optional
+        What the file is to hold, such as `LDAResults` or `Moments`; anything else is refused. Editors and
+        type checkers then know what is loaded, which without it is any `ClassifierResults` to them.
     functions : dict of str to callable, optional
         Your own functions that the formula calls, by name; a file holds none.
 
@@ -33,7 +60,8 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
     Raises
     ------
     DataError
-        The file was not written by `save` (NotAFitError), is damaged, or contradicts itself.
+        The file was not written by `save` (NotAFitError), is damaged, or contradicts itself. Or it holds
+        something else than `results`.
     MissingFileError, UnreadableFileError
         There is no file, or it cannot be opened; each is a DataError and an OSError.
     FormulaError
@@ -42,18 +70,27 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
     Examples
     --------
     >>> import tempfile
-    >>> from discrim import lda, load
+    >>> from discrim import LDAResults, lda, load
     >>> from discrim.datasets import load_iris
     >>> iris = load_iris()
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     lda("species ~ .", iris).save(f"{folder}/iris.fit")
-    ...     load(f"{folder}/iris.fit").predict(iris.head(2)).tolist()
+    ...     load(f"{folder}/iris.fit", LDAResults).predict(iris.head(2)).tolist()
     ['setosa', 'setosa']
     """
+    if results is not None and not isinstance(results, type):
+        raise DataError(f"results={told(results)}: give the class that the file holds, such as LDAResults.")
     place = file_path(path)
     about, tensors = read_file(place)
     if about.get("model") == NAME:
-        return moments_of_file(place, about, tensors, functions)
-    fit = fit_of(place, about, tensors, functions)
-    row = BY_MODEL[fit.model.name]
-    return resolve(f"{row.results_module}:{row.results}")(fit)
+        found: Any = moments_of_file(place, about, tensors, functions)
+    else:
+        fit = fit_of(place, about, tensors, functions)
+        row = BY_MODEL[fit.model.name]
+        found = resolve(f"{row.results_module}:{row.results}")(fit)
+    if results is not None and not isinstance(found, results):
+        raise DataError(
+            f"{place} holds {type(found).__name__}, not {results.__name__}: give that class as results=, or "
+            "leave it out."
+        )
+    return found

@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,9 +36,9 @@ from discrim.frame.table import incomplete_rows, with_column
 from discrim.models.fits.reading import check_word, listed, prior_of_some
 from discrim.models.judging.validation import Splits
 from discrim.models.moments.moments import Moments, moments, of_fit
-from discrim.models.normal.lda import STRUCTURES as OF_LDA
+from discrim.models.normal.lda import LinearCovariance
 from discrim.models.normal.normal_fits import read_scatter
-from discrim.models.normal.qda import STRUCTURES as OF_QDA
+from discrim.models.normal.qda import QuadraticCovariance
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn import base
 from discrim.sklearn.base import LinearCoefficients, Simpler, WeightedClassifier
@@ -324,7 +324,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
 
     def _spread(self) -> Spread | None:
         keywords = CovarianceKeywords(self.shrinkage, self.variance_shrinkage, self.grid, self.standardize)
-        kind = read_scatter(self.covariance, OF_LDA, self.method, keywords)
+        kind = read_scatter(self.covariance, get_args(LinearCovariance), self.method, keywords)
         return None if kind.needs_rows or self.method in ROBUST else kind.spread("pooled")
 
     def transform(self, X: Any) -> Floats:
@@ -450,12 +450,14 @@ class QDAClassifier(PartialClassifier):
 
     def _spread(self) -> Spread | None:
         keywords = CovarianceKeywords(self.shrinkage, None, self.grid, self.standardize)
-        kind = read_scatter(self.covariance, OF_QDA, self.method, keywords)
+        kind = read_scatter(self.covariance, get_args(QuadraticCovariance), self.method, keywords)
         # Where a class has no covariance, those of all classes are turned to.
         return None if kind.needs_rows or self.method in ROBUST else "class"
 
     def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
-        if not isinstance(error, CollinearError) or not base.shrinkable(options, *OF_QDA):
+        if not isinstance(error, CollinearError) or not base.shrinkable(
+            options, *get_args(QuadraticCovariance)
+        ):
             return None
         for name in ("dimensions", "form", "threshold"):
             # They are of the covariance "factor".

@@ -108,7 +108,9 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
         check_word("separation", self.separation, ("reduce", "warn", "raise"))
         check_word("collinear", self.collinear, ("drop", "raise"))
         if self.penalty is not None:
-            return discrim.logistic(formula, data, **options | {"separation": "raise", "collinear": "raise"})
+            options |= {"separation": "raise", "collinear": "raise"}
+            penalized: ClassifierResults = discrim.logistic(formula, data, **options)
+            return penalized
         # What searches over models sets cv of any estimator that has it.
         del options["folds"]
         if self.separation == "reduce":
@@ -121,7 +123,10 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
         # An empty cell is found before any program, and has no certificate.
         direction = getattr(error.certificate, "direction", None)
         if direction is not None and len(direction) * (direction.shape[1] - 1) > MOST_REDUCED:
-            return discrim.logistic(formula, data, **options | {"separation": "warn"})
+            unpenalized: ClassifierResults = discrim.logistic(
+                formula, data, **options | {"separation": "warn"}
+            )
+            return unpenalized
         options["bias_reduction"] = True
         return base.fitted_instead(
             error, "with bias_reduction=True", discrim.logistic, formula, data, **options

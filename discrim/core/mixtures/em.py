@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, permutations
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import scipy
@@ -34,9 +34,10 @@ from discrim.core.scatter.covariance import Covariance, has_root, scaled_cholesk
 Axes = Floats | None
 """Axes (p, p) that all components have, from where those of EVE and VVE are sought."""
 
-FORMS = (
+Form = Literal[
     "EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV",
-)  # fmt: skip
+]  # fmt: skip
+FORMS: tuple[Form, ...] = get_args(Form)
 """The forms, those of fewer parameters first."""
 
 OF_ONE = {"EII": "XII", "VII": "XII"} | dict.fromkeys(("EEI", "VEI", "EVI", "VVI"), "XXI")

@@ -30,7 +30,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -299,11 +299,12 @@ NORMS = {"euclidean": 2.0, "mahalanobis": 2.0, "minkowski": 2.0, "seuclidean": 2
 ZERO_ONE = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule")
 """Metrics of columns of zeros and ones."""
 
-METRICS = (
-    *NORMS,
-    *("braycurtis", "canberra", "correlation", "cosine", "hamming", "jensenshannon"),
-    *ZERO_ONE,
-)
+NeighbourMetric = Literal[
+    "euclidean", "mahalanobis", "minkowski", "seuclidean", "sqeuclidean", "cityblock", "chebyshev",
+    "braycurtis", "canberra", "correlation", "cosine", "hamming", "jensenshannon",
+    "dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule",
+]  # fmt: skip
+METRICS: tuple[NeighbourMetric, ...] = get_args(NeighbourMetric)
 """Metrics by the names of scipy's `cdist`."""
 
 TREE_COLUMNS = 8

@@ -23,7 +23,7 @@ from discrim.inference.result import TestResult, chi_square_test
 from discrim.models.comparing import comparable
 from discrim.models.fits.displayed import displayed, number
 from discrim.models.fits.fit import Fit, distinct
-from discrim.models.fits.reading import NaAction, is_whole, listed, usable_rows, with_ways_out
+from discrim.models.fits.reading import Data, NaAction, is_whole, listed, usable_rows, with_ways_out
 from discrim.models.normal.lda import LDAResults
 from discrim.models.normal.normal_fits import box_m_of_moments, covariance_models_of, full_rank_moments
 from discrim.models.normal.qda import QDAResults, qda
@@ -35,7 +35,7 @@ from discrim.models.regression.penalized import PenalizedLogisticResults, refuse
 @with_ways_out
 def box_m(
     formula: str,
-    data: Any,
+    data: Data,
     *,
     weights: Any = None,
     levels: Sequence[Any] | None = None,
@@ -275,7 +275,7 @@ def _ratios(name: str, fit: Fit[QDAFit], replicates: int, seed: int | None) -> F
 @displayed()
 def covariance_models(
     formula: str,
-    data: Any,
+    data: Data,
     *,
     dimensions: int | Mapping[Any, int] | Literal["cattell", "bic"] | None = None,
     threshold: float | None = None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -320,7 +320,7 @@ class CrossValidation(Shown):
 
     def plot(
         self,
-        kind: str | None = None,
+        kind: Literal["folds", "differences", "confusion", "permutations"] | None = None,
         ax: Axes | None = None,
         *,
         other: Any = None,

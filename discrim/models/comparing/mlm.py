@@ -19,7 +19,7 @@ from discrim.inference.manova import Hypothesis, least_squares, manova_table, ro
 from discrim.models.comparing.term_model import TermCanonicalResults, TermModel
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import Shown, displayed
-from discrim.models.fits.reading import NaAction, asked_type, check_word, listed, told, warn_of_weights
+from discrim.models.fits.reading import Data, NaAction, asked_type, check_word, listed, told, warn_of_weights
 from discrim.models.normal.lda import lda
 from discrim.models.registry import summary_of
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Statistic = Literal["pillai", "wilks", "hotelling-lawley", "roy"]
 
-STATISTICS = {
+STATISTICS: dict[Statistic, str] = {
     "pillai": "Pillai's trace",
     "wilks": "Wilks' lambda",
     "hotelling-lawley": "Hotelling-Lawley trace",
@@ -113,7 +113,7 @@ class MLMResults(Shown):
         DataFrame by term
             df, statistic, F, df1, df2, p, F_is, and the partial eta squared of that statistic.
         """
-        check_word("test", test, tuple(STATISTICS))
+        check_word("test", test, Statistic)
         rows = {}
         for label in self.terms:
             hypothesis = self._hypothesis(label, type)
@@ -430,7 +430,7 @@ class MLMResults(Shown):
 @reading.with_ways_out
 def mlm(
     formula: str,
-    data: Any,
+    data: Data,
     *,
     weights: Any = None,
     na_action: NaAction = "drop",
@@ -504,7 +504,7 @@ def mlm(
     sex           1      0.555  203.021
     species:sex   2      0.015    1.224
     """
-    check_word("na_action", na_action, ("drop", "raise"))
+    check_word("na_action", na_action, NaAction)
     blocks, terms = model_rows(formula, data, weights=weights, functions=functions)
     n_model = 1 + sum(len(term.columns) for term in terms)
     if len(blocks.terms) < n_model:
@@ -557,7 +557,7 @@ def _in_units(triangle: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArr
 @displayed()
 def manova(
     formula: str,
-    data: Any,
+    data: Data,
     *,
     term: str | None = None,
     type: int | str = 2,

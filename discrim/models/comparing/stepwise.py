@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -17,14 +17,23 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.rows import read
 from discrim.frame.table import rows_of
 from discrim.inference.resampling import drawn_seed
-from discrim.inference.selection import CRITERIA
 from discrim.models.comparing import term_choice
 from discrim.models.comparing.comparable import verb_named
 from discrim.models.comparing.term_choice import Choice, Criterion, Direction
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import Shown, displayed, number
 from discrim.models.fits.fit import Fit, Selection
-from discrim.models.fits.reading import NaAction, check_number, check_word, is_wide, listed, told, usable_rows
+from discrim.models.fits.reading import (
+    Data,
+    NaAction,
+    Prior,
+    check_number,
+    check_word,
+    is_wide,
+    listed,
+    told,
+    usable_rows,
+)
 from discrim.models.fits.renamed import RenamedColumns
 from discrim.models.judging.assessment import Counting, table_and_method, table_and_methods
 from discrim.models.pictures.pictured import draw_kind
@@ -46,14 +55,14 @@ Counted = Literal["apparent", "cv", "loo", "632+"]
 FEW_VALUES = {"calls": 2**16, "moments": 2**24}
 """Values of the candidates up to which ten choices are a matter of a second or two."""
 
-CHOSEN_ANEW = ("apparent", "cv", "loo", "632+")
+CHOSEN_ANEW: tuple[Counted, ...] = get_args(Counted)
 """Error rates of a choice; any other takes the terms as given, and is one of the fit."""
 
 
 @reading.with_ways_out
 def stepwise(
     formula: str,
-    data: Any,
+    data: Data,
     *,
     direction: Direction = "both",
     criterion: Criterion = "wilks",
@@ -245,8 +254,8 @@ def check_verb_options(
     direction: Any, criterion: Any, enter: Any, stay: Any, verb: Any, options: Any, given: Mapping[str, Any]
 ) -> None:
     """Raise a DataError for an option that is none; `given` are those that `stepwise` passes to a verb."""
-    check_word("direction", direction, ("forward", "backward", "both"))
-    check_word("criterion", criterion, (*CRITERIA, "cv", "aic", "bic"))
+    check_word("direction", direction, Direction)
+    check_word("criterion", criterion, Criterion)
     for name, level in (("enter", enter), ("stay", stay)):
         check_number(name, level, 0, 1, ends="(]", what="a level of significance")
     if direction == "both" and stay < enter:
@@ -409,10 +418,10 @@ class StepwiseResults(Shown):
     @displayed(estimate="share", se="share", low="share", high="share")
     def error_rates(
         self,
-        data: Any = None,
+        data: Data | None = None,
         methods: Sequence[Counted] | None = None,
         *,
-        prior: Any = None,
+        prior: Prior = None,
         costs: Any = None,
         level: float = 0.95,
         folds: int = 10,
@@ -492,7 +501,7 @@ class StepwiseResults(Shown):
     @displayed(every="count")
     def confusion(
         self,
-        data: Any = None,
+        data: Data | None = None,
         method: Counting | None = None,
         *,
         costs: Any = None,
@@ -536,10 +545,10 @@ class StepwiseResults(Shown):
 
     def assess(
         self,
-        data: Any = None,
+        data: Data | None = None,
         method: Counting | None = None,
         *,
-        prior: Any = None,
+        prior: Prior = None,
         level: float = 0.95,
         bins: int = 10,
         folds: int = 10,
@@ -642,7 +651,7 @@ class StepwiseResults(Shown):
 
     def plot(
         self,
-        kind: str | None = None,
+        kind: Literal["path"] | None = None,
         ax: Axes | None = None,
         *,
         colors: Any = None,

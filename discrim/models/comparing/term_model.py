@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ from discrim.inference import manova
 from discrim.inference.manova import Hypothesis, LeastSquares, TestType
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import with_rows_copied
-from discrim.models.fits.reading import check_word, listed, told
+from discrim.models.fits.reading import Data, Structure, check_word, listed, told
 from discrim.models.registry import summary_of
 
 if TYPE_CHECKING:
@@ -293,7 +293,7 @@ class TermCanonicalResults(Shown):
         index = pd.Index([cell[0] if one else ":".join(map(str, cell)) for cell in labels])
         return pd.DataFrame((means - self._model.mean()) @ self._raw, index=index, columns=self._names)
 
-    def structure(self, kind: Literal["within", "total", "between"] = "within") -> pd.DataFrame:
+    def structure(self, kind: Structure = "within") -> pd.DataFrame:
         """Correlations of the responses with the canonical scores.
 
         Parameters
@@ -302,7 +302,7 @@ class TermCanonicalResults(Shown):
             "within" takes the correlations of the residuals, "total" those over all rows (as R's candisc),
             and "between" those of what the term explains.
         """
-        check_word("kind", kind, ("within", "total", "between"))
+        check_word("kind", kind, Structure)
         rows = {
             "within": self._model.numbers.error,
             "total": self._about_mean(),
@@ -313,7 +313,7 @@ class TermCanonicalResults(Shown):
             lengths = np.linalg.norm(rows, axis=0)[:, None] * np.linalg.norm(scored, axis=0)
             return self._by_response(rows.T @ scored / lengths)
 
-    def scores(self, data: Any = None) -> pd.DataFrame:
+    def scores(self, data: Data | None = None) -> pd.DataFrame:
         """Canonical scores of rows: mean zero over the rows of the fit, unit variance of the residuals.
 
         Parameters

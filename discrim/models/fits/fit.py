@@ -331,8 +331,8 @@ class Gaps:
     missing: Missing | None = None
 
     def __post_init__(self) -> None:
-        check_word("unseen", self.unseen, ("raise", "missing"), optional=True)
-        check_word("missing", self.missing, ("drop", "integrate"), optional=True)
+        check_word("unseen", self.unseen, Unseen, optional=True)
+        check_word("missing", self.missing, Missing, optional=True)
 
 
 AS_FITTED = Gaps()

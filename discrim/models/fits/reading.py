@@ -13,7 +13,8 @@ from dataclasses import replace
 from difflib import get_close_matches
 from functools import wraps
 from inspect import isfunction
-from typing import Any, Literal, NoReturn, ParamSpec, TypeVar
+from os import PathLike
+from typing import Any, Literal, NoReturn, ParamSpec, Protocol, TypeAlias, TypeVar, get_args
 
 import numpy as np
 import pandas as pd
@@ -32,7 +33,7 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.rows import stored_rows
 from discrim.frame.values import shown
 from discrim.inference.manova import TestType
-from discrim.models.registry import PROPORTIONAL
+from discrim.models.registry import PROPORTIONAL, Proportional
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -71,6 +72,56 @@ def watch_methods(kind: type) -> None:
                     setattr(each, name, with_ways_out(value))
 
 
+class Tabular(Protocol):
+    """A table of pandas, polars, Arrow or narwhals, lazy ones too, and a relation of DuckDB."""
+
+    @property
+    def columns(self) -> Any:
+        """Names of the columns, or the columns."""
+
+    def join(self, *others: Any, **how: Any) -> Any:
+        """Another such table."""
+
+
+class ArrowStream(Protocol):
+    """A table that any library can read as a stream of Arrow."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
+
+
+class ArrowDataset(Protocol):
+    """A dataset of Arrow, in files."""
+
+    def to_batches(self, *options: Any, **more: Any) -> Any:
+        """Its rows, in batches."""
+
+
+class HasPrior(Protocol):
+    """A fit, or an estimate of a prior."""
+
+    @property
+    def prior(self) -> pd.Series:
+        """Prior probability of each class."""
+
+
+Paths: TypeAlias = str | PathLike[str] | Sequence[str] | Sequence[PathLike[str]]
+Sources: TypeAlias = ArrowStream | ArrowDataset | Paths | Iterator[Any] | Callable[[], Iterable[Any]]
+Data: TypeAlias = Tabular | dict[Any, Any] | Sources
+"""What verbs and fits read rows from: a table in memory, or a source of tables."""
+
+PriorWord = Literal["equal", Proportional]
+Prior: TypeAlias = (
+    PriorWord | Mapping[Any, float] | pd.Series | Sequence[float] | NDArray[Any] | HasPrior | None
+)
+"""What `prior=` takes."""
+
+NaAction = Literal["drop", "raise"]
+Collinear = Literal["raise", "drop"]
+Separation = Literal["raise", "warn"]
+Divisor = Literal["moment", "mle"]
+SelectRule = Literal["min", "1se"]
+Structure = Literal["within", "total", "between"]
+
 PRIOR_SLACK = 1e-8
 """How far from one a prior may sum; it is then divided by its sum."""
 
@@ -97,10 +148,14 @@ def listed(labels: Any, most: int = 6) -> str:
     return said if len(listed) <= most else f"{said} and {len(listed) - most} more"
 
 
-def check_word(name: str, value: Any, allowed: tuple[str, ...], *, optional: bool = False) -> None:
-    """Raise a DataError where an option is not one of the allowed words, nor None where it is optional."""
+def check_word(name: str, value: Any, words: Any, *, optional: bool = False) -> None:
+    """Raise a DataError where an option is not one of some words, nor None where it is optional.
+
+    The words are a tuple, or the Literal by which type checkers know the option.
+    """
     if optional and value is None:
         return
+    allowed: tuple[str, ...] = words if isinstance(words, tuple) else get_args(words)
     if not (isinstance(value, str) and value in allowed):
         near = get_close_matches(value, allowed, n=1, cutoff=0.6) if isinstance(value, str) else []
         hint = f" Did you mean {near[0]!r}?" if near else ""
@@ -389,7 +444,6 @@ def _used_pieces(blocks: Blocks, rows: SparseRows, missing: NDArray[np.bool_]) -
         yield own, rows.rows(own), blocks.codes[own], None if blocks.weights is None else blocks.weights[own]
 
 
-NaAction = Literal["drop", "raise"]
 Watch = Callable[[Blocks], Iterable[RowBlock]]
 
 RANGE = (-303.0, 304.0)
@@ -420,7 +474,7 @@ def usable_rows(
     A DataError tells of a missing value under `na_action="raise"`, no row left, or one class only; a
     CollinearError says that every column is constant.
     """
-    check_word("na_action", na_action, ("drop", "raise"))
+    check_word("na_action", na_action, NaAction)
     if not blocks.terms:
         raise DataError(
             f"The formula {blocks.design.formula!r} has no predictor: name a column on its right side."

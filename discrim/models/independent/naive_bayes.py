@@ -34,7 +34,7 @@ from discrim.frame.values import shown
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, read_rows
-from discrim.models.fits.reading import NaAction
+from discrim.models.fits.reading import Data, Divisor, NaAction, Prior
 from discrim.models.fits.refits import left_out_by_refits, moment_refits, verb_options
 from discrim.models.moments.given import Sample, fitting
 from discrim.models.moments.moments import Moments
@@ -371,7 +371,7 @@ class Options(NamedTuple):
 @reading.with_ways_out
 def naive_bayes(
     formula: str | None = None,
-    data: Any = None,
+    data: Data | None = None,
     *,
     moments: Moments | None = None,
     kernel: bool | Sequence[str] = False,
@@ -379,10 +379,10 @@ def naive_bayes(
     counts: bool | Sequence[str] = False,
     laplace: float = 0.0,
     smoothing: float = 0.0,
-    method: Literal["moment", "mle"] = "moment",
-    unseen: Literal["raise", "missing"] = "raise",
+    method: Divisor = "moment",
+    unseen: Unseen = "raise",
     missing: Literal["drop", "available"] | None = None,
-    prior: Any = None,
+    prior: Prior = None,
     weights: Any = None,
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
@@ -634,8 +634,8 @@ def _refuse_negative(given: Moments, plan: ColumnPlan, blocks: Blocks, moments: 
 
 def _plan_of(blocks: Blocks, options: Options) -> ColumnPlan:
     """What each column of a `level_design` is."""
-    reading.check_word("method", options.method, ("moment", "mle"))
-    reading.check_word("unseen", options.unseen, ("raise", "missing"))
+    reading.check_word("method", options.method, Divisor)
+    reading.check_word("unseen", options.unseen, Unseen)
     terms = list(blocks.terms)
     levels = term_levels(blocks.design)
     families = np.array([NORMAL if each is None else TABLE for each in levels], dtype=np.intp)
@@ -800,7 +800,7 @@ def _usable_available(
     blocks: Blocks, plan: ColumnPlan, na_action: NaAction
 ) -> tuple[Blocks, ClassMoments, Tally]:
     """Blocks of all rows with a class, whatever else they miss, but of no empty class or constant column."""
-    reading.check_word("na_action", na_action, ("drop", "raise"))
+    reading.check_word("na_action", na_action, NaAction)
     if na_action == "raise":
         raise DataError(
             'na_action="raise" refuses the missing values that missing="available" is for: leave one out.'

@@ -19,7 +19,7 @@ from discrim.frame.blocks import Blocks
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, by_class_and_term
-from discrim.models.fits.reading import NaAction
+from discrim.models.fits.reading import Data, NaAction, Prior, SelectRule
 from discrim.models.fits.refits import error_path, held_path, moment_refits, rule_of_columns, verb_options
 from discrim.models.fits.renamed import RenamedColumns
 from discrim.models.judging import validation
@@ -85,17 +85,17 @@ CHOSEN_FROM_ROWS = "A threshold is chosen by the rows and not by their moments: 
 @reading.with_ways_out
 def shrunken_centroids(
     formula: str | None = None,
-    data: Any = None,
+    data: Data | None = None,
     *,
     moments: Moments | None = None,
     threshold: float | None = None,
     offset: float | Literal["median"] = "median",
     folds: int | Splits = 10,
-    select: Literal["min", "1se"] = "min",
+    select: SelectRule = "min",
     grid: Sequence[float] | None = None,
     n_thresholds: int = 30,
     seed: int | None = None,
-    prior: Any = None,
+    prior: Prior = None,
     weights: Any = None,
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
@@ -204,7 +204,7 @@ def shrunken_centroids(
     ash_alcalinity      0.00   -0.91        0.00
     """
     options = verb_options(locals())
-    reading.check_word("select", select, ("min", "1se"))
+    reading.check_word("select", select, SelectRule)
     if threshold is not None:
         reading.check_number("threshold", threshold, 0, also=", or None to have it chosen")
     if not (isinstance(offset, str) and offset == "median"):

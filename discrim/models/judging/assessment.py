@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -146,7 +146,7 @@ LONG = 2.0**34
 FEW_COLUMNS = 48
 """Columns up to which it is the scores of rows that take the time, not the products that they are made of."""
 
-COUNTING: tuple[Counting, ...] = ("apparent", "loo", "cv")
+COUNTING: tuple[Counting, ...] = get_args(Counting)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,7 +189,7 @@ def judged_codes(
     fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan
 ) -> tuple[Codes, Codes, Floats | None]:
     """Actual class, predicted class and weight of each row of a table."""
-    check_word("method", method, COUNTING)
+    check_word("method", method, Counting)
     decision = Decision(plan.costs)
     if decision.costs is not None:
         fit.need_posteriors("costs=")
@@ -270,7 +270,7 @@ def kept_scores(
     fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan
 ) -> tuple[Codes, Kept[Floats], Floats | None, pd.Index]:
     """The same, with the scores kept where rows of the fit lie."""
-    check_word("method", method, COUNTING)
+    check_word("method", method, Counting)
     if data is not None:
         if method != "apparent":
             raise NotSupportedError(

@@ -40,7 +40,7 @@ from discrim.errors import DataError, NotSupportedError, PriorError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.rows import used_codes, used_rows
 from discrim.inference import parametric_errors
-from discrim.inference.conformal import Reference, least_rows, miss_share, p_values, strangeness
+from discrim.inference.conformal import Reference, SetScore, least_rows, miss_share, p_values, strangeness
 from discrim.inference.error_rates import check_level
 from discrim.inference.parametric_errors import ScoreCovariance
 from discrim.inference.resampling import RunningInterval, generator
@@ -168,7 +168,7 @@ class SetPlan:
         check_level(self.level)
         check_word("by", self.by, ("class",), optional=True)
         check_word("method", self.method, ("loo", "cv", "split"), optional=True)
-        check_word("score", self.score, ("lac", "aps", "margin"), optional=True)
+        check_word("score", self.score, SetScore, optional=True)
         check_word("empty", self.empty, ("keep", "best"))
         check_flag("smoothed", self.smoothed)
         method = self.method or ("loo" if self.calibration is None else "split")

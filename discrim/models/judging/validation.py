@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
@@ -43,6 +43,7 @@ from discrim.inference.error_rates import as_good
 from discrim.inference.resampling import check_folds, deal, dealt_codes, drawn_seed, generator
 from discrim.models.fits import reading
 from discrim.models.fits.fit import Decision, Fit, warn_impossible
+from discrim.models.fits.reading import SelectRule
 from discrim.models.fits.refits import moment_folds, rule_of_moments, rule_of_rows
 
 Splits = Iterable[tuple[Sequence[int], Sequence[int]]]
@@ -794,7 +795,7 @@ class GridSearch:
 
     grid: Sequence[Any] | Floats | None
     folds: TuningFolds
-    select: Literal["min", "1se"] = "min"
+    select: SelectRule = "min"
     count: int = 0
 
     def good(self, path: pd.DataFrame) -> NDArray[Any]:

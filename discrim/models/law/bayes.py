@@ -28,6 +28,7 @@ from discrim.inference.resampling import generator
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import ShownModel, displayed
 from discrim.models.fits.fit import Decision, distinct, labelled
+from discrim.models.fits.reading import Data, Prior
 from discrim.models.pictures.pictured import Pictured
 from discrim.models.reports import Reported
 
@@ -502,7 +503,7 @@ class BayesResults(Pictured, Reported, ShownModel):
         return Decision(self._given_costs if costs is None else costs, reject).codes(scores)
 
     def predict(
-        self, data: Any = None, prior: Any = None, *, costs: Any = None, reject: float | None = None
+        self, data: Data | None = None, prior: Prior = None, *, costs: Any = None, reject: float | None = None
     ) -> pd.Series:
         """The class of largest posterior, or of least expected cost, of each row; of equal classes the first.
 
@@ -536,7 +537,7 @@ class BayesResults(Pictured, Reported, ShownModel):
             self._codes(scores, reading.cost_matrix(costs, self.classes), reject), self.classes, index
         )
 
-    def predict_proba(self, data: Any = None, prior: Any = None) -> pd.DataFrame:
+    def predict_proba(self, data: Data | None = None, prior: Prior = None) -> pd.DataFrame:
         """Posterior probabilities, rows by classes; missing for a row with probability zero in every class.
 
         Parameters
@@ -549,7 +550,7 @@ class BayesResults(Pictured, Reported, ShownModel):
         scores, index = self._frame(data, prior)
         return pd.DataFrame(posteriors(scores), index=index, columns=self.classes)
 
-    def predict_log_proba(self, data: Any = None, prior: Any = None) -> pd.DataFrame:
+    def predict_log_proba(self, data: Data | None = None, prior: Prior = None) -> pd.DataFrame:
         """Logarithms of the posterior probabilities, which are exact even where the posterior underflows.
 
         Parameters
@@ -562,7 +563,7 @@ class BayesResults(Pictured, Reported, ShownModel):
         scores, index = self._frame(data, prior)
         return pd.DataFrame(log_posteriors(scores), index=index, columns=self.classes)
 
-    def decision_function(self, data: Any = None) -> pd.DataFrame:
+    def decision_function(self, data: Data | None = None) -> pd.DataFrame:
         """Logarithms of prior times density, rows by classes.
 
         Parameters
@@ -575,7 +576,7 @@ class BayesResults(Pictured, Reported, ShownModel):
 
     def estimate_prior(
         self,
-        data: Any,
+        data: Data,
         *,
         tol: float = 1e-10,
         maxiter: int = 200,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
 
 from discrim.core.mixtures import mixture as core
-from discrim.core.mixtures.em import FORMS, Degenerate, EMPlan, form_of
+from discrim.core.mixtures.em import FORMS, Degenerate, EMPlan, Form, form_of
 from discrim.core.mixtures.mixture import MixtureFit
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
@@ -26,7 +26,7 @@ from discrim.frame.values import shown
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model
-from discrim.models.fits.reading import NaAction
+from discrim.models.fits.reading import Data, NaAction, Prior
 from discrim.models.fits.refits import (
     held_path,
     left_out_by_refits,
@@ -378,7 +378,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
             held_path(self._fit, why, 'fit with components="bic" or covariance="bic" to have them chosen')
         )
 
-    def component_posteriors(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+    def component_posteriors(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Posterior probabilities of the components of all classes.
 
         Parameters
@@ -449,6 +449,7 @@ MOST_STARTS = 10_000
 MOST_TRIED = 1000
 """Components that a choice may try: each number takes all starts, and each component at least a row."""
 
+MixtureCovariance = Literal["full", "diagonal", "pooled", "bic", Form]
 WORDS = {"full": "VVV", "diagonal": "VVI", "pooled": "EEE"}
 """Words of the other verbs, and the forms that they are."""
 
@@ -459,17 +460,17 @@ MOST = 5
 @reading.with_ways_out
 def mixture(
     formula: str,
-    data: Any,
+    data: Data,
     *,
-    components: Any = "bic",
-    covariance: Any = "full",
+    components: int | Literal["bic"] | Mapping[Any, int | Literal["bic"]] = "bic",
+    covariance: MixtureCovariance | Mapping[Any, str] = "full",
     over: Literal["class", "classes"] | None = None,
     most: int = MOST,
     starts: int = 10,
     seed: int = 0,
     tol: float = 1e-8,
     maxiter: int = 1000,
-    prior: Any = None,
+    prior: Prior = None,
     weights: Any = None,
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
@@ -639,10 +640,10 @@ def _checked_size(value: Any) -> int | None:
 
 def _checked_form(value: Any) -> str | None:
     """The form of a covariance in mclust's letters; None where BIC is to choose it."""
-    if not isinstance(value, str) or value not in (*FORMS, *WORDS, "bic"):
+    if not isinstance(value, str) or value not in get_args(MixtureCovariance):
         raise DataError(
             f"covariance={reading.told(value)}: give one of "
-            f"{reading.listed([*WORDS, 'bic', *FORMS], most=20)}."
+            f"{reading.listed(get_args(MixtureCovariance), most=20)}."
         )
     return None if value == "bic" else WORDS.get(value, value)
 

@@ -38,7 +38,7 @@ from discrim.frame.table import Table, weight_vector
 from discrim.frame.values import shown
 from discrim.models.fits import reading
 from discrim.models.fits.fit import Fit, whole_counts
-from discrim.models.fits.reading import NaAction, check_word, class_moments, listed, used_sparse_rows
+from discrim.models.fits.reading import Data, Divisor, NaAction, check_word, class_moments, listed
 from discrim.models.saving import fit_file
 from discrim.models.saving.tensor_file import damaged
 
@@ -54,7 +54,7 @@ WRITTEN = ("design", "dropped", "levels_given", "model", "scatters", "weighted",
 @reading.with_ways_out
 def moments(
     formula: str,
-    data: Any,
+    data: Data,
     *,
     weights: Any = None,
     scatters: Scatters = "class",
@@ -127,7 +127,7 @@ def moments(
     >>> discrim.lda(moments=whole).explained.round(4).tolist()
     [0.9912, 0.0088]
     """
-    check_word("scatters", scatters, get_args(Scatters))
+    check_word("scatters", scatters, Scatters)
     source = rows_given(data)
     parts: Iterator[tuple[Any, str | None]] = iter([(data, None)])
     if source.once:
@@ -173,7 +173,7 @@ def from_stats(
     covs: Any,
     counts: Any,
     *,
-    method: Literal["moment", "mle"] = "moment",
+    method: Divisor = "moment",
 ) -> Moments:
     """Moments from published statistics: a discriminant analysis of a table that nobody has any more.
 
@@ -218,7 +218,7 @@ def from_stats(
     >>> discrim.lda(moments=given).predict(iris.iloc[[0, 70]]).tolist()
     ['setosa', 'virginica']
     """
-    check_word("method", method, ("moment", "mle"))
+    check_word("method", method, Divisor)
     if not isinstance(means, pd.DataFrame):
         raise DataError(
             "means is not a DataFrame: give class means with classes as rows and columns by name."
@@ -476,7 +476,7 @@ class Moments:
             f'make them with scatters="{spread}", or from_stats with a covariance for each class.'
         )
 
-    def of(self, data: Any, *, weights: Any = None, na_action: NaAction = "drop") -> Moments:
+    def of(self, data: Data, *, weights: Any = None, na_action: NaAction = "drop") -> Moments:
         """Moments of the rows of another table, by the same formula and what it learnt from the first table.
 
         Parameters
@@ -529,7 +529,7 @@ class Moments:
             blocks, na_action, scatters=self._scatters, levels_given=self._levels_given, weights=weights
         )
 
-    def update(self, data: Any, *, weights: Any = None, na_action: NaAction = "drop") -> None:
+    def update(self, data: Data, *, weights: Any = None, na_action: NaAction = "drop") -> None:
         """Add the rows of another table to these moments, in place. Nothing is returned.
 
         `moments + moments.of(data)` gives the same as new moments and leaves these as they are. Where an
@@ -794,7 +794,7 @@ def moments_of_blocks(
     blocks: Blocks, na_action: NaAction, *, scatters: Scatters, levels_given: bool, weights: Any
 ) -> Moments:
     """Moments of the rows of blocks, and counts of their levels, by one pass."""
-    check_word("na_action", na_action, ("drop", "raise"))
+    check_word("na_action", na_action, NaAction)
     blocks = replace(blocks, design=_with_all_labels(blocks.design))
     design, places, sizes = with_positions(blocks.design)
     wider = replace(blocks, design=design)
@@ -833,7 +833,7 @@ def of_fit(fit: Fit[Any], scatters: Scatters) -> Moments | None:
     ):
         return None
     watched = Watched(blocks, len(blocks.design.levels), len(blocks.terms), (), ())
-    watched.blocks = used_sparse_rows(blocks) or blocks
+    watched.blocks = reading.used_sparse_rows(blocks) or blocks
     for _ in watched:
         pass
     return Moments(

@@ -12,7 +12,7 @@ import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.neighbours import kernel_density as core
-from discrim.core.neighbours.kernel_density import KERNELS, Kernel, KernelDensityFit, KernelRule, Metric
+from discrim.core.neighbours.kernel_density import Kernel, KernelDensityFit, KernelRule, Metric, Radii
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import best_class, logs_of_prior
@@ -24,7 +24,7 @@ from discrim.frame.values import shown
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, posterior_frame
-from discrim.models.fits.reading import NaAction
+from discrim.models.fits.reading import Data, NaAction, Prior
 from discrim.models.fits.refits import error_path, held_path, largest_as_good, moment_refits, verb_options
 from discrim.models.results.geometry import GroupSummary
 from discrim.models.results.results import ClassifierResults, ClassMeans
@@ -187,9 +187,9 @@ def _refitted_rule(
 def _from_file(moments: ClassMoments, prior: Floats, **options: Any) -> KernelDensityFit:
     """The fit of a file; a DataError where its options, rows and covariances do not fit together."""
     for name, words in (
-        ("kernel", ("normal", *KERNELS)),
-        ("metric", ("mahalanobis", "diagonal", "euclidean")),
-        ("rule_of_radii", ("given", "normal", "chosen")),
+        ("kernel", Kernel),
+        ("metric", Metric),
+        ("rule_of_radii", Radii),
     ):
         reading.check_word(name, options[name], words)
     sizes, roots = options["sizes"], options.get("roots", options.get("deviations"))
@@ -275,7 +275,7 @@ class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
         why = "as the bandwidth was given, or the fit was loaded"
         return held_path(self._fit, why, "fit without bandwidth= to have it chosen")
 
-    def log_densities(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+    def log_densities(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Log densities of the classes at rows.
 
         Parameters
@@ -327,7 +327,7 @@ class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
 @reading.with_ways_out
 def kernel_density(
     formula: str,
-    data: Any,
+    data: Data,
     *,
     bandwidth: Any = None,
     kernel: Kernel = "normal",
@@ -335,7 +335,7 @@ def kernel_density(
     covariance: Literal["pooled", "class"] = "pooled",
     select: Literal["likelihood", "error"] = "likelihood",
     grid: Sequence[float] | None = None,
-    prior: Any = None,
+    prior: Prior = None,
     weights: Any = None,
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
@@ -447,8 +447,8 @@ def kernel_density(
     [5.0]
     """
     options = verb_options(locals())
-    reading.check_word("kernel", kernel, ("normal", *KERNELS))
-    reading.check_word("metric", metric, ("mahalanobis", "diagonal", "euclidean"))
+    reading.check_word("kernel", kernel, Kernel)
+    reading.check_word("metric", metric, Metric)
     reading.check_word("covariance", covariance, ("pooled", "class"))
     reading.check_word("select", select, ("likelihood", "error"))
     if bandwidth is not None and grid is not None:

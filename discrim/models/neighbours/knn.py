@@ -12,7 +12,7 @@ import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.neighbours.knn import KNNFit, NeighbourRule, fit_knn, knn_from_file
-from discrim.core.neighbours.neighbours import METRICS, ZERO_ONE, undefined
+from discrim.core.neighbours.neighbours import ZERO_ONE, NeighbourMetric, undefined
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import log_posteriors
@@ -25,7 +25,7 @@ from discrim.frame.values import shown
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model
-from discrim.models.fits.reading import NaAction
+from discrim.models.fits.reading import Data, NaAction, Prior
 from discrim.models.fits.refits import error_path, held_path, largest_as_good, moment_refits, verb_options
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import Saved
@@ -89,13 +89,13 @@ COPIED, SHARED = 0.75, 0.05
 @reading.with_ways_out
 def knn(
     formula: str,
-    data: Any,
+    data: Data,
     *,
     k: int | None = None,
-    metric: str = "euclidean",
+    metric: NeighbourMetric = "euclidean",
     scale: bool = True,
     grid: Sequence[int] | None = None,
-    prior: Any = None,
+    prior: Prior = None,
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
@@ -208,7 +208,7 @@ def knn(
     [0.0, 0.4, 0.6]
     """
     options = verb_options(locals())
-    reading.check_word("metric", metric, METRICS)
+    reading.check_word("metric", metric, NeighbourMetric)
     reading.check_flag("scale", scale)
     if metric == "seuclidean" and not scale:
         raise DataError("metric='seuclidean' divides by standard deviations: leave scale=True.")
@@ -401,7 +401,7 @@ class KNNResults(ClassifierResults):
 
     # ---- neighbours
 
-    def votes(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+    def votes(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Votes by class, rows by classes.
 
         Parameters

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -46,7 +46,7 @@ from discrim.models.fits.fit import (
     covariance_frame,
     in_brooms_names,
 )
-from discrim.models.fits.reading import NaAction
+from discrim.models.fits.reading import Collinear, Data, NaAction, Prior
 from discrim.models.fits.refits import verb_options
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
@@ -241,7 +241,7 @@ class LDAResults(
         moments = self._fit.numbers.moments
         return wilks(self._fit.numbers.roots(), moments.n_columns, moments.n_classes, moments.total)
 
-    def transform(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+    def transform(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Discriminant scores LD1, LD2, ... of each row, centred at the prior-weighted mean.
 
         Parameters
@@ -498,30 +498,29 @@ class LDAResults(
         return pd.DataFrame(scores, index=self.classes, columns=self._axis_names)
 
 
-STRUCTURES = ("pooled", "diagonal", "shrunk", "correlation", "spherical", "pinv")
+LinearCovariance = Literal["pooled", "diagonal", "shrunk", "correlation", "spherical", "pinv"]
 """What `covariance=` may be, the full one first."""
 
 
 @reading.with_ways_out
 def lda(
     formula: str | None = None,
-    data: Any = None,
+    data: Data | None = None,
     *,
     moments: Moments | None = None,
-    prior: Any = None,
+    prior: Prior = None,
     weights: Any = None,
     method: Method = "moment",
     nu: float | None = 5,
     scatter: ScatterOfT = "covariance",
     support_fraction: float = 0.5,
-    covariance: Literal["pooled", "diagonal", "shrunk", "correlation", "spherical", "pinv"]
-    | CovarianceEstimator = "pooled",
+    covariance: LinearCovariance | CovarianceEstimator = "pooled",
     shrinkage: float | Literal["oas", "ledoit-wolf", "loo", "strimmer"] | None = None,
     variance_shrinkage: float | Literal["strimmer"] | None = None,
     grid: Sequence[float] | None = None,
     standardize: bool = False,
     ncomp: int | None = None,
-    collinear: Literal["raise", "drop"] = "raise",
+    collinear: Collinear = "raise",
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
     missing: MissingRows | None = None,
@@ -674,9 +673,9 @@ def lda(
     (342, 9, True)
     """
     options = verb_options(locals())
-    reading.check_word("collinear", collinear, ("raise", "drop"))
+    reading.check_word("collinear", collinear, Collinear)
     keywords = CovarianceKeywords(shrinkage, variance_shrinkage, grid, standardize)
-    kind = normal_fits.read_scatter(covariance, STRUCTURES, method, keywords)
+    kind = normal_fits.read_scatter(covariance, get_args(LinearCovariance), method, keywords)
     if isinstance(grid, Iterator):
         # It has been read.
         options["grid"] = list(kind.shrinkages[0].grid)

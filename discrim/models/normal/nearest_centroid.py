@@ -22,7 +22,14 @@ from discrim.frame.levels import Unseen
 from discrim.inference.mean_differences import between_squares
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, by_class_and_term, posterior_frame
-from discrim.models.fits.reading import NaAction, usable_rows, verbs_prior, with_ways_out
+from discrim.models.fits.reading import (
+    Data,
+    NaAction,
+    Prior,
+    usable_rows,
+    verbs_prior,
+    with_ways_out,
+)
 from discrim.models.fits.refits import moment_refits, verb_options
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
@@ -40,10 +47,10 @@ DISTANCE = "Euclidean, in columns' units"
 @with_ways_out
 def nearest_centroid(
     formula: str | None = None,
-    data: Any = None,
+    data: Data | None = None,
     *,
     moments: Moments | None = None,
-    prior: Any = "equal",
+    prior: Prior = "equal",
     weights: Any = None,
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
@@ -194,7 +201,7 @@ class NearestCentroidResults(LinearGeometry, ClassMeans, GroupSummary, Classifie
         """Standard deviation of every column within every class."""
         return self._fit.numbers.sd
 
-    def centroid_distances(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+    def centroid_distances(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Euclidean distances of rows to the class means, in the units of the columns.
 
         Parameters

@@ -39,8 +39,8 @@ from discrim.models.fits.reading import Watch
 from discrim.models.fits.refits import error_path, held_path, largest_as_good, moment_refits, text_of
 from discrim.models.fits.renamed import RenamedColumns
 from discrim.models.moments.given import Sample
-from discrim.models.normal.em import em_rule
-from discrim.models.normal.robust import METHODS, robust_rule
+from discrim.models.normal.em import MissingRows, em_rule
+from discrim.models.normal.robust import Method, ScatterOfT, robust_rule
 
 FOUND_FROM_ROWS = (
     "What method=, covariance= and shrinkage= ask for is found from the rows and not from their moments: "
@@ -124,8 +124,8 @@ def with_method(
     A DataError says that an option is out of its range, or is not one of the method; a NotSupportedError,
     that the covariance is not to be the full one.
     """
-    reading.check_word("method", method, METHODS)
-    reading.check_word("scatter", scatter, ("covariance", "scale"))
+    reading.check_word("method", method, Method)
+    reading.check_word("scatter", scatter, ScatterOfT)
     if not (nu is None or reading.is_number(nu)):
         raise DataError(
             f"nu={reading.told(nu)}: give degrees of freedom from 1 on, or None to have them estimated."
@@ -172,7 +172,7 @@ def check_em(
     It is a DataError of another word, or of options that contradict each other, and a NotSupportedError where
     there are no rows, or the estimates are not those of largest likelihood under normal classes.
     """
-    reading.check_word("missing", missing, ("drop", "em"), optional=True)
+    reading.check_word("missing", missing, MissingRows, optional=True)
     if missing != "em":
         return False
     if na_action == "raise":

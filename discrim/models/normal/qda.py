@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,7 @@ from discrim.inference.result import TestResult
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, as_scored, distinct, rule_of_numbers
-from discrim.models.fits.reading import NaAction
+from discrim.models.fits.reading import Data, NaAction, Prior
 from discrim.models.fits.refits import verb_options
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
@@ -41,23 +41,23 @@ from discrim.models.results.geometry import SeparateCovariances
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import NOTHING, Saved
 
-STRUCTURES = ("full", "diagonal", "shrunk", "spherical", "factor")
+QuadraticCovariance = Literal["full", "diagonal", "shrunk", "spherical", "factor"]
 """What `covariance=` may be, the full one first."""
 
 
 @reading.with_ways_out
 def qda(
     formula: str | None = None,
-    data: Any = None,
+    data: Data | None = None,
     *,
     moments: Moments | None = None,
-    prior: Any = None,
+    prior: Prior = None,
     weights: Any = None,
     method: Method = "moment",
     nu: float | None = 5,
     scatter: ScatterOfT = "covariance",
     support_fraction: float = 0.5,
-    covariance: Literal["full", "diagonal", "shrunk", "spherical", "factor"] | CovarianceEstimator = "full",
+    covariance: QuadraticCovariance | CovarianceEstimator = "full",
     dimensions: int | Mapping[Any, int] | Literal["cattell", "bic"] | None = None,
     form: str | None = None,
     threshold: float | None = None,
@@ -185,7 +185,7 @@ def qda(
     """
     options = verb_options(locals())
     keywords = CovarianceKeywords(shrinkage, None, grid, standardize, dimensions, form, threshold)
-    kind = normal_fits.read_scatter(covariance, STRUCTURES, method, keywords)
+    kind = normal_fits.read_scatter(covariance, get_args(QuadraticCovariance), method, keywords)
     if isinstance(grid, Iterator):
         # It has been read.
         options["grid"] = list(kind.shrinkages[0].grid)

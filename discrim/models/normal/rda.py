@@ -33,7 +33,7 @@ from discrim.inference.resampling import check_folds, dealt_codes, drawn_seed
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, as_scored
-from discrim.models.fits.reading import NaAction
+from discrim.models.fits.reading import Data, Divisor, NaAction, Prior, SelectRule
 from discrim.models.fits.refits import held_path, moment_folds, moment_refits, verb_options
 from discrim.models.judging.validation import Split, Splits, read_splits, split_moments, used_splits
 from discrim.models.moments.given import Sample
@@ -367,7 +367,7 @@ CHOSEN_FROM_ROWS = (
 @reading.with_ways_out
 def rda(
     formula: str | None = None,
-    data: Any = None,
+    data: Data | None = None,
     *,
     moments: Moments | None = None,
     alpha: float | None = None,
@@ -375,12 +375,12 @@ def rda(
     parametrization: Parametrization = "esl",
     folds: int | Literal["loo"] | Splits = 10,
     grid: Sequence[float] | Mapping[str, Sequence[float]] | None = None,
-    select: Literal["min", "1se"] = "min",
+    select: SelectRule = "min",
     seed: int | None = None,
     standardize: bool = False,
-    prior: Any = None,
+    prior: Prior = None,
     weights: Any = None,
-    method: Literal["moment", "mle"] = "moment",
+    method: Divisor = "moment",
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
@@ -490,9 +490,9 @@ def rda(
     [[50, 0, 0], [0, 48, 2], [0, 1, 49]]
     """
     options = verb_options(locals())
-    reading.check_word("parametrization", parametrization, ("esl", "friedman", "klar"))
-    reading.check_word("method", method, ("moment", "mle"))
-    reading.check_word("select", select, ("min", "1se"))
+    reading.check_word("parametrization", parametrization, Parametrization)
+    reading.check_word("method", method, Divisor)
+    reading.check_word("select", select, SelectRule)
     reading.check_flag("standardize", standardize)
     given = {"alpha": _within("alpha", alpha), "gamma": _within("gamma", gamma)}
     pairs = _pairs(given, grid)

@@ -14,7 +14,7 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.special import chi2_isf
 from discrim.core.rules.rules import Rule
 from discrim.core.scatter.em import Em
-from discrim.core.scatter.robust import ROBUST, ExactFit, Robust, fit_mcd, fit_t
+from discrim.core.scatter.robust import ExactFit, Robust, fit_mcd, fit_t
 from discrim.core.scatter.student import NU_RANGE, Student, own_distances
 from discrim.errors import CollinearError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
@@ -23,10 +23,9 @@ from discrim.frame.matrix import response_codes
 from discrim.frame.rows import repeated, used_rows
 from discrim.inference.error_rates import check_level
 from discrim.models.fits.fit import Fit, Gaps
-from discrim.models.fits.reading import class_moments, listed, refuse_extreme
+from discrim.models.fits.reading import Data, class_moments, listed, refuse_extreme
 from discrim.models.fits.refits import rule_of_moments
 
-METHODS = ("moment", "mle", *ROBUST)
 Method = Literal["moment", "mle", "t", "mcd"]
 ScatterOfT = Literal["covariance", "scale"]
 
@@ -162,7 +161,7 @@ class RobustRows:
         return found
 
     def robust_distances(
-        self: Any, data: Any = None, *, level: float = 0.975, unseen: Unseen | None = None
+        self: Any, data: Data | None = None, *, level: float = 0.975, unseen: Unseen | None = None
     ) -> pd.DataFrame:
         """Distance of each row to the mean of its own class under the robust covariance.
 

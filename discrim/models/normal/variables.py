@@ -162,7 +162,7 @@ class RankedColumns:
         """
         check_word("by", by, ("entropy", "average", "maximum"))
         if null is not None:
-            check_word("null", null, ("theoretical", "empirical"))
+            check_word("null", null, Null)
         fit, numbers = self._fit, self._fit.numbers
         p = len(fit.terms)
         if top is not None and not (is_whole(top) and 1 <= top <= p):

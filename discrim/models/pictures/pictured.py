@@ -16,14 +16,15 @@ from discrim.frame.factors import recall_functions
 from discrim.frame.grammar import expression
 from discrim.frame.matrix import response_codes
 from discrim.models.fits.fit import finished_scores
-from discrim.models.fits.reading import check_flag, check_word, listed, told
-from discrim.models.registry import BY_MODEL, MODELS, Picture, resolve
+from discrim.models.fits.reading import Data, Structure, check_flag, check_word, listed, told
+from discrim.models.registry import BY_MODEL, MODELS, Picture, PictureKind, resolve
 
 if TYPE_CHECKING:
     from discrim.core.moments.moments import ClassMoments
     from discrim.frame.blocks import Blocks
     from discrim.frame.design import Design
     from discrim.models.fits.fit import Fit
+    from discrim.models.judging.assessment import Counting
     from discrim.report.plots.interactive import Figure, PointedRows
     from discrim.report.plots.style import Axes, Colormap, Signs
 
@@ -347,16 +348,16 @@ class Pictured:
 
     def plot(
         self: Any,
-        kind: str | None = None,
+        kind: PictureKind | None = None,
         ax: Axes | None = None,
         *,
-        data: Any = None,
+        data: Data | None = None,
         axes: Sequence[str] | None = None,
         columns: Sequence[str] | str | None = None,
         at: Any = None,
-        method: str | None = None,
+        method: Counting | None = None,
         level: float | None = None,
-        structure: str | None = None,
+        structure: Structure | None = None,
         centred: bool | None = None,
         classes: Sequence[Any] | None = None,
         colors: Any = None,
@@ -436,7 +437,7 @@ class Pictured:
         >>> fit.plot("scores", title="Irises").get_title()
         'Irises'
         """
-        check_word("structure", structure, ("within", "total", "between"), optional=True)
+        check_word("structure", structure, Structure, optional=True)
         axes, columns = checked_names("axes", axes), checked_names("columns", columns)
         check_flag("interactive", interactive)
         check_flag("standardized", standardized)
@@ -464,7 +465,7 @@ def draw_kind(
     from discrim.report.plots.interactive import retitled
     from discrim.report.plots.style import fit_texts, fonts_for, set_title
 
-    kinds = {kind.name: kind for kind in pictures}
+    kinds: dict[str, Picture] = {kind.name: kind for kind in pictures}
     others: list[str] = []
     if isinstance(name, str) and name not in kinds and hasattr(shown[-1], "model"):
         others = [model.verb for model in MODELS if name in {kind.name for kind in model.pictures}]

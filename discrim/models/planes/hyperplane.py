@@ -21,7 +21,7 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.rows import GatheredRows, used_codes
 from discrim.models.fits.displayed import displayed, shown_briefly
 from discrim.models.fits.fit import Fit
-from discrim.models.fits.reading import NaAction, listed, with_ways_out
+from discrim.models.fits.reading import Data, NaAction, listed, with_ways_out
 from discrim.models.results import geometry
 from discrim.models.results.geometry import LinearGeometry, SeparatingLines
 from discrim.models.results.results import ClassifierResults
@@ -143,7 +143,7 @@ NEAR = 1e-6
 @with_ways_out
 def hyperplane(
     formula: str,
-    data: Any,
+    data: Data,
     *,
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",

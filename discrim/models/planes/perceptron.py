@@ -17,7 +17,7 @@ from discrim.frame.levels import lone_rows
 from discrim.frame.rows import gathered_rows
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
-from discrim.models.fits.reading import NaAction, check_whole, is_number, listed, told, with_ways_out
+from discrim.models.fits.reading import Data, NaAction, check_whole, is_number, listed, told, with_ways_out
 from discrim.models.fits.refits import verb_options
 from discrim.models.results import geometry
 from discrim.models.results.geometry import LinearGeometry, SeparatingLines
@@ -40,7 +40,7 @@ SOLE = 1e-6
 @with_ways_out
 def perceptron(
     formula: str,
-    data: Any,
+    data: Data,
     *,
     step: float = 1.0,
     maxiter: int | None = None,

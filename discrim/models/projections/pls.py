@@ -31,7 +31,7 @@ from discrim.inference.result import TestResult
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, posterior_frame
-from discrim.models.fits.reading import NaAction
+from discrim.models.fits.reading import Data, NaAction, Prior, SelectRule
 from discrim.models.fits.refits import (
     error_path,
     held_path,
@@ -126,8 +126,8 @@ def _from_file(moments: ClassMoments, prior: Floats, *, components: int, **optio
     """The fit that a file's moments are of."""
     for name, words in (
         ("algorithm", ("nipals", "simpls", "engine")),
-        ("decides", ("lda", "max", "centroid")),
-        ("indicators", ("scaled", "centred")),
+        ("decides", Decides),
+        ("indicators", Indicators),
     ):
         reading.check_word(name, options[name], words)
     reading.refuse_no_spread(moments)
@@ -407,7 +407,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         order = np.argsort(-values, kind="stable")
         return pd.Series(values[order], index=self.terms[order], name="vip")
 
-    def transform(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+    def transform(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Scores PLS1, PLS2, ... of each row; they are missing for a row with a missing value.
 
         Parameters
@@ -430,7 +430,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
             out[place] = numbers.transform(x) * numbers.reach
         return pd.DataFrame(out, index=blocks.table.index, columns=self._names)
 
-    def predict_indicators(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+    def predict_indicators(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Fitted indicators of rows, new ones or those of the fit; each row sums to one.
 
         Parameters
@@ -482,7 +482,7 @@ FROM_ROWS = "An engine is fitted to rows and not to their moments: leave engine=
 @reading.with_ways_out
 def pls(
     formula: str | None = None,
-    data: Any = None,
+    data: Data | None = None,
     *,
     moments: Moments | None = None,
     ncomp: int | None = None,
@@ -492,10 +492,10 @@ def pls(
     algorithm: Literal["nipals", "simpls"] = "nipals",
     engine: Any = None,
     folds: int | Splits = 10,
-    select: Literal["min", "1se"] = "min",
+    select: SelectRule = "min",
     grid: Sequence[int] | None = None,
     seed: int | None = None,
-    prior: Any = None,
+    prior: Prior = None,
     weights: Any = None,
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
@@ -618,11 +618,11 @@ def pls(
     options = verb_options(locals())
     if ncomp is not None:
         reading.check_whole("ncomp", ncomp, 1, what="a number", also=", or None to have it chosen")
-    reading.check_word("rule", rule, ("lda", "max", "centroid"))
+    reading.check_word("rule", rule, Decides)
     reading.check_flag("scale", scale)
-    reading.check_word("indicators", indicators, ("scaled", "centred"))
+    reading.check_word("indicators", indicators, Indicators)
     reading.check_word("algorithm", algorithm, ("nipals", "simpls"))
-    reading.check_word("select", select, ("min", "1se"))
+    reading.check_word("select", select, SelectRule)
     if not reading.is_proportional(prior) and rule != "lda":
         raise DataError(f'prior= has no part in rule="{rule}": leave it out, or pass rule="lda".')
     sample = Sample("pls", "pooled", moments, formula, data, weights, levels, functions, na_action)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,7 @@ from discrim.frame.levels import Unseen
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model
-from discrim.models.fits.reading import NaAction
+from discrim.models.fits.reading import Data, NaAction, Prior, SelectRule
 from discrim.models.fits.refits import error_path, held_path, left_out_by_refits, moment_refits, verb_options
 from discrim.models.judging import validation
 from discrim.models.judging.validation import GridSearch, Splits, TuningFolds
@@ -382,7 +382,7 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         anchor = means[int(np.argmax(prior))]
         return np.asarray(anchor + prior @ (means - anchor))
 
-    def transform(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+    def transform(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Discriminant scores LD1, LD2, ... of each row, centred at the prior-weighted mean.
 
         Parameters
@@ -454,7 +454,7 @@ CHOSEN_FROM_ROWS = "A penalty is chosen by the rows and not by their moments: gi
 @reading.with_ways_out
 def sparse_lda(
     formula: str | None = None,
-    data: Any = None,
+    data: Data | None = None,
     *,
     moments: Moments | None = None,
     nonzero: int | Sequence[int] | None = None,
@@ -462,11 +462,11 @@ def sparse_lda(
     ridge: float = 0.0,
     ncomp: int | None = None,
     folds: int | Splits = 10,
-    select: Literal["min", "1se"] = "min",
+    select: SelectRule = "min",
     grid: Sequence[float] | None = None,
     n_penalties: int = 50,
     seed: int | None = None,
-    prior: Any = None,
+    prior: Prior = None,
     weights: Any = None,
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
@@ -582,7 +582,7 @@ def sparse_lda(
     [[48, 0, 0], [0, 57, 2], [6, 3, 62]]
     """
     options = verb_options(locals())
-    reading.check_word("select", select, ("min", "1se"))
+    reading.check_word("select", select, SelectRule)
     reading.check_whole("n_penalties", n_penalties, 2, MOST_TRIED, what="a number of penalties")
     tried = _penalty_grid(grid)
     reading.check_number("ridge", ridge, 0, MOST_RIDGE)

@@ -24,7 +24,7 @@ from discrim.frame.rows import gathered_rows, read, repeated
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, rule_of_numbers
-from discrim.models.fits.reading import NaAction
+from discrim.models.fits.reading import Data, NaAction, Prior
 from discrim.models.fits.refits import left_out_by_refits, moment_refits, text_of, verb_options
 from discrim.models.results.results import ClassifierResults, ClassMeans
 
@@ -150,10 +150,10 @@ class _Regression:
 @reading.with_ways_out
 def fda(
     formula: str,
-    data: Any,
+    data: Data,
     *,
     engine: Engine,
-    prior: Any = None,
+    prior: Prior = None,
     weights: Any = None,
     ncomp: int | None = None,
     levels: Sequence[Any] | None = None,
@@ -323,7 +323,7 @@ class FDAResults(ClassMeans, ClassifierResults):
         ratio = every / (1 - every)
         return pd.Series((ratio / ratio.sum())[: len(self._names)], index=self._names, name="explained")
 
-    def transform(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+    def transform(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Variates LD1, LD2, ... of each row; they are missing for a row with a missing value.
 
         Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ from discrim.inference.manova import regression_table, t_table
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, by_class_and_term, in_brooms_names
-from discrim.models.fits.reading import NaAction
+from discrim.models.fits.reading import Collinear, Data, NaAction
 from discrim.models.fits.refits import moment_refits, verb_options
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
@@ -119,11 +119,11 @@ class OptimalScoring(Shown):
 @reading.with_ways_out
 def indicator(
     formula: str | None = None,
-    data: Any = None,
+    data: Data | None = None,
     *,
     moments: Moments | None = None,
     weights: Any = None,
-    collinear: Literal["raise", "drop"] = "raise",
+    collinear: Collinear = "raise",
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
@@ -207,7 +207,7 @@ def indicator(
     []
     """
     options = verb_options(locals())
-    reading.check_word("collinear", collinear, ("raise", "drop"))
+    reading.check_word("collinear", collinear, Collinear)
     sample = Sample("indicator", "pooled", moments, formula, data, weights, levels, functions, na_action)
     if sample.has_rows:
         blocks = reading.without_constants_if_wide(sample.read())
@@ -321,7 +321,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
         squares = fit.explained_squares(), fit.residual_squares()
         return regression_table(*squares, len(self.terms), fit.residual_df, self.classes)
 
-    def predict_indicators(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+    def predict_indicators(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Fitted values of rows, new ones or those of the fit; each row sums to one.
 
         Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, overload
 
 import pandas as pd
 
@@ -15,7 +15,7 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.rows import read
 from discrim.models.fits import reading
 from discrim.models.fits.fit import class_code
-from discrim.models.fits.reading import NaAction
+from discrim.models.fits.reading import Collinear, Data, NaAction, Prior, SelectRule, Separation
 from discrim.models.fits.refits import verb_options
 from discrim.models.judging.validation import Splits, TuningFolds
 from discrim.models.regression import logistic_search, penalized
@@ -23,19 +23,64 @@ from discrim.models.regression.logistic_results import LogisticResults, logistic
 from discrim.models.regression.penalized import FOLDS, STRENGTHS, PenaltyName
 
 
-@reading.with_ways_out
+@overload
 def logistic(
     formula: str,
-    data: Any,
+    data: Data,
     *,
     reference: Any = None,
-    prior: Any = None,
+    prior: Prior = None,
     weights: Any = None,
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
     bias_reduction: bool = False,
-    separation: Literal["raise", "warn"] = "raise",
-    collinear: Literal["raise", "drop"] = "raise",
+    separation: Separation = "raise",
+    collinear: Collinear = "raise",
+    tol: float = TOLERANCE,
+    maxiter: int = MOST_STEPS,
+    penalty: None = None,
+    seed: int | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> LogisticResults: ...
+
+
+@overload
+def logistic(
+    formula: str,
+    data: Data,
+    *,
+    reference: Any = None,
+    prior: Prior = None,
+    weights: Any = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    tol: float = TOLERANCE,
+    maxiter: int = MOST_STEPS,
+    penalty: PenaltyName,
+    strength: float | None = None,
+    l1_ratio: float | None = None,
+    grid: Sequence[float] | None = None,
+    n_strengths: int = STRENGTHS,
+    folds: int | Splits = FOLDS,
+    select: SelectRule = "min",
+    seed: int | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> penalized.PenalizedLogisticResults: ...
+
+
+@reading.with_ways_out
+def logistic(
+    formula: str,
+    data: Data,
+    *,
+    reference: Any = None,
+    prior: Prior = None,
+    weights: Any = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    bias_reduction: bool = False,
+    separation: Separation = "raise",
+    collinear: Collinear = "raise",
     tol: float = TOLERANCE,
     maxiter: int = MOST_STEPS,
     penalty: PenaltyName | None = None,
@@ -44,7 +89,7 @@ def logistic(
     grid: Sequence[float] | None = None,
     n_strengths: int = STRENGTHS,
     folds: int | Splits = FOLDS,
-    select: Literal["min", "1se"] = "min",
+    select: SelectRule = "min",
     seed: int | None = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> LogisticResults:
@@ -161,7 +206,7 @@ def logistic(
     is_estimated = reading.is_proportional(prior)
     logistic_search.check_search(tol, maxiter)
     reading.check_flag("bias_reduction", bias_reduction)
-    reading.check_word("na_action", na_action, ("drop", "raise"))
+    reading.check_word("na_action", na_action, NaAction)
     search = penalized.checked_search(
         penalty, strength=strength, l1_ratio=l1_ratio, grid=grid, n_strengths=n_strengths, folds=folds,
         select=select, tol=tol, maxiter=maxiter,
@@ -180,13 +225,13 @@ def logistic(
     blocks = reading.without_constants_if_wide(
         read(formula, data, weights=weights, levels=levels, functions=functions)
     )
-    reading.check_word("collinear", collinear, ("raise", "drop"))
+    reading.check_word("collinear", collinear, Collinear)
     if collinear == "raise":
         logistic_search.refuse_no_freedom_left(blocks.known, blocks.terms)
     logistic_search.refuse_many_levels(blocks)
     if na_action == "raise":
         blocks.refuse_missing()
-    reading.check_word("separation", separation, ("raise", "warn"))
+    reading.check_word("separation", separation, Separation)
     if not bias_reduction and separation == "raise":
         logistic_search.refuse_empty_cells(blocks)
     blocks, moments = reading.usable_rows(blocks, "pooled", na_action)

@@ -25,7 +25,7 @@ from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, chi_square_test
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, by_class_and_term, in_brooms_names
-from discrim.models.fits.reading import asked_type, check_flag, check_word, listed
+from discrim.models.fits.reading import Data, asked_type, check_flag, check_word, listed
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.fits.renamed import RenamedColumns
 from discrim.models.planes.hyperplane import Certificate
@@ -613,7 +613,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
 
     def robust(
         self,
-        cov_type: Literal["HC0", "HC1", "cluster", "nonrobust"] = "HC1",
+        cov_type: logistic_tests.CovType = "HC1",
         groups: Any = None,
         *,
         convention: Literal["statsmodels"] | None = None,
@@ -668,7 +668,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
     def marginal_effects(
         self,
         at: Literal["overall", "mean"] = "overall",
-        data: Any = None,
+        data: Data | None = None,
         *,
         columns: Any = None,
         dummy: bool = True,

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -46,14 +46,14 @@ from discrim.models.fits.fit import Fit, by_class_and_term
 from discrim.models.fits.reading import check_word, is_number, listed, told
 from discrim.models.regression import logistic_search
 
-COV_TYPES = ("nonrobust", "HC0", "HC1", "cluster")
+CovType = Literal["nonrobust", "HC0", "HC1", "cluster"]
 
 
 def with_covariance(
     fit: Fit[LogisticFit], cov_type: str, groups: Any, convention: str | None
 ) -> Fit[LogisticFit]:
     """The fit with another covariance of its estimates; see `LogisticResults.robust`."""
-    check_word("cov_type", cov_type, COV_TYPES)
+    check_word("cov_type", cov_type, CovType)
     check_word("convention", convention, ("statsmodels",), optional=True)
     if (cov_type == "cluster") != (groups is not None):
         raise DataError(

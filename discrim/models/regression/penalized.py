@@ -28,6 +28,7 @@ from discrim.inference.resampling import dealt_codes
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model
+from discrim.models.fits.reading import Collinear, SelectRule, Separation
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.judging.validation import Splits, TuningFolds, refuse_none_judged, used_splits
 from discrim.models.regression.logistic_results import LogisticResults, against_reference
@@ -76,7 +77,7 @@ class StrengthSearch:
     strength: float | None
     grid: Floats | None
     n_strengths: int
-    select: Literal["min", "1se"]
+    select: SelectRule
     tol: float
     maxiter: int
     folds: TuningFolds | None = None
@@ -90,12 +91,12 @@ def checked_search(
     grid: Sequence[float] | None,
     n_strengths: int,
     folds: int | Splits,
-    select: Literal["min", "1se"],
+    select: SelectRule,
     tol: float,
     maxiter: int,
 ) -> StrengthSearch | None:
     """The options of a penalized fit, checked; None without a penalty, where the others are refused."""
-    reading.check_word("penalty", penalty, ("ridge", "lasso", "elastic_net"), optional=True)
+    reading.check_word("penalty", penalty, PenaltyName, optional=True)
     if penalty is None:
         # A seed deals nothing here, as where a choice is not to be made.
         whole = reading.is_whole
@@ -112,7 +113,7 @@ def checked_search(
                     "'elastic_net') too, or leave it out."
                 )
         return None
-    reading.check_word("select", select, ("min", "1se"))
+    reading.check_word("select", select, SelectRule)
     if strength is not None:
         also = ", or None to have it chosen by folds. Without a penalty, leave penalty= out"
         strength = reading.check_number("strength", strength, 0, ends="()", also=also)
@@ -138,8 +139,8 @@ def _checked_ratio(penalty: str, l1_ratio: Any) -> float:
 
 def check_alone(*, bias_reduction: bool, separation: Any, collinear: Any) -> None:
     """Raise a DataError for options of a fit without a penalty beside one."""
-    reading.check_word("separation", separation, ("raise", "warn"))
-    reading.check_word("collinear", collinear, ("raise", "drop"))
+    reading.check_word("separation", separation, Separation)
+    reading.check_word("collinear", collinear, Collinear)
     if bias_reduction:
         raise DataError("bias_reduction=True is a penalty of its own (Firth's): leave it out, or penalty=.")
     if collinear == "drop":

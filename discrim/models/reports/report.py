@@ -551,7 +551,7 @@ def _told_rows(results: Any) -> list[str]:
 def _pictures(page: Page, results: Any, gallery: Gallery, judging: str) -> str:
     drawn: list[str] = []
     missing, others, told = [], [], _told_rows(results)
-    known = {kind.name: kind for kind in BY_MODEL[results._model()].pictures}
+    known: dict[str, Any] = {kind.name: kind for kind in BY_MODEL[results._model()].pictures}
     with late_bar(min(len(gallery.kinds), gallery.drawn), "pictures") as tell:
         for number, name in enumerate(gallery.kinds):
             kind = known[name]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -201,7 +201,7 @@ class Assessment(Shown):
 
     def plot(
         self,
-        kind: str | None = None,
+        kind: Literal["confusion", "roc", "calibration"] | None = None,
         ax: Axes | None = None,
         *,
         classes: Sequence[Any] | None = None,

@@ -27,7 +27,7 @@ from discrim.inference.manova import dimension_table
 from discrim.inference.mean_differences import between_squares
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import Fit, Gaps
-from discrim.models.fits.reading import check_word, class_moments
+from discrim.models.fits.reading import Data, Structure, check_word, class_moments
 from discrim.models.judging.validation import BootstrapSamples
 from discrim.models.registry import summary_of
 
@@ -99,7 +99,7 @@ class System(NamedTuple):
 
 
 OURS = System("", "LD")
-SYSTEMS: dict[str, System] = {
+SYSTEMS: dict[Convention, System] = {
     "mass": System("R's MASS", "LD", by_svd=True),
     "stata": System("Stata", "function"),
     "sas": System("SAS", "Can"),
@@ -142,7 +142,7 @@ class CanonicalResults(Shown):
         if not numbers.has_distances:
             raise NotSupportedError('canonical() needs the full covariance: fit with covariance="pooled".')
         if convention is not None:
-            check_word("convention", convention, tuple(SYSTEMS))
+            check_word("convention", convention, Convention)
         self.convention = convention
         self._system = SYSTEMS[convention] if convention is not None else OURS
         self._fit, self._numbers = fit, numbers
@@ -213,7 +213,7 @@ class CanonicalResults(Shown):
         """Mean scores of the classes."""
         return pd.DataFrame(self._axes.scores * self._factor, index=self._fit.classes, columns=self._names)
 
-    def structure(self, kind: Literal["within", "total", "between"] = "within") -> pd.DataFrame:
+    def structure(self, kind: Structure = "within") -> pd.DataFrame:
         """Correlations of the columns with the canonical scores.
 
         Parameters
@@ -222,7 +222,7 @@ class CanonicalResults(Shown):
             "within" takes the correlations pooled within classes (as Stata and SPSS), "total" those over all
             rows (as R's candisc), and "between" those of the class means weighted by their rows.
         """
-        check_word("kind", kind, ("within", "total", "between"))
+        check_word("kind", kind, Structure)
         nu, roots = self._numbers.within_divisor, self._axes.singular**2
         # S a: covariances within classes of columns and scores, whose variance is one.
         shared = self._covariance.times(self._axes.axes) * np.sign(self._factor)
@@ -235,7 +235,7 @@ class CanonicalResults(Shown):
             between = np.sqrt(between_squares(self._numbers.moments))
             return self._by_term(shared * np.sqrt(nu * roots) / between[:, None])
 
-    def scores(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+    def scores(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Canonical scores of rows: mean zero over the rows of the fit, unit variance within classes.
 
         Parameters
@@ -319,10 +319,10 @@ class CanonicalResults(Shown):
 
     def plot(
         self,
-        structure: Literal["within", "total", "between"] = "within",
+        structure: Structure = "within",
         *,
         ax: Axes | None = None,
-        data: Any = None,
+        data: Data | None = None,
         axes: Sequence[str] | None = None,
         colors: Any = None,
         title: str | None = None,

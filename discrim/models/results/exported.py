@@ -20,7 +20,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -376,7 +376,10 @@ class Syntax(NamedTuple):
     end: str = ""
 
 
-DIALECTS = {
+Database = Literal["duckdb", "postgres", "sqlite", "mysql", "bigquery", "snowflake", "spark"]
+Answer = Literal["label", "proba", "log_proba", "decision"]
+
+DIALECTS: dict[Database, Syntax] = {
     "duckdb": Syntax("DOUBLE", "BIGINT", "VARCHAR"),
     "postgres": Syntax("DOUBLE PRECISION", "INTEGER", "TEXT", literal="float8 '{}'", stage="AS MATERIALIZED"),
     "sqlite": Syntax("REAL", "INTEGER", "TEXT", greatest="MAX", strict=False, stage="AS MATERIALIZED"),
@@ -395,7 +398,6 @@ DIALECTS = {
 }
 """The engines, by the word of `to_sql(dialect=)`."""
 
-OUTPUTS = ("label", "proba", "log_proba", "decision")
 MOST_TEXT = 2**17
 """Characters of one feature: each function doubles those of what it is of, or more."""
 TOGETHER = 64
@@ -404,20 +406,20 @@ TOGETHER = 64
 
 def as_sql(
     fit: Fit[Any],
-    dialect: str,
+    dialect: Database,
     table: str | Sequence[str],
-    output: str | Sequence[str] | None,
+    output: Any,
     keep: Sequence[str],
     prior: Any,
 ) -> str:
     """The rule of a fit as a query; see `ClassifierResults.to_sql`."""
-    check_word("dialect", dialect, tuple(DIALECTS))
+    check_word("dialect", dialect, Database)
     rule = exported(fit, prior)
     if output is None:
         output = ("label", "proba" if rule.has_posteriors else "decision")
     wanted = (output,) if isinstance(output, str) else tuple(output)
     for each in wanted:
-        check_word("output", each, OUTPUTS)
+        check_word("output", each, Answer)
         if each in ("proba", "log_proba"):
             fit.need_posteriors(f'output="{each}"')
     kept = (keep,) if isinstance(keep, str) else tuple(dict.fromkeys(keep))

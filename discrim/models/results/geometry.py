@@ -41,7 +41,7 @@ from discrim.models.fits.fit import (
     missing_if_refused,
     posterior_frame,
 )
-from discrim.models.fits.reading import NaAction, class_moments, listed, usable_rows
+from discrim.models.fits.reading import Data, NaAction, class_moments, listed, usable_rows
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.results.results import ClassMeans
 
@@ -134,7 +134,7 @@ class LinearGeometry:
         )
 
     def distance(
-        self: Any, data: Any = None, a: Any = None, b: Any = None, *, unseen: Unseen | None = None
+        self: Any, data: Data | None = None, a: Any = None, b: Any = None, *, unseen: Unseen | None = None
     ) -> pd.Series:
         """Signed distance of rows to the plane between two classes, in units of the columns.
 
@@ -163,7 +163,7 @@ class LinearGeometry:
         return pd.Series(out, index=blocks.table.index, name="distance")
 
     def foot(
-        self: Any, data: Any = None, a: Any = None, b: Any = None, *, unseen: Unseen | None = None
+        self: Any, data: Data | None = None, a: Any = None, b: Any = None, *, unseen: Unseen | None = None
     ) -> pd.DataFrame:
         """Feet of the perpendiculars from rows to the plane between two classes.
 

@@ -18,10 +18,12 @@ from discrim.frame.sources.sinks import write_frames
 from discrim.frame.sources.sources import rows_given
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Gaps, Missing
-from discrim.models.fits.reading import check_word
+from discrim.models.fits.reading import Data, Prior, check_word
 
 if TYPE_CHECKING:
+    from discrim.inference.conformal import SetScore
     from discrim.models.judging.estimated_prior import PriorEstimate
+    from discrim.models.results.exported import Answer, Database
 
 T = TypeVar("T", pd.Series, pd.DataFrame, "pd.DataFrame | pd.Series")
 
@@ -56,9 +58,6 @@ def answered(
     return found
 
 
-Database = Literal["duckdb", "postgres", "sqlite", "mysql", "bigquery", "snowflake", "spark"]
-Answer = Literal["label", "proba", "log_proba", "decision"]
-TYPICALITY = ("exact", "chi2", "relative", "conformal")
 Typicality = Literal["exact", "chi2", "relative", "conformal"]
 
 
@@ -67,7 +66,7 @@ class NewRows:
 
     def typicality(
         self: Any,
-        data: Any = None,
+        data: Data | None = None,
         *,
         method: Typicality = "exact",
         calibration: Any = None,
@@ -133,13 +132,13 @@ class NewRows:
         """
         from discrim.models.judging.single_rows import typicality
 
-        check_word("method", method, TYPICALITY)
+        check_word("method", method, Typicality)
         return typicality(self._fit, data, Gaps(unseen), method, calibration)
 
     @displayed(second_posterior="share", posterior="share", second_D2="z")
     def casewise(
         self: Any,
-        data: Any = None,
+        data: Data | None = None,
         method: Literal["apparent", "loo"] = "apparent",
         *,
         unseen: Unseen | None = None,
@@ -205,7 +204,9 @@ class NewRows:
         data, method = table_and_method(data, method)
         return casewise(self, data, method, Gaps(unseen), refit_prior)
 
-    def relative_distances(self: Any, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+    def relative_distances(
+        self: Any, data: Data | None = None, *, unseen: Unseen | None = None
+    ) -> pd.DataFrame:
         """Squared distance of rows to each class less that to one normal law of all rows, rows by classes.
 
         It says how much farther a row is from the class than from all rows together. A row that is unusual in
@@ -246,16 +247,16 @@ class NewRows:
 
     def predict_set(
         self: Any,
-        data: Any = None,
+        data: Data | None = None,
         level: float = 0.95,
         *,
         by: Literal["class"] | None = None,
         method: Literal["loo", "cv", "split"] | None = None,
         calibration: Any = None,
-        score: Literal["lac", "aps", "margin"] | None = None,
+        score: SetScore | None = None,
         smoothed: bool = False,
         empty: Literal["keep", "best"] = "keep",
-        prior: Any = None,
+        prior: Prior = None,
         weights: Any = None,
         folds: int = 10,
         seed: int | None = None,
@@ -387,7 +388,7 @@ class NewRows:
 
     def posterior_intervals(
         self: Any,
-        data: Any = None,
+        data: Data | None = None,
         *,
         method: Literal["delta", "bootstrap"] = "delta",
         level: float = 0.95,
@@ -427,7 +428,7 @@ class NewRows:
 
     def estimate_prior(
         self: Any,
-        data: Any,
+        data: Data,
         *,
         tol: float = 1e-10,
         maxiter: int = 200,
@@ -534,7 +535,7 @@ class NewRows:
         table: str | Sequence[str] = "data",
         output: Answer | Sequence[Answer] | None = None,
         keep: str | Sequence[str] = (),
-        prior: Any = None,
+        prior: Prior = None,
     ) -> str:
         """The rule as a query of SQL, which gives rows of a table their labels and posteriors.
 

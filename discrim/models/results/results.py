@@ -29,7 +29,7 @@ from discrim.models.fits.fit import (
     missing_if_refused,
     posterior_frame,
 )
-from discrim.models.fits.reading import check_word, cost_matrix, is_number, prior_vector, told
+from discrim.models.fits.reading import Data, Prior, check_word, cost_matrix, is_number, prior_vector, told
 from discrim.models.fits.refits import argument_defaults
 from discrim.models.judging import assessment
 from discrim.models.judging.assessment import JudgingPlan, error_rates, takes_long
@@ -38,7 +38,7 @@ from discrim.models.pictures.pictured import Pictured
 from discrim.models.registry import BY_MODEL
 from discrim.models.reports import Reported
 from discrim.models.results.headers import facts
-from discrim.models.results.new_rows import TYPICALITY, NewRows, Typicality, answered
+from discrim.models.results.new_rows import NewRows, Typicality, answered
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -136,7 +136,7 @@ class Judging:
     @displayed(every="count")
     def confusion(
         self: Any,
-        data: Any = None,
+        data: Data | None = None,
         method: assessment.Counting = "apparent",
         *,
         costs: Any = None,
@@ -190,10 +190,10 @@ class Judging:
     @displayed(estimate="share", se="share", low="share", high="share")
     def error_rates(
         self: Any,
-        data: Any = None,
+        data: Data | None = None,
         methods: Sequence[assessment.ErrorMethod] | None = None,
         *,
-        prior: Any = None,
+        prior: Prior = None,
         costs: Any = None,
         level: float = 0.95,
         folds: int = 10,
@@ -287,10 +287,10 @@ class Judging:
 
     def assess(
         self: Any,
-        data: Any = None,
+        data: Data | None = None,
         method: assessment.Counting | None = None,
         *,
-        prior: Any = None,
+        prior: Prior = None,
         level: float = 0.95,
         bins: int = 10,
         folds: int = 10,
@@ -386,7 +386,7 @@ class Judging:
 
     def classification(
         self: Any,
-        data: Any = None,
+        data: Data | None = None,
         method: assessment.Counting = "apparent",
         *,
         folds: int = 10,
@@ -549,8 +549,8 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
 
     def predict(
         self,
-        data: Any = None,
-        prior: Any = None,
+        data: Data | None = None,
+        prior: Prior = None,
         *,
         costs: Any = None,
         reject: float | None = None,
@@ -643,7 +643,7 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
         if costs is not None or reject is not None:
             self._fit.need_posteriors("costs= and reject=")
         decision = Decision(cost_matrix(costs, self.classes), reject)
-        check_word("typicality", typicality, TYPICALITY)
+        check_word("typicality", typicality, Typicality)
         typical = None
         if outlier is not None:
             from discrim.models.judging.single_rows import typicality_of_new, unlike_all
@@ -662,8 +662,8 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
 
     def predict_proba(
         self,
-        data: Any = None,
-        prior: Any = None,
+        data: Data | None = None,
+        prior: Prior = None,
         *,
         method: Method = "plugin",
         convention: Literal["MASS"] | None = None,
@@ -711,8 +711,8 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
 
     def predict_log_proba(
         self,
-        data: Any = None,
-        prior: Any = None,
+        data: Data | None = None,
+        prior: Prior = None,
         *,
         method: Method = "plugin",
         convention: Literal["MASS"] | None = None,
@@ -757,7 +757,7 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
 
     def decision_function(
         self,
-        data: Any = None,
+        data: Data | None = None,
         *,
         unseen: Unseen | None = None,
         missing: Missing | None = None,
@@ -814,7 +814,7 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
     ) -> pd.DataFrame:
         name = "predict_proba()" if finish is posteriors else "predict_log_proba()"
         self._fit.need_posteriors(name)
-        check_word("method", method, ("plugin", "predictive", "debiased"))
+        check_word("method", method, Method)
         check_word("convention", convention, ("MASS",), optional=True)
         rule = self._fit.rule(prior, method, convention)
 
@@ -828,7 +828,7 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
 
     def augment(
         self,
-        data: Any = None,
+        data: Data | None = None,
         *,
         unseen: Unseen | None = None,
         missing: Missing | None = None,
@@ -864,7 +864,7 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
         return answered(self, data, out, augmented, whole=True)
 
     def _augmented(self, gaps: Gaps, data: Any) -> pd.DataFrame:
-        rows = self._fit.new_rows(data, gaps)
+        rows: Any = self._fit.new_rows(data, gaps)
         return self._fit.augmented(rows, self.predict_proba(rows), "posterior")
 
     def save(self, path: str | PathLike[str]) -> None:

@@ -1,0 +1,138 @@
+"""What type checkers and editors know: two scripts of a user's, and the words that options may be."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import json
+import re
+import subprocess
+import sys
+import typing
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import discrim
+from discrim.core.neighbours.neighbours import METRICS, NORMS, ZERO_ONE
+from discrim.models import registry
+from discrim.models.registry import MODELS, Picture, PictureKind
+
+HERE = Path(__file__).parent
+
+
+SCRIPTS = [HERE / "user.py", HERE / "misuse.py"]
+
+
+@cache
+def mypy(root):
+    """What mypy reports of the scripts: by script and line."""
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file", "setup.cfg", *map(str, SCRIPTS)]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    found = re.findall(r"^(.+?):(\d+): error: (.*)$", done.stdout, re.MULTILINE)
+    return {(root / name, int(line)): said for name, line, said in found}
+
+
+@cache
+def pyright(root):
+    """As above, of pyright, or of basedpyright, which needs no node.js."""
+    name = next((name for name in ("basedpyright", "pyright") if importlib.util.find_spec(name)), None)
+    if name is None:
+        pytest.skip("neither basedpyright nor pyright is installed")
+    command = [sys.executable, "-m", name, "--level", "error", "--outputjson", "--pythonpath", sys.executable]
+    done = subprocess.run([*command, *map(str, SCRIPTS)], cwd=root, capture_output=True, text=True)
+    found = json.loads(done.stdout)
+    assert found["summary"]["filesAnalyzed"] == len(SCRIPTS)
+    return {
+        (Path(each["file"]), each["range"]["start"]["line"] + 1): each["message"]
+        for each in found["generalDiagnostics"]
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("checker", [mypy, pyright])
+def test_type_checkers_report_the_slips_of_a_user_and_nothing_else(root, checker):
+    reported = checker(root)
+    slips = {
+        (script, n)
+        for script in SCRIPTS
+        for n, line in enumerate(script.read_text(encoding="utf-8").splitlines(), 1)
+        if line.endswith("# wrong")
+    }
+    assert len(slips) > 30
+    assert {place: said for place, said in reported.items() if place not in slips} == {}
+    assert slips - reported.keys() == set()
+
+
+@pytest.mark.slow
+def test_the_script_of_a_user_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "user"}
+    exec(compile((HERE / "user.py").read_text(encoding="utf-8"), "user.py", "exec"), namespace)
+    assert (tmp_path / "iris.fit").exists()
+
+
+def test_every_picture_is_of_a_kind_that_editors_know():
+    of_models = {picture.name for model in MODELS for picture in model.pictures}
+    others = [value for value in vars(registry).values() if isinstance(value, Picture | tuple)]
+    named = {each.name for value in others for each in ([value] if isinstance(value, Picture) else value)
+             if isinstance(each, Picture)}  # fmt: skip
+    assert of_models | named == {*typing.get_args(PictureKind)}
+
+
+def test_every_metric_of_a_norm_or_of_zeros_and_ones_is_one_that_editors_know():
+    assert {*NORMS, *ZERO_ONE} <= {*METRICS}
+
+
+def documented_words():
+    """Options of public functions and methods whose docstring lists words: whose, name, words, annotation."""
+    for name in discrim.__all__:
+        value = getattr(discrim, name)
+        functions = [value] if inspect.isfunction(value) else []
+        if inspect.isclass(value):
+            functions = [each for _, each in inspect.getmembers(value, inspect.isfunction)]
+        for function in functions:
+            if function.__name__.startswith("_") or not function.__module__.startswith("discrim"):
+                continue
+            parameters = (
+                (inspect.getdoc(function) or "").partition("Parameters\n---")[2].partition("\n---")[0]
+            )
+            for option, words in re.findall(r"^(\w+) : \{(.*?)\}", parameters, re.MULTILINE):
+                yield function, option, re.findall(r'"([^"]+)"', words)
+
+
+def literals(annotation):
+    """All words of the literals in an annotation."""
+    if typing.get_origin(annotation) is typing.Literal:
+        return [word for word in typing.get_args(annotation) if isinstance(word, str)]
+    return [word for part in typing.get_args(annotation) for word in literals(part)]
+
+
+@cache
+def aliases():
+    """Literals by name, of whichever module: some are imported for type checkers only."""
+    for room in ("inference.conformal", "models.judging.assessment", "models.results.exported"):
+        importlib.import_module(f"discrim.{room}")
+    modules = [module for name, module in sys.modules.items() if name.startswith("discrim.")]
+    everything = [item for module in modules for item in vars(module).items()]
+    return {name: value for name, value in everything if typing.get_origin(value) is typing.Literal}
+
+
+def annotation(function, option):
+    """That of an option."""
+    module = sys.modules[function.__module__]
+    return eval(inspect.get_annotations(function)[option], vars(typing) | aliases() | vars(module))
+
+
+def test_words_of_docstrings_are_those_that_editors_know():
+    listed = {(function, option): words for function, option, words in documented_words() if words}
+    assert len(listed) > 60
+    wrong = {
+        f"{function.__qualname__}({option}=)": (known, words)
+        for (function, option), words in listed.items()
+        if (known := {*literals(annotation(function, option))}) != {*words}
+    }
+    assert wrong == {}
