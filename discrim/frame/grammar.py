@@ -96,6 +96,32 @@ class ScannedFormula:
         return min(text_start + position - code_start, max(last, text_start))
 
 
+def updated(formula: str, earlier: str) -> str:
+    """A formula whose ``.`` stands for a side of an earlier one, as in R's `update`.
+
+    Examples
+    --------
+    >>> updated(". ~ . - x", "log(y) ~ x + z"), updated("~ x:(.)", "y ~ a + b")
+    ('log(y) ~ x + z - x', 'y ~ x:((a + b))')
+    """
+    scan(formula)
+    tilde = next(token for token in _TOKEN.finditer(earlier) if token[0] == "~")
+    left, right = earlier[: tilde.start()].strip(), earlier[tilde.end() :].strip()
+    pieces: list[str] = []
+    start = -1
+    for token in _TOKEN.finditer(formula):
+        piece = token[0]
+        if piece == "~":
+            piece, start = piece if "".join(pieces).strip() else f"{left} ~", token.end()
+        elif piece == ".":
+            rest = formula[token.end() :].lstrip()
+            # What is first of a sum needs no brackets.
+            bare = start < 0 or (not formula[start : token.start()].strip() and rest[:1] in ("", "+", "-"))
+            piece = left if start < 0 else right if bare else f"({right})"
+        pieces.append(piece)
+    return "".join(pieces).strip()
+
+
 def quote(name: str) -> str:
     """Write a column's name as a formula holds it: bare where that is unambiguous, else in backticks.
 

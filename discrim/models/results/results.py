@@ -30,7 +30,7 @@ from discrim.models.fits.fit import (
     posterior_frame,
 )
 from discrim.models.fits.reading import Data, Prior, check_word, cost_matrix, is_number, prior_vector, told
-from discrim.models.fits.refits import argument_defaults
+from discrim.models.fits.refits import Updating, argument_defaults
 from discrim.models.judging import assessment
 from discrim.models.judging.assessment import JudgingPlan, error_rates, takes_long
 from discrim.models.judging.validation import left_out_scores
@@ -433,7 +433,7 @@ class Judging:
 Method = Literal["plugin", "predictive", "debiased"]
 
 
-class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
+class ClassifierResults(Judging, NewRows, Updating, Pictured, Reported, ShownModel):
     """A fitted classifier.
 
     Attributes
