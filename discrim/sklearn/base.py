@@ -477,18 +477,18 @@ class VerbClassifier(FittedClassifier):
     def onnx_converter(self) -> Callable[[Any, Any, Any], None]:
         """What skl2onnx asks for: a function that adds the nodes of the rule to a graph.
 
-        With it, ``skl2onnx.to_onnx(pipeline, X[:1], options={"zipmap": False})`` takes pipelines with the
-        estimator, where the rule has a form in ONNX (see `ClassifierResults.to_onnx`).
+        With it, ``skl2onnx.to_onnx(pipeline, X[:1])`` takes pipelines with the estimator, where the rule has
+        a form in ONNX (see `ClassifierResults.to_onnx`). Posteriors come as an array, rows by classes.
         """
         return partial(write_nodes, self)
 
 
 def set_output_types(fitted: VerbClassifier, operator: Any) -> None:
-    """Labels are text or whole numbers, posteriors doubles."""
+    """Labels are text, whole numbers or doubles, posteriors doubles."""
     from skl2onnx.common.data_types import DoubleTensorType, Int64TensorType, StringTensorType
 
-    kinds = {"U": StringTensorType, "O": StringTensorType, "i": Int64TensorType, "b": Int64TensorType}
-    operator.outputs[0].set_type(kinds[fitted.classes_.dtype.kind]([None]))
+    kinds = {"i": Int64TensorType, "u": Int64TensorType, "b": Int64TensorType, "f": DoubleTensorType}
+    operator.outputs[0].set_type(kinds.get(fitted.classes_.dtype.kind, StringTensorType)([None]))
     operator.outputs[1].set_type(DoubleTensorType([None, len(fitted.classes_)]))
 
 
@@ -505,13 +505,19 @@ def write_nodes(fitted: VerbClassifier, scope: Any, operator: Any, container: An
             names[name] = scope.get_unique_variable_name("rule")
     for out, made in zip(operator.outputs, model.graph.output, strict=True):
         names[made.name] = out.full_name
-    x, wide = (scope.get_unique_variable_name("x") for _ in range(2))
-    container.add_node("Concat", [each.full_name for each in operator.inputs], x, axis=1)
-    container.add_node("Cast", x, wide, to=TensorProto.DOUBLE)
+    given = [each.full_name for each in operator.inputs]
+    if len(given) not in (1, len(columns)):
+        raise NotSupportedError(
+            f"{len(given)} inputs hold {len(columns)} columns: give one input of all, or one for each."
+        )
     for each in model.graph.input:
-        place, names[each.name] = (scope.get_unique_variable_name("column") for _ in range(2))
-        container.add_initializer(place, TensorProto.INT64, [1], [columns.index(each.name)])
-        container.add_node("Gather", [wide, place], names[each.name], axis=1)
+        j, names[each.name] = columns.index(each.name), scope.get_unique_variable_name("column")
+        column = given[min(j, len(given) - 1)]
+        if len(given) < len(columns):
+            place, column = (scope.get_unique_variable_name("column") for _ in range(2))
+            container.add_initializer(place, TensorProto.INT64, [1], [j])
+            container.add_node("Gather", [given[0], place], column, axis=1)
+        container.add_node("Cast", column, names[each.name], to=each.type.tensor_type.elem_type)
     for tensor in model.graph.initializer:
         tensor.name = names[tensor.name]
         container.initializers.append(tensor)

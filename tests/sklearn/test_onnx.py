@@ -9,7 +9,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from discrim.datasets import load_iris
+from discrim.datasets import load_iris, load_penguins
 from discrim.errors import NotSupportedError
 from discrim.sklearn import (
     IndicatorClassifier,
@@ -46,6 +46,17 @@ def test_pipelines(estimator: Any, labels: Any) -> None:
     found, posteriors = session.run(None, {"X": X})
     assert (found == pipeline.predict(X)).all()
     np.testing.assert_allclose(posteriors, pipeline.predict_proba(X), rtol=0, atol=1e-12)
+
+
+def test_a_frame_has_an_input_for_each_column() -> None:
+    table = load_penguins().dropna()
+    frame, labels = table[["bill_length_mm", "year", "sex"]].astype({"sex": object}), table["species"]
+    for columns in (["bill_length_mm", "year"], ["bill_length_mm", "sex"]):
+        fitted = LDAClassifier().fit(frame[columns], 2.0 * np.unique(labels, return_inverse=True)[1])
+        session = runtime.InferenceSession(skl2onnx.to_onnx(fitted, frame[columns][:1]).SerializeToString())
+        found, posteriors = session.run(None, {name: frame[[name]].to_numpy() for name in columns})
+        assert (found == fitted.predict(frame[columns])).all()
+        np.testing.assert_allclose(posteriors, fitted.predict_proba(frame[columns]), rtol=0, atol=1e-12)
 
 
 def test_a_rule_without_posteriors_gives_its_values() -> None:
