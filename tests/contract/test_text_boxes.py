@@ -60,17 +60,18 @@ SIZES: dict[str, dict[str, Any]] = {
     "large": {"figure.figsize": (11.0, 8.0)},
 }
 MEASURED: dict[str, tuple[str, ...]] = {
-    "iris": ("small", "normal", "large"),
+    "iris": ("small", "large"),
     "penguins": (),
     "wine": ("normal",),
     "breast": ("small",),
     "digits": ("small", "normal"),
     "two": ("small",),
-    "long": ("small", "normal"),
+    "long": ("small",),
     "big": ("small",),
 }
-"""Sizes at which the kinds of each table are drawn: narrow ones are the hardest. Those of penguins look as
-those of irises do; of each table the defaults of all models are drawn."""
+"""Sizes at which the kinds of each table are drawn: narrow ones are the hardest, and what
+fits into a small and a large one fits between. Those of penguins look as those of irises do; of each table
+the defaults of all models are drawn."""
 
 MANY_CLASSES = (
     "scores",
