@@ -163,9 +163,7 @@ def test_the_walk_sees_every_model():
 
 @pytest.mark.slow
 def test_the_walk_sees_tables_that_were_wrong():
-    seen = {f"{name}.{path}".strip(".") for name in FITS for path, _ in tables_of(fitted(name))}
-    assert len(seen) > 250
-    assert {
+    wrong = {
         "lda.error_rates",
         "lda.canonical.stability",
         "lda.summary.log_odds",
@@ -179,7 +177,11 @@ def test_the_walk_sees_tables_that_were_wrong():
         "cross_validate.summary.measures",
         "stepwise, cv.steps",
         "compare, folds",
-    } <= seen
+    }
+    names = {path.split(".")[0] for path in wrong}
+    seen = {f"{name}.{path}".strip(".") for name in names for path, _ in tables_of(fitted(name))}
+    assert len(seen) > 100
+    assert wrong <= seen
 
 
 @pytest.mark.parametrize(

@@ -166,17 +166,17 @@ def test_noise_is_found_to_be_noise():
     ids=str,
 )
 def test_each_choice_on_noise_has_the_error_of_chance(options):
-    """Labels at random: errors of 20 tables of 60 rows have a mean of 1/2, standard error .019 at most."""
+    """Labels at random: errors of 12 tables of 60 rows have a mean of 1/2, standard error .025 at most."""
     width = 6 if options.get("criterion") in ("bic", "cv") else 30
     found = []
-    for seed in range(20):
+    for seed in range(12):
         data = noise(seed + 500, 60, width)
         try:
             choice = stepwise("y ~ .", data, **({"include": ["x0"]} | options))
         except DataError:
             continue
         found.append(choice.error_rates(["cv"], folds=5, seed=1)["estimate"].item())
-    assert len(found) >= 15
+    assert len(found) >= 9
     # Of balanced classes a fold that lacks a class a little has the other as its guess.
     assert abs(np.mean(found) - 0.5) < 0.02 + 3 * np.std(found) / np.sqrt(len(found))
 
