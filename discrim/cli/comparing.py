@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import PurePath
 from typing import Any
 
@@ -300,6 +301,9 @@ def _labels(options: dict[str, Any]) -> Iterator[str]:
     prior = by_label(parse_prior(options["prior"]), fit.classes) if "prior" in options else None
     given = given_of(options)
     data = given.rows(labels_of_fit(fit, whole=augment))
+    if type(data).__module__.startswith("polars") and hasattr(data, "to_pandas"):
+        # A file that is read without pyarrow: as a source its answers are frames of pandas.
+        data = partial(iter, [data])
     if out is not None:
         refuse_same("--out", out, given.data, file)
     if augment:

@@ -9,6 +9,7 @@ are, the first part is enough.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -69,10 +70,36 @@ def answers(
     `sent` gives the answer as it is sent to workers; `beyond` is that labels may be others than the classes.
     """
     if isinstance(source, TableSource):
-        return answer(source.data)
+        return in_its_library(answer(source.data), source.data)
     if isinstance(source, DistributedSource):
         return source.lazily(source.names if columns is None else columns, sent(), beyond=beyond)
     return answered_frames(source, columns, answer)
+
+
+def in_its_library(answer: Any, data: Any) -> Any:
+    """A Series or DataFrame in polars where the table is a DataFrame of polars, else as it is, in pandas.
+
+    Columns of the table itself stay as they are. What is missing is null, and the label of a class a column's
+    name as text.
+    """
+    # Whoever has such a table has imported its library.
+    pl = sys.modules.get("polars")
+    if pl is None or not isinstance(data, pl.DataFrame):
+        return answer
+    if isinstance(answer, pd.Series):
+        return _in_polars(answer, pl)
+    told = answer.iloc[:, data.width :] if list(answer)[: data.width] == data.columns else answer
+    columns = [_in_polars(told.iloc[:, j], pl) for j in range(told.shape[1])]
+    return pl.DataFrame(columns) if told is answer else data.hstack(columns)
+
+
+def _in_polars(column: pd.Series, pl: Any) -> Any:
+    name = "" if column.name is None else str(column.name)
+    if column.dtype.kind == "f" and isinstance(column.dtype, np.dtype):
+        return pl.Series(name, column.to_numpy(), nan_to_null=True)
+    values = [None if missing else value for value, missing in zip(column, column.isna(), strict=True)]
+    texts = isinstance(column.dtype, pd.CategoricalDtype) and column.cat.categories.inferred_type == "string"
+    return pl.Series(name, values, pl.Enum(list(column.cat.categories)) if texts else None)
 
 
 def answered_frames(

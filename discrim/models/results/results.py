@@ -599,7 +599,8 @@ class ClassifierResults(Judging, NewRows, Updating, Pictured, Reported, ShownMod
         -------
         Series
             Labels on the index of the data. The label of a row with a missing value is missing, unless the
-            value is integrated out. For a source, an iterator of DataFrames with the labels as their one
+            value is integrated out. Of a DataFrame of polars they are a Series of polars, without an index,
+            and what is missing is null. For a source, an iterator of DataFrames with the labels as their one
             column; rows that are read later raise their errors when their frame is asked for.
 
         Raises
@@ -836,7 +837,8 @@ class ClassifierResults(Judging, NewRows, Updating, Pictured, Reported, ShownMod
     ) -> pd.DataFrame:
         """The table with each row's predicted label (`.fitted`) and posteriors (`.posterior.<class>`).
 
-        A model without posteriors gives its values instead (`.score.<class>`).
+        A model without posteriors gives its values instead (`.score.<class>`). A table of polars comes back
+        as one of polars, with its own columns as they were.
 
         Parameters
         ----------
