@@ -520,7 +520,8 @@ def project_files() -> list[Path]:
         command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
         return [ROOT / name for name in listed.split("\0") if (ROOT / name).is_file()]
-    made = {".git", ".venv", "build", "dist", "__pycache__"}
+    made = {".git", ".venv", "build", "dist", "__pycache__", ".hypothesis", "PKG-INFO"}
+    made |= {f".{tool}_cache" for tool in ("mypy", "pytest", "ruff")}
     found = (path for path in ROOT.rglob("*") if path.is_file())
     return [
         path

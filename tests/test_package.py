@@ -9,10 +9,12 @@ import re
 import tomllib
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import module_from_spec, spec_from_file_location
 
 import pytest
 
 import discrim
+from tests.test_architecture import project_files
 
 PUBLIC = sorted(discrim.__all__)
 
@@ -94,6 +96,59 @@ def test_the_lowest_versions_that_are_tested_are_the_lower_bounds(root):
     pinned = dict(line.split("==") for line in lines if not line.startswith("#"))
     assert pinned == lower_bounds(root)
     assert list(pinned) == sorted(pinned)
+
+
+def test_conda_runs_it_with_the_same_versions(root):
+    recipe = (root / "conda" / "recipe.yaml").read_text(encoding="utf-8")
+    run = re.findall(r"- ([\w-]+) >=([\d.]+)", recipe.partition("  run:\n")[2])
+    project = metadata(root)["project"]
+    named = {"matplotlib": "matplotlib-base"}
+    needed = [tuple(each.split(">=")) for each in project["dependencies"]]
+    needed = [("python", project["requires-python"].removeprefix(">=")), *needed]
+    assert run == [(named.get(name, name), bound) for name, bound in needed]
+    assert f"license: {project['license']}" in recipe
+
+
+def of_the_build(root):
+    """The module setup.py, which says nothing to setuptools when it is imported."""
+    found = spec_from_file_location("setup", root / "setup.py")
+    module = module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)]*)\)")
+
+
+def test_links_of_the_readme_are_whole_addresses_on_an_index_page(root):
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    targets, place = LINK.findall(readme), "https://example.org/discrim"
+    assert [each for each in targets if not (root / each).exists()] == []
+    page = of_the_build(root).index_page(readme, place, "1.2")
+    assert LINK.findall(page) == [
+        f"{place}/{'raw' if each.endswith('.png') else 'blob'}/v1.2/{each}" for each in targets
+    ]
+
+
+def test_an_index_page_has_no_broken_link_where_no_repository_is_known(root):
+    build = of_the_build(root)
+    page = build.index_page((root / "README.md").read_text(encoding="utf-8"), "", "1.2")
+    assert LINK.findall(page) == []
+    assert "| Which class, if each has its own? | Was one covariance enough? |" in page
+    assert build.addresses("", "") == {}
+    assert set(build.addresses("https://a.org/b", "https://a.org/c").values()) >= {
+        "https://a.org/b",
+        "https://a.org/c",
+    }
+
+
+def test_all_that_git_knows_is_in_the_sdist_manifest(root):
+    """Files at the top and folders are named one by one, so that a new one is not forgotten."""
+    manifest = (root / "MANIFEST.in").read_text(encoding="utf-8")
+    named = {each for line in manifest.splitlines() for each in line.split()[1:]}
+    named |= {"MANIFEST.in", "discrim", *metadata(root)["project"]["license-files"]}
+    top = {path.relative_to(root).parts[0] for path in project_files()}
+    assert top - {"PKG-INFO"} <= named
 
 
 def test_the_package_says_that_it_is_typed(root):
