@@ -72,6 +72,19 @@ def test_what_a_class_has_is_on_its_page_once(written):
         assert rows[f"fit.{member}"] == 1, member
 
 
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.results)
+def test_every_public_name_of_a_fit_stands_by_a_question(model):
+    kind = getattr(discrim, model.results)
+    described = {*reference.own_names(kind), *reference.own_names(ClassifierResults)}
+    public = {name for name in dir(kind) if not name.startswith("_")}
+    refused = {
+        name for name in public - described if reference.is_refused(kind, discrim.LogisticResults, name)
+    }
+    assert public - described - refused == set()
+    # What no question has is what the model says, which has to stay a list that can be read.
+    assert sum(name not in reference.ANSWERS for name in reference.own_names(kind)) <= 22
+
+
 @pytest.mark.slow
 def test_no_page_shows_a_module_that_nobody_imports(written):
     for name, page in written.items():

@@ -47,6 +47,7 @@ from discrim.frame.sparse import SparseFrame
 from discrim.frame.table import Table, array_table, last_column, refuse_missing, with_column
 from discrim.models.fits.fit import AS_FITTED, Gaps, distinct, finished_scores
 from discrim.models.fits.reading import check_word, listed, with_ways_out
+from discrim.models.fits.renamed import with_new_keywords
 from discrim.models.results.results import ClassifierResults
 
 
@@ -366,6 +367,11 @@ class VerbClassifier(FittedClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.takes_sparse
         return tags
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, as scikit-learn does; one by its former name with a warning."""
+        super().set_params(**(with_new_keywords(type(self), params) or params))
+        return self
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the verb to rows.

@@ -68,7 +68,7 @@ QUESTIONS = {
         "predict", "predict_proba", "predict_log_proba", "predict_set", "predict_indicators",
         "decision_function", "transform", "values", "votes", "component_posteriors", "density",
         "log_densities", "densities", "sample", "posterior_intervals", "typicality", "casewise",
-        "relative_distances", "distance", "foot", "estimate_prior",
+        "relative_distances", "centroid_distances", "distance", "foot", "estimate_prior",
     ),
     "Judge": (
         "error_rates", "error_rate", "error_bound", "error_method", "confusion", "assess", "leave_one_out",
@@ -76,10 +76,10 @@ QUESTIONS = {
         "dfbetas", "residuals", "masked",
     ),
     "Test and compare": (
-        "wilks", "manova", "tests", "anova", "partial_tests", "distances", "box_m", "covariance_models",
-        "lr_test", "wald_test", "linear_hypothesis", "drop1", "permutation_test", "effect_sizes", "q2", "llf",
-        "llf_given", "llf_rows", "llnull", "deviance", "null_deviance", "prsquared", "df_model", "df_resid",
-        "aic", "bic",
+        "wilks", "manova", "tests", "anova", "partial_tests", "distances", "generalized_distances", "box_m",
+        "covariance_models", "lr_test", "wald_test", "linear_hypothesis", "drop1", "permutation_test",
+        "effect_sizes", "q2", "llf", "llf_given", "llf_rows", "llnull", "deviance", "null_deviance",
+        "prsquared", "df_model", "df_resid", "aic", "bic",
     ),
     "Draw": ("plot",),
     "Export and keep": (

@@ -435,7 +435,7 @@ class BayesResults(Pictured, Reported, ShownModel):
 
     title: ClassVar[str] = "Bayes classifier of a known law"
 
-    MOST_PAIRS: ClassVar[int] = 40
+    _MOST_PAIRS: ClassVar[int] = 40
     """Pairs of classes whose bounds are worked out without being asked for."""
 
     def __init__(self, known: Known, prior: Any, costs: Any, draws: int, seed: int | None) -> None:
@@ -657,7 +657,7 @@ class BayesResults(Pictured, Reported, ShownModel):
             or self.costs is not None
         ):
             return least
-        normals = law.normals() if k * (k - 1) // 2 <= self.MOST_PAIRS else None
+        normals = law.normals() if k * (k - 1) // 2 <= self._MOST_PAIRS else None
         if normals is None or not all(bayes_law.is_of_full_rank(normal.cov) for normal in normals):
             return least
         whole = self.bounds().iloc[-1]

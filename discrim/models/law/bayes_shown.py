@@ -36,7 +36,7 @@ def bayes_sections(results: BayesResults, known: Known) -> Sections:
     if _has_decision(results):
         parts["decision"] = _decision
     k = len(results.classes)
-    if results.costs is None and k * (k - 1) // 2 <= results.MOST_PAIRS:
+    if results.costs is None and k * (k - 1) // 2 <= results._MOST_PAIRS:
         parts["bounds"] = _bounds
     if results.costs is not None:
         parts["costs"] = _costs
@@ -80,7 +80,7 @@ def _header(results: BayesResults, known: Known) -> Pairs:
         seed = "no seed" if results._seed is None else f"seed {results._seed}"
         note = f"{results._draws:,} random points a class, {seed}; the bound is half of a 99 % interval."
     pairs = len(results.classes) * (len(results.classes) - 1) // 2
-    if results.costs is None and pairs > results.MOST_PAIRS:
+    if results.costs is None and pairs > results._MOST_PAIRS:
         note = f"{note} For the bounds of {pairs} pairs of classes see fit.bounds().".strip()
     response = str(results.classes.name)
     names = ", ".join(map(str, results.columns)) if isinstance(law, MassLaw) or law.dim <= 8 else "..."
