@@ -417,17 +417,24 @@ def as_sql(
     rule = exported(fit, prior)
     if output is None:
         output = ("label", "proba" if rule.has_posteriors else "decision")
-    wanted = (output,) if isinstance(output, str) else tuple(output)
+    wanted = tuple(dict.fromkeys(_names("output", output)))
     for each in wanted:
         check_word("output", each, Answer)
         if each in ("proba", "log_proba"):
             fit.need_posteriors(f'output="{each}"')
-    kept = (keep,) if isinstance(keep, str) else tuple(dict.fromkeys(keep))
-    parts = (table,) if isinstance(table, str) else tuple(table)
-    for name, what in (*((each, "table") for each in parts), *((each, "keep") for each in kept)):
+    kept = tuple(dict.fromkeys(_names("keep", keep)))
+    return _Query(rule, DIALECTS[dialect], _names("table", table), kept).text(wanted)
+
+
+def _names(option: str, given: Any) -> tuple[str, ...]:
+    """One name or several, or a DataError."""
+    names = (*given,) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+    for name in names:
         if not isinstance(name, str) or not name or "\0" in name:
-            raise DataError(f"{what}= holds {told(name)}, which is no name: give the name as text.")
-    return _Query(rule, DIALECTS[dialect], parts, kept).text(wanted)
+            raise DataError(f"{option}= holds {told(name)}, which is no name: give the name as text.")
+    if not names and option != "keep":
+        raise DataError(f"{option}= holds no name: give one, or leave it out.")
+    return names
 
 
 class _Query:

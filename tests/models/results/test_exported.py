@@ -279,8 +279,14 @@ def test_slips() -> None:
         fit.to_sql(output="prob")
     with pytest.raises(DataError, match="table="):
         fit.to_sql(table="")
-    with pytest.raises(DataError, match="keep= holds 3"):
-        fit.to_sql(keep=[3])
+    for keep in ([3], 3):
+        with pytest.raises(DataError, match="keep= holds 3"):
+            fit.to_sql(keep=keep)
+    with pytest.raises(DataError, match="output= holds no name"):
+        fit.to_sql(output=[])
+    with pytest.raises(DataError, match="table= holds no name"):
+        fit.to_sql(table=[])
+    assert fit.to_sql(output=["label", "label"]) == fit.to_sql(output="label")
     with pytest.raises(NotSupportedError, match="needs probabilities"):
         discrim.indicator("species ~ .", data=IRIS).to_sql(output="proba")
 
