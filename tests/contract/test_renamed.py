@@ -154,7 +154,7 @@ NEW = {
     "vip(components=)": lambda name: fitted("pls").vip(**{name: 1}),
     "PLSClassifier(components=)": lambda name: PLSClassifier(**{name: 2}).get_params(),
     "compare(cv=)": lambda name: discrim.compare(fitted("lda"), fitted("qda"), **{name: 3}, seed=1),
-    "PLSClassifier(components=) ": lambda name: PLSClassifier().set_params(**{name: 2}).get_params(),
+    "set_params(components=)": lambda name: PLSClassifier().set_params(**{name: 2}).get_params(),
     "rda(cv=)": lambda name: discrim.rda("species ~ .", IRIS, grid=[0.5], **{name: 3}, seed=1).path,
 }
 """What is asked for by an old name, and by the new one in its place."""
