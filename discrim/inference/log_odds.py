@@ -109,6 +109,41 @@ def log_odds(
     )
 
 
+def log_odds_covariance(
+    moments: ClassMoments, covariance: Covariance, divisor: float, reference: int, *, estimated_prior: bool
+) -> Floats:
+    """Covariance (q (p + 1), q (p + 1)) of constants and slopes, class by class, in the units of the data.
+
+    Of rows (1, x) let M_k = x - m_k and C_k = x - (m_0 + m_k)/2 in whitened columns and d_k = m_k - m_0,
+    that of log odds k and l is [k = l] M_k'M_k/n_k + M_0'M_0/n_0 + (d_k'd_l C_k'C_l + C_k'd_l d_k'C_l)/nu.
+    """
+    counts, k0 = moments.counts, reference
+    others = [k for k in range(moments.n_classes) if k != k0]
+    means = moments.means_from(moments.centres[k0])
+    places = covariance.whiten((moments.centres[k0] * moments.scale + means).T).T
+    unit = covariance.whiten(np.diag(moments.scale))
+    from_means = [np.column_stack([-place, unit]) for place in places]
+    from_middles = [np.column_stack([-(place + places[k0]) / 2, unit]) for place in places]
+    gaps = covariance.whiten((means - means[k0]).T).T
+    shared = from_means[k0].T @ from_means[k0] / counts[k0]
+    shared[0, 0] += estimated_prior / counts[k0]
+    p1, blocks = len(shared), []
+    for k in others:
+        for m in others:
+            a, b = from_middles[k], from_middles[m]
+            if covariance.is_diagonal:
+                block = shared + 2 * (a.T * (gaps[k] * gaps[m])) @ b / divisor
+            else:
+                crossed = np.outer(a.T @ gaps[m], gaps[k] @ b)
+                block = shared + ((gaps[k] @ gaps[m]) * (a.T @ b) + crossed) / divisor
+            if k == m:
+                block = block + from_means[k].T @ from_means[k] / counts[k]
+                block[0, 0] += estimated_prior / counts[k]
+            blocks.append(block)
+    q = len(others)
+    return np.array(blocks).reshape(q, q, p1, p1).transpose(0, 2, 1, 3).reshape(q * p1, q * p1)
+
+
 def wald_columns(odds: LogOdds, shrink: float, level: float) -> dict[str, Floats]:
     """Coefficients with z tests and intervals, term by term within each class.
 

@@ -30,7 +30,7 @@ from discrim.core.scatter.scatter import CovarianceKeywords, Scatter
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.levels import Unseen
-from discrim.inference.log_odds import log_odds, wald_columns
+from discrim.inference.log_odds import log_odds, log_odds_covariance, wald_columns
 from discrim.inference.manova import manova_table, wilks
 from discrim.inference.mean_differences import distance_table, generalized_distances, partial_table
 from discrim.inference.result import TestResult
@@ -344,6 +344,14 @@ class LDAResults(
     def bse(self) -> pd.DataFrame:
         """Standard errors of `params`, asymptotic for normal classes with one covariance (Efron, 1975)."""
         return self._by_term(self.log_odds()["se"].to_numpy())
+
+    def cov_params(self) -> pd.DataFrame:
+        """Covariance of `params` by (class, term), by the delta method as `bse`, whose squares it has."""
+        index, fit = self.log_odds().index, self._fit.numbers
+        covariance = log_odds_covariance(
+            fit.moments, fit.covariance, fit.divisor, 0, estimated_prior=fit.estimated_prior
+        )
+        return pd.DataFrame(covariance, index=index, columns=index)
 
     @property
     def zvalues(self) -> pd.DataFrame:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import pandas as pd
 
+from discrim.errors import NotSupportedError
 from discrim.frame.levels import Unseen
 from discrim.frame.sources.rows import answered_frames, answers
 from discrim.frame.sources.sinks import write_frames
@@ -650,3 +651,43 @@ class NewRows:
         from discrim.models.results.exported_onnx import as_onnx
 
         return as_onnx(self._fit, prior)
+
+    def to_marginaleffects(self: Any) -> Any:
+        """The fit as the package marginaleffects takes a model, with the rows of the fit.
+
+        Needs that package: ``pip install "discrim[marginaleffects]"``. It knows models of other packages by
+        a class of its own only, so that its functions take what this method returns and not the fit.
+
+        Returns
+        -------
+        marginaleffects.classes.ModelAbstract
+            `avg_slopes`, `comparisons`, `predictions` and their kin take it. Effects are those on the
+            posterior of the second of two classes, or on the posterior of each class (`group`).
+
+        Raises
+        ------
+        NotSupportedError
+            marginaleffects is not installed; or the fit has no rows, no posteriors, or rows that are read
+            part by part.
+
+        Notes
+        -----
+        There are standard errors where the fit has `cov_params`: of `logistic` fits, of `robust` ones too,
+        and of `lda` fits. Others, as those with a penalty, have estimates only. Weights of the rows are taken
+        where they are named, as in ``avg_slopes(model, wts="weight")``. That package takes differences in the
+        place of derivatives, by steps of `eps` and of `eps_vcov`: `marginal_effects` has the exact ones.
+
+        Examples
+        --------
+        >>> import discrim
+        >>> two = discrim.datasets.load_iris()[50:].astype({"species": str})
+        >>> model = discrim.lda("species ~ petal_width", data=two).to_marginaleffects()  # doctest: +SKIP
+        >>> marginaleffects.avg_slopes(model)  # doctest: +SKIP
+        """
+        try:
+            from discrim.models.results.for_marginaleffects import MarginalModel
+        except ImportError as error:
+            raise NotSupportedError(
+                "to_marginaleffects() needs that package: pip install 'discrim[marginaleffects]'."
+            ) from error
+        return MarginalModel(self)

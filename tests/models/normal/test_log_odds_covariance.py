@@ -1,0 +1,70 @@
+"""The covariance of the log odds of lda(), beside differences over what they are made of."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim.errors import NotSupportedError
+
+IRIS = discrim.datasets.load_iris()
+
+
+def numeric_covariance(fit, columns, codes, *, diagonal):
+    """Covariance of the log odds by differences, over means, covariance and shares, which are independent."""
+    k, n = codes.max() + 1, np.bincount(codes)
+    means = np.array([columns[codes == j].mean(axis=0) for j in range(k)])
+    centred = columns - means[codes]
+    nu = len(codes) - k
+    s = centred.T @ centred / nu
+    p = len(s)
+    free = [(i, i) for i in range(p)] if diagonal else [(i, j) for i in range(p) for j in range(i, p)]
+
+    def log_odds(theta):
+        m = theta[: k * p].reshape(k, p)
+        cov = np.zeros((p, p))
+        for (i, j), value in zip(free, theta[k * p :], strict=False):
+            cov[i, j] = cov[j, i] = value
+        logs = theta[k * p + len(free) :]
+        out = []
+        for j in range(1, k):
+            b = np.linalg.solve(cov, m[j] - m[0])
+            out += [logs[j] - logs[0] - b @ (m[0] + m[j]) / 2, *b]
+        return np.array(out)
+
+    theta = np.concatenate([means.ravel(), [s[i, j] for i, j in free], np.log(n / n.sum())])
+    own = np.zeros((len(theta), len(theta)))
+    held = np.diag(np.diag(s)) if diagonal else s
+    for j in range(k):
+        own[j * p : (j + 1) * p, j * p : (j + 1) * p] = held / n[j]
+        own[-k + j, -k + j] = 1 / n[j]
+    for a, (i, j) in enumerate(free):
+        for b, (u, v) in enumerate(free):
+            own[k * p + a, k * p + b] = (held[i, u] * held[j, v] + held[i, v] * held[j, u]) / nu
+    steps = 1e-6 * np.maximum(np.abs(theta), 1e-3)
+    jacobian = np.column_stack(
+        [
+            (log_odds(theta + h * e) - log_odds(theta - h * e)) / (2 * h)
+            for h, e in zip(steps, np.eye(len(theta)), strict=True)
+        ]
+    )
+    return jacobian @ own @ jacobian.T
+
+
+@pytest.mark.parametrize("kind", ["pooled", "diagonal"])
+def test_the_covariance_of_ldas_log_odds_is_that_of_the_delta_method(kind):
+    fit = discrim.lda("species ~ petal_width + sepal_length + sepal_width", IRIS, covariance=kind)
+    columns = IRIS[["petal_width", "sepal_length", "sepal_width"]].to_numpy()
+    expected = numeric_covariance(fit, columns, pd.factorize(IRIS["species"])[0], diagonal=kind == "diagonal")
+    found = fit.cov_params()
+    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-6 * np.abs(expected).max())
+    np.testing.assert_allclose(np.sqrt(np.diag(found)), fit.bse.to_numpy().T.ravel(), rtol=1e-11)
+    assert found.index.equals(fit.log_odds().index)
+
+
+def test_a_prior_that_is_given_adds_no_variance():
+    fit = discrim.lda("species ~ .", IRIS, prior="equal", method="mle")
+    found = np.sqrt(np.diag(fit.cov_params()))
+    np.testing.assert_allclose(found, fit.bse.to_numpy().T.ravel(), rtol=1e-11)
+    with pytest.raises(NotSupportedError):
+        discrim.lda("species ~ .", IRIS, covariance="shrunk", shrinkage=0.1).cov_params()
