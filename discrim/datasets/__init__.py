@@ -21,7 +21,7 @@ or a folder of that name goes first.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple
 
 from discrim.errors import DataError
 
@@ -349,8 +349,9 @@ def _read(name: str) -> pd.DataFrame:
         return pd.read_csv(source)
 
 
-def __getattr__(name: str) -> NoReturn:
-    """Raise an AttributeError, which names the loader that is meant."""
-    from discrim.slips import TABLES, refuse_attribute
+if not TYPE_CHECKING:
+    # Type checkers report such a name themselves.
+    def __getattr__(name):
+        from discrim.slips import TABLES, refuse_attribute
 
-    refuse_attribute("discrim.datasets", name, __all__, TABLES)
+        refuse_attribute("discrim.datasets", name, __all__, TABLES)

@@ -22,7 +22,7 @@ Examples
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import TYPE_CHECKING
 
 from discrim.sklearn.formulas import FormulaClassifier, as_estimator
 from discrim.sklearn.geometric import (
@@ -70,8 +70,9 @@ def __dir__() -> list[str]:
     return __all__
 
 
-def __getattr__(name: str) -> NoReturn:
-    """Raise an AttributeError, which names the estimator that is meant."""
-    from discrim.slips import ESTIMATORS, refuse_attribute
+if not TYPE_CHECKING:
+    # Type checkers report such a name themselves.
+    def __getattr__(name):
+        from discrim.slips import ESTIMATORS, refuse_attribute
 
-    refuse_attribute("discrim.sklearn", name, __all__, ESTIMATORS)
+        refuse_attribute("discrim.sklearn", name, __all__, ESTIMATORS)
