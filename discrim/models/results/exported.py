@@ -29,7 +29,7 @@ from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.gaussian import separate_plugin
 from discrim.core.rules.rules import GaussianRule, IndependentRule, LinearRule, PartRule, logs_of_prior
 from discrim.errors import DataError, NotSupportedError
-from discrim.frame.design import Coding, Design, Factor, Spec
+from discrim.frame.design import Design, Factor, Spec
 from discrim.frame.grammar import Call, Column, Negative, Node, Number, Operation, expression
 from discrim.frame.transforms import LARGEST, State
 from discrim.frame.values import Scalar
@@ -235,14 +235,10 @@ def _category(root: Node, factor: Factor) -> str:
 
 
 def _coded(spec: Spec, factor: int, coding: int, j: int, places: dict[int, int]) -> Coded:
-    levels, code = spec.factors[factor].levels or (), spec.codings[coding]
-    return Coded(places[factor], tuple(_value(code, level, j) for level in range(len(levels))))
-
-
-def _value(coding: Coding, level: int, j: int) -> float:
-    if coding.picks is not None:
-        return float(coding.picks[j] == level)
-    return float((coding.matrix or ())[level][j])
+    levels, code = range(len(spec.factors[factor].levels or ())), spec.codings[coding]
+    if code.picks is not None:
+        return Coded(places[factor], tuple(float(code.picks[j] == level) for level in levels))
+    return Coded(places[factor], tuple(float((code.matrix or ())[level][j]) for level in levels))
 
 
 def _columns(feature: Feature) -> Iterator[str]:
