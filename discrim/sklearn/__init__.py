@@ -22,7 +22,11 @@ Examples
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
+
+if find_spec("sklearn") is None:
+    raise ImportError("discrim.sklearn needs scikit-learn: pip install 'discrim[sklearn]'.", name="sklearn")
 
 from discrim.sklearn.formulas import FormulaClassifier, as_estimator
 from discrim.sklearn.geometric import (
