@@ -12,8 +12,6 @@ import re
 import tomllib
 from pathlib import Path
 
-from setuptools import setup
-
 LINK = re.compile(r"(?P<picture>!?)\[(?P<words>[^\]]*)\]\((?P<target>(?!https?:)[^)]+)\)")
 
 
@@ -40,6 +38,8 @@ def addresses(repository: str, book: str) -> dict[str, str]:
 
 
 if __name__ == "__main__":
+    from setuptools import setup
+
     root = Path(__file__).parent
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     repository, book = (os.environ.get(f"BOOK_{each}", "").rstrip("/") for each in ("REPOSITORY", "ADDRESS"))

@@ -93,7 +93,7 @@ def lower_bounds(root):
 
 def test_the_lowest_versions_that_are_tested_are_the_lower_bounds(root):
     lines = (root / ".ci" / "lowest.txt").read_text(encoding="utf-8").splitlines()
-    pinned = dict(line.split("==") for line in lines if not line.startswith("#"))
+    pinned = dict(line.split("==") for line in lines if "==" in line)
     assert pinned == lower_bounds(root)
     assert list(pinned) == sorted(pinned)
 

@@ -382,7 +382,7 @@ def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
                 )
         costs = costs.loc[classes, classes]
     try:
-        values = np.array(costs, dtype=np.float64)
+        values = np.asarray(costs, dtype=np.float64).copy()
     except (TypeError, ValueError, OverflowError):
         raise DataError("costs is not numeric: give the cost of calling each class each other one.") from None
     if values.shape != (k, k):

@@ -348,7 +348,8 @@ def _covariance(matrix: Any, columns: pd.Index, what: str) -> Floats:
 
 def _finite(values: Any, what: str, shape: tuple[int, ...]) -> Floats:
     try:
-        array = np.array(values, dtype=np.float64)
+        # Before 3.0 a frame of pandas gives its own memory to who asks for a copy.
+        array = np.asarray(values, dtype=np.float64).copy()
     except (TypeError, ValueError):
         raise DataError(f"{what} is not made of numbers: give numbers.") from None
     if array.shape != shape:

@@ -84,6 +84,8 @@ def draw_pairs(
 def _diagonal(
     panel: Axes, x: Floats | None, codes: NDArray[np.intp] | None, k_classes: int, name: Any, signs: Signs
 ) -> None:
+    from matplotlib.colors import to_hex
+
     panel.set_yticks([])
     if x is None or codes is None or not np.isfinite(x).any():
         panel.text(0.5, 0.5, style.shown_name(name, 18), ha="center", va="center", transform=panel.transAxes)
@@ -94,7 +96,7 @@ def _diagonal(
         rows = known & (codes == k)
         if rows.any():
             colour = signs.colour(k)
-            look: dict[str, Any] = {"facecolor": (colour, 0.25), "edgecolor": colour}
+            look: dict[str, Any] = {"facecolor": to_hex((colour, 0.25), keep_alpha=True), "edgecolor": colour}
             panel.hist(x[rows], bins=list(edges), histtype="stepfilled", linestyle=signs.line(k), **look)
 
 

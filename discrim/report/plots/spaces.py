@@ -285,6 +285,8 @@ def _one_axis(
 def _draw_histograms(
     axes: Axes, x: Floats, codes: Codes, classes: Sequence[Any], means: Floats, signs: Signs, sd: float
 ) -> None:
+    from matplotlib.colors import to_hex
+
     known = np.isfinite(x) & (codes >= 0)
     values, codes = x[known], codes[known]
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
@@ -294,9 +296,9 @@ def _draw_histograms(
     highest = 1.0
     for k, label in enumerate(classes):
         colour, line = signs.colour(k), signs.line(k)
-        look: dict[str, Any] = {"histtype": "stepfilled", "facecolor": (colour, 0.3), "edgecolor": colour}
+        look: dict[str, Any] = {"facecolor": to_hex((colour, 0.3), keep_alpha=True), "edgecolor": colour}
         look |= {"label": style.shown_name(label), "linestyle": line, "hatch": signs.hatch(k)}
-        heights, *_ = axes.hist(values[codes == k], bins=edges, **look)
+        heights, *_ = axes.hist(values[codes == k], bins=edges, histtype="stepfilled", **look)
         highest = max(highest, float(np.max(heights)))
     for k, mean in enumerate(means.tolist()):
         # Not over the whole height: arrows may lie below the histograms.
