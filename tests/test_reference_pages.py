@@ -147,7 +147,13 @@ def test_what_methods_give_is_described():
         reference.of_name(each.rpartition(":")[2], reference.resolve(f"discrim.{each}"))
         for each in reference.GIVEN
     )
-    for name in ("CanonicalResults.structure()", "Assessment.plot()", "TestResult.pvalue", "Boundary.normal"):
+    for name in (
+        "CanonicalResults.structure()",
+        "Assessment.plot()",
+        "TestResult.pvalue",
+        "Boundary.normal",
+        "Comparison.pairs()",
+    ):
         assert re.search(rf"^ +\.\. py:(method|attribute):: {re.escape(name)}$", page, re.MULTILINE), name
     assert "variates.structure(" in page
 

@@ -22,6 +22,7 @@ from sphinx.util.nodes import make_refnode
 import discrim
 import discrim.sklearn
 from discrim import datasets, errors
+from discrim.models.fits.renamed import RenamedColumns
 from discrim.models.registry import MODELS, resolve
 from discrim.models.results.results import ClassifierResults
 
@@ -40,6 +41,7 @@ CALLED = {
     "Assessment": "assessment",
     "BayesResults": "law",
     "CanonicalResults": "variates",
+    "Comparison": "comparison",
     "CrossValidation": "validation",
     "Moments": "whole",
     "StepwiseResults": "choice",
@@ -50,6 +52,7 @@ CALLED = {
 """Names of what is no fit, in calls of its methods."""
 
 GIVEN = (
+    "models.comparing.comparison:Comparison",
     "models.results.canonical:CanonicalResults",
     "models.results.assessed:Assessment",
     "models.judging.assessment:Classification",
@@ -79,7 +82,7 @@ QUESTIONS = {
         "wilks", "manova", "tests", "anova", "partial_tests", "distances", "generalized_distances", "box_m",
         "covariance_models", "lr_test", "wald_test", "linear_hypothesis", "drop1", "permutation_test",
         "effect_sizes", "q2", "llf", "llf_given", "llf_rows", "llnull", "deviance", "null_deviance",
-        "prsquared", "df_model", "df_resid", "aic", "bic",
+        "prsquared", "df_model", "df_resid", "aic", "bic", "pairs",
     ),
     "Draw": ("plot",),
     "Export and keep": (
@@ -406,7 +409,9 @@ def of_kind(name: str, kind: type) -> str:
     if doc["Parameters"]:
         text = docs.python(docs.call(name, kind)) + text
         text += section("Parameters", described(doc["Parameters"], docs.defaults(kind)))
-    own = dict.fromkeys([*listed, *members(kind, Exception)])
+    # What a table has of pandas is no news, nor is what an error has.
+    base = RenamedColumns if issubclass(kind, RenamedColumns) else Exception
+    own = dict.fromkeys([*listed, *members(kind, base)])
     lines = "".join(entry(name, kind, each, listed) for each in own)
     text += block("container:: answers", lines) if lines else ""
     return text + section("Notes", docs.notes(doc)) + section("Examples", docs.examples(doc))
@@ -415,7 +420,8 @@ def of_kind(name: str, kind: type) -> str:
 def classes_by_verb() -> dict[str, dict[str, type]]:
     """The public classes of what each verb gives, each at the first verb that gives it."""
     kinds = {name: getattr(discrim, name) for name in discrim.__all__}
-    kinds = {name: kind for name, kind in kinds.items() if inspect.isclass(kind)}
+    # What every fit is has a page of its own.
+    kinds = {n: kind for n, kind in kinds.items() if inspect.isclass(kind) and kind is not ClassifierResults}
     given: dict[str, dict[str, type]] = {}
     for verb in filter(lambda name: inspect.isfunction(getattr(discrim, name)), discrim.__all__):
         names = [model.results for model in MODELS if model.verb == verb]
@@ -430,7 +436,9 @@ def pages(shown: Callable[[str], str] = printed) -> dict[str, str]:
     """The text of each page by its name: each public name once; `shown` gives what lines of code print."""
     given, places = classes_by_verb(), taught()
     written = {verb: of_verb(verb, kinds, places.get(verb, ""), shown) for verb, kinds in given.items()}
-    written["fits"] = titled(TITLES["fits"]) + LINES["fits"] + "\n\n" + answers(FIT, ClassifierResults)
+    base = block("py:class:: ClassifierResults", docs.summary(docs.parsed(ClassifierResults)))
+    every = LINES["fits"] + "\n\n" + block("container:: answers", base) + answers(FIT, ClassifierResults)
+    written["fits"] = titled(TITLES["fits"]) + every
     given = "".join(of_name(kind.__name__, kind) for kind in (resolve(f"discrim.{each}") for each in GIVEN))
     written["given"] = titled(TITLES["given"]) + LINES["given"] + "\n\n" + block("container:: answers", given)
     for name, module in MODULES.items():
