@@ -16,7 +16,7 @@ NEAR = 0.7
 """How alike two names are, as of difflib, for one to be taken for the other."""
 
 KEYWORDS = """
-formula | data <- x y grouping group variables var endog exog class cl target features response
+formula | data <- x y grouping group groups variables var endog exog class cl target features response
 data <- newdata df dataset table frame testdata test train
 give the rows themselves, as in data=df.query(...) <- subset select where if
 prior <- priors classprior classpriors priorprob priorprobabilities classweight fitprior prevalence p
@@ -24,23 +24,23 @@ weights <- weight sampleweight freq frequency wt
 repeat rows that count more than once, as in df.loc[df.index.repeat(n)] <- weights sampleweight
 folds <- k
 folds | leave_one_out(), error_rates(["loo", "cv"]) of a fit leave rows out <- cv crossvalidate nfolds nsplits
-leave_one_out(), error_rates(["loo", "cv"]) of a fit leave rows out <- loo lootable leaveoneout jackknife
-cross_validate(fit, folds=10) does this <- trcontrol resampling scoring
-kind | predict() gives labels, predict_proba() posteriors, transform() variates <- type output
+leave_one_out(), error_rates(["loo", "cv"]) of a fit leave rows out <- folds loo lootable leaveoneout
+methods of a fit take it, as conf_int(level=) and predict(costs=) do <- level costs outlier reject typicality
+kind | predict() gives labels, predict_proba() posteriors, transform() variates <- type output prob proba
 ncomp | components <- dimen ncan nd ndim ncomponents nfactors ncp
-components | ncomp <- ncomp subclasses
-k | knn() has neighbours, as k= <- nneighbors nneighbours neighbors neighbours
+components | ncomp <- ncomp subclasses g
+k | knn() has neighbours, as k= <- k nneighbors nneighbours neighbors neighbours
 seed | nothing is random here, so leave it out <- randomstate randomseed seed
 maxiter <- maxit niter iterations
 na_action <- naomit narm dropna
 levels | classes <- labels classes classnames lev targetnames
 reference | the order of the classes is that of levels= <- baseline ref refcat baseoutcome
-lda() has one covariance and qda() one for each class; lr_test(lda_fit, qda_fit) compares them <- pool pooled
+lda() has one covariance and qda() one for each class; lr_test(lda_fit, qda_fit) compares them <- pool slpool
 canonical() of a fit of lda() gives the canonical analysis <- canonical can
 collinear | tol <- tol tolerance singular
 shrinkage | alpha | strength <- regparam ridge
 strength | gamma | penalty <- lambda c
-level | l1_ratio | rda() has alpha= and gamma= <- alpha conflevel confidence conf
+level | l1_ratio <- alpha conflevel confidence conf
 costs <- cost loss lossmatrix costmatrix
 replicates | bootstrap <- nboot nbootstrap b
 permutations <- nperm npermutations
@@ -52,9 +52,11 @@ threshold <- shrinkthreshold delta
 covariance <- covarianceestimator covariancetype
 step <- eta eta0 learningrate
 it is not needed here, so leave it out <- solver njobs verbose disp storecovariance trace fitintercept
-enter | stepwise() chooses columns <- pin fin slentry
+enter | stepwise() chooses columns <- pin fin slentry stepwise
 stay | stepwise() chooses columns <- pout fout slstay
 logistic() fits two classes or more <- family link
+method="t" and method="mcd" of lda() and qda() are robust <- robust
+criterion <- method
 robust() of a fit of logistic() gives such standard errors <- covtype vce
 write C(x, Treatment), C(x, Sum) or the like in the formula <- contrasts
 pass ax= of plt.subplots(figsize=...) <- figsize size dpi
@@ -73,7 +75,7 @@ counts <- classcount freq
 prior <- priors classprior
 terms <- xname xnames variables featurenamesin featurenames
 formula <- call
-coef | params | coefficients() <- coefficients coefs betas weights
+coef | params | coefficients() <- coef coefficients coefs betas weights
 means | canonical() <- theta centroids centers centres
 cov | covs <- covariance sigma within
 scaling | canonical() <- scalings loadings rotation ld
@@ -86,7 +88,7 @@ leave_one_out() <- loo jackknife crossvalidated lootable
 discrim.cross_validate(fit, folds=10) <- cv crossvalscore crossvalidate
 confusion() <- confusionmatrix predtable classtable table
 assess() <- score accuracy auc kappa classificationreport
-error_rates() <- error errorrate misclassification
+error_rates() | table() <- error errors errorrate misclassification
 plot("roc") <- roc roccurve
 plot("regions") | boundary() <- partimat decisionboundary
 llf <- loglik loglikelihood
@@ -99,6 +101,9 @@ odds_ratios() <- oddsratio or
 update() <- fit refit partialfit
 save() <- dump topickle write
 tidy() | table <- tocsv todataframe toframe
+summary().as_html() <- tohtml
+summary().as_latex() <- tolatex
+fit <- predict predictproba posterior
 augment() <- data df
 """
 """Of attributes of results."""

@@ -33,6 +33,11 @@ VERB_KEYWORDS = {
     ("lda", "store_covariance"): "leave it out",
     ("lda", "pool"): "lr_test(lda_fit, qda_fit)",
     ("lda", "n_neighbors"): "knn() has neighbours, as k=",
+    ("lda", "level"): "conf_int(level=)",
+    ("lda", "slpool"): "lr_test(lda_fit, qda_fit)",
+    ("lda", "robust"): 'method="mcd"',
+    ("lda", "folds"): "leave_one_out()",
+    ("stepwise", "method"): "use criterion=.",
     ("lda", "nothing_like_it"): "it takes formula, data, moments, prior,",
     ("qda", "reg_param"): "use shrinkage=.",
     ("rda", "Lambda"): "use gamma=.",
@@ -92,6 +97,7 @@ ATTRIBUTES = {
     "score": "use assess().",
     "confusion_matrix": "use confusion().",
     "cross_validate": "use discrim.cross_validate(fit, folds=10).",
+    "to_latex": "use summary().as_latex().",
     "nothing_like_it": "dir() lists what there is.",
 }
 
@@ -164,6 +170,7 @@ def test_results_that_are_no_classifier_name_their_attributes_as_well():
     canonical = FIT.canonical()
     assert "use eigenvalues." in refused(AttributeError, getattr, canonical, "eigenvalue")
     assert "use kind=." in refused(TypeError, canonical.structure, type="total")
+    assert "use fit." in refused(AttributeError, getattr, discrim.stepwise(FORMULA, IRIS), "predict")
     assert "use overall." in refused(AttributeError, getattr, FIT.assess(), "overal")
 
 
