@@ -622,6 +622,7 @@ class Summary:
         Numbers are written whole, and shown with the digits of the summary. A table that has more rows or
         columns than a sheet of Excel goes on in another, whose name has a number. Text is never a formula,
         whatever it begins with, and whole numbers of more than 15 digits, which Excel would round, are text.
+        A text that is longer than the 32,767 characters of a cell has dots in its middle.
 
         Parameters
         ----------
