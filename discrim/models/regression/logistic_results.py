@@ -30,7 +30,7 @@ from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.fits.renamed import RenamedColumns
 from discrim.models.planes.hyperplane import Certificate
 from discrim.models.regression import logistic_search, logistic_tests
-from discrim.models.regression.marginal_effects import marginal_effects
+from discrim.models.regression.marginal_effects import AveragedAt, marginal_effects
 from discrim.models.results.geometry import LinearGeometry, LogOddsEquations
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import Saved
@@ -667,7 +667,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
     @displayed()
     def marginal_effects(
         self,
-        at: Literal["overall", "mean"] = "overall",
+        at: AveragedAt | Mapping[Any, Any] | pd.Series = "overall",
         data: Data | None = None,
         *,
         columns: Any = None,
@@ -679,9 +679,11 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
 
         Parameters
         ----------
-        at : {"overall", "mean"}
+        at : {"overall", "mean"}, or mapping or Series of column to value
             "overall" is the mean of the effects over the rows. "mean" is the effect on one row whose columns
-            of numbers are at their means, and whose categories are in the proportions of the rows.
+            of numbers are at their means, and whose categories are in the proportions of the rows. Values of
+            some columns, as ``{"island": "Dream"}``, stand in every row in the place of its own, and the
+            effects are averaged over what the other columns are.
         data : table, optional
             Rows to average over, each counted once. By default those of the fit, with their weights.
         columns : str or list of str, optional

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from discrim.core.regression.logistic import LogisticFit
 from discrim.core.regression.row_diagnostics import Effect
 from discrim.core.rules.rules import logs_of_prior
 from discrim.errors import DataError
+from discrim.frame.blocks import Blocks
 from discrim.frame.factors import RowRange, recall_functions
 from discrim.frame.levels import Unseen
 from discrim.frame.rows import used_codes
@@ -26,6 +27,7 @@ from discrim.models.fits.fit import Fit, Gaps
 from discrim.models.fits.reading import check_flag, check_word, listed, told
 from discrim.models.regression.logistic_search import refuse_no_maximum
 
+AveragedAt = Literal["overall", "mean"]
 SLOPE = "dy/dx"
 """What the effect of a column of numbers is called."""
 
@@ -48,7 +50,7 @@ class Change(NamedTuple):
 
 def marginal_effects(
     fit: Fit[LogisticFit],
-    at: str,
+    at: AveragedAt | Mapping[Any, Any] | pd.Series,
     data: Any,
     columns: Any,
     *,
@@ -57,11 +59,13 @@ def marginal_effects(
     unseen: Unseen | None,
 ) -> pd.DataFrame:
     """Marginal effects with standard errors; see `LogisticResults.marginal_effects`."""
-    check_word("at", at, ("overall", "mean"))
+    values = dict(at) if isinstance(at, Mapping | pd.Series) else None
+    if values is None:
+        check_word("at", at, AveragedAt)
     check_flag("dummy", dummy)
     half = check_level(level)
     refuse_no_maximum(fit, "marginal_effects()")
-    rows = _AveragedRows(fit, data, unseen)
+    rows = _AveragedRows(fit, data, unseen, values)
     wanted = _wanted(columns, rows.names)
     survey = rows.survey()
     changes = [change for name in wanted for change in rows.changes(name, survey, dummy=dummy)]
@@ -69,7 +73,7 @@ def marginal_effects(
     numbers, shift = fit.numbers, np.zeros(len(fit.classes))
     if not numbers.estimated_prior:
         shift = logs_of_prior(fit.prior_values()) - np.log(numbers.counts / numbers.counts.sum())
-    if at == "mean":
+    if isinstance(at, str) and at == "mean":
         return _table(fit, changes, rows.at_means(changes, survey, shift), 1.0, half)
     return _table(fit, changes, rows.overall(changes, shift), survey.total, half)
 
@@ -116,6 +120,25 @@ def _wanted(columns: Any, names: list[str]) -> list[str]:
     return list(dict.fromkeys(wanted))
 
 
+def _with_values(fit: Fit[LogisticFit], blocks: Blocks, values: dict[Any, Any], gaps: Gaps) -> Blocks:
+    """The rows with one value in each of some columns."""
+    names = list(blocks.design.columns)
+    unknown = [name for name in values if name not in names]
+    if unknown or not values:
+        what = f"names {listed(unknown)}, which the formula does not read" if unknown else "names no column"
+        raise DataError(f"at= {what}: give values of some of {listed(names)}.")
+    blocks.rows.need_table(
+        "marginal_effects() at given values needs a table in memory, and ",
+        " is read part by part: pass data= with some of the rows.",
+    )
+    table = blocks.table.frame(names)
+    for name, value in values.items():
+        if not pd.api.types.is_scalar(value) or pd.isna(value):
+            raise DataError(f"at= gives {told(value)} for {name!r}: give one value, and no missing one.")
+        table[name] = value
+    return fit.new_rows(table, gaps)
+
+
 class _Survey(NamedTuple):
     """What a first pass tells of the rows: weight, columns of numbers, those of 0 and 1, and categories."""
 
@@ -128,13 +151,17 @@ class _Survey(NamedTuple):
 class _AveragedRows:
     """The rows over which effects are averaged: those of the fit, or of another table."""
 
-    def __init__(self, fit: Fit[LogisticFit], data: Any, unseen: Unseen | None) -> None:
+    def __init__(
+        self, fit: Fit[LogisticFit], data: Any, unseen: Unseen | None, values: dict[Any, Any] | None
+    ) -> None:
         self._fit, self._numbers, self._of_fit = fit, fit.numbers, data is None
         if data is None:
             blocks = fit.rows("marginal_effects()", "pass data=")
         else:
             blocks = fit.new_rows(data, Gaps(unseen))
-        self._blocks = blocks
+        # Which rows count, and how often, is told by those before values are put in their columns.
+        self._counted = blocks
+        self._blocks = blocks if values is None else _with_values(fit, blocks, values, Gaps(unseen))
         self._plain = blocks.design.spec is None
         self._functions = recall_functions(blocks.design.functions, blocks.functions)
         self.names = list(blocks.terms if self._plain else blocks.design.columns)
@@ -160,10 +187,10 @@ class _AveragedRows:
 
     def _used(self) -> tuple[Any, Floats]:
         """Which rows (n,) of the table count, and their weights."""
-        blocks = self._blocks
+        blocks, counted = self._blocks, self._counted
         if self._of_fit:
-            weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
-            return used_codes(blocks) >= 0, weights
+            weights = np.ones(counted.table.nrows) if counted.weights is None else counted.weights
+            return used_codes(counted) >= 0, weights
         used = np.ones(blocks.table.nrows, dtype=bool)
         for place, _, missing in blocks.every_row():
             if missing is not None:
@@ -173,8 +200,8 @@ class _AveragedRows:
     def _plain_pieces(self) -> Iterator[tuple[Any, Floats]]:
         k, q = len(self._fit.classes), len(self._numbers.others)
         m = max(marginal.PIECE // (k * q + len(self.names) + 1), 64)
-        blocks = self._blocks
-        codes, weights = (used_codes(blocks), blocks.weights) if self._of_fit else (None, None)
+        blocks, counted = self._blocks, self._counted
+        codes, weights = (used_codes(counted), counted.weights) if self._of_fit else (None, None)
         for place, x, missing in blocks.every_row():
             used = np.ones(len(x), dtype=bool) if missing is None else ~missing
             used = used if codes is None else used & (codes[place] >= 0)
