@@ -291,7 +291,7 @@ def test_printing_a_fit_reads_no_source_anew(verb):
         reads.append(1)
         yield from (IRIS[start : start + 40] for start in range(0, len(IRIS), 40))
 
-    fit = getattr(discrim, verb)("species ~ .", source, **({"components": 2} if verb == "pls" else {}))
+    fit = getattr(discrim, verb)("species ~ .", source, **({"ncomp": 2} if verb == "pls" else {}))
     before = len(reads)
     assert "150 rows, 4 columns, 3 classes" in repr(fit)
     assert "150 rows" in fit._repr_html_()
