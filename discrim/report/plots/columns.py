@@ -97,7 +97,8 @@ def _diagonal(
         if rows.any():
             colour = signs.colour(k)
             look: dict[str, Any] = {"facecolor": to_hex((colour, 0.25), keep_alpha=True), "edgecolor": colour}
-            panel.hist(x[rows], bins=list(edges), histtype="stepfilled", linestyle=signs.line(k), **look)
+            panel.hist(x[rows], bins=list(edges), histtype="stepfilled", **look)
+            panel.patches[-1].set_linestyle(signs.line(k))
 
 
 def _share_limits(inner: NDArray[Any]) -> None:

@@ -297,8 +297,10 @@ def _draw_histograms(
     for k, label in enumerate(classes):
         colour, line = signs.colour(k), signs.line(k)
         look: dict[str, Any] = {"facecolor": to_hex((colour, 0.3), keep_alpha=True), "edgecolor": colour}
-        look |= {"label": style.shown_name(label), "linestyle": line, "hatch": signs.hatch(k)}
+        look |= {"label": style.shown_name(label), "hatch": signs.hatch(k)}
         heights, *_ = axes.hist(values[codes == k], bins=edges, histtype="stepfilled", **look)
+        # matplotlib 3.10 takes a pattern of dashes for a line of each table.
+        axes.patches[-1].set_linestyle(line)
         highest = max(highest, float(np.max(heights)))
     for k, mean in enumerate(means.tolist()):
         # Not over the whole height: arrows may lie below the histograms.
