@@ -323,7 +323,7 @@ FOLDS = (
 )
 """Of a cross-validation."""
 
-BY_FOLDS = ("folds", "select", "grid", "seed", "cv")
+BY_FOLDS = ("folds", "select", "grid", "seed")
 """Options of a choice by folds."""
 
 
@@ -517,7 +517,7 @@ MODELS = (
         pictures=(CHOSEN_STRENGTH, STRENGTHS, *WITH_POSTERIORS),
         estimator="discrim.sklearn.regressions:LogisticClassifier",
         chosen={"strength": "strength"},
-        choosing=("folds", "select", "seed", "cv"),
+        choosing=("folds", "select", "seed"),
         name_in_files="penalized_logistic",
     ),
     Row(
