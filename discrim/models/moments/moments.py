@@ -700,8 +700,7 @@ class Moments:
 
     def __repr__(self) -> str:
         rows = f"{self.nobs:,} rows of {len(self.classes)} classes" if self.nobs else "no rows"
-        columns = f"{len(self.terms)} column{'s' if len(self.terms) > 1 else ''}"
-        return f"Moments of {self.formula!r}: {rows}, {columns}"
+        return f"Moments of {self.formula!r}: {rows}, {len(self.terms)} column{'s' * (len(self.terms) > 1)}"
 
     def _repr_html_(self) -> str:
         from discrim.report.grid import Section
