@@ -30,6 +30,8 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cache
+from threading import Thread
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -502,7 +504,7 @@ class NeighbourIndex:
         """Whether so many points are enough; where they are, what they tell is filled in at places (m,)."""
         if self.tree is not None:
             norm = NORMS[self.space.metric]
-            distances, points = self.tree.query(z, k=np.arange(1, width + 1), p=norm, workers=-1)
+            distances, points = self.tree.query(z, k=np.arange(1, width + 1), p=norm, workers=processors())
         elif self.inner is not None:
             points, distances, _ = self.inner._nearest(z, width)
         at = np.full(len(z), k - 1)
@@ -617,13 +619,26 @@ def _at_least_k(distances: Floats, k: int) -> Floats:
     return np.asarray(np.partition(distances, k - 1, axis=1)[:, k - 1])
 
 
+@cache
+def processors() -> int:
+    """How many pieces can be worked on at once: one where no thread can start, as in a browser."""
+    try:
+        thread = Thread(target=int)
+        thread.start()
+    except RuntimeError:
+        return 1
+    thread.join()
+    return os.cpu_count() or 1
+
+
 def in_threads(task: Callable[[Codes], None], pieces: Sequence[Codes]) -> None:
     """A task of each piece of rows, as many at once as there are processors."""
-    if len(pieces) < 2:
+    if len(pieces) < 2 or processors() == 1:
         for piece in pieces:
             task(piece)
+            tick()
         return
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(processors()) as pool:
         for _ in pool.map(task, pieces):
             tick()
 
