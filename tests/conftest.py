@@ -5,6 +5,7 @@ from __future__ import annotations
 import faulthandler
 import gc
 import os
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -159,3 +160,8 @@ def bars(shown_by):
 
     shown_by(Bar)
     return shown
+
+
+if sys.platform == "win32":
+    # These ask for a terminal, or for the limits of a process, which Windows has not.
+    collect_ignore = ["core/numerics/test_bars.py", "fuzz"]
