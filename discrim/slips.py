@@ -2,12 +2,14 @@
 
 Nothing is imported from here before a keyword or an attribute turns out to be unknown. In a table what does
 the job stands first, the names that it has elsewhere follow. Names are compared without regard to case, dots
-and underscores. What does the job is a name, which is given where it is there, or a clause, which has blanks.
+and underscores. What does the job is a name, which is given where it is there, or a clause, which has blanks;
+a clause behind a name and a colon is given only where that name is there.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, NoReturn
@@ -15,11 +17,15 @@ from typing import Any, NoReturn
 NEAR = 0.7
 """How alike two names are, as of difflib, for one to be taken for the other."""
 
+NEAR_OF_KNOWN = 0.92
+"""The same of a name that is in a table, so of which is known what it means: another ending of one word."""
+
 KEYWORDS = """
 formula | data <- x y grouping group groups variables var endog exog class cl target features response
 data <- newdata df dataset table frame testdata test train
 give the rows themselves, as in data=df.query(...) <- subset select where if
-prior <- priors classprior classpriors priorprob priorprobabilities classweight fitprior prevalence p
+prior <- priors classprior classpriors priorprob priorprobabilities classweight fitprior prevalence
+metric <- p distance dist distfun
 weights <- weight sampleweight freq frequency wt
 repeat rows that count more than once, as in df.loc[df.index.repeat(n)] <- weights sampleweight
 folds <- k
@@ -27,8 +33,8 @@ folds | leave_one_out(), error_rates(["loo", "cv"]) of a fit leave rows out <- c
 leave_one_out(), error_rates(["loo", "cv"]) of a fit leave rows out <- folds loo lootable leaveoneout
 methods of a fit take it, as conf_int(level=) and predict(costs=) do <- level costs outlier reject typicality
 kind | predict() gives labels, predict_proba() posteriors, transform() variates <- type output prob proba
-ncomp | components <- dimen ncan nd ndim ncomponents nfactors ncp
-components | ncomp <- ncomp subclasses g
+ncomp | components <- dimen ncan nd ndim ncomponents nfactors ncp ncomp
+components | mixture() has several components a class, as components= <- subclasses g
 k | knn() has neighbours, as k= <- k nneighbors nneighbours neighbors neighbours
 seed | nothing is random here, so leave it out <- randomstate randomseed seed
 maxiter <- maxit niter iterations
@@ -37,29 +43,35 @@ levels | classes <- labels classes classnames lev targetnames
 reference | the order of the classes is that of levels= <- baseline ref refcat baseoutcome
 lda() has one covariance and qda() one for each class; lr_test(lda_fit, qda_fit) compares them <- pool slpool
 canonical() of a fit of lda() gives the canonical analysis <- canonical can
-collinear | tol <- tol tolerance singular
-shrinkage | alpha | strength <- regparam ridge
-strength | gamma | penalty <- lambda c
-level | l1_ratio <- alpha conflevel confidence conf
-costs <- cost loss lossmatrix costmatrix
+tol | collinear <- tol tolerance
+collinear <- singular
+gamma | shrinkage <- regparam
+gamma | shrinkage | strength: pass penalty="ridge" and strength= <- ridge
+alpha: alpha= is one less the lambda of Friedman and klaR <- lambda
+strength | penalty <- lambda
+strength: pass penalty="ridge" and strength=, which is 1 / (N C) <- c
+level | l1_ratio <- alpha
+level | methods of a fit take it, as conf_int(level=) does <- alpha conflevel confidence conf
+costs | methods of a fit take it, as predict(costs=) does <- cost loss lossmatrix costmatrix
 replicates | bootstrap <- nboot nbootstrap b
 permutations <- nperm npermutations
 standardize | scale <- scale center standardise scaled normalize
 kernel | kernel_density() and naive_bayes() have kernels <- usekernel kernel
 laplace | smoothing <- fl varsmoothing
 bandwidth <- adjust bw h r
-threshold <- shrinkthreshold delta
+offset: use threshold= | shrunken_centroids() has it, as threshold= <- shrinkthreshold delta
 covariance <- covarianceestimator covariancetype
 step <- eta eta0 learningrate
 it is not needed here, so leave it out <- solver njobs verbose disp storecovariance trace fitintercept
 enter | stepwise() chooses columns <- pin fin slentry stepwise
 stay | stepwise() chooses columns <- pout fout slstay
 logistic() fits two classes or more <- family link
+bias_reduction: robust() of the fit gives robust standard errors <- robust
 method="t" and method="mcd" of lda() and qda() are robust <- robust
 criterion <- method
 robust() of a fit of logistic() gives such standard errors <- covtype vce
 write C(x, Treatment), C(x, Sum) or the like in the formula <- contrasts
-pass ax= of plt.subplots(figsize=...) <- figsize size dpi
+ax: pass ax= of plt.subplots(figsize=...) | plot(ax=) of a fit takes axes of any size <- figsize size dpi
 colors <- colour color palette cmap
 path | out <- file filename filepath
 """
@@ -76,21 +88,22 @@ prior <- priors classprior
 terms <- xname xnames variables featurenamesin featurenames
 formula <- call
 coef | params | coefficients() <- coef coefficients coefs betas weights
-means | canonical() <- theta centroids centers centres
+means | centroids | canonical() <- theta centroids centers centres
 cov | covs <- covariance sigma within
-scaling | canonical() <- scalings loadings rotation ld
-explained | svd <- explainedvarianceratio proportionoftrace trace
-canonical() <- eigenvalues structure cancorr canonicalcorrelations
+scaling | rotations | canonical() <- scalings loadings rotation ld
+explained | proportion <- explainedvarianceratio proportionoftrace trace
+correlations | canonical() <- cancorr canonicalcorrelations
+canonical() <- eigenvalues structure
 wilks | manova() <- wilkslambda lambda
 discrim.box_m(formula, data) <- boxm boxtest
 distances() | centroid_distances() <- mahalanobis d2
 leave_one_out() <- loo jackknife crossvalidated lootable
 discrim.cross_validate(fit, folds=10) <- cv crossvalscore crossvalidate
-confusion() <- confusionmatrix predtable classtable table
-assess() <- score accuracy auc kappa classificationreport
+by_class: use confusion | confusion() <- confusionmatrix predtable classtable table
+assess() | overall <- score accuracy auc kappa classificationreport
 error_rates() | table() <- error errors errorrate misclassification
-plot("roc") <- roc roccurve
-plot("regions") | boundary() <- partimat decisionboundary
+assess().plot("roc") | unpredicted: use plot("roc") <- roc roccurve
+predict: use plot("regions") <- partimat decisionboundary
 llf <- loglik loglikelihood
 residuals() <- resid residual
 cov_params() <- vcov
@@ -166,6 +179,11 @@ def plain(name: str) -> str:
     return name.casefold().replace("_", "").replace(".", "")
 
 
+def _first(way: str) -> str:
+    """The name with which what does a job begins."""
+    return re.split(r"[.(]", way, maxsplit=1)[0]
+
+
 def nearest(name: str, there: Iterable[str], table: str) -> str:
     """What does the job of a name that is not there: a name that is, or a clause; empty where nothing does.
 
@@ -177,13 +195,18 @@ def nearest(name: str, there: Iterable[str], table: str) -> str:
     alike = {plain(each): each for each in there if not each.startswith("_")}
     if plain(name) in alike:
         return alike[plain(name)]
+    known = False
     for line in table.split("\n"):
         ways, _, elsewhere = line.partition(" <- ")
         if plain(name) in elsewhere.split():
+            known = True
             for way in ways.split(" | "):
-                if " " in way or way.startswith("discrim.") or way.partition("(")[0] in alike.values():
+                needed, colon, clause = way.partition(": ")
+                if colon and needed in alike.values():
+                    return clause
+                if not colon and (" " in way or way.startswith("discrim.") or _first(way) in alike.values()):
                     return way
-    near = get_close_matches(plain(name), alike, n=1, cutoff=NEAR)
+    near = get_close_matches(plain(name), alike, n=1, cutoff=NEAR_OF_KNOWN if known else NEAR)
     return alike[near[0]] if near else ""
 
 

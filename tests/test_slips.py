@@ -40,12 +40,28 @@ VERB_KEYWORDS = {
     ("stepwise", "method"): "use criterion=.",
     ("lda", "nothing_like_it"): "it takes formula, data, moments, prior,",
     ("qda", "reg_param"): "use shrinkage=.",
-    ("rda", "Lambda"): "use gamma=.",
+    ("rda", "lambda_"): "alpha= is one less the lambda of Friedman and klaR",
+    ("rda", "reg_param"): "use gamma=.",
+    ("rda", "ridge"): "use gamma=.",
     ("knn", "n_neighbors"): "use k=.",
+    ("knn", "p"): "use metric=.",
+    ("lda", "p"): "it takes formula,",
+    ("lda", "subclasses"): "mixture() has several components a class",
+    ("lda", "figsize"): "plot(ax=) of a fit",
+    ("lda", "alpha"): "methods of a fit take it",
+    ("logistic", "tolerance"): "use tol=.",
+    ("logistic", "conf_level"): "methods of a fit take it",
+    ("logistic", "alpha"): "use l1_ratio=.",
+    ("logistic", "robust"): "robust() of the fit",
+    ("stepwise", "center"): "it takes formula,",
+    ("mixture", "cost"): "predict(costs=)",
+    ("from_stats", "cost"): "predict(costs=)",
+    ("qda", "delta"): "shrunken_centroids() has it",
+    ("shrunken_centroids", "delta"): "use threshold=.",
     ("knn", "weights"): "df.index.repeat(n)",
     ("pls", "n_components"): "use ncomp=.",
     ("mixture", "subclasses"): "use components=.",
-    ("logistic", "C"): "use strength=.",
+    ("logistic", "C"): 'penalty="ridge" and strength=, which is 1 / (N C)',
     ("logistic", "max_iter"): "use maxiter=.",
     ("logistic", "random_state"): "use seed=.",
     ("naive_bayes", "fL"): "use laplace=.",
@@ -171,7 +187,24 @@ def test_results_that_are_no_classifier_name_their_attributes_as_well():
     assert "use eigenvalues." in refused(AttributeError, getattr, canonical, "eigenvalue")
     assert "use kind=." in refused(TypeError, canonical.structure, type="total")
     assert "use fit." in refused(AttributeError, getattr, discrim.stepwise(FORMULA, IRIS), "predict")
-    assert "use overall." in refused(AttributeError, getattr, FIT.assess(), "overal")
+    judged = FIT.assess()
+    assert "use overall." in refused(AttributeError, getattr, judged, "overal")
+    assert "use overall." in refused(AttributeError, getattr, judged, "accuracy")
+    # There it is a table and no method.
+    assert "use confusion." in refused(AttributeError, getattr, judged, "confusion_matrix")
+    assert 'use plot("roc").' in refused(AttributeError, getattr, judged, "roc_curve")
+    for each in (canonical, discrim.mlm("species ~ petal_width + petal_length", IRIS)):
+        assert "dir() lists" in refused(AttributeError, getattr, each, "roc")
+    assert "use centroids." in refused(AttributeError, getattr, canonical, "centers")
+
+
+def test_a_word_that_is_known_is_not_taken_for_another_that_looks_like_it():
+    knn = discrim.knn(FORMULA, IRIS, k=3)
+    for name in ("confint", "resid", "vcov"):
+        assert "dir() lists" in refused(AttributeError, getattr, knn, name)
+    indicator = discrim.indicator(FORMULA, IRIS)
+    assert "dir() lists" in refused(AttributeError, getattr, indicator, "resid")
+    assert "dir() lists" in refused(AttributeError, getattr, FIT.assess(), "posterior")
 
 
 def every_way(table):
@@ -183,7 +216,8 @@ def every_way(table):
 
 def names_of_results():
     kinds = [getattr(discrim, name) for name in discrim.__all__ if name[0].isupper()]
-    return {name for kind in kinds for name in dir(kind) if not name.startswith("_")}
+    there = [name for each in [*kinds, FIT.canonical(), FIT.assess()] for name in dir(each)]
+    return {name for name in there if not name.startswith("_")}
 
 
 def test_every_way_out_is_there():
@@ -198,7 +232,11 @@ def test_every_way_out_is_there():
         (slips.TABLES, set(dir(discrim.datasets))),
     ):
         for way, _ in every_way(table):
-            assert " " in way or way.startswith("discrim.") or way.partition("(")[0] in there, way
+            needed, colon, _ = way.partition(": ")
+            if colon:
+                assert needed in there, way
+            else:
+                assert " " in way or way.startswith("discrim.") or re.split("[.(]", way)[0] in there, way
 
 
 def test_functions_and_methods_in_clauses_are_there():
