@@ -54,6 +54,8 @@ def test_old_names_of_columns(name):
             lambda name: table.loc[:, name],
             lambda name: table.at[table.index[0], name],
             lambda name: table[[name]],
+            lambda name: getattr(table, name),
+            lambda name: table.get(name),
         ):
             value, text = warned(lambda cut=cut, old=old: cut(old))
             assert repr(new) in text

@@ -190,7 +190,7 @@ class Comparison(RenamedColumns):
         """
         fits, names, validations = self._compared
         if validations is None:
-            raise DataError("pairs() are compared on folds: ask compare(..., folds=10).pairs().")
+            raise DataError("pairs() compares errors on folds: ask compare(..., folds=10).pairs().")
         if len(fits) < 2:
             raise DataError("pairs() takes two fits or more; see cross_validate() for one.")
         return paired(validations, names)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -78,6 +78,15 @@ class RenamedColumns(pd.DataFrame):
 
     def __getitem__(self, key: Any) -> Any:
         return super().__getitem__(self._renamed(key))
+
+    if not TYPE_CHECKING:
+        # The stubs of pandas have it as final.
+        def __getattr__(self, name):
+            return super().__getattr__(self._renamed(name) if name in COLUMNS else name)
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """A column, or the default where there is none."""
+        return super().get(self._renamed(key), default)
 
     def sort_values(self, by: Any, *args: Any, **kwargs: Any) -> Any:
         """Sort by columns, as pandas does."""
