@@ -207,11 +207,7 @@ def report(verb: str, options: dict[str, Any]) -> None:
 
     subject, target = options.pop("reported"), options.pop("out")
     title, pictures = options.pop("title", None), options.pop("pictures", None)
-    if PurePath(target).suffix.lower() not in PAGES:
-        raise DataError(
-            f"--out {target!r} is to be a page: name a file that ends in .html, .docx, .md or .qmd"
-        )
-    check_place(target)
+    check_place(target, "A report", *PAGES)
     refuse_same("--out", target, subject, *([options["data"]] if "data" in options else []))
     if "~" in subject and not os.path.isfile(subject):
         fit, load = _fit_of_formula(subject, target, options)

@@ -14,7 +14,7 @@ import os
 import sys
 import unicodedata
 from collections.abc import Callable, Mapping
-from errno import EACCES, EINVAL, EISDIR, ENOENT
+from errno import EACCES
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any, NamedTuple, TextIO
@@ -24,12 +24,9 @@ from discrim.core.numerics import whole_file
 from discrim.errors import (
     DataError,
     DiscrimError,
-    FolderGivenError,
-    MissingFolderError,
     NotAFitError,
     NotSupportedError,
     ReadOnlyError,
-    UnwritableFileError,
 )
 
 _PAGE = """\
@@ -229,12 +226,9 @@ def suffix(picture: str) -> str:
     return found
 
 
-def check_place(target: str) -> None:
-    """Raise where a file cannot be written."""
-    path = whole_file.possible_path(target)
-    if whole_file.names_folder(target):
-        raise FolderGivenError(EISDIR, "This is a folder: name a file in it", target)
-    folder = whole_file.target_of(path).parent
+def check_place(target: str, what: str = whole_file.SAVED, *suffixes: str) -> None:
+    """Raise where a file cannot be written, or its name ends otherwise than those of some formats."""
+    folder = whole_file.target_of(whole_file.file_to_write(target, what, *suffixes)).parent
     if not os.access(folder, os.W_OK):
         raise ReadOnlyError(
             EACCES, "This folder cannot be written to: name another, or allow it", str(folder)
@@ -243,16 +237,7 @@ def check_place(target: str) -> None:
 
 def _check_target(target: str, force: bool) -> None:
     """Raise where a fit may not be written, before time is spent on it."""
-    place = whole_file.possible_path(target)
-    if not place.parent.is_dir():
-        raise MissingFolderError(
-            ENOENT, "There is no such folder: make it, or name another", str(place.parent)
-        )
-    # What ends in a separator is a folder, though pathlib drops it.
-    if place.is_dir() or target.endswith(("/", os.sep)):
-        raise FolderGivenError(EISDIR, "This is a folder: name a file in it", target)
-    if place.exists() and not place.is_file():
-        raise UnwritableFileError(EINVAL, "This is a device, a pipe or a socket: name a file", target)
+    check_place(target)
     try:
         held = discrim.load(target)
         if isinstance(held, discrim.Moments) and not force:

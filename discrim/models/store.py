@@ -6,12 +6,13 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, overload
 
+from discrim.core.numerics.whole_file import possible_path
 from discrim.errors import DataError
 from discrim.models.fits.reading import told, with_ways_out
 from discrim.models.moments.moments import NAME, moments_of_file
 from discrim.models.registry import BY_MODEL, resolve
 from discrim.models.results.results import ClassifierResults
-from discrim.models.saving.fit_file import file_path, fit_of
+from discrim.models.saving.fit_file import fit_of
 from discrim.models.saving.tensor_file import read_file
 
 Loaded = TypeVar("Loaded")
@@ -80,7 +81,7 @@ def load(
     """
     if results is not None and not isinstance(results, type):
         raise DataError(f"results={told(results)}: give the class that the file holds, such as LDAResults.")
-    place = file_path(path)
+    place = possible_path(path)
     about, tensors = read_file(place)
     if about.get("model") == NAME:
         found: Any = moments_of_file(place, about, tensors, functions)

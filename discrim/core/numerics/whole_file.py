@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from errno import EACCES, EINVAL, EISDIR, ELOOP, ENOENT, ENOTSUP
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from discrim.errors import (
     DataError,
@@ -34,17 +34,22 @@ if sys.platform != "win32":
 PREFIX, SUFFIX = ".discrim-", ".tmp"
 """How the name of a file that is being written begins and ends; it does not grow with the target's."""
 
+SAVED = "What is saved or loaded"
+"""What is kept in a file, where its writer does not say it."""
+
 
 def names_folder(path: str) -> bool:
     """Whether a path as it was given ends in a separator, which `pathlib` drops."""
     return path.endswith(("/", os.sep))
 
 
-def possible_path(path: str | bytes | os.PathLike[str]) -> Path:
+def possible_path(path: Any, what: str = SAVED) -> Path:
     """A path as it is given, which a system may have; a ``~`` or ``~name`` before it is somebody's home.
 
-    A TypeError says that it is no path, a DataError that no system takes it as one.
+    A DataError says that it is no path of what is kept there, or that no system takes it as one.
     """
+    if not isinstance(path, str | bytes | os.PathLike):
+        raise DataError(f"{what} is kept in a file: give its path, not {type(path).__name__}.")
     if not os.fsdecode(path):
         raise DataError("An empty text is no path: name a file.")
     place = Path(os.path.expanduser(os.fsdecode(path)))
@@ -59,19 +64,18 @@ def possible_path(path: str | bytes | os.PathLike[str]) -> Path:
     return place
 
 
-def file_to_write(path: object, what: str, *suffixes: str) -> Path:
+def file_to_write(path: Any, what: str = SAVED, *suffixes: str) -> Path:
     """The file that a path names, before time is spent on what is written to it.
 
-    A DataError says that it is no path, or ends otherwise than a file of such formats; an UnwritableFileError
-    is that of `target_of`.
+    A DataError is that of `possible_path`, or says that it ends otherwise than files of the formats do, where
+    some are named; an UnwritableFileError is that of `target_of`.
     """
-    if not isinstance(path, str | bytes | os.PathLike):
-        raise DataError(f"{what} is written to a file: give its path, not {type(path).__name__}.")
-    place, given = possible_path(path), os.fsdecode(path)
+    place = possible_path(path, what)
+    given = os.fsdecode(path)
     if names_folder(given):
         raise FolderGivenError(EISDIR, "This is a folder: name a file in it", given)
     target_of(place)
-    if place.suffix.lower() not in suffixes:
+    if suffixes and place.suffix.lower() not in suffixes:
         ends = f"{', '.join(suffixes[:-1])} or {suffixes[-1]}" if suffixes[1:] else suffixes[0]
         raise DataError(f"{what} cannot be named {given!r}: give a path that ends in {ends}.")
     return place

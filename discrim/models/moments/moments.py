@@ -508,7 +508,7 @@ class Moments:
         for part, where in given_parts(source, list(dict.fromkeys(names))):
             with named(where):
                 table = part if isinstance(part, Table) else Table(part, part=True)
-                moments = self._of_table(table, weights, na_action)
+                moments = self._of_table(table, column, na_action)
             total = moments if total is None else total + moments
         if total is None:
             raise no_rows(source)
@@ -516,7 +516,6 @@ class Moments:
 
     def _of_table(self, table: Table, weights: Any, na_action: NaAction) -> Moments:
         design = self._design
-        weights = self._weights if weights is None else weights
         if weights is None and self._weighted:
             raise DataError(
                 "The first table had weights: pass weights= for this one too, np.ones(len(data)) if each of "
@@ -589,7 +588,7 @@ class Moments:
         ...     discrim.load(f"{folder}/monday")
         Moments of 'species ~ .': 100 rows of 2 classes, 4 columns
         """
-        place, counts = fit_file.file_of(path), self._level_counts
+        counts = self._level_counts
         about = {
             "model": NAME,
             "design": self._design.to_dict(),
@@ -606,7 +605,7 @@ class Moments:
         }
         read = partial(moments_of_file, functions=self._functions)
         refusal = "The moments cannot be saved, as their file could not be loaded"
-        fit_file.write_loadable(place, about, buffers, read, refusal, "Pickle them, or keep the tables")
+        fit_file.write_loadable(path, about, buffers, read, refusal, "Pickle them, or keep the tables")
 
     def __add__(self, other: Any) -> Moments:
         if not isinstance(other, Moments):
@@ -861,8 +860,8 @@ def moments_of_file(
     except fit_file.BROKEN as error:
         raise damaged(path, f"its description is incomplete ({error})") from None
     scatters, weights, dropped = about["scatters"], about["weights"], about["dropped"]
-    right = isinstance(scatters, str) and scatters in get_args(Scatters)
-    if not right or not all(type(about[key]) is bool for key in ("levels_given", "weighted")):
+    flags = {type(about[key]) for key in ("levels_given", "weighted")}
+    if scatters not in get_args(Scatters) or flags != {bool}:
         raise damaged(path, "its description is not that of moments")
     if type(dropped) is not int or not 0 <= dropped <= fit_file.MOST_ROWS:
         raise damaged(path, "its count of rows left out is no count")

@@ -18,7 +18,6 @@ import os
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from errno import EISDIR
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -29,12 +28,12 @@ import numpy as np
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Floats
-from discrim.core.numerics.whole_file import names_folder, possible_path, target_of
+from discrim.core.numerics.whole_file import file_to_write
 from discrim.core.scatter.covariance import has_root
 from discrim.core.scatter.kinds import KINDS, options_of
 from discrim.core.scatter.robust import ROBUST
 from discrim.core.scatter.shrinkage import RULES
-from discrim.errors import DataError, DiscrimError, FolderGivenError, FormulaError, NotSupportedError
+from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedError
 from discrim.frame.blocks import without_rows
 from discrim.frame.design import Design
 from discrim.models.fits.fit import Fit, Selection
@@ -292,21 +291,19 @@ def save(fit: Fit[Any], path: str | os.PathLike[str]) -> None:
     may leave a file `.discrim-*.tmp` in the folder, which the next save there removes. Where an error is
     raised, what was there before is still there.
     """
-    file_path(path)
     saved = saved_of(fit.model.name)
     if saved is None:
         raise NotSupportedError(
             f"{fit.title} cannot be saved: pickle the fit, or keep the call that made it."
         )
-    place = file_of(path)
     about, tensors = _parts(fit, saved)
     read = partial(fit_of, functions=fit.blocks.functions)
     refusal = f"{fit.title} cannot be saved, as its file could not be loaded"
-    write_loadable(place, about, tensors, read, refusal, "Pickle the fit, or keep the call that made it")
+    write_loadable(path, about, tensors, read, refusal, "Pickle the fit, or keep the call that made it")
 
 
 def write_loadable(
-    path: Path,
+    path: str | os.PathLike[str],
     about: dict[str, Any],
     tensors: dict[str, Floats],
     read: Callable[[Path, dict[str, Any], dict[str, Floats]], Any],
@@ -314,13 +311,14 @@ def write_loadable(
     way_out: str,
 ) -> None:
     """Write description and buffers, if what reads them again can: else NotSupportedError says why not."""
+    place = file_to_write(path)
     try:
-        check_finite(path, tensors)
-        read(path, json.loads(json.dumps(about)), dict(tensors))
+        check_finite(place, tensors)
+        read(place, json.loads(json.dumps(about)), dict(tensors))
     except Exception as error:
         reason = error.what if isinstance(error, DamagedFileError) else str(error).rstrip(".")
         raise NotSupportedError(f"{refusal}: {reason}. {way_out}.") from error
-    write_file(path, about, tensors)
+    write_file(place, about, tensors)
 
 
 def _parts(fit: Fit[Any], saved: Saved) -> tuple[dict[str, Any], dict[str, Floats]]:
@@ -345,23 +343,6 @@ def _parts(fit: Fit[Any], saved: Saved) -> tuple[dict[str, Any], dict[str, Float
     moments = getattr(numbers, "unscaled", None) or numbers.moments
     tensors = moment_buffers(moments) | {"prior": numbers.prior} | saved.buffers(numbers)
     return about, {key: np.ascontiguousarray(value, dtype=np.float64) for key, value in tensors.items()}
-
-
-def file_of(path: Any) -> Path:
-    """The path of a file that can be written, as it is given; else an UnwritableFileError says why not."""
-    place = file_path(path)
-    if names_folder(os.fsdecode(path)):
-        raise FolderGivenError(EISDIR, "This is a folder: name a file in it", os.fsdecode(path))
-    target_of(place)
-    return place
-
-
-def file_path(path: Any) -> Path:
-    """The path of a file as it is given; a DataError where no system takes it as one."""
-    try:
-        return possible_path(path)
-    except TypeError:
-        raise DataError(f"A fit is saved to a file: give its path, not {type(path).__name__}.") from None
 
 
 def fit_of(
