@@ -28,7 +28,7 @@ from discrim.core.numerics.arrays import Floats, Mask
 from discrim.errors import DataError, FormulaError
 from discrim.frame import grammar
 from discrim.frame.design import Spec
-from discrim.frame.grammar import Call, Column, Contrast, Expression, Negative, Node, Number, Operation
+from discrim.frame.grammar import Call, Column, Contrast, Expression, Negative, Node, Number, Operation, nodes
 from discrim.frame.table import Table
 from discrim.frame.transforms import State, apply, bounds_of, learn
 from discrim.frame.values import Kind, are_numbers, as_floats, pandas_kind, refuse_merged, rounding, shown
@@ -406,7 +406,7 @@ class _Evaluation:
         called = {name: self.functions[name] for name in _calls(node) if name in self.functions}
         key = (repr(node), states, tuple(map(id, called.values())))
         if key not in table.made:
-            columns = tuple(dict.fromkeys(each.name for each in _nodes(node) if isinstance(each, Column)))
+            columns = tuple(dict.fromkeys(each.name for each in nodes(node) if isinstance(each, Column)))
             rows, there = RowRange(table, 0, table.nrows, kinds=self.rows._kinds).complete(columns)
             inner = _Evaluation(self.code, rows, Memory(states), self.functions)
             places = np.arange(table.nrows) if there.all() else np.cumsum(there) - 1
@@ -419,24 +419,9 @@ class _Evaluation:
         return values
 
 
-def _nodes(node: Node) -> Iterator[Node]:
-    """A node and all within it."""
-    yield node
-    inner: tuple[Node, ...] = ()
-    match node:
-        case Negative(operand):
-            inner = (operand,)
-        case Operation(first, rest):
-            inner = (first, *(operand for _, operand in rest))
-        case Call(_, arguments):
-            inner = arguments
-    for each in inner:
-        yield from _nodes(each)
-
-
 def _calls(node: Node) -> Iterator[str]:
     """The functions that are called within a node."""
-    return (each.function for each in _nodes(node) if isinstance(each, Call))
+    return (each.function for each in nodes(node) if isinstance(each, Call))
 
 
 def _types(table: Table, name: str) -> str:

@@ -43,7 +43,7 @@ from discrim.frame.factors import (
     evaluate,
     learning_rows,
 )
-from discrim.frame.grammar import Call, Column, Contrast, Expression, ScannedFormula
+from discrim.frame.grammar import Column, Contrast, Expression, ScannedFormula
 from discrim.frame.response import classes_and_codes
 from discrim.frame.table import Table
 from discrim.frame.values import Scalar, coded_levels, find_levels, refuse_numbers_as_text, warn_of_names
@@ -574,8 +574,8 @@ def labels_of_formula(formula: str) -> tuple[str, ...]:
     try:
         source = grammar.scan(formula)
         left, right = parse(source)
-        found = [_label(each, everything=True) for each in _leaves(source, left)]
-        found += [_label(each, everything=False) for each in _leaves(source, right)]
+        found = [each.category for each in _leaves(source, left)]
+        found += [each.category for each in _leaves(source, right) if each.is_coded]
     except FormulaError:
         return ()
     return tuple(dict.fromkeys(name for name in found if name is not None))
@@ -592,17 +592,8 @@ def labels_of_design(design: Design) -> dict[str, bool]:
     return {
         name: any(isinstance(level, str) for level in levels)
         for each, levels in pairs
-        if (name := _label(each, everything=True)) is not None
+        if (name := each.category) is not None
     }
-
-
-def _label(each: Expression, *, everything: bool) -> str | None:
-    """The column that an expression is, as labels: where it is a C(), or in any case."""
-    root = each.root
-    if isinstance(root, Call) and root.function == "C":
-        inner = root.arguments[0]
-        return inner.name if isinstance(inner, Column) else None
-    return root.name if everything and isinstance(root, Column) else None
 
 
 def _leaves(source: ScannedFormula, node: Any) -> Iterator[Expression]:

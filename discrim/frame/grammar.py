@@ -23,7 +23,7 @@ import math
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
@@ -437,6 +437,21 @@ class Call:
 Node = Column | Number | Negative | Operation | Call
 
 
+def nodes(node: Node) -> Iterator[Node]:
+    """A node and all within it."""
+    yield node
+    inner: tuple[Node, ...] = ()
+    match node:
+        case Negative(operand):
+            inner = (operand,)
+        case Operation(first, rest):
+            inner = (first, *(operand for _, operand in rest))
+        case Call(_, arguments):
+            inner = arguments
+    for each in inner:
+        yield from nodes(each)
+
+
 @dataclass(frozen=True, slots=True)
 class Expression:
     """A factor that has been read and found allowed.
@@ -456,6 +471,17 @@ class Expression:
     def label(self) -> str:
         """How a table of coefficients names it: a column by its bare name, else the code."""
         return self.root.name if isinstance(self.root, Column) else self.code
+
+    @property
+    def is_coded(self) -> bool:
+        """Whether it is a C()."""
+        return isinstance(self.root, Call) and self.root.function == "C"
+
+    @property
+    def category(self) -> str | None:
+        """The column that its categories are, as they stand or in a C(); None of what is computed."""
+        inner = self.root.arguments[0] if isinstance(self.root, Call) and self.is_coded else self.root
+        return inner.name if isinstance(inner, Column) else None
 
 
 def read_one_factor(

@@ -21,7 +21,7 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.design import Coding, Design, Spec
 from discrim.frame.factors import Functions, check_functions
 from discrim.frame.formula import Expansion, Node, ParsedFormula, Terms, parse, read_leaf, right_side
-from discrim.frame.grammar import MAX_TEXT, Call, Column, Expression, ScannedFormula, expression, quote, scan
+from discrim.frame.grammar import MAX_TEXT, Column, Expression, ScannedFormula, expression, quote, scan
 from discrim.frame.rows import read
 from discrim.frame.sources.parts import DistributedSource
 from discrim.frame.sources.rows import first_table
@@ -167,7 +167,7 @@ def _left_side(
         if isinstance(root, Column):
             if alone or table.kind(root.name) != "numeric":
                 found = expression(f"C({found.code})", frozenset(functions))
-        elif isinstance(root, Call) and root.function == "C" and [*map(type, root.arguments)] == [Column]:
+        elif found.category is not None:
             # A contrast of the user's would change what type III tests.
             found = expression(f"C({quote(found.columns[0])})", frozenset(functions))
         known[found.code], labels[found.code] = found, label
@@ -186,10 +186,9 @@ def _left_side(
 
 
 def _is_category(each: Expression, table: Table) -> bool:
-    root = each.root
-    if isinstance(root, Column):
-        return table.kind(root.name) not in ("numeric", "boolean")
-    return root.function == "C"
+    if isinstance(each.root, Column):
+        return table.kind(each.root.name) not in ("numeric", "boolean")
+    return each.is_coded
 
 
 def _summed(

@@ -145,14 +145,12 @@ class Changing:
         levels = factor.levels or ()
         if not any(column in fixed for column in read.columns):
             return np.asarray(factor_values(factor, self._rows, self._functions))
-        root = read.root
-        inner = root.arguments[0] if isinstance(root, Call) and root.function == "C" else root
-        if not isinstance(inner, Column):
+        if read.category is None:
             raise NotSupportedError(
                 f"The effects of {', '.join(read.columns)} cannot be told through {factor.code}, which makes "
                 "categories of what is computed: make it a column of the table, and name that in the formula."
             )
-        at = next(k for k, each in enumerate(levels) if each == fixed[inner.name])
+        at = next(k for k, each in enumerate(levels) if each == fixed[read.category])
         return np.full(self.count, at, dtype=np.intp)
 
 

@@ -25,7 +25,7 @@ from discrim.errors import DataError, DiscrimError, kept_warnings
 from discrim.frame.design import Design
 from discrim.frame.factors import Categories, Functions, Memory, RowRange, check_functions, evaluate
 from discrim.frame.formula import ParsedFormula, Reader, WholeTable, parsed_formula, settle_formula
-from discrim.frame.grammar import Call, Column, Expression
+from discrim.frame.grammar import Column, Expression
 from discrim.frame.response import classes_and_codes, response_labels
 from discrim.frame.sources.parts import DistributedSource, PartWork, Source, TableSource, no_rows
 from discrim.frame.table import Table
@@ -371,7 +371,7 @@ def _is_closed(response: Expression, first: Table) -> bool:
 
 def _learns(each: Expression, first: Table) -> bool:
     """Whether the columns of a factor depend on what the rows hold."""
-    if each.stateful or each.functions or (isinstance(each.root, Call) and each.root.function == "C"):
+    if each.stateful or each.functions or each.is_coded:
         return True
     return any(first.kind(name) not in ("numeric", "boolean") for name in each.columns)
 

@@ -29,8 +29,8 @@ from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.gaussian import separate_plugin
 from discrim.core.rules.rules import GaussianRule, IndependentRule, LinearRule, PartRule, logs_of_prior
 from discrim.errors import DataError, NotSupportedError
-from discrim.frame.design import Design, Factor, Spec
-from discrim.frame.grammar import Call, Column, Negative, Node, Number, Operation, expression
+from discrim.frame.design import Design, Spec
+from discrim.frame.grammar import Call, Column, Negative, Node, Number, Operation, expression, nodes
 from discrim.frame.transforms import LARGEST, State
 from discrim.frame.values import Scalar
 from discrim.models.fits.fit import Fit, as_log_posteriors, distinct
@@ -206,13 +206,18 @@ def _features(design: Design) -> tuple[tuple[Category, ...], list[Feature]]:
     values: list[list[Feature]] = []
     places: dict[int, int] = {}
     for at, factor in enumerate(spec.factors):
-        root = expression(factor.code, frozenset()).root
-        if factor.levels is not None:
-            places[at] = len(categories)
-            categories.append(Category(_category(root, factor), factor.levels))
-            values.append([])
+        read = expression(factor.code, frozenset())
+        if factor.levels is None:
+            values.append([*_lowered(read.root, iter(factor.states), factor.code)])
+        elif read.category is None:
+            raise NotSupportedError(
+                f"{factor.code} makes categories of what is computed, which has no form outside Python: "
+                "compute the column in the table before the fit."
+            )
         else:
-            values.append([*_lowered(root, iter(factor.states), factor.code)])
+            places[at] = len(categories)
+            categories.append(Category(read.category, factor.levels))
+            values.append([])
     features: list[Feature] = []
     for _, parts in spec.placed():
         for backwards in product(*(range(width) for width in reversed(spec.widths(parts)))):
@@ -224,16 +229,6 @@ def _features(design: Design) -> tuple[tuple[Category, ...], list[Feature]]:
     return tuple(categories), features
 
 
-def _category(root: Node, factor: Factor) -> str:
-    inner = root.arguments[0] if isinstance(root, Call) and root.function == "C" else root
-    if not isinstance(inner, Column):
-        raise NotSupportedError(
-            f"{factor.code} makes categories of what is computed, which has no form outside Python: compute "
-            "the column in the table before the fit."
-        )
-    return inner.name
-
-
 def _coded(spec: Spec, factor: int, coding: int, j: int, places: dict[int, int]) -> Coded:
     levels, code = range(len(spec.factors[factor].levels or ())), spec.codings[coding]
     if code.picks is not None:
@@ -243,21 +238,11 @@ def _coded(spec: Spec, factor: int, coding: int, j: int, places: dict[int, int])
 
 def _columns(feature: Feature) -> Iterator[str]:
     """Columns of numbers that a feature reads."""
-    match feature:
-        case Column(name):
-            yield name
-        case Times(left, right):
-            yield from _columns(left)
-            yield from _columns(right)
-        case Negative(operand):
-            yield from _columns(operand)
-        case Operation(first, rest):
-            yield from _columns(first)
-            for _, operand in rest:
-                yield from _columns(operand)
-        case Call(_, arguments):
-            for each in arguments:
-                yield from _columns(each)
+    if isinstance(feature, Times):
+        yield from _columns(feature.left)
+        yield from _columns(feature.right)
+    elif not isinstance(feature, Coded):
+        yield from (each.name for each in nodes(feature) if isinstance(each, Column))
 
 
 HIGHEST_DEGREE = 8
@@ -495,11 +480,11 @@ class _Query:
 
     def stage(self, columns: Iterable[tuple[str, str]]) -> None:
         """Add a stage of expressions and their names; the columns to keep go through it."""
-        n = len(self.stages)
-        source = ".".join(map(self.name, self.table)) + " AS t" if n == 0 else f"{self.own}{n}"
-        kept = [f"{'t.' if n == 0 else ''}{self.name(each)}" for each in self.keep]
+        n, kept = len(self.stages), [self.name(each) for each in self.keep]
+        source = f"{self.own}{n}"
         if n == 0:
-            kept = [f"{each} AS {self.name(name)}" for each, name in zip(kept, self.keep, strict=True)]
+            source = ".".join(map(self.name, self.table)) + " AS t"
+            kept = [f"t.{each} AS {each}" for each in kept]
         listed = [*kept, *(f"{code} AS {name}" for code, name in columns)]
         self.stages.append("SELECT\n    " + ",\n    ".join(listed) + f"\n  FROM {source}")
 
