@@ -28,8 +28,6 @@ from discrim.core.rules.leave_one_out import squared_gaps
 from discrim.core.scatter.covariance import EPS, UpdatedRoot, scaled_cholesky, slack, turning
 from discrim.core.scatter.principal import weighted_centre
 
-CRITERIA = ("wilks", "mahalanobis", "maxminf", "rao")
-
 
 @dataclass(frozen=True, slots=True)
 class Partial:
