@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN ?= .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test fuzz lint format doctest bench book ci clean
+.PHONY: help setup test fuzz lint format doctest bench book lite ci clean
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,13 @@ bench: ## Time this package beside its peers, on the same arrays
 
 book: ## Execute the pages of vignettes/ and write the site into build/book; failing pages are named
 	$(BIN)/sphinx-build -q -E -W --keep-going -j auto -b html -d build/doctrees vignettes build/book
+
+lite: ## Write into build/lite the site where pages of the book run in a browser; BOOK_LITE tells the book its address
+	$(BIN)/python -m pip install -q "jupyterlite-core[contents]==0.8.6" jupyterlite-pyodide-kernel==0.8.6
+	rm -rf build/lib build/lite build/lite-source
+	$(BIN)/python vignettes/_ext/lite.py build/lite-source
+	$(BIN)/python -m pip wheel -q --no-deps -w build/lite-source/pypi .
+	cd build/lite-source && $(abspath $(BIN))/jupyter lite build --output-dir ../lite
 
 ci: ## All of it, in a fresh virtual environment, as before a change is taken
 	.ci/run

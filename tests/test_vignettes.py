@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import jinja2
 import jupytext
+import nbformat
 import pytest
 from myst_nb.core.read import is_myst_markdown_notebook
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 from tests.support import ROOT
+
+sys.path.insert(0, str(ROOT / "vignettes" / "_ext"))
+import lite
+import notebooks
 
 FOLDER = ROOT / "vignettes"
 PAGES = [page for page in sorted(FOLDER.glob("*.md")) if "kernelspec:" in page.read_text(encoding="utf-8")]
@@ -120,3 +128,63 @@ def test_cells_without_an_error_run_to_their_end(tmp_path):
         "# A page\n\n```{code-cell} ipython3\nimport discrim; discrim.lda\n```\n", encoding="utf-8"
     )
     execute(page)
+
+
+def links_above(page, address):
+    """What a page links to beside its title, where the book was built with an address for running it."""
+    app = SimpleNamespace(
+        config=SimpleNamespace(repository="https://source.example", lite=address),
+        env=SimpleNamespace(doc2path=lambda name: FOLDER / f"{name}.md"),
+    )
+    context = {"content_root": "./", "sourcename": page.name, "pathto": lambda name, resource: name}
+    notebooks.name_notebook(app, page.stem, "page.html", context, object())
+    templates = jinja2.Environment(loader=jinja2.FileSystemLoader(FOLDER / "_templates"))
+    return templates.get_template("notebook.html").render(context)
+
+
+RUNNING = [page for page in PAGES if page.stem not in notebooks.NOT_IN_A_BROWSER]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_offers_to_run_where_the_book_has_an_address_for_it(page):
+    shown = links_above(page, "https://lite.example")
+    opened = re.findall(r'href="(https://lite[^"]*)".*Run here', shown)
+    whole = f"https://lite.example/lab/index.html?path={page.stem}.ipynb"
+    assert opened == ([whole] if page in RUNNING else [])
+    assert "Run here" not in links_above(page, "")
+    assert "<script" not in shown
+
+
+def test_few_pages_cannot_run_in_a_browser():
+    assert {page.stem for page in PAGES} >= notebooks.NOT_IN_A_BROWSER
+    assert len(RUNNING) > 0.9 * len(PAGES)
+
+
+@pytest.mark.parametrize("page", RUNNING, ids=lambda page: page.stem)
+def test_a_notebook_for_a_browser_installs_the_package_first(page):
+    made = lite.for_browsers(page)
+    nbformat.validate(made)
+    code = [cell for cell in made.cells if cell.cell_type == "code"]
+    assert re.fullmatch(r'%pip install -q ("discrim\[[a-z,]+\]"|discrim)', code[0].source)
+    taken = jupytext.read(page, fmt="md:myst").cells
+    assert [cell.source for cell in code[1:]] == [each.source for each in taken if each.cell_type == "code"]
+    for cell in code:
+        hidden = "remove-cell" in cell.metadata.get("tags", ())
+        assert cell.metadata.get("jupyter", {}).get("source_hidden", False) == hidden
+    text = "\n".join(cell.source for cell in made.cells if cell.cell_type == "markdown")
+    assert "{toctree}" not in text
+    assert "{container}" not in text
+    for name in re.findall(r"\]\(([\w-]+)\.ipynb\)", text):
+        assert FOLDER / f"{name}.md" in RUNNING
+
+
+@pytest.mark.slow
+def test_what_jupyterlite_builds_from_has_each_notebook_and_its_tables(tmp_path):
+    lite.write(tmp_path / "source")
+    files = tmp_path / "source" / "files"
+    assert {path.stem for path in files.glob("*.ipynb")} == {page.stem for page in RUNNING}
+    for page in RUNNING:
+        for table in re.findall(r"\bdata/[\w.-]+\.(?:csv|xz)\b", page.read_text(encoding="utf-8")):
+            assert (files / table).exists(), (page, table)
+    assert lite.PYODIDE in (tmp_path / "source" / "jupyter-lite.json").read_text(encoding="utf-8")
+    assert re.search(r"/v\d+\.\d+\.\d+/", lite.PYODIDE)

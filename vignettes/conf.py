@@ -50,9 +50,11 @@ templates_path = ["_templates"]
 html_additional_pages = {"404": "404.html"}
 html_show_sourcelink = html_show_sphinx = False
 html_sidebars = {"**": ["course"]}
-# Where the site stands and where its source does, for who knows: links from elsewhere need whole addresses.
+# Where the site stands, where its source does and where its pages run in a browser, for who knows: links from
+# elsewhere need whole addresses.
 html_baseurl = os.environ.get("BOOK_ADDRESS", "")
 repository = os.environ.get("BOOK_REPOSITORY", "").rstrip("/")
+lite = os.environ.get("BOOK_LITE", "").rstrip("/")
 social_picture = "card.png"
 social_alt = "Discriminant scores of wines of three cultivars beside the lines that draw them"
 html_theme_options = {

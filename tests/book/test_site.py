@@ -59,6 +59,20 @@ def test_links_lead_somewhere():
             assert not anchor or path not in anchors or anchor in anchors[path], (page, path, anchor)
 
 
+def test_pages_offer_to_run_where_an_address_is_named_for_it():
+    lite = os.environ.get("BOOK_LITE", "").rstrip("/")
+    offered = {
+        page: link["href"]
+        for page, tree in PAGES.items()
+        for link in tree.select(".page-links a")
+        if link.get_text().strip() == "Run here"
+    }
+    assert bool(offered) == bool(lite)
+    for page, address in offered.items():
+        assert address == f"{lite}/lab/index.html?path={page.stem}.ipynb"
+        assert (BOOK / "notebooks" / f"{page.stem}.ipynb").exists()
+
+
 def test_every_page_is_reached_from_the_first():
     seen, left = set(), [BOOK / "index.html"]
     while left:

@@ -1,4 +1,4 @@
-"""Each page that is executed, as a notebook to be taken home, and where a page was written."""
+"""Each executed page as a notebook to be taken home or run in a browser, and where it is written."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from myst_nb.core.read import is_myst_markdown_notebook
 from sphinx.application import Sphinx
 
 FOLDER = "notebooks"
+NOT_IN_A_BROWSER = {"clusters", "command-line", "from-notebook-to-production"}
+"""Pages that start other processes, or need onnxruntime, which Pyodide does not have."""
 
 
 def is_executed(page: Path) -> bool:
@@ -18,15 +20,22 @@ def is_executed(page: Path) -> bool:
     return page.suffix == ".md" and is_myst_markdown_notebook(page.read_text(encoding="utf-8"))
 
 
+def runs_in_a_browser(page: Path) -> bool:
+    """Whether the cells of a page need nothing but Python."""
+    return is_executed(page) and page.stem not in NOT_IN_A_BROWSER
+
+
 def name_notebook(
     app: Sphinx, page: str, template: str, context: dict[str, Any], tree: nodes.Node | None
 ) -> None:
-    """Tell the template of a page which notebook and which source it links to."""
+    """Tell the template of a page which notebook and which source it links to, and where it runs."""
     if tree is None:
         return
-    source, repository = Path(app.env.doc2path(page)), app.config.repository
+    source, repository, lite = Path(app.env.doc2path(page)), app.config.repository, app.config.lite
     if is_executed(source):
         context["notebook"] = f"{context['content_root']}{FOLDER}/{source.stem}.ipynb"
+    if lite and runs_in_a_browser(source):
+        context["run_here"] = f"{lite}/lab/index.html?path={source.stem}.ipynb"
     if source.suffix == ".md":
         name = context["sourcename"]
         copy = context["pathto"](f"_sources/{name}", 1)
@@ -48,6 +57,7 @@ def write_notebooks(app: Sphinx, error: Exception | None) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Write the notebooks when all pages are."""
     app.add_config_value("repository", "", "html")
+    app.add_config_value("lite", "", "html")
     app.connect("html-page-context", name_notebook)
     app.connect("build-finished", write_notebooks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,73 @@
+"""The pages of the book as JupyterLite opens them, with Python in the reader's browser: see `make lite`."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import jupytext
+import nbformat
+from notebooks import runs_in_a_browser
+
+PAGES = Path(__file__).parents[1]
+PYODIDE = "https://cdn.jsdelivr.net/pyodide/v314.0.6/full/pyodide.mjs"
+"""Python for browsers, at the version that jupyterlite-pyodide-kernel of the Makefile is made for."""
+
+EXTRAS = {r"interactive=True": "interactive", r"(from|import) (discrim\.)?sklearn": "sklearn"}
+"""What the code of a page has, and what is installed for it."""
+
+ABOUT = f"""This page runs in your browser, and your rows stay there. Python and the packages that discrim
+needs come from `{PYODIDE.removesuffix("/pyodide.mjs")}` (plotly from PyPI), and discrim itself from this
+site. *Run*, *Run All Cells* begins; the first cell takes a minute. There are no threads here, so that long
+computations take longer."""
+
+
+def for_browsers(page: Path) -> nbformat.NotebookNode:
+    """The notebook of a page, with a first cell that installs the package, and folded what the book hides."""
+    notebook = jupytext.read(page, fmt="md:myst")
+    lines = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+    extras = ",".join(extra for pattern, extra in EXTRAS.items() if re.search(pattern, lines))
+    name = f'"discrim[{extras}]"' if extras else "discrim"
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = linked(cell.source)
+        elif "remove-cell" in cell.metadata.get("tags", ()):
+            cell.metadata["jupyter"] = {"source_hidden": True}
+    code = nbformat.v4.new_code_cell(f"%pip install -q {name}", id="install")
+    notebook.cells[:0] = [nbformat.v4.new_markdown_cell(ABOUT, id="about"), code]
+    notebook.metadata["kernelspec"] = {
+        "display_name": "Python (Pyodide)",
+        "language": "python",
+        "name": "python",
+    }
+    return notebook
+
+
+def linked(text: str) -> str:
+    """Text of a page whose links lead to notebooks, without what only the book has."""
+    text = re.sub(r"```\{toctree\}.*?\n```\n?", "", text, flags=re.DOTALL)
+    text = re.sub(r"```\{container\} \w+\n(.*?)\n```", r"\1", text, flags=re.DOTALL)
+
+    def link(match: re.Match[str]) -> str:
+        return f"]({match[1]}.ipynb)" if runs_in_a_browser(PAGES / f"{match[1]}.md") else match[0]
+
+    return re.sub(r"\]\(([\w-]+)\.md\)", link, text)
+
+
+def write(folder: Path) -> None:
+    """Write the notebooks, the tables that they read and the settings of the site."""
+    files = folder / "files"
+    shutil.copytree(PAGES / "data", files / "data")
+    for page in filter(runs_in_a_browser, sorted(PAGES.glob("*.md"))):
+        nbformat.write(for_browsers(page), files / f"{page.stem}.ipynb")
+    kernel = {"@jupyterlite/pyodide-kernel-extension:kernel": {"pyodideUrl": PYODIDE}}
+    settings = {"appName": "discrim", "litePluginSettings": kernel}
+    text = json.dumps({"jupyter-lite-schema-version": 0, "jupyter-config-data": settings}, indent=2)
+    (folder / "jupyter-lite.json").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))
