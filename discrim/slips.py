@@ -21,7 +21,9 @@ NEAR_OF_KNOWN = 0.92
 """The same of a name that is in a table, so of which is known what it means: another ending of one word."""
 
 KEYWORDS = """
-formula | data <- x y grouping group groups variables var endog exog class cl target features response
+formula | data <- x variables var exog features
+formula | data: the response is a column of the table that data= takes <- y grouping group groups endog
+formula | data: the response is a column of the table that data= takes <- class cl target response truth
 data <- newdata df dataset table frame testdata test train
 give the rows themselves, as in data=df.query(...) <- subset select where if
 prior <- priors classprior classpriors priorprob priorprobabilities classweight fitprior prevalence
@@ -33,7 +35,7 @@ folds | leave_one_out(), error_rates(["loo", "cv"]) of a fit leave rows out <- c
 leave_one_out(), error_rates(["loo", "cv"]) of a fit leave rows out <- folds loo lootable leaveoneout
 methods of a fit take it, as conf_int(level=) and predict(costs=) do <- level costs outlier reject typicality
 kind | predict() gives labels, predict_proba() posteriors, transform() variates <- type output prob proba
-ncomp | components <- dimen ncan nd ndim ncomponents nfactors ncp ncomp
+ncomp | components <- dimen ncan nd ndim ncomponents nfactors ncp ncomp components
 components | mixture() has several components a class, as components= <- subclasses g
 k | knn() has neighbours, as k= <- k nneighbors nneighbours neighbors neighbours
 seed | nothing is random here, so leave it out <- randomstate randomseed seed

@@ -61,6 +61,7 @@ VERB_KEYWORDS = {
     ("knn", "weights"): "df.index.repeat(n)",
     ("pls", "n_components"): "use ncomp=.",
     ("mixture", "subclasses"): "use components=.",
+    ("sparse_lda", "components"): "use ncomp=.",
     ("logistic", "C"): 'penalty="ridge" and strength=, which is 1 / (N C)',
     ("logistic", "max_iter"): "use maxiter=.",
     ("logistic", "random_state"): "use seed=.",
@@ -79,6 +80,7 @@ VERB_KEYWORDS = {
 METHOD_KEYWORDS = {
     ("predict", "newdata"): "use data=.",
     ("predict", "type"): "predict_proba() posteriors",
+    ("assess", "y"): "the response is a column of the table that data= takes",
     ("predict_proba", "X"): "use data=.",
     ("transform", "X"): "use data=.",
     ("plot", "type"): "use kind=.",

@@ -153,6 +153,7 @@ NEW = {
     ".fitted_values": lambda name: getattr(fitted("indicator"), name)(IRIS[:5]),
     ".components": lambda name: getattr(fitted("pls"), name),
     "pls(components=)": lambda name: discrim.pls("species ~ .", IRIS, **{name: 2}).coef,
+    "pls.update(components=)": lambda name: fitted("pls").update(**{name: 1}).coef,
     "vip(components=)": lambda name: fitted("pls").vip(**{name: 1}),
     "PLSClassifier(components=)": lambda name: PLSClassifier(**{name: 2}).get_params(),
     "compare(cv=)": lambda name: discrim.compare(fitted("lda"), fitted("qda"), **{name: 3}, seed=1),

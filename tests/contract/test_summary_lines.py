@@ -219,7 +219,7 @@ SAID = [
     ("knn", {}, "chosen by leave-one-out"),
     ("knn", {"k": 3, "metric": "mahalanobis"}, 'metric="mahalanobis"; neighbours k 3'),
     ("logistic", {"penalty": "ridge", "strength": 0.1}, 'penalty="ridge"; strength (lambda) 0.1'),
-    ("shrunken_centroids", {"threshold": 2.0}, "threshold 2, columns surviving"),
+    ("shrunken_centroids", {"threshold": 2.0}, "threshold 2, columns selected"),
     ("sparse_lda", {"penalty": 0.1}, "penalty=0.1; columns selected 3 of 4"),
     ("sparse_lda", {"seed": 0}, "chosen by 10 folds (least error)"),
     ("mixture", {"over": "class"}, "components 1 in each class (chosen by BIC)"),

@@ -32,7 +32,7 @@ from discrim.frame.grammar import updated
 from discrim.inference.error_rates import as_good, rates_along
 from discrim.models.fits.fit import Fit, Refits
 from discrim.models.fits.reading import Data, class_moments, used_sparse_rows
-from discrim.models.fits.renamed import in_new_names
+from discrim.models.fits.renamed import in_new_names, with_new_keywords
 from discrim.models.registry import BY_MODEL, BY_RESULTS, Row, resolve
 
 NOT_OPTIONS = ("formula", "data", "moments", "prior", "weights", "levels", "na_action", "functions")
@@ -186,7 +186,8 @@ class Updating:
             rows = data
         text = fit.formula if formula is None else updated(formula, fit.formula)
         row = BY_MODEL[results._model()]
-        made = resolve(f"{row.module}:{row.verb}")(text, rows, **given | changes)
+        verb = resolve(f"{row.module}:{row.verb}")
+        made = verb(text, rows, **given | (with_new_keywords(verb, changes) or changes))
         if data is None and fit.selection is not None:
             made._fit = replace(made._fit, selection=replace(fit.selection, anew=None))
         return cast("Self", made)

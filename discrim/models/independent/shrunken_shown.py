@@ -46,7 +46,7 @@ def _header(results: ShrunkenCentroidsResults, fit: Fit[ShrunkenFit]) -> Pairs:
         (f"Offset s0, {kind}", results.offset, f"{results.offset:.4g}"),
         ("Spread s", "pooled, 1/(N-K)", "pooled, 1/(N-K)"),
         *headers.size_items(fit),
-        ("Columns surviving", left, str(left)),
+        ("Columns selected", left, str(left)),
         headers.prior_item(fit),
         *headers.error_items(fit),
     ]

@@ -85,7 +85,7 @@ QUICK = 2.0**22
 JUDGED_BY = ("Wilks' lambda", "Pseudo R-squared", "Deviance explained", "Margin")
 CHOSEN = (
     "Alpha", "Gamma", "Strength", "Shrinkage", "Dimensions", "Neighbours k", "Bandwidth by", "Threshold",
-    "Components", "Columns selected", "Chosen by", "Columns surviving", "Coefficients not zero",
+    "Components", "Columns selected", "Chosen by", "Coefficients not zero",
 )  # fmt: skip
 """What a short form says of a fit, by the first words of the lines of its header."""
 
