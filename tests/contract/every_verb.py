@@ -16,7 +16,7 @@ mpl.use("agg")
 import discrim
 from discrim.models.registry import MODELS
 
-NEEDS = {"pls": {"components": 2}, "knn": {"k": 5}, "rda": {"alpha": 0.5, "gamma": 0.1}}
+NEEDS = {"pls": {"ncomp": 2}, "knn": {"k": 5}, "rda": {"alpha": 0.5, "gamma": 0.1}}
 NEEDS |= {"logistic": {"bias_reduction": True}, "perceptron": {"maxiter": 20}}
 TWO = ("hyperplane",)
 
