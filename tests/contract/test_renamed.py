@@ -191,6 +191,12 @@ def test_no_old_name_is_listed(name):
     assert not old & set(there)
 
 
+def test_an_error_of_a_call_by_an_old_name_does_not_follow_from_that_name():
+    with pytest.warns(RenamedWarning), pytest.raises(DataError) as raised:
+        discrim.pls("species ~ .", IRIS, components=0)
+    assert raised.value.__context__ is None
+
+
 def test_both_names_at_once_are_refused_and_an_unknown_one_is_no_old_one():
     with pytest.raises(TypeError, match=r"pls\(\) has no keyword 'components'"):
         discrim.pls("species ~ .", IRIS, components=2, ncomp=2)

@@ -51,10 +51,12 @@ def with_ways_out(function: Callable[P, T]) -> Callable[P, T]:
             from discrim.models.fits.renamed import with_new_keywords
             from discrim.slips import refuse_keyword
 
-            if renamed := with_new_keywords(function, kwargs):
-                return called(*args, **renamed)
-            refuse_keyword(function, kwargs)
-            raise
+            renamed = with_new_keywords(function, kwargs)
+            if renamed is None:
+                refuse_keyword(function, kwargs)
+                raise
+        # What is raised from here on has nothing to do with the old name.
+        return called(*args, **renamed)
 
     return called
 
