@@ -27,7 +27,7 @@ import numpy as np
 from discrim.core.normal.lda import LDAFit
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.gaussian import separate_plugin
-from discrim.core.rules.rules import GaussianRule, IndependentRule, LinearRule, PartRule, logs_of_prior
+from discrim.core.rules.rules import GaussianRule, IndependentRule, LinearRule, logs_of_prior
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.design import Design, Spec
 from discrim.frame.grammar import Call, Column, Negative, Node, Number, Operation, expression, nodes
@@ -133,13 +133,10 @@ def exported(fit: Fit[Any], prior: Any = None) -> ExportedRule:
     """The rule of a fit, taken apart; a NotSupportedError names what has no place outside Python."""
     rule: Any = fit.rule(prior)
     keep = np.arange(len(fit.blocks.terms))
-    while isinstance(rule, PartRule | IndependentRule):
-        if isinstance(rule, PartRule):
-            rule, keep = rule.rule, keep[rule.keep]
-        elif rule.others or rule.normal is None:
+    if isinstance(rule, IndependentRule):
+        if rule.others or rule.normal is None:
             raise _staying(fit, "of categories, counts or kernel densities is no sum of squares")
-        else:
-            rule, keep = rule.normal, keep[rule.positions]
+        rule, keep = rule.normal, rule.positions
     crowded = isinstance(rule, LinearRule) and rule.crowds
     if crowded and isinstance(fit.numbers, LDAFit) and fit.numbers.reduced() is None:
         # Close classes that lie far from others: about its own mean each keeps the digits of its differences.

@@ -8,6 +8,7 @@ said of its row.
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,12 @@ from discrim.models.results.exported import Coded, ExportedRule, Feature, Times,
 OPSET, IR_VERSION = 19, 9
 """The first set of operators that compares text, and the format of its files."""
 
-NO_LABEL = np.iinfo(np.int64).min
-"""The label of a row without one, where labels are whole numbers."""
+_KINDS: dict[str, tuple[Any, Scalar]] = {
+    "STRING": (object, ""),
+    "INT64": (np.int64, np.iinfo(np.int64).min),
+    "DOUBLE": (np.float64, math.nan),
+}
+"""Kinds of labels and levels: the dtype of arrays of them, and the label of a row without one."""
 
 _OPERATORS = {"+": "Add", "-": "Sub", "*": "Mul", "/": "Div", "**": "Pow"}
 _FUNCTIONS = {"log": "Log", "exp": "Exp", "sqrt": "Sqrt", "abs": "Abs"}
@@ -41,11 +46,13 @@ def as_onnx(fit: Fit[Any], prior: Any) -> Any:
     graph = _Graph(onnx, rule)
     graph.write()
     tensors = onnx.TensorProto
-    label = {np.str_: tensors.STRING, np.int64: tensors.INT64, np.float64: tensors.DOUBLE}[graph.kind]
     values = "probabilities" if rule.has_posteriors else "values"
     make = onnx.helper.make_tensor_value_info
     width = 1 if graph.single else len(rule.classes)
-    outputs = [make("label", label, ["rows"]), make(values, tensors.DOUBLE, ["rows", width])]
+    outputs = [
+        make("label", getattr(tensors, graph.kind), ["rows"]),
+        make(values, tensors.DOUBLE, ["rows", width]),
+    ]
     made = onnx.helper.make_model(
         onnx.helper.make_graph(graph.nodes, "rule", graph.inputs, outputs, graph.constants),
         opset_imports=[onnx.helper.make_opsetid("", OPSET)],
@@ -58,6 +65,10 @@ def as_onnx(fit: Fit[Any], prior: Any) -> Any:
     return made
 
 
+def _kind(values: tuple[Scalar, ...]) -> str:
+    return "STRING" if isinstance(values[0], str) else "INT64" if isinstance(values[0], int) else "DOUBLE"
+
+
 class _Graph:
     """Nodes, inputs and constants of one graph."""
 
@@ -67,8 +78,7 @@ class _Graph:
         self.constants: list[Any] = []
         self.inputs: list[Any] = []
         self.single = not rule.has_posteriors and len(rule.classes) == 2
-        first = rule.classes[0]
-        self.kind = np.str_ if isinstance(first, str) else np.int64 if isinstance(first, int) else np.float64
+        self.kind = _kind(rule.classes)
         self._kinds: dict[str, str] = {}
         self._numbers: dict[str, str] = {}
         self._levels: dict[int, tuple[str, str]] = {}
@@ -116,12 +126,9 @@ class _Graph:
         # Infinite scores, and those of a row that misses a value, have no largest one.
         unknown = self.add("IsNaN", self.finite(largest))
         code = self.add("Where", unknown, none, best)
-        labels = list(rule.classes)
-        beyond: Scalar = "" if self.kind is np.str_ else NO_LABEL if self.kind is np.int64 else np.nan
-        known = self.constant(
-            np.array([*labels, beyond], dtype=object if self.kind is np.str_ else self.kind)
-        )
-        self.add("Gather", known, code, name="label")
+        dtype, beyond = _KINDS[self.kind]
+        known = np.array([*rule.classes, beyond], dtype=dtype)
+        self.add("Gather", self.constant(known), code, name="label")
         if rule.has_posteriors:
             rest = self.add("Unsqueeze", largest, axes)
             self.add("Softmax", self.add("Sub", scores, rest), axis=1, name="probabilities")
@@ -132,12 +139,8 @@ class _Graph:
 
     def levels(self, name: str, levels: tuple[Scalar, ...]) -> tuple[str, str]:
         """Indicators of the levels of a column (rows, levels), and whether one of them is there (rows, 1)."""
-        kind = "STRING" if isinstance(levels[0], str) else "INT64" if isinstance(levels[0], int) else "DOUBLE"
-        if self.input(name, kind) == "STRING":
-            values = np.array([levels], dtype=object)
-        else:
-            values = np.array([levels], dtype=np.int64 if self._kinds[name] == "INT64" else np.float64)
-        same = self.add("Equal", name, self.constant(values))
+        dtype, _ = _KINDS[self.input(name, _kind(levels))]
+        same = self.add("Equal", name, self.constant(np.array([levels], dtype=dtype)))
         indicators = self.add("Cast", same, to=self.onnx.TensorProto.DOUBLE)
         return indicators, self.add("ReduceSum", indicators, self.constant(np.array([1])), keepdims=1)
 

@@ -104,7 +104,7 @@ def test_every_rule(verb: str, dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", ENGINES)
-@pytest.mark.parametrize("unit", [1e-8, 1e8])
+@pytest.mark.parametrize("unit", [1e-200, 1e-8, 1e8])
 @pytest.mark.parametrize("verb", ["lda", "qda", "logistic"])
 def test_units(verb: str, unit: float, dialect: str) -> None:
     table = IRIS.copy()
@@ -224,6 +224,14 @@ def test_text_in_the_place_of_numbers_is_null_in_sqlite() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:The response 'class' has labels")
+def test_names_of_the_query_are_none_of_the_table() -> None:
+    fit = discrim.lda("species ~ petal_length + petal_width", data=IRIS)
+    table = IRIS.assign(r_x0="key")
+    found = by_sqlite(fit.to_sql("sqlite", table="rr_1", keep="r_x0", output="label"), table, "rr_1")
+    assert set(found["r_x0"]) == {"key"}
+    assert found["label"].tolist() == fit.predict(IRIS).tolist()
+
+
 def test_outputs_do_not_share_a_name() -> None:
     table = letters(2)
     table["class"] = np.where(table["class"] == "a", "x", "X")
@@ -254,6 +262,8 @@ def test_what_stays() -> None:
             r"cr\(\) in the term",
         ),
         (discrim.lda("species ~ I(petal_length % 2)", data=IRIS), "operator %"),
+        (discrim.lda("species ~ C(half // 75)", data=IRIS.assign(half=range(150))), "C.half // 75. makes"),
+        (discrim.lda("y ~ x", data={"y": ["a", "b\0"] * 3, "x": [1, 2, 3, 4, 6, 9]}), "holds a NUL"),
         (discrim.lda("species ~ f(petal_length)", data=IRIS, functions={"f": np.cos}), r"calls f\(\)"),
     ]:
         with pytest.raises(NotSupportedError, match=why):
@@ -287,6 +297,8 @@ def test_slips() -> None:
     with pytest.raises(DataError, match="table= holds no name"):
         fit.to_sql(table=[])
     assert fit.to_sql(output=["label", "label"]) == fit.to_sql(output="label")
+    with pytest.raises(NotSupportedError, match="infinite for a class whose prior is zero"):
+        fit.to_sql(output="decision", prior=[0.0, 0.5, 0.5])
     with pytest.raises(NotSupportedError, match="needs probabilities"):
         discrim.indicator("species ~ .", data=IRIS).to_sql(output="proba")
 
@@ -322,3 +334,6 @@ def test_a_wide_rule() -> None:
     table = load_breast_cancer()
     compare(discrim.lda("diagnosis ~ .", data=table), table, "sqlite")
     compare(discrim.hyperplane("diagnosis ~ .", data=table), table, "duckdb")
+    columns = np.random.default_rng(0).normal(size=(300, 70))
+    many = pd.DataFrame(columns).add_prefix("x").assign(y=np.repeat(["a", "b"], 150))
+    compare(discrim.lda("y ~ .", data=many), many, "duckdb")
