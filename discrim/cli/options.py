@@ -10,8 +10,12 @@ from discrim.models.registry import BY_VERB, MODELS
 
 FITTED, READ, SHOWN, WRITTEN = "what is fitted", "how DATA is read", "what is shown", "what is written"
 
-HEADINGS = {"assess": "what is judged", "predict": "what is predicted", "report": "what is reported"}
-HEADINGS["export"] = "what is exported"
+HEADINGS = {
+    "assess": "what is judged",
+    "export": "what is exported",
+    "predict": "what is predicted",
+    "report": "what is reported",
+}
 """What verbs that fit nothing, or not only that, call what others call fitted."""
 
 PICTURED = {"stepwise": "lda", "canonical": "lda"}
