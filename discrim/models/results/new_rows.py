@@ -675,7 +675,9 @@ class NewRows:
         There are standard errors where the fit has `cov_params`: of `logistic` fits, of `robust` ones too,
         and of `lda` fits. Others, as those with a penalty, have estimates only. Weights of the rows are taken
         where they are named, as in ``avg_slopes(model, wts="weight")``. That package takes differences in the
-        place of derivatives, by steps of `eps` and of `eps_vcov`: `marginal_effects` has the exact ones.
+        place of derivatives, by steps of `eps` and of `eps_vcov`: `marginal_effects` has the exact ones. Its
+        version 0.6 needs a polars before 2 where the formula has categories, and no column named as its own
+        columns are, such as `type` and `group`.
 
         Examples
         --------
