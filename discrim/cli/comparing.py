@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterator
 from functools import partial
 from pathlib import PurePath
 from typing import Any
@@ -259,9 +258,28 @@ def _code_of(given: TableArgument) -> str | None:
 
 
 def predict(verb: str, options: dict[str, Any]) -> None:
-    """Label the rows of a table by a saved fit, as CSV."""
-    for text in _labels(options):
-        write_output(text)
+    """Label the rows of a table by a saved fit, as CSV part by part, or in a file."""
+    file, out, augment = options["fit"], options.get("out"), "augment" in options
+    fit = loaded_fit(file, "fit them, as discrim.lda(moments=discrim.load(...)), and name a file of that fit")
+    gaps: dict[str, Any] = {name: options[name] for name in ("unseen", "missing") if name in options}
+    if augment and "prior" in options:
+        raise DataError("--augment uses the prior of the fit: leave out --prior, or use --proba")
+    prior = by_label(parse_prior(options["prior"]), fit.classes) if "prior" in options else None
+    given = given_of(options)
+    data = given.rows(labels_of_fit(fit, whole=augment))
+    if type(data).__module__.startswith("polars") and hasattr(data, "to_pandas"):
+        # A file that is read without pyarrow: as a source its answers are frames of pandas.
+        data = partial(iter, [data])
+    if out is not None:
+        refuse_same("--out", out, given.data, file)
+    if augment:
+        answer = fit.augment(data, **gaps, out=out)
+    else:
+        answer = _labelled(fit, data, prior, out, gaps, proba="proba" in options)
+    if out is None:
+        # Of a source an iterator of frames.
+        for number, frame in enumerate([answer] if hasattr(answer, "columns") else answer):
+            write_output(_as_csv(frame, header=number == 0))
 
 
 def export(verb: str, options: dict[str, Any]) -> None:
@@ -285,31 +303,6 @@ def export(verb: str, options: dict[str, Any]) -> None:
     for name in options:
         raise DataError(f"--{'give' if name == 'output' else name} is of a query: leave it out beside --onnx")
     write_to_file(path, fit.to_onnx(prior=prior).SerializeToString())
-
-
-def _labels(options: dict[str, Any]) -> Iterator[str]:
-    """CSV part by part, or nothing where it goes to a file."""
-    file, out, augment = options["fit"], options.get("out"), "augment" in options
-    fit = loaded_fit(file, "fit them, as discrim.lda(moments=discrim.load(...)), and name a file of that fit")
-    gaps: dict[str, Any] = {name: options[name] for name in ("unseen", "missing") if name in options}
-    if augment and "prior" in options:
-        raise DataError("--augment uses the prior of the fit: leave out --prior, or use --proba")
-    prior = by_label(parse_prior(options["prior"]), fit.classes) if "prior" in options else None
-    given = given_of(options)
-    data = given.rows(labels_of_fit(fit, whole=augment))
-    if type(data).__module__.startswith("polars") and hasattr(data, "to_pandas"):
-        # A file that is read without pyarrow: as a source its answers are frames of pandas.
-        data = partial(iter, [data])
-    if out is not None:
-        refuse_same("--out", out, given.data, file)
-    if augment:
-        answer = fit.augment(data, **gaps, out=out)
-    else:
-        answer = _labelled(fit, data, prior, out, gaps, proba="proba" in options)
-    if out is None:
-        # Of a source an iterator of frames.
-        for number, frame in enumerate([answer] if hasattr(answer, "columns") else answer):
-            yield _as_csv(frame, header=number == 0)
 
 
 def _labelled(fit: Any, data: Any, prior: Any, out: str | None, gaps: dict[str, Any], *, proba: bool) -> Any:
