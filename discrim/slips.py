@@ -29,7 +29,7 @@ give the rows themselves, as in data=df.query(...) <- subset select where if
 prior <- priors classprior classpriors priorprob priorprobabilities classweight fitprior prevalence
 metric <- p distance dist distfun
 weights <- weight sampleweight freq frequency wt
-repeat rows that count more than once, as in df.loc[df.index.repeat(n)] <- weights sampleweight
+formula: repeat rows that count more than once, as in df.loc[df.index.repeat(n)] <- weights sampleweight
 folds <- k
 folds | leave_one_out(), error_rates(["loo", "cv"]) of a fit leave rows out <- cv crossvalidate nfolds nsplits
 leave_one_out(), error_rates(["loo", "cv"]) of a fit leave rows out <- folds loo lootable leaveoneout
@@ -142,9 +142,15 @@ qda(..., covariance="factor") <- hdda
 lda(...).canonical() <- candisc cancor
 that is a package of R; lda() and qda() are here <- mass klar
 it is a method of a fit, as in fit.predict() <- predict predictproba summary plot confusion update errorrates
+it is a method of a fit, as in fit.predict() <- save anova confint logodds tidy glance augment assess report
 from discrim.sklearn import LDAClassifier, or another <- ldaclassifier qdaclassifier knnclassifier
 discrim.datasets.load_iris() <- iris loadiris
-discrim.datasets.load("penguins") reads a table by its name <- penguins wine loadpenguins loadwine
+discrim.datasets.load_penguins() <- penguins palmerpenguins loadpenguins
+discrim.datasets.load_wine() <- wine loadwine
+discrim.datasets.load_breast_cancer() <- breastcancer loadbreastcancer
+load <- read readmodel loadmodel
+cross_validate <- cv crossvalscore
+compare <- comparemodels
 confusion() is a method of a fit <- confusionmatrix table
 df.sample(frac=0.7) of pandas draws rows <- traintestsplit sample
 a verb takes the path of a file as data= <- readcsv

@@ -127,6 +127,10 @@ NAMES = {
     ("", "LDA"): "use lda.",
     ("", "stepclass"): "use stepwise.",
     ("", "predict"): "fit.predict()",
+    ("", "anova"): "fit.predict()",
+    ("", "wine"): "use discrim.datasets.load_wine().",
+    ("", "load_model"): "use load.",
+    ("", "compare_models"): "use compare.",
     ("", "LDAClassifier"): "from discrim.sklearn import LDAClassifier",
     ("", "nothing_like_it"): "dir() lists what there is.",
     ("datasets", "iris"): "use load_iris().",
@@ -166,6 +170,8 @@ def test_an_estimator_names_the_keyword_that_is_meant():
     assert "use prior=." in refused(TypeError, estimators.LDAClassifier, priors=None)
     assert "KNNClassifier() has no" in (said := refused(TypeError, estimators.KNNClassifier, n_neighbors=3))
     assert said.endswith("use k=.")
+    # Its method fit() takes weights, so that no rows need to be repeated.
+    assert "it takes prior," in refused(TypeError, estimators.LDAClassifier, sample_weight=None)
 
 
 @pytest.mark.parametrize("name", ATTRIBUTES)
