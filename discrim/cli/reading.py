@@ -230,13 +230,14 @@ def _read_delimited(source: str, labels: Labels, dialect: Dialect | None) -> pd.
     """Read text columns, and refuse or report what pandas would mend in silence."""
     import pandas as pd
 
-    from discrim.frame.sources.files import Dialect, refuse_other_separator
+    from discrim.frame.sources.files import Dialect, refuse_nul, refuse_other_separator
 
     dialect = dialect or Dialect()
     file, options = readable(source), dialect.options(source)
     header = pd.read_csv(file, header=None, nrows=1, dtype=str, keep_default_na=False, **options)
     given = [str(name) for name in header.iloc[0]]
     refuse_other_separator(source, file, given, dialect)
+    refuse_nul(source, file)
     twice = [name for name, times in Counter(given).items() if name and times > 1]
     if twice:
         raise DataError(f"{source!r} has more than one column named {twice[0]!r}: rename all but one")

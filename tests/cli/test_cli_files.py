@@ -179,10 +179,8 @@ def test_bytes_of_parquet_that_are_changed_give_a_table_or_one_line(tmp_path, ca
     assert "cannot be" in said
 
 
-BEFORE_31 = pytest.mark.skipif(
-    before(pd, 3, 1),
-    reason="before 3.1 pandas ends a field at a NUL, and reads 1e400 as text",
-)
+# Before 3.1 pandas ends a field at a NUL, and reads 1e400 as text.
+BEFORE_31 = before(pd, 3, 1)
 
 
 @pytest.mark.parametrize(
@@ -192,14 +190,14 @@ BEFORE_31 = pytest.mark.skipif(
         (b"   \n  \n", "cannot be read as a table"),
         (b"\xef\xbb\xbf", "cannot be read as a table"),
         (random.Random(1).randbytes(5000), "is not text in UTF-8"),
-        pytest.param(b"\0" * 1000, "no rows", marks=BEFORE_31),
-        pytest.param(b"\0,a,b\n1,2,3\n", "No column 'species' in the table", marks=BEFORE_31),
+        (b"\0" * 1000, "Line 1 of" if BEFORE_31 else "no rows"),
+        (b"\0,a,b\n1,2,3\n", "Line 1 of" if BEFORE_31 else "No column 'species' in the table"),
         (TEXT.decode().encode("utf-16"), "is not text in UTF-8"),
         (TEXT.replace(b"setosa", b"\xed\xa0\x80"), "is not text in UTF-8"),
         (TEXT.split(b"\n")[0], "no rows"),
         (b"\n".join(TEXT.split(b"\n")[:2]), "No column is left to fit"),
-        pytest.param(TEXT.replace(b"5.1", b"5\x001"), "is text", marks=BEFORE_31),
-        pytest.param(TEXT.replace(b"5.1", b"1e400"), "is infinite", marks=BEFORE_31),
+        (TEXT.replace(b"5.1", b"5\x001"), "holds a NUL" if BEFORE_31 else "is text"),
+        (TEXT.replace(b"5.1", b"1e400"), "is text" if BEFORE_31 else "is infinite"),
         (TEXT + b'"unclosed,1,2,3,4\n', "EOF inside string"),
         (b'{"species": 1}', "no rows"),
     ],

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from fnmatch import fnmatch
 from glob import glob, has_magic
+from importlib import import_module
 from itertools import count, takewhile
 from pathlib import PurePath
 from typing import Any, Literal, NamedTuple, NoReturn
@@ -287,6 +288,8 @@ def _in_words(given: list[str], files: int, kind: str) -> str:
 SIGNS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 """What separates fields, and what it is called."""
 
+_BEFORE_31 = tuple(int(part) for part in pd.__version__.split(".")[:2]) < (3, 1)
+
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?[0-9]*,[0-9]+(e[-+]?[0-9]+)?\s*", re.IGNORECASE)
 
 SAMPLE = 50
@@ -308,11 +311,26 @@ class Dialect(NamedTuple):
 
     def options(self, path: str) -> dict[str, Any]:
         """What `pandas.read_csv` is told of a file."""
-        exact: dict[str, Any] = {}
         # pandas before 3.1 reads numbers fast and wrong in the last digit unless told otherwise.
-        if tuple(int(part) for part in pd.__version__.split(".")[:2]) < (3, 1):
-            exact = {"float_precision": "round_trip"}
+        exact = {"float_precision": "round_trip"} if _BEFORE_31 else {}
         return {"sep": self.separator_of(path), "decimal": self.decimal} | exact
+
+
+def refuse_nul(path: str, file: Any) -> None:
+    """Raise where pandas before 3.1 would end a field at a NUL, and drop the rest of it in silence."""
+    if not _BEFORE_31:
+        return
+    if not isinstance(file, str):
+        file.seek(0)
+    # These versions are all out, so that what they have inside can be relied on.
+    get_handle = import_module("pandas.io.common").get_handle
+    with get_handle(file, "r", encoding="utf-8", compression="infer") as text:
+        line = next((number for number, each in enumerate(text.handle, 1) if "\0" in each), None)
+    if line is not None:
+        raise UnreadableFileError(
+            f"Line {line} of {path!r} holds a NUL, at which pandas {pd.__version__} ends a field: correct "
+            "the file, or pip install 'pandas>=3.1', which reads it as text."
+        )
 
 
 class SeparatorError(DataError):
@@ -590,6 +608,7 @@ def _header(path: str, dialect: Dialect) -> tuple[str, ...]:
     """The names of the columns of a file, as pandas gives them, each of which has to be another."""
     options = dialect.options(path)
     with _read_errors(path):
+        refuse_nul(path, path)
         written = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **options)
         names = [str(name) for name in written.iloc[0]]
         refuse_other_separator(path, path, names, dialect)
