@@ -28,6 +28,7 @@ from discrim.core.rules.rules import PartRule, Rule
 from discrim.core.scatter.covariance import constant_columns, dependencies
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
+from discrim.frame.design import Design
 from discrim.frame.grammar import updated
 from discrim.inference.error_rates import as_good, rates_along
 from discrim.models.fits.fit import Fit, Refits
@@ -107,19 +108,21 @@ def verb_of(results: Any) -> str:
     return model.verb
 
 
-def options_of(results: Any) -> dict[str, Any]:
+def options_of(results: Any, *, anew: bool = False) -> dict[str, Any]:
     """Keywords that make the same fit of the same rows, but for the weights.
 
-    What the rows chose is held, such as alpha and gamma, a threshold, or k; how it was chosen is left out.
+    What the rows chose is held, such as alpha and gamma, a threshold, or k, and how it was chosen is left
+    out; unless it is to be chosen `anew`.
     """
     fit, model = results._fit, BY_RESULTS[type(results).__name__]
-    options = {name: value for name, value in fit.options.items() if name not in model.choosing}
-    for name, number in model.chosen.items():
+    options = {name: value for name, value in fit.options.items() if anew or name not in model.choosing}
+    for name, number in () if anew else model.chosen.items():
         option = options[name]
         if "bic" in option.values() if isinstance(option, dict) else option is None or option == "bic":
             options[name] = _held(getattr(fit.numbers, number), fit.classes)
     if model.posteriors:
-        options["prior"] = None if fit.numbers.estimated_prior else results.prior.to_dict()
+        shares = "equal" if len(set(fit.prior.tolist())) == 1 else results.prior.to_dict()
+        options["prior"] = None if fit.numbers.estimated_prior else shares
     if fit.blocks.functions:
         options["functions"] = dict(fit.blocks.functions)
     return options
@@ -172,8 +175,9 @@ class Updating:
         ('species ~ . - petal_width', ['sepal_length', 'sepal_width', 'petal_length'])
         """
         results: Any = self
-        fit, keeps_response = results._fit, formula is None or str(formula).lstrip()[:1] in (".", "~")
-        given = _arguments(results, keeps_response=keeps_response)
+        fit, given = results._fit, options_of(results, anew=True)
+        if formula is None or str(formula).lstrip()[:1] in (".", "~"):
+            given |= _given_levels(fit.blocks.design)
         if data is None:
             blocks = fit.rows("update()", "pass data=")
             rows = blocks.table.data if blocks.rows.read_from else blocks.table
@@ -193,21 +197,11 @@ class Updating:
         return cast("Self", made)
 
 
-def _arguments(results: Any, *, keeps_response: bool) -> dict[str, Any]:
-    """The arguments of a verb that made a fit, but for formula, rows and weights."""
-    fit, design = results._fit, results._fit.blocks.design
-    given = dict(fit.options)
-    if BY_MODEL[results._model()].posteriors:
-        shares = "equal" if len(set(fit.prior.tolist())) == 1 else results.prior.to_dict()
-        given["prior"] = None if fit.numbers.estimated_prior else shares
-    if fit.blocks.functions:
-        given["functions"] = dict(fit.blocks.functions)
-    if keeps_response:
-        known = design.labels.categories if design.labels is not None else None
-        natural = sorted(design.levels, key=None if known is None else list(known).index)
-        if natural != list(design.levels):
-            given["levels"] = list(design.levels)
-    return given
+def _given_levels(design: Design) -> dict[str, Any]:
+    """The argument `levels` where the classes stand in another order than that of their labels."""
+    known = design.labels.categories if design.labels is not None else None
+    natural: list[Any] = sorted(design.levels, key=None if known is None else list(known).index)
+    return {} if natural == list(design.levels) else {"levels": list(design.levels)}
 
 
 def argument_defaults(model: Row) -> dict[str, Any]:

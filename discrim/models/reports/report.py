@@ -143,11 +143,6 @@ def given_options(results: Any) -> dict[str, Any]:
     """Options of the verb that are not its defaults, by name; a DiscrimError where the fit does not tell."""
     defaults, options = argument_defaults(BY_VERB[results._verb()]), options_of(results)
     options = {name: value for name, value in options.items() if not _same(value, defaults.get(name))}
-    shares = options.get("prior")
-    if isinstance(shares, dict) and len({*shares.values()}) == 1:
-        options["prior"] = "equal"
-        if defaults["prior"] == "equal":
-            del options["prior"]
     levels = list(results._fit.blocks.design.levels)
     if not _sorted(levels):
         options["levels"] = levels
