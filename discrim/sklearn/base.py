@@ -369,7 +369,17 @@ class VerbClassifier(FittedClassifier):
         return tags
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, as scikit-learn does; one by its former name with a warning."""
+        """Set parameters, as scikit-learn does; one by its former name with a warning.
+
+        Parameters
+        ----------
+        **params
+            Parameters of the estimator, by name.
+
+        Returns
+        -------
+        self
+        """
         super().set_params(**(with_new_keywords(type(self), params) or params))
         return self
 
