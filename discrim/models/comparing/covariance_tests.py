@@ -453,7 +453,7 @@ def _estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[Floats, F
             )
         against_first = logistic.numbers.against(0)
         return against_first.params() * of_unit, against_first.cov_params(unit)
-    if not (hasattr(logit, "params") and hasattr(logit, "cov_params")):
+    if isinstance(logit, LDAResults) or not (hasattr(logit, "params") and hasattr(logit, "cov_params")):
         raise DataError(
             f"hausman() compares lda() with a logistic regression; the second is {type(logit).__name__}: "
             "give what logistic() returns, or statsmodels' Logit or MNLogit."

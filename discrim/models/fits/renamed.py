@@ -127,5 +127,9 @@ class _ByLabel:
     def __setitem__(self, key: Any, value: Any) -> None:
         self._indexer[self._key(key)] = value
 
+    def __call__(self, axis: Any = None) -> Any:
+        """Labels of one axis, as methods of pandas ask for them."""
+        return self._indexer(axis=axis)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._indexer, name)

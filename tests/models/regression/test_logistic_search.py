@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -134,14 +136,22 @@ def test_steps_may_be_numpy_s_integer():
 # ------------------------------------------------------------------ beside LDA
 
 
+def log_odds_of(*fits):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiscrimWarning)
+        return compare(*fits).log_odds()
+
+
 def test_hausman_and_compare_want_lda_and_a_logistic_fit_of_the_same_rows():
     data = lone(400, 0).drop(columns="own")
     linear, logit = lda("y ~ x", data), logistic("y ~ x", data)
     with pytest.raises(DataError, match="in that order"):
         hausman(logit, linear)
-    for judge in (hausman, compare):
-        with pytest.raises(DataError, match="differ in rows"):
-            judge(linear, logistic("y ~ x", data.iloc[:300]))
+    fewer = logistic("y ~ x", data.iloc[:300])
+    with pytest.raises(DataError, match="differ in rows"):
+        hausman(linear, fewer)
+    with pytest.raises(DataError, match="uses 300 rows, and the first 400"):
+        log_odds_of(linear, fewer)
 
 
 def test_estimates_that_do_not_exist_are_compared_with_none():
@@ -149,7 +159,7 @@ def test_estimates_that_do_not_exist_are_compared_with_none():
     formula = "cultivar ~ ."
     with pytest.warns(DiscrimWarning, match="hyperplane"):
         logit = logistic(formula, data, separation="warn")
-    for judge in (hausman, compare):
+    for judge in (hausman, log_odds_of):
         with pytest.raises(NotSupportedError, match="bias_reduction=True"):
             judge(lda(formula, data), logit)
 
