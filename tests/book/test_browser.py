@@ -93,10 +93,12 @@ def address(tmp_path_factory):
     )
     port = folder / "DevToolsActivePort"
     until = time.monotonic() + 60
-    while not port.exists() or not port.read_text().strip():
+    while not port.exists() or not port.read_text(encoding="utf-8").strip():
         assert time.monotonic() < until, "the browser has not started"
         time.sleep(0.1)
-    with urllib.request.urlopen(f"http://127.0.0.1:{port.read_text().split()[0]}/json") as tabs:
+    with urllib.request.urlopen(
+        f"http://127.0.0.1:{port.read_text(encoding='utf-8').split()[0]}/json"
+    ) as tabs:
         yield next(tab["webSocketDebuggerUrl"] for tab in json.load(tabs) if tab["type"] == "page")
     browser.terminate()
     browser.wait(30)

@@ -389,7 +389,7 @@ def nist(name: str) -> tuple[pd.DataFrame, float]:
     path = Path(tests.__file__).parent / "data" / "nist_anova" / f"{name}.dat"
     if not path.exists():
         pytest.skip(f"this SciPy came without {path.name}")
-    lines = path.read_text().splitlines()
+    lines = path.read_text(encoding="utf-8").splitlines()
     certified = next(float(line.split()[-1]) for line in lines if line.startswith("Between"))
     groups, values = np.loadtxt(lines[60:], unpack=True)
     return pd.DataFrame({"x": values, "y": groups.astype(int)}), certified

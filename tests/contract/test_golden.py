@@ -20,7 +20,7 @@ from discrim.errors import DiscrimError
 from tests import references as ref
 from tests import support
 
-GOLDEN = json.loads((support.GOLDEN / "mass.json").read_text())["cases"]
+GOLDEN = json.loads((support.GOLDEN / "mass.json").read_text(encoding="utf-8"))["cases"]
 TOLERANCE = 1e-10
 METHODS = ("moment", "mle")
 

@@ -23,7 +23,7 @@ from discrim.errors import CollinearError, DiscrimWarning
 from tests import references as ref
 from tests import support
 
-WRITTEN = json.loads((support.GOLDEN / "ill_conditioned.json").read_text())
+WRITTEN = json.loads((support.GOLDEN / "ill_conditioned.json").read_text(encoding="utf-8"))
 EPS = float(np.finfo(np.float64).eps)
 FLOOR = 10.0**-15.5
 FLOORS = {"log_proba": 1.0, "logdet": 1.0, "llf": 1.0}

@@ -40,7 +40,7 @@ from discrim.frame.table import Table
 from tests import support
 from tests.support import resolve_formula
 
-GOLDEN = json.loads((support.GOLDEN / "formula.json").read_text())
+GOLDEN = json.loads((support.GOLDEN / "formula.json").read_text(encoding="utf-8"))
 
 
 def matrix(design, data, functions=None):

@@ -14,9 +14,9 @@ import discrim
 from discrim.frame.grammar import quote
 from tests import support
 
-WRITTEN = json.loads((support.GOLDEN / "tests.json").read_text())
+WRITTEN = json.loads((support.GOLDEN / "tests.json").read_text(encoding="utf-8"))
 CASES, MASS = WRITTEN["cases"], WRITTEN["lda"]
-PUBLISHED = json.loads((support.GOLDEN / "published.json").read_text())
+PUBLISHED = json.loads((support.GOLDEN / "published.json").read_text(encoding="utf-8"))
 
 every_case = pytest.mark.parametrize("name", CASES)
 

@@ -26,7 +26,7 @@ from discrim.inference.error_rates import (
 from discrim.inference.roc import against_rest, pair_areas, rectangle_limits, roc_area
 from tests.support import GOLDEN, before
 
-WRITTEN = json.loads((GOLDEN / "judged.json").read_text())
+WRITTEN = json.loads((GOLDEN / "judged.json").read_text(encoding="utf-8"))
 RNG = np.random.default_rng(18)
 CODES = RNG.integers(0, 4, 160)
 LOGS = RNG.normal(size=(160, 4)) + 1.5 * np.eye(4)[CODES]

@@ -30,7 +30,7 @@ def record(root: Path, folder: Path, part: str, cases: int) -> None:
     """Run a part's tests under a tracer, some `cases` of each, unless that was done of these sources."""
     target, digest = folder / part.replace("/", "."), f"{cases} {_digest(root, part)}"
     told = target.with_suffix(target.suffix + ".digest")
-    if told.exists() and told.read_text() == digest:
+    if told.exists() and told.read_text(encoding="utf-8") == digest:
         return
     print(f"recording {part}, whose sources changed", flush=True)
     told.unlink(missing_ok=True)
@@ -60,7 +60,7 @@ class Records:
         self._seconds: dict[str, float] = {}
         self._reached: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
         for times in sorted(folder.glob("*.seconds.json")):
-            self._seconds |= json.loads(times.read_text())
+            self._seconds |= json.loads(times.read_text(encoding="utf-8"))
             data = CoverageData(str(times)[: -len(".seconds.json")])
             data.read()
             for file in data.measured_files():

@@ -118,11 +118,11 @@ from tests.mutation.trial import tried
 
 tree = Path(sys.argv[1])
 path = "discrim/core/a.py"
-source = (tree / path).read_text()
+source = (tree / path).read_text(encoding="utf-8")
 for number, mutant in enumerate(mutants_of(path, source)):
     verdict = tried(tree, mutant, ["tests/test_a.py::test_a"], number, -6.0)
     print(mutant.after, "|", verdict.found)
-    assert (tree / path).read_text() == source
+    assert (tree / path).read_text(encoding="utf-8") == source
 """
 
 

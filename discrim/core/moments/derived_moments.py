@@ -73,7 +73,7 @@ def given_moments(means: Floats, covariances: Floats, counts: Floats, divisors: 
     """
     variances = np.diagonal(covariances, axis1=1, axis2=2).max(axis=0)
     sd = np.sqrt(np.where(variances > 0, variances, 1.0))
-    scale = np.ldexp(1.0, -np.round(np.log2(sd)).astype(int))
+    scale = np.ldexp(1.0, -np.round(np.log2(sd)).astype(np.int32))
     scatters = covariances * (scale[:, None] * scale) * divisors[:, None, None]
     roots = np.stack([root_of(scatter) for scatter in scatters])
     rows = np.minimum(counts, 2.0**52).astype(np.int64)

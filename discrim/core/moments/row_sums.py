@@ -413,7 +413,7 @@ def column_scale(sizes: Floats) -> Floats:
         return np.ones(len(sizes))
     exponents = np.zeros(len(sizes))
     exponents[extreme] = np.clip(-np.round(np.log2(sizes[extreme])), -1000, 1000)
-    return np.asarray(np.ldexp(1.0, exponents.astype(int)))
+    return np.asarray(np.ldexp(1.0, exponents.astype(np.int32)))
 
 
 def peaks(blocks: RowBlocks, n_columns: int) -> Floats:

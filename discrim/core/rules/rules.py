@@ -35,7 +35,7 @@ from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.scatter.covariance import Covariance
 from discrim.errors import NotSupportedError
 
-Exponents = NDArray[np.int64]
+Exponents = NDArray[np.int32]
 
 FARTHEST_EXPONENT = 400
 """Binary order of magnitude of coordinates up to which rows are measured where they are."""
@@ -61,7 +61,7 @@ def coordinates_within_range(
     equally far to rounding, as they are from the row itself. The function gives coordinates of rows from an
     origin (p,) or (m, p), linear in the difference of the two.
     """
-    over = np.zeros((len(x), 1), dtype=np.int64)
+    over = np.zeros((len(x), 1), dtype=np.int32)
     with np.errstate(over="ignore", invalid="ignore"):
         z = coordinates(x, origin)
         far = np.flatnonzero(~_within_range(z) & np.isfinite(x).all(axis=1))
@@ -80,7 +80,7 @@ def _within_range(z: Floats) -> NDArray[np.bool_]:
 
 def exponents(x: Floats, origin: Floats, scale: Floats) -> Exponents:
     """Exponents (m,) of two, above x * scale of each of the rows x (m, p) and of origins (p,) or (K, p)."""
-    unit = np.frexp(scale)[1].astype(np.int64)
+    unit = np.frexp(scale)[1]
     powers = (np.frexp(x)[1] + unit).max(axis=1, initial=0)
     return np.asarray(np.maximum(powers, (np.frexp(origin)[1] + unit).max(initial=0)))
 
@@ -217,7 +217,7 @@ class Nearest:
         excess += column_squares(self.whiten(z))[:, None]
         return np.asarray(excess.T)
 
-    def scaled(self, x: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    def scaled(self, x: Floats) -> tuple[Floats, Exponents]:
         """Distances (K, m) of rows far from all points, over 4 to the power of exponents (m,)."""
         exponent = exponents(x, self.rule.origin, self.rule.scale)
         z = scaled_columns(x, self.rule.origin, self.rule.scale, exponent)
@@ -251,7 +251,7 @@ class Distances:
             distances[k] = column_squares(covariance.whiten(z))
         return distances
 
-    def scaled(self, x: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    def scaled(self, x: Floats) -> tuple[Floats, Exponents]:
         """Distances (K, m) of rows far from all means, over 4 to the power of exponents (m,)."""
         if self.nearest is not None:
             return self.nearest.scaled(x)

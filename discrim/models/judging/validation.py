@@ -728,7 +728,9 @@ class BootstrapSamples:
         drawn = np.zeros(len(self.codes))
         for rows in self._members:
             if self._blocks.weights is None:
-                drawn[rows] = np.bincount(self.rng.integers(len(rows), size=len(rows)), minlength=len(rows))
+                # Drawn as 64 bits, so that a seed means the same rows everywhere; counted as what indexes.
+                which = self.rng.integers(len(rows), size=len(rows)).astype(np.intp)
+                drawn[rows] = np.bincount(which, minlength=len(rows))
             else:
                 weights = self._blocks.weights[rows]
                 drawn[rows] = self.rng.multinomial(round(weights.sum()), weights / weights.sum())

@@ -201,7 +201,7 @@ def main() -> int:
         return ended.returncode
     if asked.against is None:
         return 0
-    before, after = (json.loads(Path(file).read_text()) for file in (asked.against, out))
+    before, after = (json.loads(Path(file).read_text(encoding="utf-8")) for file in (asked.against, out))
     if asked.only:
         before["digests"] = {key: value for key, value in before["digests"].items() if asked.only in key}
     return min(1, differences(before, after))

@@ -23,7 +23,7 @@ from discrim.core.mixtures.em import (
 from discrim.datasets import load_iris
 from tests.support import ROOT
 
-GOLDEN = json.loads((ROOT / "tests/golden/mixture.json").read_text())
+GOLDEN = json.loads((ROOT / "tests/golden/mixture.json").read_text(encoding="utf-8"))
 IRIS = load_iris()
 X = IRIS.iloc[:, :4].to_numpy()
 

@@ -181,7 +181,7 @@ def test_out_is_a_path(tmp_path):
     with pytest.raises(DataError, match="out=3 is no path"):
         write_frames(unread(), 3)
     source = iter([pd.DataFrame({"x": [1.0]})])
-    assert write_frames(source, str(tmp_path / "a.csv")).read_text() == "x\n1.0\n"
+    assert write_frames(source, str(tmp_path / "a.csv")).read_text(encoding="utf-8") == "x\n1.0\n"
 
 
 def test_a_generator_is_closed_when_writing_fails(tmp_path):

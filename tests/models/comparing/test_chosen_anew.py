@@ -206,7 +206,9 @@ def test_the_summary_says_that_its_rows_chose_the_columns(tmp_path):
     loaded.save(tmp_path / "again")
     assert words in said(discrim.load(tmp_path / "again").summary())
     fit.report(tmp_path / "page.html", pictures=[])
-    assert "the columns (stepwise by wilks, of 13 terms)" in said((tmp_path / "page.html").read_text())
+    assert "the columns (stepwise by wilks, of 13 terms)" in said(
+        (tmp_path / "page.html").read_text(encoding="utf-8")
+    )
     with pytest.warns(DiscrimWarning, match=r"The rows chose the columns of 'LDA \(1\)'"):
         compare(fit, lda("cultivar ~ hue", WINE))
     assert "choice of the columns (stepwise by wilks, of 13 terms) is made anew" in said(

@@ -16,7 +16,7 @@ from discrim.datasets import load_iris, load_penguins
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from tests import support
 
-GOLDEN = json.loads((support.GOLDEN / "available.json").read_text())["fits"]
+GOLDEN = json.loads((support.GOLDEN / "available.json").read_text(encoding="utf-8"))["fits"]
 
 
 def gaps() -> pd.DataFrame:

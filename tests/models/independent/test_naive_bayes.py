@@ -20,7 +20,7 @@ from discrim.datasets import load_breast_cancer, load_iris, load_penguins
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from tests import support
 
-GOLDEN = json.loads((support.GOLDEN / "naive_bayes.json").read_text())["cases"]
+GOLDEN = json.loads((support.GOLDEN / "naive_bayes.json").read_text(encoding="utf-8"))["cases"]
 IRIS = load_iris()
 
 

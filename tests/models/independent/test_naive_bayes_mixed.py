@@ -22,7 +22,7 @@ from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupport
 from discrim.models.saving.tensor_file import read_file, write_file
 from tests import support
 
-GOLDEN = json.loads((support.GOLDEN / "naive_bayes_mixed.json").read_text())
+GOLDEN = json.loads((support.GOLDEN / "naive_bayes_mixed.json").read_text(encoding="utf-8"))
 IRIS, PENGUINS = load_iris(), load_penguins()
 MIXED = "species ~ bill_length_mm + bill_depth_mm + island + sex + C(year) + heavy"
 

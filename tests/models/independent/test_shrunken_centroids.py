@@ -26,7 +26,7 @@ from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupport
 from tests import support
 from tests.models.saving import test_store as store
 
-GOLDEN = json.loads((support.GOLDEN / "pamr.json").read_text())["cases"]
+GOLDEN = json.loads((support.GOLDEN / "pamr.json").read_text(encoding="utf-8"))["cases"]
 TABLES = {
     "iris": (load_iris, "species", 0),
     "iris_prior": (load_iris, "species", 30),

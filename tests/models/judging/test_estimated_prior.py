@@ -17,7 +17,7 @@ from tests.support import GOLDEN, classic
 
 IRIS, WINE, CANCER = load_iris(), load_wine(), load_breast_cancer()
 LDA = discrim.lda("species ~ .", IRIS)
-HELD = json.loads((GOLDEN / "class_shares.json").read_text())
+HELD = json.loads((GOLDEN / "class_shares.json").read_text(encoding="utf-8"))
 ASKED = {
     "iris": ("species ~ .", IRIS),
     "wine": ("cultivar ~ .", WINE),

@@ -18,7 +18,7 @@ from tests.support import GOLDEN
 IRIS = load_iris()
 PENGUINS = load_penguins().dropna(subset=["bill_depth_mm", "body_mass_g", "species"])
 FEW = "species ~ bill_depth_mm + body_mass_g"
-SETS = json.loads((GOLDEN / "prediction_sets.json").read_text())
+SETS = json.loads((GOLDEN / "prediction_sets.json").read_text(encoding="utf-8"))
 
 
 def letters(sets):

@@ -240,7 +240,7 @@ def test_a_word_that_is_no_answer_is_refused():
 
 # ------------------------------------------------------------------ against R
 
-GOLDEN = json.loads((support.GOLDEN / "leave_one_out.json").read_text())
+GOLDEN = json.loads((support.GOLDEN / "leave_one_out.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.slow

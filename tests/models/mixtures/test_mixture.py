@@ -18,7 +18,7 @@ from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupport
 from discrim.frame.rows import weighted_rows
 from tests.support import ROOT
 
-GOLDEN = json.loads((ROOT / "tests/golden/mixture.json").read_text())
+GOLDEN = json.loads((ROOT / "tests/golden/mixture.json").read_text(encoding="utf-8"))
 IRIS = load_iris()
 X = IRIS.iloc[:, :4].to_numpy()
 

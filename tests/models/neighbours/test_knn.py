@@ -28,7 +28,7 @@ from discrim.datasets import load, load_iris, load_penguins
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError, PriorError
 from tests import support
 
-GOLDEN = json.loads((support.GOLDEN / "knn.json").read_text())["cases"]
+GOLDEN = json.loads((support.GOLDEN / "knn.json").read_text(encoding="utf-8"))["cases"]
 
 
 # ---- R's class

@@ -21,7 +21,7 @@ from discrim.datasets import load_iris
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError, PriorError
 from discrim.sklearn import LDAClassifier
 
-GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "ranking.json").read_text())
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "ranking.json").read_text(encoding="utf-8"))
 IRIS = load_iris()
 SHRUNK = {"covariance": "correlation"}
 GIVEN = {"covariance": "correlation", "shrinkage": 0.3, "variance_shrinkage": 0.1}

@@ -23,7 +23,7 @@ from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarni
 from discrim.models.judging.validation import left_out_scores, scores_by_refit
 from tests.references import exact
 
-GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "factor.json").read_text())
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "factor.json").read_text(encoding="utf-8"))
 IRIS = load_iris()
 
 

@@ -28,7 +28,7 @@ from discrim.datasets import load_iris, load_penguins
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
 from tests import support
 
-GOLDEN = json.loads((support.GOLDEN / "robust.json").read_text())["cases"]
+GOLDEN = json.loads((support.GOLDEN / "robust.json").read_text(encoding="utf-8"))["cases"]
 
 every_case = pytest.mark.parametrize("name", GOLDEN)
 every_nu = pytest.mark.parametrize("nu", ["3", "5", "30"])

@@ -12,7 +12,7 @@ import pytest
 from discrim import pls
 from discrim.datasets import load_breast_cancer, load_iris, load_wine
 
-GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "pls.json").read_text())
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "pls.json").read_text(encoding="utf-8"))
 TABLES = {
     "iris": ("species ~ .", load_iris()),
     "wine": ("cultivar ~ .", load_wine().iloc[30:].reset_index(drop=True)),

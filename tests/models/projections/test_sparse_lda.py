@@ -19,7 +19,7 @@ from discrim.datasets import load_breast_cancer, load_iris, load_wine
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
 from tests import support
 
-GOLDEN = json.loads((support.GOLDEN / "sparse_lda.json").read_text())
+GOLDEN = json.loads((support.GOLDEN / "sparse_lda.json").read_text(encoding="utf-8"))
 TABLES = {
     "iris": (load_iris, "species"),
     "wine": (load_wine, "cultivar"),

@@ -25,7 +25,7 @@ from discrim.datasets import load_iris, load_penguins
 from discrim.errors import DataError, DiscrimWarning, NotSupportedError, PriorError
 from tests import support
 
-GOLDEN = json.loads((support.GOLDEN / "indicator.json").read_text())["cases"]
+GOLDEN = json.loads((support.GOLDEN / "indicator.json").read_text(encoding="utf-8"))["cases"]
 IRIS = load_iris()
 RBF = KernelRidge(kernel="rbf", gamma=0.1, alpha=0.1)
 ENGINES = {

@@ -26,7 +26,7 @@ from discrim.errors import (
 from discrim.frame.grammar import quote
 from tests import support
 
-GOLDEN = json.loads((support.GOLDEN / "logistic.json").read_text())
+GOLDEN = json.loads((support.GOLDEN / "logistic.json").read_text(encoding="utf-8"))
 TWO, MANY, REDUCED = GOLDEN["two"], GOLDEN["many"], GOLDEN["reduced"]
 IRIS = load_iris()
 PAIR = IRIS[IRIS["species"] != "setosa"].astype({"species": str})

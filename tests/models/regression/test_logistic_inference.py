@@ -21,7 +21,7 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.frame.grammar import quote
 from tests import support
 
-GOLDEN = json.loads((support.GOLDEN / "logistic_inference.json").read_text())
+GOLDEN = json.loads((support.GOLDEN / "logistic_inference.json").read_text(encoding="utf-8"))
 TWO, MANY = GOLDEN["two"], GOLDEN["many"]
 PENGUINS = load_penguins()
 IRIS = load_iris()

@@ -17,7 +17,7 @@ from discrim.datasets import load_iris, load_penguins
 from discrim.errors import DataError, FormulaError, NotSupportedError
 from tests import support
 
-GOLDEN = json.loads((support.GOLDEN / "logistic_users.json").read_text())
+GOLDEN = json.loads((support.GOLDEN / "logistic_users.json").read_text(encoding="utf-8"))
 TWO, FIRTH, STEPS, MANY = GOLDEN["two"], GOLDEN["firth"], GOLDEN["steps"], GOLDEN["many"]
 PENGUINS = load_penguins().dropna().reset_index(drop=True)
 ROWS = np.arange(1, len(PENGUINS) + 1)

@@ -22,7 +22,7 @@ from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.results import ClassifierResults
 from tests import support
 
-GOLDEN = json.loads((support.GOLDEN / "penalty.json").read_text())
+GOLDEN = json.loads((support.GOLDEN / "penalty.json").read_text(encoding="utf-8"))
 FITS, FOLDS = GOLDEN["fits"], GOLDEN["folds"]
 BUNDLED = {
     "breast_cancer": load_breast_cancer, "iris": load_iris, "penguins": load_penguins, "wine": load_wine,

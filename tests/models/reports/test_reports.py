@@ -336,7 +336,7 @@ def test_a_bad_option_leaves_the_file_that_was_there(tmp_path, options):
     place.write_text("before")
     with pytest.raises(DataError, match=next(iter(options))):
         fitted("lda").report(place, **options)
-    assert place.read_text() == "before"
+    assert place.read_text(encoding="utf-8") == "before"
     assert len([*tmp_path.iterdir()]) == 1
 
 

@@ -18,10 +18,10 @@ from tests.golden.saved.write_saved import FUNCTIONS, IRIS, fits_with_options, s
 SAVED = support.GOLDEN / "saved"
 FOLDER = SAVED / "before_13"
 FITS = {
-    folder.name: json.loads((folder / "predictions.json").read_text())
+    folder.name: json.loads((folder / "predictions.json").read_text(encoding="utf-8"))
     for folder in (FOLDER, *(SAVED / f"before_{issue}" for issue in (15, 17, 20, 33)))
 }
-MOMENTS = json.loads((SAVED / "before_17" / "moments.json").read_text())
+MOMENTS = json.loads((SAVED / "before_17" / "moments.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(("version", "name"), [(version, name) for version in FITS for name in FITS[version]])
