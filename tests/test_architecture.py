@@ -98,10 +98,10 @@ FOUND_BY_TEXT = {"models/registry.py", "cli/reading.py"}
 NAMING_MODELS = {"models/saving/earlier_files.py", "cli/options.py"}
 
 # What it takes to read the package, as `python -m tests.benchmarks.house` counts it; these become less. The
-# lines alone have grown, by interactive figures and by pictures, summaries and reports that choose.
+# lines and files alone have grown: by interactive figures, and by what takes rules and tables out of Python.
 HOUSE = {
-    "files": 233,
-    "lines": 86_400,
+    "files": 239,
+    "lines": 89_600,
     "lines of imports over lines of other code, in percent": 7.6,
     "lda() on iris, files": 20,
     "lda() on iris, depth": 10,
