@@ -124,7 +124,6 @@ REASONS = {
         "",
     ): "ends with WAYS_OUT, or with what Newton's method met",
     ("discrim/models/comparing/permuted.py", "has no length"): "caught a few lines below, and said anew",
-    ("discrim/models/saving/fit_file.py", "{E"): "errno's number, with words of ours behind it",
     ("discrim/frame/sources/sinks.py", "{E"): "errno's number, with words of ours behind it",
     ("discrim/core/numerics/whole_file.py", "{E"): "errno's number, with words of ours behind it",
     (
