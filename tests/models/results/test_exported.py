@@ -250,6 +250,7 @@ def test_every_dialect_is_written(dialect: str) -> None:
     assert f"FROM {sign}base{sign}.{sign}penguins{sign} AS t" in query
 
 
+@pytest.mark.slow
 def test_what_stays() -> None:
     for fit, why in [
         (discrim.knn("species ~ .", data=IRIS, k=5), r"knn\(\) gives scores"),
@@ -330,6 +331,7 @@ def test_fits_without_rows(tmp_path: Path) -> None:
     compare(discrim.lda(moments=discrim.moments("species ~ .", IRIS)), IRIS, "sqlite")
 
 
+@pytest.mark.slow
 def test_a_wide_rule() -> None:
     table = load_breast_cancer()
     compare(discrim.lda("diagnosis ~ .", data=table), table, "sqlite")
