@@ -397,19 +397,21 @@ def test_a_report_of_many_columns_and_classes_stays_below_a_megabyte(tmp_path, v
 def test_a_report_takes_no_longer_than_some_thirty_plain_pictures(tmp_path):
     x = np.random.default_rng(0).normal(size=(2, 150))
 
-    def plain() -> None:
-        figure, axes = plt.subplots()
-        axes.scatter(*x)
-        figure.savefig(io.BytesIO(), format="svg")
-        plt.close(figure)
+    def thirty_two() -> None:
+        # As long as a report, so that whatever else the machine does meets both alike.
+        for _ in range(32):
+            figure, axes = plt.subplots()
+            axes.scatter(*x)
+            figure.savefig(io.BytesIO(), format="svg")
+            plt.close(figure)
 
     fit = discrim.lda("species ~ .", IRIS)
     seconds = []
-    for run in (lambda: fit.report(tmp_path / "page.html"), plain) * 3:
+    for run in (lambda: fit.report(tmp_path / "page.html"), thirty_two) * 3:
         start = time.process_time()
         run()
         seconds.append(time.process_time() - start)
-    assert min(seconds[::2]) < 32 * min(seconds[1::2])
+    assert min(seconds[::2]) < min(seconds[1::2])
 
 
 # ---- every verb, and a browser
