@@ -35,7 +35,7 @@ FOLDER = "reference"
 GALLERY = Path(__file__).parents[1] / "gallery.md"
 README = Path(__file__).parents[2] / "README.md"
 FIT = "fit"
-"""Name of what every fit can do, of which no class is public."""
+"""Name of a fit whose class does not matter."""
 
 CALLED = {
     "Assessment": "assessment",
@@ -436,7 +436,10 @@ def pages(shown: Callable[[str], str] = printed) -> dict[str, str]:
     """The text of each page by its name: each public name once; `shown` gives what lines of code print."""
     given, places = classes_by_verb(), taught()
     written = {verb: of_verb(verb, kinds, places.get(verb, ""), shown) for verb, kinds in given.items()}
-    base = block("py:class:: ClassifierResults", docs.summary(docs.parsed(ClassifierResults)))
+    # The names of a fit below it belong to no module.
+    base = block("py:currentmodule:: discrim")
+    base += block("py:class:: ClassifierResults", docs.summary(docs.parsed(ClassifierResults)))
+    base += block("py:currentmodule:: None")
     every = LINES["fits"] + "\n\n" + block("container:: answers", base) + answers(FIT, ClassifierResults)
     written["fits"] = titled(TITLES["fits"]) + every
     given = "".join(of_name(kind.__name__, kind) for kind in (resolve(f"discrim.{each}") for each in GIVEN))
