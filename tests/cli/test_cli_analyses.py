@@ -347,7 +347,7 @@ def test_a_saved_fit_is_reported_as_it_is(capsys):
     [
         ([FORMULA, "iris"], "required: --out"),
         ([FORMULA, "--out", "a.html"], "is fitted to a table: name one"),
-        ([FORMULA, "iris", "--out", "a.pdf"], "name a file that ends in .html"),
+        ([FORMULA, "iris", "--out", "a.pdf"], "give a path that ends in .html"),
         ([FORMULA, "iris", "--out", "no/a.html"], "'no': There is no such folder"),
         ([FORMULA, "iris", "--out", "a.html", "--verb", "ldaa"], "did you mean lda?"),
         ([FORMULA, "iris", "--out", "a.html", "--verb", "logistic"], "Typed as --bias-reduction."),
