@@ -157,12 +157,13 @@ def test_a_picture_has_room_on_a_page_and_keeps_its_shape(inches):
     def draw():
         return plt.subplots(figsize=inches)[1]
 
+    open_before = plt.get_fignums()
     made = WordPage().picture(Drawing("one", 0, draw, [], "text", "caption", "code"))
     wide, high = (int(size) for size in re.search(r'<wp:extent cx="(\d+)" cy="(\d+)"', made).groups())
     assert wide <= 6.7 * 914_400
     assert high <= 9.4 * 914_400
     assert wide / high == pytest.approx(inches[0] / inches[1], rel=0.3)
-    assert not plt.get_fignums()
+    assert plt.get_fignums() == open_before
 
 
 def test_wide_tables_go_on_below_and_none_is_wider_than_the_text(tmp_path):
