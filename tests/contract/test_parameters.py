@@ -38,7 +38,10 @@ def estimators() -> dict[str, Any]:
 def owners() -> Iterator[type]:
     """Classes of results, moments and estimators, and what they inherit from."""
     for module in pkgutil.walk_packages(discrim.__path__, "discrim."):
-        if not module.name.startswith(("discrim.models.", "discrim.sklearn.")):
+        # The last has the package marginaleffects, which need not be installed, and no results of ours.
+        if not module.name.startswith(("discrim.models.", "discrim.sklearn.")) or module.name.endswith(
+            ".for_marginaleffects"
+        ):
             continue
         for name, owner in vars(importlib.import_module(module.name)).items():
             is_public = name == "Moments" or name.endswith(

@@ -538,7 +538,7 @@ class StepwiseResults(Shown):
         data, method = table_and_method(data, method)
         if data is not None:
             return self.fit.confusion(data, costs=costs)
-        method = method or "cv"
+        method = "cv" if method is None else method
         return self._judge(method).confusion(
             method=method, costs=costs, folds=folds, seed=seed, refit_prior=refit_prior
         )

@@ -169,6 +169,7 @@ class JudgingPlan:
 
 def table_and_method(data: Any, method: Any) -> tuple[Any, Any]:
     """Table and method of `confusion` and its like, whose first argument may be the name of a method."""
+    check_word("method", method, Counting, optional=True)
     if not isinstance(data, str):
         return data, method
     for known in COUNTING:

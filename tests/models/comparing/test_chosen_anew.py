@@ -290,6 +290,9 @@ def test_errors_of_held_terms_are_asked_of_the_fit():
     for method in ("posterior", "D", "none"):
         with pytest.raises(DataError, match="methods="):
             choice.error_rates([method])
+    for judged in (choice.confusion, choice.assess):
+        with pytest.raises(DataError, match="method="):
+            judged(method=WINE)
     nothing = stepwise("y ~ .", noise(4, 40, 2), enter=1e-9, stay=1e-9)
     with pytest.raises(DataError, match="No term was chosen"):
         nothing.error_rates()
