@@ -98,10 +98,11 @@ FOUND_BY_TEXT = {"models/registry.py", "cli/reading.py"}
 NAMING_MODELS = {"models/saving/earlier_files.py", "cli/options.py"}
 
 # What it takes to read the package, as `python -m tests.benchmarks.house` counts it; these become less. The
-# lines and files alone have grown: by interactive figures, and by what takes rules and tables out of Python.
+# lines and files alone have grown: by interactive figures, by what takes rules and tables out of Python, and by
+# kernel discriminant analysis, plda, calibrated posteriors and choose().
 HOUSE = {
-    "files": 239,
-    "lines": 89_600,
+    "files": 262,
+    "lines": 97_500,
     "lines of imports over lines of other code, in percent": 7.6,
     "lda() on iris, files": 20,
     "lda() on iris, depth": 10,
