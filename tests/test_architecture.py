@@ -98,7 +98,7 @@ FOUND_BY_TEXT = {"models/registry.py", "cli/reading.py"}
 NAMING_MODELS = {"models/saving/earlier_files.py", "cli/options.py"}
 
 # What it takes to read the package, as `python -m tests.benchmarks.house` counts it; these become less. The
-# lines and files alone have grown: by interactive figures, by what takes rules and tables out of Python, and by
+# lines and files alone have grown: by interactive figures, by what takes rules and tables out of Python, by
 # kernel discriminant analysis, plda, calibrated posteriors and choose().
 HOUSE = {
     "files": 262,

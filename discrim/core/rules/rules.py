@@ -147,8 +147,10 @@ class LinearRule:
     def _products(self, x: Floats) -> Floats:
         """Products z'coef (m, K)."""
         (m, p), n_classes = x.shape, len(self.intercept)
-        z = standard_columns(x, self.origin, self.scale, order="K")
-        if n_classes > MANY_CLASSES:
+        # One layout costs little beside many classes; small products of two may be summed in two orders.
+        many = n_classes > MANY_CLASSES
+        z = standard_columns(x, self.origin, self.scale, order="C" if many else "K")
+        if many:
             scores, width = np.empty((m, n_classes)), ALONE // max(m * p, 1) & -LEAST_PANEL
             for some in slices(n_classes, width or n_classes):
                 np.matmul(z.T, self.coef[:, some], out=scores[:, some])
