@@ -1,0 +1,474 @@
+"""Posteriors that come true: a map from the scores of a rule to log posteriors, learnt from left-out scores.
+
+A rule that was fitted to rows is surer of these rows than of others, and the more so the fewer rows it had;
+independence that columns do not have, and normal tails, add to it. What a rule says of rows that it did not
+see tells how far. With t_k the lead of class k over the best class of a row, zero or negative, the maps are
+
+    temperature   log p_k = s t_k                              one slope (Guo et al., 2017, ICML, 1321-1330)
+    vector        log p_k = s t_k + b_k                        of two classes Platt's (1999)
+    multinomial   log p_k = sum_j W_kj (t_j - mean of t) + b_k
+    dirichlet     log p_k = sum_j W_kj ln q_j + b_k            q the posteriors of the temperature (Kull et
+                                                               al., 2019, NeurIPS 32, 12295-12305)
+
+up to a number that the classes of a row share. A temperature leaves every label as it is.
+
+*Few rows, and classes that are told apart without error.* The slope of the temperature maximizes l(s) + ln
+I(s) / 2 over s >= 0, I the information of all rows: the prior of Jeffreys, which takes the bias of order 1/n
+from the maximum of the likelihood and has a maximum always (Firth, 1993, Biometrika 80, 27-38). Where n rows
+are all right, and alike, the error that is left is 1/(2n). Platt's targets do as much for one size of lead,
+but rows far from the border, which they call wrong with a chance of 1/(n + 2) like all others, would then
+decide on the slope. The other maps have Jeffreys' prior too, and a ridge towards the temperature: a normal
+prior of each parameter around its value there, which moves the log odds of a usual row by one.
+
+*Leads that are too large.* A row of a wrong class that is thousands ahead, as an outlier is under normal
+densities, would alone make every row unsure. Leads are taken as no larger than a ceiling c, t_k = max(t_k,
+-c), of those that halve the largest one, where this raises the likelihood more than a test of one parameter
+at five percent lets by chance. A class that the rule holds impossible, a score of minus infinity, is at the
+ceiling. One that it holds impossible for every row, as of a prior of zero, stays so.
+
+*The choice.* Each row's loss by the map without it is approximated by one step of Newton's method from the
+map of all rows, in which the row is left out of gradient and Hessian (Rad & Maleki, 2020, Journal of the
+Royal Statistical Society B 82, 965-996). Of the maps, the first in the order above is taken whose mean log
+loss exceeds the least by no more than one standard error of the difference of the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+
+from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
+from discrim.core.rules.rules import Rule
+from discrim.errors import DataError, NotSupportedError
+
+Kind = Literal["temperature", "vector", "multinomial", "dirichlet"]
+
+KINDS: tuple[Kind, ...] = ("temperature", "vector", "multinomial", "dirichlet")
+"""The maps, the simplest first."""
+
+LARGEST_LEAD = 1e8
+"""Times the median lead of the best class over the next beyond which leads are all the same."""
+
+GAINED = 1.92
+"""Log-likelihood that a ceiling has to gain: half of the chi-square of one degree of freedom at 5 percent."""
+
+QUICK = 2.0**29
+"""Products of a step beyond which a map is not among those to choose from."""
+
+MOST = 2000
+"""Parameters of a map beyond which it is refused."""
+
+PIECE = 2**21
+"""Numbers of a design that are held at once."""
+
+STEPS = 60
+"""Most steps of Newton's method; about eight are enough."""
+
+NEAR = 1e-18
+"""Squared length of a step, in standard errors and for each row, at which the search ends."""
+
+ROUNDED = 1e-12
+"""Share of the log-likelihood by which it may seem to fall because its sum is rounded."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calibrator:
+    """A map from scores (m, K) of a rule to calibrated log posteriors, up to a number a row.
+
+    Attributes
+    ----------
+    kind : {"temperature", "vector", "multinomial", "dirichlet"}
+    slope : float
+        What the leads are multiplied by.
+    ceiling : float
+        The lead beyond which leads are all the same.
+    mixing : (K, K) float
+        What the centred leads, or the log posteriors, times the slope are multiplied by; the identity for
+        kinds that do not mix classes.
+    intercepts : (K,) float
+        Minus infinity for a class that is impossible for every row.
+    """
+
+    kind: Kind
+    slope: float
+    ceiling: float
+    mixing: Floats
+    intercepts: Floats
+
+    def scores(self, scores: Floats) -> Floats:
+        """Log posteriors (m, K) up to a number a row; a row impossible in every class stays so."""
+        there: Mask = np.greater(self.intercepts, -np.inf)
+        impossible = np.isneginf(scores[:, there]).all(axis=1)
+        with np.errstate(invalid="ignore"):
+            leads = _leads(scores[:, there], self.ceiling) * self.slope
+        out = np.full(scores.shape, -np.inf)
+        if self.kind in ("multinomial", "dirichlet"):
+            leads = _FEATURES[self.kind](leads) @ self.mixing[np.ix_(there, there)].T
+        out[:, there] = leads + self.intercepts[there]
+        out[impossible] = -np.inf
+        return out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CalibratedRule:
+    """A rule whose scores are mapped to calibrated log posteriors, to which a shift (K,) is added."""
+
+    rule: Rule
+    calibrator: Calibrator
+    shift: Floats
+
+    @property
+    def has_ends(self) -> bool:
+        """Whether a row may be impossible in every class."""
+        return bool(getattr(self.rule, "has_ends", False))
+
+    def scores(self, x: Floats) -> Floats:
+        """Log posteriors (m, K) of rows x (m, p), up to a number a row."""
+        return np.asarray(self.calibrator.scores(self.rule.scores(x)) + self.shift)
+
+
+def fit_calibrator(
+    scores: Floats,
+    codes: Codes,
+    weights: Floats | None = None,
+    kind: Kind | Literal["auto"] = "auto",
+    *,
+    penalized: bool = True,
+) -> Calibrator:
+    """The map from scores (n, K) of rows that the rule did not see, of classes (n,), to posteriors.
+
+    Rows without a score (NaN) or a class (-1), and rows that are impossible in every class, are left out.
+    Frequency weights (n,) are so many rows. Without the penalties it is the maximum of the likelihood, with
+    no ceiling; a NotSupportedError says that there is none, as where no row is wrong. A DataError refuses
+    scores of no row, and scores that are infinitely large.
+
+    Examples
+    --------
+    >>> lead = np.repeat([8.0, 4.0, -4.0, -8.0], 25)
+    >>> right = np.tile(np.arange(25) < 20, 4)
+    >>> found = fit_calibrator(np.column_stack([lead, 0 * lead]), np.where(right, lead < 0, lead > 0) * 1)
+    >>> found.kind, round(found.slope, 3)
+    ('temperature', 0.201)
+    """
+    scores, codes, weights = _usable(scores, codes, weights)
+    there: Mask = np.asarray(~np.isneginf(scores).all(axis=0))
+    k = int(there.sum())
+    own = np.cumsum(there)[codes] - 1
+    leads = _leads(scores[:, there], np.inf)
+    slope, ceiling = _tempered(leads, own, weights, penalized=penalized)
+    rows = _Rows(_leads(leads, ceiling) * slope, own, weights)
+    tempered = Calibrator("temperature", slope, ceiling, np.eye(len(there)), np.where(there, 0.0, -np.inf))
+    if kind == "temperature" or k == 1:
+        return tempered
+    if kind != "auto":
+        family = _family(kind, k)
+        if len(family.centre) > MOST:
+            raise NotSupportedError(
+                f"A {kind} calibration of {k} classes has {len(family.centre):,} parameters: "
+                'use "temperature" or "vector".'
+            )
+        return _expanded(tempered, kind, family.fitted(rows, penalized=penalized)[0], there)
+    return _chosen(tempered, rows, there, penalized=penalized)
+
+
+def _usable(scores: Floats, codes: Codes, weights: Floats | None) -> tuple[Floats, Codes, Floats]:
+    weights = np.ones(len(codes)) if weights is None else weights
+    with np.errstate(invalid="ignore"):
+        used = (codes >= 0) & (weights > 0) & (scores.max(axis=1, initial=-np.inf) > -np.inf)
+    if not used.any():
+        raise DataError(
+            "No row that was left out has a class and a score, so that there is nothing to calibrate by: use "
+            'the posteriors as they are, with method="plugin".'
+        )
+    scores, codes, weights = scores[used], codes[used], weights[used]
+    if np.isposinf(scores).any():
+        raise DataError(
+            f"The score of {int(np.isposinf(scores).any(axis=1).sum())} rows is infinitely large, and no "
+            "finite slope fits it: divide the columns by their sizes."
+        )
+    # A class that is impossible for every other row, and for the rows that have it.
+    lost: Mask = np.asarray(np.isneginf(scores).all(axis=0))[codes]
+    if lost.all():
+        raise DataError("No row that was left out is possible in its class: give each class more rows.")
+    return scores[~lost], codes[~lost], weights[~lost]
+
+
+def _leads(scores: Floats, ceiling: float) -> Floats:
+    """Scores (m, K) less the largest of the row, none below minus the ceiling."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.maximum(scores - scores.max(axis=1, keepdims=True), -ceiling))
+
+
+# ---- the temperature
+
+
+def _tempered(leads: Floats, codes: Codes, weights: Floats, *, penalized: bool) -> tuple[float, float]:
+    """Slope and ceiling of leads (n, K)."""
+    if leads.shape[1] == 1:
+        return 1.0, 1.0
+    finite = -leads[np.isfinite(leads)]
+    ahead = -np.partition(leads, -2, axis=1)[:, -2]
+    ahead = ahead[np.isfinite(ahead) & (ahead > 0)]
+    unit = float(np.median(ahead)) if len(ahead) else float(finite.max(initial=0.0))
+    if not unit > 0:
+        # Of a rule that never tells classes apart, or only by what is impossible.
+        unit, ceiling = 1.0, 1.0
+    else:
+        ceiling = min(max(float(finite.max()), unit), LARGEST_LEAD * unit)
+    best = _slope(_leads(leads, ceiling) / unit, codes, weights, penalized=penalized)
+    chosen, most = ceiling, best[1] + GAINED
+    lower = ceiling / 2
+    while penalized and lower >= unit:
+        found = _slope(_leads(leads, lower) / unit, codes, weights, penalized=True)
+        if found[1] > most:
+            best, chosen, most = found, lower, found[1]
+        lower /= 2
+    return best[0] / unit, chosen
+
+
+def _slope(leads: Floats, codes: Codes, weights: Floats, *, penalized: bool) -> tuple[float, float]:
+    """The slope of leads (n, K) in their unit, and its log-likelihood."""
+    own = leads[np.arange(len(codes)), codes]
+
+    def score(log_slope: float) -> float:
+        shares = _shares(leads * np.exp(log_slope))[0]
+        mean = (shares * leads).sum(axis=1)
+        gradient = float(weights @ (own - mean))
+        if not penalized:
+            return gradient
+        off = leads - mean[:, None]
+        information = float(weights @ (shares * off**2).sum(axis=1))
+        if not information > 0:
+            return -1.0
+        return gradient + 0.5 * float(weights @ (shares * off**3).sum(axis=1)) / information
+
+    if not leads.any():
+        return 1.0, -float(weights.sum()) * np.log(leads.shape[1])
+    low = high = 0.0
+    while score(low) <= 0:
+        low -= 2.0
+        if low < -40.0:
+            return 0.0, -float(weights.sum()) * np.log(leads.shape[1])
+    high = max(low, high)
+    while score(high) > 0:
+        high += 2.0
+        if high > 40.0 or not (penalized or score(high)):
+            raise NotSupportedError(
+                "Every row that was left out has the right class, so that no slope is the most likely: use "
+                "the penalty, which has one."
+            )
+    slope = float(np.exp(brentq(score, low, high, xtol=1e-13) if high > low else low))
+    logs = _shares(leads * slope)[1]
+    return slope, float(weights @ (own * slope - logs))
+
+
+def _shares(scores: Floats) -> tuple[Floats, Floats]:
+    """Posteriors (m, K) of scores, and the logarithms (m,) of the sums of their exponentials."""
+    top = scores.max(axis=1, keepdims=True)
+    shares = np.exp(scores - top)
+    sums = shares.sum(axis=1, keepdims=True)
+    shares /= sums
+    return shares, (top + np.log(sums))[:, 0]
+
+
+# ---- maps of more parameters
+
+
+class _Rows(NamedTuple):
+    """Leads (n, K) times the slope, classes (n,) and weights (n,)."""
+
+    leads: Floats
+    codes: Codes
+    weights: Floats
+
+
+def _centred(leads: Floats) -> Floats:
+    return np.asarray(leads - leads.mean(axis=1, keepdims=True))
+
+
+def _logs(leads: Floats) -> Floats:
+    return np.asarray(leads - _shares(leads)[1][:, None])
+
+
+_FEATURES: dict[str, Callable[[Floats], Floats]] = {"multinomial": _centred, "dirichlet": _logs}
+
+
+class _Family(NamedTuple):
+    """A map that is linear in its parameters.
+
+    It has the design (m, K, P) of leads, and the parameters (P,) that make it the temperature.
+    """
+
+    design: Callable[[Floats], Floats]
+    centre: Floats
+
+    def pieces(self, rows: _Rows) -> Iterator[tuple[slice, Floats]]:
+        """Rows with their design (m, K, P), as many at a time as are held."""
+        step = max(PIECE // (rows.leads.shape[1] * len(self.centre)), 1)
+        for place in slices(len(rows.codes), step):
+            yield place, self.design(rows.leads[place])
+
+    def squares(self, rows: _Rows) -> Floats:
+        """Mean squares (P,) of the columns of the design of a class, over rows that each have the class."""
+        total = np.zeros(len(self.centre))
+        for place, design in self.pieces(rows):
+            total += rows.weights[place] @ (design**2).max(axis=1)
+        return np.asarray(total / rows.weights.sum())
+
+    def likelihood(self, rows: _Rows, at: Floats) -> float:
+        """Log-likelihood of parameters (P,)."""
+        total = 0.0
+        for place, design in self.pieces(rows):
+            scores = design @ at
+            own = scores[np.arange(len(scores)), rows.codes[place]]
+            total += float(rows.weights[place] @ (own - _shares(scores)[1]))
+        return total
+
+    def slopes(self, rows: _Rows, at: Floats) -> tuple[Floats, Floats]:
+        """Gradient (P,) and information (P, P) of the log-likelihood."""
+        p = len(self.centre)
+        gradient, information = np.zeros(p), np.zeros((p, p))
+        for place, design in self.pieces(rows):
+            shares = _shares(design @ at)[0]
+            mean = np.einsum("ik,ikp->ip", shares, design)
+            own = design[np.arange(len(design)), rows.codes[place]]
+            weights = rows.weights[place]
+            gradient += weights @ (own - mean)
+            off = (design - mean[:, None]) * np.sqrt(weights[:, None] * shares)[:, :, None]
+            off = off.reshape(-1, p)
+            information += off.T @ off
+        return gradient, information
+
+    def firths(self, rows: _Rows, at: Floats, inverse: Floats) -> Floats:
+        """Gradient (P,) of half the logarithm of the determinant of the information."""
+        gradient = np.zeros(len(at))
+        for place, design in self.pieces(rows):
+            shares = _shares(design @ at)[0]
+            spread = (design @ inverse) @ design.transpose(0, 2, 1)
+            # The third derivatives of the log-likelihood of a row, contracted.
+            own = np.diagonal(spread, axis1=1, axis2=2) - 2 * (spread @ shares[:, :, None])[:, :, 0]
+            own = shares * (own - (shares * own).sum(axis=1, keepdims=True))
+            gradient += 0.5 * np.einsum("i,ik,ikp->p", rows.weights[place], own, design)
+        return gradient
+
+    def fitted(self, rows: _Rows, *, penalized: bool) -> tuple[Floats, Floats]:
+        """The parameters (P,) of most penalized likelihood, and the inverse (P, P) of their information."""
+        ridge = self.squares(rows) if penalized else np.zeros(len(self.centre))
+        at, value = self.centre.copy(), -np.inf
+        step: Floats = np.zeros(len(at))
+        for _ in range(STEPS):
+            # Half the step for as long as it goes down.
+            for _ in range(STEPS):
+                there = at + step
+                gradient, information = self.slopes(rows, there)
+                information[np.diag_indices(len(at))] += ridge
+                off = there - self.centre
+                found = self.likelihood(rows, there) - float(ridge @ off**2) / 2
+                if penalized:
+                    found += 0.5 * float(np.linalg.slogdet(information)[1])
+                if found >= value - ROUNDED * abs(value) or not step.any():
+                    break
+                step = step / 2
+            at, value = there, found
+            # What all classes share moves nothing: without a ridge the inverse leaves it where it is.
+            inverse: Floats = np.linalg.pinv(information, hermitian=True).astype(np.float64)
+            if penalized:
+                gradient += self.firths(rows, at, inverse) - ridge * off
+            step = inverse @ gradient
+            if float(gradient @ step) < NEAR * max(float(rows.weights.sum()), 1.0):
+                return at + step, inverse
+        raise NotSupportedError(
+            "The most likely calibration was not found, as where classes are told apart without error: use "
+            "the penalty, or a temperature."
+        )
+
+    def left_out(self, rows: _Rows, at: Floats, inverse: Floats) -> Floats:
+        """Losses (n,) of rows by the map without one unit of their weight, to one step of Newton's method."""
+        losses, k = np.empty(len(rows.codes)), rows.leads.shape[1]
+        for place, design in self.pieces(rows):
+            scores = design @ at
+            shares, codes = _shares(scores)[0], rows.codes[place]
+            own = np.arange(len(codes))
+            out = np.minimum(rows.weights[place], 1.0)[:, None]
+            rest = -shares
+            rest[own, codes] += 1.0
+            spread = (design @ inverse) @ design.transpose(0, 2, 1)
+            # Of the information of a row, diag(p) - pp', from the right.
+            leverage = spread * shares[:, None] - (spread @ shares[:, :, None]) * shares[:, None]
+            moved = spread @ (out * rest)[:, :, None]
+            scores = scores - np.linalg.solve(np.eye(k) - out[:, :, None] * leverage, moved)[:, :, 0]
+            losses[place] = _shares(scores)[1] - scores[own, codes]
+        return losses
+
+
+def _family(kind: Kind, k: int) -> _Family:
+    """The map of a kind, of k classes."""
+
+    def temperature(leads: Floats) -> Floats:
+        return leads[:, :, None]
+
+    def vector(leads: Floats) -> Floats:
+        design = np.zeros((len(leads), k, k + 1))
+        design[:, :, 0] = leads
+        design[:, np.arange(k), 1 + np.arange(k)] = 1.0
+        return design
+
+    def mixed(leads: Floats) -> Floats:
+        design = np.zeros((len(leads), k, k + 1, k))
+        for each in range(k):
+            design[:, each, :k, each] = _FEATURES[kind](leads)
+            design[:, each, k, each] = 1.0
+        return design.reshape(len(leads), k, -1)
+
+    if kind == "temperature":
+        return _Family(temperature, np.ones(1))
+    if kind == "vector":
+        return _Family(vector, np.append(1.0, np.zeros(k)))
+    return _Family(mixed, np.append(np.eye(k).ravel(), np.zeros(k)))
+
+
+def _expanded(tempered: Calibrator, kind: Kind, at: Floats, there: Mask) -> Calibrator:
+    """The map of parameters (P,) of the classes that are there."""
+    k = int(there.sum())
+    intercepts, mixing = tempered.intercepts.copy(), tempered.mixing.copy()
+    intercepts[there] = at[-k:] - at[-k:].mean()
+    if kind == "vector":
+        return replace(tempered, kind=kind, slope=tempered.slope * float(at[0]), intercepts=intercepts)
+    # A row of the parameters is a feature, and a row of the matrix a class.
+    mixing[np.ix_(there, there)] = at[:-k].reshape(k, k).T
+    return replace(tempered, kind=kind, mixing=mixing, intercepts=intercepts)
+
+
+def _chosen(tempered: Calibrator, rows: _Rows, there: Mask, *, penalized: bool) -> Calibrator:
+    """The simplest map whose left-out loss is within a standard error of the least."""
+    n, k = rows.leads.shape
+    found: list[tuple[Calibrator, Floats]] = []
+    for kind in KINDS:
+        # Of two classes the multinomial is the vector, with more parameters for the same.
+        if kind == "multinomial" and k == 2:
+            continue
+        family = _family(kind, k)
+        p = len(family.centre)
+        if kind != "temperature" and (p > MOST or float(n) * k * p**2 > QUICK):
+            continue
+        if kind == "temperature":
+            at, information = family.centre, family.slopes(rows, family.centre)[1]
+            information = information + (family.squares(rows) if penalized else 0.0)
+            inverse = np.divide(1.0, information, out=np.zeros((1, 1)), where=information > 0)
+            found.append((tempered, family.left_out(rows, at, inverse)))
+        else:
+            at, inverse = family.fitted(rows, penalized=penalized)
+            found.append((_expanded(tempered, kind, at, there), family.left_out(rows, at, inverse)))
+    total = float(rows.weights.sum())
+    means = [float(rows.weights @ losses) / total for _, losses in found]
+    least = found[int(np.argmin(means))][1]
+    for (calibrator, losses), mean in zip(found, means, strict=True):
+        excess = losses - least
+        spread = float(rows.weights @ (excess - (mean - min(means))) ** 2)
+        if mean - min(means) <= np.sqrt(spread) / total:
+            return calibrator
+    return tempered

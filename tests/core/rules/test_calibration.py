@@ -1,0 +1,239 @@
+"""Maps from scores to posteriors: those of scikit-learn and statsmodels, a known law, identities, refusals."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
+from sklearn.calibration import _SigmoidCalibration
+
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.rules.calibration import KINDS, CalibratedRule, Calibrator, Kind, fit_calibrator
+from discrim.errors import DataError, NotSupportedError
+from tests.support import before
+
+
+def drawn(n: int, k: int, spread: float = 2.0, seed: int = 0) -> tuple[Floats, Codes]:
+    """Log posteriors (n, k) that are true, and classes drawn by them."""
+    rng = np.random.default_rng(seed)
+    logs = log_softmax(rng.normal(scale=spread, size=(n, k)), axis=1)
+    return logs, (logs + rng.gumbel(size=logs.shape)).argmax(axis=1)
+
+
+def log_loss(calibrator: Calibrator, scores: Floats, codes: Codes) -> float:
+    logs = log_softmax(calibrator.scores(scores), axis=1)
+    return -float(logs[np.arange(len(codes)), codes].mean())
+
+
+def proba(calibrator: Calibrator, scores: Floats) -> Floats:
+    return np.asarray(softmax(calibrator.scores(scores), axis=1))
+
+
+# ---- equal to others, where there are no penalties
+
+
+def test_vector_of_two_classes_is_statsmodels_logit_and_platts() -> None:
+    logs, codes = drawn(300, 2)
+    lead = 3 * (logs[:, 1] - logs[:, 0])
+    found = fit_calibrator(3 * logs, codes, kind="vector", penalized=False)
+    logit = sm.Logit(codes, sm.add_constant(lead)).fit(disp=0, tol=1e-12, method="newton")
+    assert [np.diff(found.intercepts)[0], found.slope] == pytest.approx(logit.params, rel=1e-7)
+    # Platt's targets move the estimates of many rows by little.
+    many, classes = drawn(20_000, 2, seed=1)
+    platt = _SigmoidCalibration().fit(many[:, 1] - many[:, 0], classes)
+    near = fit_calibrator(many, classes, kind="vector")
+    assert [-platt.a_, -platt.b_] == pytest.approx([near.slope, np.diff(near.intercepts)[0]], abs=0.01)
+
+
+def test_temperature_is_scikit_learns() -> None:
+    import sklearn
+
+    if before(sklearn, 1, 8):
+        pytest.skip("scikit-learn scales temperatures since 1.8")
+    from sklearn.calibration import _TemperatureScaling
+
+    logs, codes = drawn(400, 3)
+    theirs = _TemperatureScaling().fit(2.5 * logs, codes)
+    found = fit_calibrator(2.5 * logs, codes, kind="temperature", penalized=False)
+    assert found.slope == pytest.approx(theirs.beta_, rel=1e-4)
+
+
+def test_multinomial_is_statsmodels_mnlogit() -> None:
+    logs, codes = drawn(500, 3, spread=1.0)
+    found = fit_calibrator(logs, codes, kind="multinomial", penalized=False)
+    centred = logs - logs.mean(axis=1, keepdims=True)
+    fit = sm.MNLogit(codes, sm.add_constant(centred[:, :2])).fit(disp=0, method="newton", tol=1e-12)
+    assert proba(found, logs) == pytest.approx(fit.predict(), abs=1e-7)
+
+
+# ---- the penalties, by brute force
+
+
+def penalized_temperature(leads: Floats, codes: Codes, weights: Floats) -> float:
+    def lost(log_slope: Floats) -> float:
+        logs = log_softmax(np.exp(log_slope[0]) * leads, axis=1)
+        shares = np.exp(logs)
+        mean = (shares * leads).sum(axis=1, keepdims=True)
+        information = weights @ (shares * (leads - mean) ** 2).sum(axis=1)
+        return float(-weights @ logs[np.arange(len(codes)), codes] - 0.5 * np.log(information))
+
+    return float(np.exp(minimize(lost, [0.0], method="Nelder-Mead", options={"xatol": 1e-10}).x[0]))
+
+
+def test_a_temperature_has_jeffreys_prior() -> None:
+    logs, codes = drawn(40, 3)
+    weights = np.tile([1.0, 2.0], 20)
+    found = fit_calibrator(logs, codes, weights, kind="temperature")
+    assert found.slope == pytest.approx(penalized_temperature(logs, codes, weights), rel=1e-5)
+
+
+def test_rows_that_are_all_right_are_wrong_half_a_time() -> None:
+    leads = np.where(np.arange(2) == np.arange(100)[:, None] % 2, 50.0, 0.0)
+    codes = np.arange(100) % 2
+    found = fit_calibrator(leads, codes, kind="temperature")
+    # Jeffreys' estimate of a share of none in a hundred.
+    assert proba(found, leads)[np.arange(100), 1 - codes] == pytest.approx(0.5 / 101, rel=1e-9)
+    for kind in KINDS:
+        other = proba(fit_calibrator(leads, codes, kind=kind), leads)[np.arange(100), 1 - codes]
+        assert 0.2 / 101 < other.min() <= other.max() < 2 / 101
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_whole_weights_are_repeated_rows(kind: Kind) -> None:
+    logs, codes = drawn(60, 3)
+    weights = np.tile([1.0, 3.0, 2.0], 20)
+    again = np.repeat(np.arange(60), weights.astype(int))
+    found = fit_calibrator(logs, codes, weights, kind=kind)
+    repeated = fit_calibrator(logs[again], codes[again], kind=kind)
+    assert found.slope == pytest.approx(repeated.slope, rel=1e-9)
+    assert proba(found, logs) == pytest.approx(proba(repeated, logs), abs=1e-8)
+    assert fit_calibrator(logs, codes, weights).kind == fit_calibrator(logs[again], codes[again]).kind
+
+
+# ---- a known law
+
+
+@pytest.mark.parametrize("times", [0.3, 1.0, 4.0, 1e-200, 1e200])
+def test_a_slope_undoes_what_posteriors_are_too_sure_by(times: float) -> None:
+    logs, codes = drawn(3000, 3)
+    found = fit_calibrator(times * logs, codes)
+    assert found.kind == "temperature"
+    assert found.slope * times == pytest.approx(1.0, abs=0.06)
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_a_shift_of_the_classes_takes_intercepts(k: int) -> None:
+    logs, codes = drawn(1500, k)
+    shift = np.linspace(0.0, 2.0, k)
+    found = fit_calibrator(logs - shift, codes)
+    assert found.kind == "vector"
+    assert found.intercepts - found.intercepts[0] == pytest.approx(shift, abs=0.25)
+
+
+@pytest.mark.slow
+def test_classes_that_are_mixed_take_a_matrix() -> None:
+    logs, codes = drawn(4000, 3)
+    mixing = np.array([[1.0, 0.8, 0.0], [0.0, 1.0, 0.8], [0.8, 0.0, 1.0]])
+    raw = np.linalg.solve(mixing, logs.T).T
+    found = fit_calibrator(raw, codes)
+    assert found.kind in ("multinomial", "dirichlet")
+    new, classes = drawn(4000, 3, seed=1)
+    raw = np.linalg.solve(mixing, new.T).T
+    best = -float(new[np.arange(4000), classes].mean())
+    assert log_loss(found, raw, classes) < best + 0.01
+    assert log_loss(fit_calibrator(raw, codes, kind="temperature"), raw, classes) > best + 0.05
+
+
+def test_an_outlier_does_not_decide() -> None:
+    logs, codes = drawn(300, 2, spread=6.0)
+    scores = logs.copy()
+    wrong = int((logs[:, 1] - logs[:, 0]).argmax())
+    scores[wrong, 0] = -5000.0
+    codes[wrong] = 0
+    found = fit_calibrator(scores, codes)
+    assert found.ceiling < 100
+    assert found.slope > 0.7
+
+
+# ---- labels, and what is impossible
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_added_to_all_scores_of_a_row_changes_nothing(kind: Kind) -> None:
+    logs, codes = drawn(80, 3)
+    found = fit_calibrator(logs, codes, kind=kind)
+    assert proba(found, logs + 1000.0) == pytest.approx(proba(found, logs), abs=1e-11)
+
+
+def test_a_temperature_keeps_labels() -> None:
+    logs, codes = drawn(200, 4)
+    found = fit_calibrator(logs**3, codes, kind="temperature")
+    assert (found.scores(logs**3).argmax(axis=1) == (logs**3).argmax(axis=1)).all()
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "auto"])
+def test_scores_of_minus_infinity(kind: Kind) -> None:
+    logs, codes = drawn(200, 3)
+    scores = np.column_stack([logs, np.full(200, -np.inf)])
+    scores[:5, 0] = -np.inf
+    scores[7] = -np.inf
+    scores[8] = np.nan
+    codes[:5] = [0, 0, 1, 2, 1]
+    found = fit_calibrator(scores, codes, kind=kind)
+    values = found.scores(scores)
+    assert (values[:, 3] == -np.inf).all()
+    assert np.isneginf(values[7]).all()
+    assert np.isnan(values[8, :3]).all()
+    rest = np.delete(np.arange(200), [7, 8])
+    assert np.isfinite(values[rest, :3]).all()
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "auto"])
+def test_scores_that_say_nothing(kind: Kind) -> None:
+    codes = np.repeat([0, 1, 2], [60, 30, 10])
+    found = fit_calibrator(np.zeros((100, 3)), codes, kind=kind)
+    expected = [1 / 3] * 3 if found.kind == "temperature" else [0.6, 0.3, 0.1]
+    assert proba(found, np.zeros((1, 3)))[0] == pytest.approx(expected, abs=0.03)
+
+
+def test_scores_that_mislead_are_not_followed() -> None:
+    logs, codes = drawn(300, 2)
+    assert fit_calibrator(logs[:, ::-1], codes, kind="temperature").slope == 0.0
+
+
+def test_rule() -> None:
+    logs, codes = drawn(50, 2)
+
+    class Same:
+        def scores(self, x: Floats) -> Floats:
+            return x
+
+    calibrator = fit_calibrator(logs, codes)
+    rule = CalibratedRule(Same(), calibrator, np.array([0.0, 1.0]))
+    assert rule.scores(logs) == pytest.approx(calibrator.scores(logs) + np.array([0.0, 1.0]))
+    assert not rule.has_ends
+
+
+# ---- what has no answer
+
+
+def test_refusals() -> None:
+    none = np.full((5, 2), np.nan)
+    with pytest.raises(DataError, match="nothing to calibrate by"):
+        fit_calibrator(none, np.zeros(5, dtype=np.intp))
+    endless = np.array([[np.inf, 0.0], [1.0, 0.0]])
+    with pytest.raises(DataError, match="infinitely large"):
+        fit_calibrator(endless, np.array([0, 1]))
+    only = np.array([[-np.inf, 0.0], [-np.inf, 1.0]])
+    with pytest.raises(DataError, match="possible in its class"):
+        fit_calibrator(only, np.array([0, 0]))
+    apart = np.array([[0.0, 1.0], [1.0, 0.0]])
+    with pytest.raises(NotSupportedError, match="no slope is the most likely"):
+        fit_calibrator(apart, np.array([1, 0]), penalized=False)
+    with pytest.raises(NotSupportedError, match="2,550 parameters"):
+        fit_calibrator(*drawn(100, 50), kind="dirichlet")
+    assert get_args(Kind) == KINDS
