@@ -1,4 +1,4 @@
-"""Maps from scores to posteriors: those of scikit-learn and statsmodels, a known law, identities, refusals."""
+"""Maps from scores to posteriors: those of scikit-learn and statsmodels, a known law, identities, errors."""
 
 from __future__ import annotations
 
