@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from discrim.models.mixtures.mixture import MixtureResults as MixtureResults
     from discrim.models.mixtures.mixture import mixture as mixture
     from discrim.models.moments.moments import Moments as Moments
-    from discrim.models.moments.moments import from_stats as from_stats
     from discrim.models.moments.moments import moments as moments
+    from discrim.models.moments.published import from_stats as from_stats
     from discrim.models.neighbours.kernel_density import KernelDensityResults as KernelDensityResults
     from discrim.models.neighbours.kernel_density import kernel_density as kernel_density
     from discrim.models.neighbours.knn import KNNResults as KNNResults

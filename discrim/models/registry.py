@@ -619,7 +619,8 @@ _OTHERS = {
     "comparing.cross_validation": ("CrossValidation", "cross_validate"),
     "comparing.mlm": ("MLMResults", "manova", "mlm"),
     "comparing.stepwise": ("StepwiseResults", "stepwise"),
-    "moments.moments": ("Moments", "from_stats", "moments"),
+    "moments.moments": ("Moments", "moments"),
+    "moments.published": ("from_stats",),
     "results.results": ("ClassifierResults",),
     "store": ("load",),
 }

@@ -656,7 +656,8 @@ def shrunk_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def plainly_shrunk(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
     """A shrunk covariance, with those of the options that any model takes, and those named."""
-    shared = {name: options.get(name) for name in ("prior", "weights", "na_action", *names)}
+    own = ("prior", "weights", "na_action", "moments", *names)
+    shared = {name: options[name] for name in own if name in options}
     return shrunk_options(shared | {"covariance": None})
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 import discrim
+from discrim.core.moments.row_sums import Spread
 from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarning, SeparationError
 from discrim.frame.table import last_column
 from discrim.models.fits.reading import listed
@@ -23,6 +24,7 @@ from discrim.sklearn.base import (
     VerbClassifier,
     WeightedClassifier,
 )
+from discrim.sklearn.normal import PartialClassifier
 
 
 @base.estimator
@@ -81,7 +83,7 @@ class KNNClassifier(PosteriorMethods, VerbClassifier):
 
 
 @base.estimator
-class NearestCentroidClassifier(LinearCoefficients, WeightedClassifier):
+class NearestCentroidClassifier(LinearCoefficients, PartialClassifier):
     """Nearest centroids; see `discrim.nearest_centroid`.
 
     Parameters
@@ -96,9 +98,12 @@ class NearestCentroidClassifier(LinearCoefficients, WeightedClassifier):
     _: KW_ONLY
     prior: Any = "equal"
 
+    def _spread(self) -> Spread | None:
+        return "diagonal"
+
 
 @base.estimator
-class ShrunkenCentroidsClassifier(LinearCoefficients, WeightedClassifier):
+class ShrunkenCentroidsClassifier(LinearCoefficients, PartialClassifier):
     """Nearest shrunken centroids; see `discrim.shrunken_centroids`.
 
     Parameters
@@ -145,6 +150,9 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, WeightedClassifier):
     seed: int | None = 0
     prior: Any = None
     single: str = "warn"
+
+    def _spread(self) -> Spread | None:
+        return None if self.threshold is None else "diagonal"
 
     def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         counts = base.class_sizes(data, options)

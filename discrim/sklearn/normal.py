@@ -56,6 +56,7 @@ class PartialClassifier(WeightedClassifier):
     moments_: Moments
     _moments_of_fit: Moments | None
     _response: str
+    _are_named: bool
 
     @abstractmethod
     def _spread(self) -> Spread | None:
@@ -83,7 +84,9 @@ class PartialClassifier(WeightedClassifier):
         y : (n,) array of class labels
             Classes of the rows; a batch may have rows of some classes, or of one.
         classes : (K,) array, optional
-            All classes that will come. The first call needs them, and later ones may leave them out.
+            All classes that will come, so that another label is an error. Later calls may leave them out, or
+            name more, which are added. Where no call names them, a label that was not met before is a new
+            class. `classes_` is sorted, whenever a class came.
         sample_weight : (n,) array, optional
             Frequency weights: a weight of 3 stands for three equal rows.
 
@@ -96,11 +99,14 @@ class PartialClassifier(WeightedClassifier):
         Raises
         ------
         DataError
-            The first call has no classes, a later one has others, a label is not among them, or a value is
-            missing.
+            A label is not among the classes that were named, or is of another kind than they are, numbers or
+            text; or a value is missing.
+        PriorError
+            The prior that was given does not name a class that is new.
         """
         begins = not (hasattr(self, "moments_") or hasattr(self, "results_"))
-        known = self._known_classes(classes, begins)
+        named = classes is not None or (not begins and self._are_named)
+        known = self._known_classes(classes, y, begins, named)
         data = self._validated(X, reset=begins)
         codes = _codes(y, data, known)
         response = base.response_name(y, self._names()) if begins else self._response
@@ -115,7 +121,7 @@ class PartialClassifier(WeightedClassifier):
         # Of what cannot be fitted yet the moments are held all the same.
         results, self._why_no_fit = self._fitted_to(whole, known)
         self.moments_, self._response = whole, response
-        self._moments_of_fit = None
+        self._moments_of_fit, self._are_named = None, named
         if results is None:
             self.classes_ = known
             self.__dict__.pop("results_", None)
@@ -123,23 +129,24 @@ class PartialClassifier(WeightedClassifier):
             self._keep(results, known, every=True)
         return self
 
-    def _known_classes(self, classes: Any, begins: bool) -> Array:
-        """All classes, sorted."""
-        if classes is None:
-            if begins:
-                raise DataError(
-                    "classes must be passed on the first call to partial_fit: name all that will come."
-                )
+    def _known_classes(self, classes: Any, y: Any, begins: bool, named: bool) -> Array:
+        """All classes, sorted: those so far, those that are named, and where none are those of the batch."""
+        if classes is None and named:
             return self.classes_
-        given = np.unique(column_or_1d(classes))
-        if len(given) < 2:
-            raise DataError(f"classes={given.tolist()!r}: a classifier needs two: name all that will come.")
-        if not begins and given.tolist() != self.classes_.tolist():
+        more = np.unique(base.given_labels(y) if classes is None else column_or_1d(classes))
+        if begins:
+            if named and len(more) < 2:
+                raise DataError(
+                    f"classes={more.tolist()!r}: a classifier needs two: name all that will come."
+                )
+            return more
+        unlike = {each.dtype.kind in base.NUMBERS for each in (more, self.classes_)}
+        if len(unlike) > 1:
             raise DataError(
-                f"classes={given.tolist()!r} is not the same as on the last call, "
-                f"{self.classes_.tolist()!r}: leave it out, or clone the estimator to begin anew."
+                f"The labels {listed(more.tolist())} and those so far, {listed(self.classes_.tolist())}, are "
+                "numbers and text: write them alike."
             )
-        return given if begins else self.classes_
+        return np.union1d(self.classes_, more)
 
     def _moments_so_far(self) -> Moments:
         if hasattr(self, "moments_"):
@@ -162,6 +169,7 @@ class PartialClassifier(WeightedClassifier):
             )  # fmt: skip
         if weights is None and before._weighted:
             weights = np.ones(len(table))
+        before = before._with_classes(tuple(classes.tolist()))
         return before + before.of(table, weights=weights, na_action=action)
 
     def _scatters(self) -> Any:
@@ -180,6 +188,8 @@ class PartialClassifier(WeightedClassifier):
             only = f"only {classes[present].tolist()[0]!r} has rows" if present.any() else "no class has rows"
             return None, f"{only} so far: give a batch with rows of another class."
         options = {**self.get_params(deep=False), "moments": whole}
+        if "cv" in options:
+            options["folds"] = options.pop("cv")
         if "prior" in options:
             options["prior"] = prior_of_some(options["prior"], classes.tolist(), present)
         with warnings.catch_warnings():
@@ -215,7 +225,7 @@ class PartialClassifier(WeightedClassifier):
     def _fitted(self, X: Any, y: Any, more: Mapping[str, Any]) -> Self:
         fitted = super()._fitted(X, y, more)
         self.__dict__.pop("moments_", None)
-        self._why_no_fit = ""
+        self._why_no_fit, self._are_named = "", False
         self._response = self.results_._fit.blocks.design.response
         return fitted
 
@@ -230,7 +240,7 @@ def _codes(y: Any, rows: Any, classes: Array) -> NDArray[np.intp]:
         row = int(np.argmax(codes < 0))
         raise DataError(
             f"y has {labels.tolist()[row]!r} at row {row}, which is not among the classes "
-            f"{listed(classes.tolist())}: name all that will come as classes= of the first call."
+            f"{listed(classes.tolist())}: name all that come, as classes= of the first call or of this one."
         )
     return codes
 
@@ -594,7 +604,7 @@ class NaiveBayesClassifier(PartialClassifier):
 
 
 @base.estimator
-class RDAClassifier(LinearCoefficients, WeightedClassifier):
+class RDAClassifier(LinearCoefficients, PartialClassifier):
     """Regularized discriminant analysis; see `discrim.rda`.
 
     Parameters
@@ -652,6 +662,9 @@ class RDAClassifier(LinearCoefficients, WeightedClassifier):
     prior: Any = None
     method: str = "moment"
     singular: str = "shrink"
+
+    def _spread(self) -> Spread | None:
+        return None if self.alpha is None or self.gamma is None else "class"
 
     def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         few = base.class_sizes(data, options).min() <= base.MOST_FEW

@@ -10,11 +10,19 @@ from sklearn.naive_bayes import GaussianNB
 
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
-from discrim.sklearn import LDAClassifier, NaiveBayesClassifier, QDAClassifier
+from discrim.sklearn import (
+    LDAClassifier,
+    NaiveBayesClassifier,
+    NearestCentroidClassifier,
+    QDAClassifier,
+    RDAClassifier,
+    ShrunkenCentroidsClassifier,
+)
 
 IRIS = load_iris().sample(frac=1, random_state=2).reset_index(drop=True)
 X, Y = IRIS.drop(columns="species"), IRIS["species"].astype(str).to_numpy()
 CLASSES = np.unique(Y)
+LAST = Y == "virginica"
 WEIGHTS = np.random.default_rng(0).integers(0, 4, 150).astype(float)
 BATCHES = [slice(0, 20), slice(20, 21), slice(21, 90), slice(90, 150)]
 MODELS = [
@@ -29,6 +37,9 @@ MODELS = [
     NaiveBayesClassifier(),
     NaiveBayesClassifier(smoothing=1e-9, prior="equal"),
     NaiveBayesClassifier(counts=True, laplace=1),
+    NearestCentroidClassifier(),
+    ShrunkenCentroidsClassifier(threshold=2.0, prior="equal"),
+    RDAClassifier(alpha=0.4, gamma=0.8),
 ]
 shown = pytest.mark.parametrize("model", MODELS, ids=repr)
 # What is fitted of few rows in the place of what was asked for is said of both.
@@ -88,6 +99,31 @@ def test_batches_of_some_of_the_classes(model):
     assert np.isneginf(grown.decision_function(x)[:, 2]).all()
     assert np.isneginf(grown.predict_log_proba(x)[:, 2]).all()
     same(grown.partial_fit(x[100:], y[100:]), clone(model).fit(x, y), x)
+
+
+@pytest.mark.parametrize("model", [MODELS[0], MODELS[6], MODELS[8], *MODELS[-3:]], ids=repr)
+@pytest.mark.parametrize("begins_with_fit", [False, True])
+def test_classes_that_nobody_named_are_added_as_they_come(model, begins_with_fit):
+    # In the order of the classes the one that is new stands between the others.
+    new, x = Y == "versicolor", X.to_numpy()
+    grown = clone(model)
+    (grown.fit if begins_with_fit else grown.partial_fit)(x[~new], Y[~new])
+    same(grown.partial_fit(x[new], Y[new]), clone(model).fit(x, Y), x, rtol=1e-11)
+    assert grown.classes_.tolist() == CLASSES.tolist()
+    named = clone(model).partial_fit(x[~new], Y[~new], np.unique(Y[~new]))
+    same(named.partial_fit(x[new], Y[new], ["versicolor"]), grown, x)
+
+
+def test_one_class_alone_is_no_fit_yet():
+    x, y = X.to_numpy()[np.argsort(Y)], np.repeat([3, 1, 2], 50)
+    model = LDAClassifier().partial_fit(x[:50], y[:50])
+    with pytest.raises(DataError, match="only 3 has rows"):
+        model.predict(x)
+    for start in (50, 100):
+        model.partial_fit(x[start : start + 50], y[start : start + 50])
+    assert model.classes_.tolist() == [1, 2, 3]
+    assert model.predict(x).dtype == y.dtype
+    same(model, LDAClassifier().fit(x, y), x)
 
 
 def test_a_prior_of_classes_to_come_is_that_of_the_classes_there():
@@ -178,16 +214,17 @@ def test_few_rows_are_fitted_as_fit_does_or_not_yet():
 
 
 REFUSED = [
-    (lambda m: m.partial_fit(X, Y), "classes must be passed on the first call"),
     (lambda m: m.partial_fit(X, Y, ["setosa"]), "a classifier needs two"),
     (lambda m: m.partial_fit(X, Y, ["setosa", "rosa"]), "y has '.*' at row .*, which is not among the cl"),
     (lambda m: m.partial_fit(X, Y[:9], CLASSES), "inconsistent numbers of samples"),
     (lambda m: m.partial_fit(X, None, CLASSES), "requires y to be passed"),
     (lambda m: m.partial_fit(X, Y, CLASSES, sample_weight=-WEIGHTS - 1), "weights are negative"),
     (lambda m: m.partial_fit(X * np.nan, Y, CLASSES), "is missing"),
-    (lambda m: m.partial_fit(X, Y, CLASSES).partial_fit(X, Y, CLASSES[:2]), "not the same as on"),
+    (lambda m: m.partial_fit(X, Y, CLASSES).partial_fit(X, Y + "s"), "not among the classes.*or of this one"),
+    (lambda m: m.partial_fit(X, Y).partial_fit(X, np.arange(150)), "are numbers and text: write them alike"),
     (lambda m: m.partial_fit(X, Y, CLASSES).partial_fit(X.iloc[:, :2], Y), "feature names should match"),
     (lambda m: m.set_params(prior=[0.5, 0.6, 0.7]).partial_fit(X, Y, CLASSES), "prior"),
+    (lambda m: m.set_params(prior=[0.5, 0.5]).partial_fit(X[LAST], Y[LAST]).partial_fit(X, Y), "for 3"),
 ]  # fmt: skip
 
 

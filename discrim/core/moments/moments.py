@@ -150,6 +150,15 @@ class ClassMoments:
         typical = np.sqrt(self.squares.sum(axis=0) / max(self.total, 1.0))
         return np.asarray(np.abs(self.centres).max(axis=0) * self.scale + typical)
 
+    def times(self, factor: float) -> ClassMoments:
+        """The moments of the same rows, each with so many times its weight."""
+        return replace(
+            self,
+            counts=self.counts * factor,
+            scatters=self.scatters * factor,
+            roots=None if self.roots is None else self.roots * np.sqrt(factor),
+        )
+
     def pooled(self) -> ClassMoments:
         """The same moments with the scatters summed over the classes."""
         if self.spread not in ("class", "thin class"):

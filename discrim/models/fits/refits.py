@@ -11,9 +11,8 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from itertools import accumulate
-from typing import Any, NoReturn, Self, cast
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -26,14 +25,12 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.leave_one_out import LeftOut, by_refits
 from discrim.core.rules.rules import PartRule, Rule
 from discrim.core.scatter.covariance import constant_columns, dependencies
-from discrim.errors import DataError, NotSupportedError
+from discrim.errors import NotSupportedError
 from discrim.frame.blocks import Blocks
-from discrim.frame.design import Design
-from discrim.frame.grammar import updated
 from discrim.inference.error_rates import as_good, rates_along
 from discrim.models.fits.fit import Fit, Refits
-from discrim.models.fits.reading import Data, class_moments, used_sparse_rows
-from discrim.models.fits.renamed import in_new_names, with_new_keywords
+from discrim.models.fits.reading import class_moments, used_sparse_rows
+from discrim.models.fits.renamed import in_new_names
 from discrim.models.registry import BY_MODEL, BY_RESULTS, Row, resolve
 
 NOT_OPTIONS = ("formula", "data", "moments", "prior", "weights", "levels", "na_action", "functions")
@@ -133,75 +130,6 @@ def _held(number: Any, classes: pd.Index) -> Any:
     if not isinstance(number, np.ndarray | tuple):
         return number
     return dict(zip(classes, _plain(number), strict=True))
-
-
-class Updating:
-    """A fit that is made again of other columns, rows or options."""
-
-    def update(self, formula: str | None = None, data: Data | None = None, **changes: Any) -> Self:
-        """The fit of the same verb with another formula, other rows or other options, as R's `update`.
-
-        Parameters
-        ----------
-        formula : str, optional
-            Another formula, in which `.` stands for what the fit has on that side, as in `". ~ . - x"`.
-            Without a response it has that of the fit.
-        data : table, optional
-            Other rows, as of the verb. Without it, the rows of the fit.
-        **changes
-            Arguments of the verb. What is not among them stays as it was given, but for `na_action`; what the
-            rows chose, such as a tuning parameter, is chosen anew.
-
-        Returns
-        -------
-        ClassifierResults
-            Those of the verb.
-
-        Raises
-        ------
-        DataError
-            The fit has weights, and other rows come without.
-        NotSupportedError
-            The fit has no rows, because it was loaded or made of moments: pass `data`.
-        DiscrimError, TypeError
-            Those of the verb.
-
-        Examples
-        --------
-        >>> import discrim
-        >>> fit = discrim.lda("species ~ .", "iris")
-        >>> less = fit.update(". ~ . - petal_width", prior="equal")
-        >>> less.formula, less.terms.tolist()
-        ('species ~ . - petal_width', ['sepal_length', 'sepal_width', 'petal_length'])
-        """
-        results: Any = self
-        fit, given = results._fit, options_of(results, anew=True)
-        if formula is None or str(formula).lstrip()[:1] in (".", "~"):
-            given |= _given_levels(fit.blocks.design)
-        if data is None:
-            blocks = fit.rows("update()", "pass data=")
-            rows = blocks.table.data if blocks.rows.read_from else blocks.table
-            if blocks.weighted:
-                column = blocks.rows.weight_column((*blocks.design.columns, *blocks.design.response_columns))
-                given["weights"] = column or blocks.weights
-        elif fit.blocks.weighted and "weights" not in changes:
-            raise DataError("The fit has weights: pass weights= of these rows as well, or weights=None.")
-        else:
-            rows = data
-        text = fit.formula if formula is None else updated(formula, fit.formula)
-        row = BY_MODEL[results._model()]
-        verb = resolve(f"{row.module}:{row.verb}")
-        made = verb(text, rows, **given | (with_new_keywords(verb, changes) or changes))
-        if data is None and fit.selection is not None:
-            made._fit = replace(made._fit, selection=replace(fit.selection, anew=None))
-        return cast("Self", made)
-
-
-def _given_levels(design: Design) -> dict[str, Any]:
-    """The argument `levels` where the classes stand in another order than that of their labels."""
-    known = design.labels.categories if design.labels is not None else None
-    natural: list[Any] = sorted(design.levels, key=None if known is None else list(known).index)
-    return {} if natural == list(design.levels) else {"levels": list(design.levels)}
 
 
 def argument_defaults(model: Row) -> dict[str, Any]:

@@ -579,7 +579,7 @@ def _given_tally(sample: Sample, options: Options) -> tuple[Blocks, ClassMoments
     given = sample.checked_moments(why)
     given._need("Naive Bayes", "diagonal")
     design = level_design(given._design)
-    blocks = without_rows(design, given._functions, weighted=given._weighted, dropped=given.dropped)
+    blocks = without_rows(design, given._functions, weighted=given._in_weights, dropped=given.dropped)
     plan = _plan_of(blocks, options)
     names, _ = frame_levels.level_terms(design)
     if len(given._level_counts.tables) != len(names):

@@ -113,7 +113,7 @@ class Sample:
         each = "one covariance for all classes" if one else "a variance or covariance for each class"
         given._need(f"A model with {each}", spread)
         blocks = without_rows(
-            given._design, given._functions, weighted=given._weighted, dropped=given.dropped
+            given._design, given._functions, weighted=given._in_weights, dropped=given.dropped
         )
         return fitting(given, blocks, with_scatter(given._moments, spread))
 
@@ -154,5 +154,5 @@ def fitting(
     if not moments.total:
         raise DataError(f"{given!r}: there is nothing to fit; add moments of complete rows.")
     refuse_extreme(moments, blocks.terms)
-    warn_of_weights(moments, whole=moments.total >= moments.rows.sum())
+    warn_of_weights(moments, whole=given._decayed or moments.total >= moments.rows.sum())
     return without_constants(*present_classes(blocks, moments), keep=keep)

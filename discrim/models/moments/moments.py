@@ -1,14 +1,15 @@
 """Moments of a formula's columns by class, which add up over tables and are all that many verbs need.
 
-They are gathered from a table by the verb `moments`, or made of published statistics by `from_stats`. Moments
+They are gathered from a table by the verb `moments`, or from a fit, whose moments it holds. Moments
 that are added have to belong together, and those that are taken out to be a part of the others. They are
 saved in the layout of a fit's file, and read back with as little trust.
 """
 
 from __future__ import annotations
 
+import numbers
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from discrim.core.moments.derived_moments import Remainder, among_classes, given_moments, moments_without
+from discrim.core.moments.derived_moments import Remainder, among_classes, moments_without
 from discrim.core.moments.level_counts import LevelCounts, Watched
 from discrim.core.moments.moments import ClassMoments, asks_for_roots, merged
 from discrim.core.numerics.arrays import Floats, are_whole
@@ -26,7 +27,6 @@ from discrim.frame.blocks import Blocks, TableRows
 from discrim.frame.design import Design
 from discrim.frame.factors import Functions, check_functions
 from discrim.frame.formula import parsed_formula
-from discrim.frame.grammar import quote
 from discrim.frame.levels import known_values, with_positions
 from discrim.frame.matrix import response_codes
 from discrim.frame.response import with_new_classes
@@ -38,7 +38,7 @@ from discrim.frame.table import Table, weight_vector
 from discrim.frame.values import shown
 from discrim.models.fits import reading
 from discrim.models.fits.fit import Fit, whole_counts
-from discrim.models.fits.reading import Data, Divisor, NaAction, check_word, class_moments, listed
+from discrim.models.fits.reading import Data, NaAction, check_word, class_moments, listed
 from discrim.models.saving import fit_file
 from discrim.models.saving.tensor_file import damaged
 
@@ -46,6 +46,9 @@ Scatters = Literal["class", "pooled", "diagonal"]
 
 NAME = "moments"
 """What a file of moments has in the place of the name of a model."""
+
+LEAST_COUNT = 1e-200
+"""Rows that a class has to count, and the inverse of the most, so that no sum of squares is out of range."""
 
 WRITTEN = ("design", "dropped", "levels_given", "model", "scatters", "weighted", "weights")
 """The parts of its description."""
@@ -163,211 +166,14 @@ def _columns_read(formula: str, source: Source, weights: Any, functions: Functio
     return list(dict.fromkeys((*parsed.columns, *parsed.beside)))
 
 
-SYMMETRY = 1e-8
-"""How far a correlation may be from its transpose, and an eigenvalue of correlations below zero."""
-
-
-@reading.with_ways_out
-def from_stats(
-    means: Any,
-    covs: Any,
-    counts: Any,
-    *,
-    method: Divisor = "moment",
-) -> Moments:
-    """Moments from published statistics: a discriminant analysis of a table that nobody has any more.
-
-    Parameters
-    ----------
-    means : DataFrame, classes by columns
-        Class means. The name of the index is that of the response; without a name it is "class".
-    covs : DataFrame or (p, p) array; or dict by class, or sequence in the order of the classes, of these
-        The covariance within classes, or that of each class, which `qda` needs. The covariances of all
-        classes may also be one DataFrame by class and column, as `groupby(...).cov()` of pandas gives it. For
-        a class of one row the covariance is zero or missing.
-    counts : Series or dict by class, or sequence in the order of the classes
-        Number of rows of each class.
-    method : {"moment", "mle"}
-        What the covariances were divided by: "moment" is N - K (n_k - 1 by class), and "mle" is N (n_k).
-
-    Returns
-    -------
-    Moments
-        They are passed as `moments=` to `lda`, `qda`, `rda`, `indicator`, `naive_bayes`, `shrunken_centroids`
-        and `nearest_centroid`; the last three, `qda` and `rda` need a covariance for each class. They can be
-        added to others of the same columns.
-
-    Raises
-    ------
-    DataError
-        Labels do not match; a value is missing or infinite; a covariance is not symmetric or has a negative
-        variance; or a class has fewer rows than one.
-
-    Notes
-    -----
-    For normal classes, counts, means and covariances are sufficient: they hold everything that the rows tell
-    (Anderson, 2003, An Introduction to Multivariate Statistical Analysis, sec. 3.3).
-
-    Examples
-    --------
-    >>> import discrim
-    >>> iris = discrim.datasets.load_iris()
-    >>> groups = iris.groupby("species", observed=True)
-    >>> covs = {label: rows.drop(columns="species").cov() for label, rows in groups}
-    >>> given = discrim.from_stats(groups.mean(), covs, groups.size())
-    >>> discrim.lda(moments=given).predict(iris.iloc[[0, 70]]).tolist()
-    ['setosa', 'virginica']
-    """
-    check_word("method", method, Divisor)
-    if not isinstance(means, pd.DataFrame):
-        raise DataError(
-            "means is not a DataFrame: give class means with classes as rows and columns by name."
-        )
-    for axis, what in ((means.index, "classes"), (means.columns, "columns")):
-        if isinstance(axis, pd.MultiIndex):
-            raise DataError(
-                f"The {what} of means have {axis.nlevels} names each, as {axis[0]!r}: join them into one."
-            )
-        if axis.has_duplicates or axis.hasnans:
-            raise DataError(f"The {what} of means, {listed(axis)}, are not all different: name each once.")
-    terms = tuple(str(name) for name in means.columns)
-    if len(means) < 2 or not terms:
-        raise DataError(
-            f"means has {len(means)} rows and {len(terms)} columns: give two classes and a column."
-        )
-    sizes = _class_counts(counts, means.index)
-    centres = _finite(means, "means", (len(means), len(terms)))
-    by_class, matrices = _covariances(covs, means, sizes)
-    divisors = sizes - (method == "moment")
-    if not by_class:
-        divisors = np.array([sizes.sum() - (len(sizes) if method == "moment" else 0)])
-        if not divisors > 0:
-            raise DataError(f"{sizes.sum():g} rows of {len(sizes)} classes leave nothing to divide by N - K.")
-    response = means.index.name if isinstance(means.index.name, str) and means.index.name else "class"
-    while response in terms:
-        response += "_"
-    formula = f"{quote(response)} ~ {' + '.join(map(quote, terms))}"
-    levels = tuple(means.index.tolist())
-    design = Design(formula, response, (response,), terms, terms, levels, True, None, ())
-    sums = given_moments(centres, matrices, sizes, divisors)
-    # Of rows that nobody has no value is known to be negative.
-    counts = LevelCounts((), np.zeros(len(terms), dtype=bool))
-    weighted = bool((sizes != np.round(sizes)).any())
-    return Moments(design, sums, counts, "class" if by_class else "pooled", False, 0, weighted)
-
-
-def _class_counts(counts: Any, classes: pd.Index) -> Floats:
-    if isinstance(counts, pd.Series | Mapping):
-        given = dict(counts)
-        missing, unknown = [c for c in classes if c not in given], [c for c in given if c not in set(classes)]
-        if missing or unknown:
-            raise DataError(
-                f"counts and means differ in class {(missing or unknown)[0]!r}: give the same classes."
-            )
-        counts = [given[c] for c in classes]
-    sizes = _finite(counts, "counts", (len(classes),))
-    if (sizes < 1).any():
-        raise DataError(
-            f"Class {shown(classes[int(np.argmax(sizes < 1))])} has {sizes.min():g} rows: leave it out."
-        )
-    return sizes
-
-
-def _covariances(covs: Any, means: pd.DataFrame, sizes: Floats) -> tuple[bool, Floats]:
-    """Whether there is one for each class, and the matrices."""
-    classes, columns = means.index, means.columns
-    if isinstance(covs, pd.DataFrame) and covs.index.nlevels == 2:
-        covs = {label: covs.xs(label) for label in covs.index.unique(level=0)}
-    if isinstance(covs, pd.DataFrame) or _is_matrix(covs):
-        return False, _covariance(covs, columns, "covs")[None]
-    if isinstance(covs, Mapping | pd.Series):
-        given = dict(covs)
-        if set(given) != set(classes):
-            raise DataError(
-                f"covs is of the classes {listed(given)}, means of {listed(classes)}: give the same."
-            )
-        covs = [given[c] for c in classes]
-    if not isinstance(covs, list | tuple | np.ndarray) or len(covs) != len(classes):
-        raise DataError(
-            f"covs is not a matrix for each of the classes {listed(classes)}, nor one within all of "
-            "them: give either."
-        )
-    each = [
-        _no_covariance(one, columns, c)
-        if size == 1
-        else _covariance(one, columns, f"The covariance of {c!r}")
-        for c, one, size in zip(classes, covs, sizes, strict=True)
-    ]
-    return True, np.stack(each)
-
-
-def _no_covariance(matrix: Any, columns: pd.Index, label: Any) -> Floats:
-    """The covariance of a class of one row, which has none."""
-    given = np.asarray(matrix, dtype=object)
-    filled = np.where(pd.isna(given), 0.0, given)
-    values = _finite(filled, f"The covariance of {label!r}", (len(columns), len(columns)))
-    if values.any():
-        raise DataError(f"Class {label!r} has one row and so no covariance: give zeros, or all of its rows.")
-    return values
-
-
-def _is_matrix(values: Any) -> bool:
-    return isinstance(values, list | tuple | np.ndarray) and len(values) > 0 and np.ndim(values[0]) == 1
-
-
-def _covariance(matrix: Any, columns: pd.Index, what: str) -> Floats:
-    if isinstance(matrix, pd.DataFrame):
-        if set(matrix.index) != set(columns) or set(matrix.columns) != set(columns):
-            raise DataError(
-                f"{what} is of the columns {listed(matrix.columns)}, means of {listed(columns)}: "
-                "give the same."
-            )
-        matrix = matrix.loc[columns, columns]
-    values = _finite(matrix, what, (len(columns), len(columns)))
-    variances = np.diagonal(values)
-    if (variances < 0).any():
-        j = int(np.argmax(variances < 0))
-        raise DataError(f"{what} has variance {variances[j]:g} of {columns[j]!r}: give 0 or more.")
-    unit = np.sqrt(np.where(variances > 0, variances, 1.0))
-    off = np.abs(values - values.T) / (unit[:, None] * unit)
-    if off.max() > SYMMETRY:
-        i, j = np.argwhere(off == off.max())[0].tolist()
-        raise DataError(
-            f"{what} is not symmetric: {float(values[i, j])!r} and {float(values[j, i])!r} for "
-            f"{columns[i]!r} and {columns[j]!r}. Give the same above and below the diagonal."
-        )
-    values = (values + values.T) / 2
-    least = float(np.linalg.eigvalsh(values / (unit[:, None] * unit))[0])
-    if least < -SYMMETRY * len(columns):
-        raise DataError(
-            f"{what} is no covariance: a combination of the columns has a negative variance, {least:.2g} "
-            "where each column has 1. Give more digits, or leave out a column that others nearly determine."
-        )
-    return np.asarray(values)
-
-
-def _finite(values: Any, what: str, shape: tuple[int, ...]) -> Floats:
-    try:
-        # Before 3.0 a frame of pandas gives its own memory to who asks for a copy.
-        array = np.asarray(values, dtype=np.float64).copy()
-    except (TypeError, ValueError):
-        raise DataError(f"{what} is not made of numbers: give numbers.") from None
-    if array.shape != shape:
-        raise DataError(
-            f"{what} has shape {array.shape}, where means asks for {shape}: give as many rows and columns."
-        )
-    if not np.isfinite(array).all():
-        raise DataError(f"{what} has a value that is missing or infinite: give all of them.")
-    return array
-
-
 @dataclass(slots=True, eq=False)
 class Moments:
     """Rows, means and covariances of classes, for the columns of a formula; made by `discrim.moments`.
 
     The sum (`+`) of the moments of two tables gives the moments of all their rows, in whatever order they are
-    added, and `-` takes rows out again. Both give new moments; only `update` changes the moments that it is
-    called on.
+    added, and `-` takes rows out again. A product with a number, as `0.99 * moments`, lets each row count so
+    much less, so that what is old is forgotten where classes drift. All give new moments; only `update`
+    changes the moments that it is called on.
 
     Attributes
     ----------
@@ -390,7 +196,16 @@ class Moments:
         Variances of each class, divisor n_k - 1.
     dropped : int
         Number of rows that are left out because a value is missing.
+
+    Notes
+    -----
+    Multiplied by d and added to b new rows again and again, moments come to count N = b / (1 - d) rows. They
+    are sums with weights, which fits take as frequency weights: degrees of freedom, standard errors and tests
+    are those of N equally weighted rows. The means have the precision of as many as N (1 + d) independent
+    rows (Kish, 1965, Survey Sampling, sec. 11.7), so that, if nothing drifts, tests of them are conservative.
     """
+
+    __array_ufunc__ = None  # So that a number of numpy leaves the product to `__rmul__`.
 
     _design: Design
     _moments: ClassMoments
@@ -401,6 +216,7 @@ class Moments:
     _weighted: bool = False
     _weights: str | None = None
     _functions: Functions = field(default_factory=dict)
+    _decayed: bool = False
 
     @property
     def formula(self) -> str:
@@ -533,7 +349,7 @@ class Moments:
         """Add the rows of another table to these moments, in place. Nothing is returned.
 
         `moments + moments.of(data)` gives the same as new moments and leaves these as they are. Where an
-        error is raised, nothing was added.
+        error is raised, nothing was added. A fit has `update` as well, which gives another fit.
 
         Parameters
         ----------
@@ -597,7 +413,7 @@ class Moments:
             "dropped": self.dropped,
             "weighted": self._weighted,
             "weights": self._weights,
-        }
+        } | ({"decayed": True} if self._decayed else {})
         buffers = fit_file.moment_buffers(self._moments) | {
             "tables": np.concatenate([np.zeros((len(self._design.levels), 0)), *counts.tables], axis=1),
             "sizes": np.array([table.shape[1] for table in counts.tables], dtype=np.float64),
@@ -622,7 +438,36 @@ class Moments:
             dropped=self.dropped + other.dropped,
             _levels_given=self._levels_given or other._levels_given,
             _weighted=self._weighted or other._weighted,
+            _decayed=self._decayed or other._decayed,
         )
+
+    def __mul__(self, factor: Any) -> Moments:
+        """Moments in which each row counts a positive number of times as much; means stay as they are.
+
+        Raises
+        ------
+        DataError
+            The factor is no positive number, or a class would count less than any number can tell.
+        """
+        if not isinstance(factor, numbers.Real) or isinstance(factor, bool | np.bool_):
+            return NotImplemented
+        times = float(factor)
+        if not 0 < times < np.inf:
+            raise DataError(f"Moments times {times:g}: give a positive number, as 0.99 of 0.99 * moments.")
+        if times == 1:
+            return self
+        sums, tables = self._moments.times(times), tuple(times * each for each in self._level_counts.tables)
+        lost = (sums.rows > 0) & ~((sums.counts >= LEAST_COUNT) & (sums.counts < 1 / LEAST_COUNT))
+        if lost.any():
+            k = int(np.argmax(lost))
+            raise DataError(
+                f"Times {times:g}, class {shown(self._design.levels[k])} would count {sums.counts[k]:g} "
+                "rows, out of the range in which sums have digits: take its rows out with -, or begin anew."
+            )
+        counts = replace(self._level_counts, tables=tables)
+        return replace(self, _moments=sums, _level_counts=counts, _decayed=True)
+
+    __rmul__ = __mul__
 
     def __sub__(self, other: Any) -> Moments:
         """Moments without the rows of others that are among them: a day or a hospital taken out again.
@@ -697,8 +542,18 @@ class Moments:
             _level_counts=self._level_counts.classes(keep),
         )
 
+    def _with_classes(self, levels: tuple[Any, ...]) -> Moments:
+        """The same with these classes, declared, which hold its own; later rows are of these."""
+        whole = self._among(levels)
+        return replace(whole, _design=_with_all_labels(whole._design), _levels_given=True)
+
+    @property
+    def _in_weights(self) -> bool:
+        """Whether rows stand for other numbers of rows than one each."""
+        return self._weighted or self._decayed
+
     def __repr__(self) -> str:
-        rows = f"{self.nobs:,} rows of {len(self.classes)} classes" if self.nobs else "no rows"
+        rows = f"{round(self.nobs, 2):,} rows of {len(self.classes)} classes" if self.nobs else "no rows"
         return f"Moments of {self.formula!r}: {rows}, {len(self.terms)} column{'s' * (len(self.terms) > 1)}"
 
     def _repr_html_(self) -> str:
@@ -815,7 +670,7 @@ def moments_of_blocks(
 
 
 def of_fit(fit: Fit[Any], scatters: Scatters) -> Moments | None:
-    """The moments that a fit to a table in memory has made; None where they are of other columns or rows.
+    """The moments that a fit to a table in memory, or one without rows, has; None of other columns or rows.
 
     They are of others where columns are left out, in units of their own, or made of categories, whose levels
     a pass has to count.
@@ -826,9 +681,9 @@ def of_fit(fit: Fit[Any], scatters: Scatters) -> Moments | None:
         not (blocks.design.plain and isinstance(sums, ClassMoments) and sums.spread == scatters)
         or blocks.constant
         or blocks.collinear
-        or blocks.dropped
         or blocks.unit is not None
-        or (scatters != "diagonal" and sums.roots is None and asks_for_roots(sums))
+        or (fit.has_rows and blocks.dropped)
+        or (fit.has_rows and scatters != "diagonal" and sums.roots is None and asks_for_roots(sums))
     ):
         return None
     watched = Watched(blocks, len(blocks.design.levels), len(blocks.terms), (), ())
@@ -836,8 +691,8 @@ def of_fit(fit: Fit[Any], scatters: Scatters) -> Moments | None:
     for _ in watched:
         pass
     return Moments(
-        _with_all_labels(blocks.design), sums, watched.counts, scatters, True, 0, blocks.weighted, None,
-        blocks.functions,
+        _with_all_labels(blocks.design), sums, watched.counts, scatters, True, blocks.dropped,
+        blocks.weighted, None, blocks.functions,
     )  # fmt: skip
 
 
@@ -846,6 +701,8 @@ def moments_of_file(
 ) -> Moments:
     """The moments that description and buffers are of, all of them checked."""
     fit_file.check_values(path, about)
+    # Of moments that nothing was multiplied with, files are as they were before moments could be.
+    decayed = about.pop("decayed", False)
     if tuple(sorted(about)) != WRITTEN:
         unknown = sorted(set(about) ^ set(WRITTEN))
         raise damaged(
@@ -860,7 +717,7 @@ def moments_of_file(
     except fit_file.BROKEN as error:
         raise damaged(path, f"its description is incomplete ({error})") from None
     scatters, weights, dropped = about["scatters"], about["weights"], about["dropped"]
-    flags = {type(about[key]) for key in ("levels_given", "weighted")}
+    flags = {type(each) for each in (about["levels_given"], about["weighted"], decayed)}
     if scatters not in get_args(Scatters) or flags != {bool}:
         raise damaged(path, "its description is not that of moments")
     if type(dropped) is not int or not 0 <= dropped <= fit_file.MOST_ROWS:
@@ -871,14 +728,14 @@ def moments_of_file(
     counts = _level_counts(path, tensors, design)
     sums = fit_file.checked_moments(
         path, tensors, len(design.levels), len(design.terms), scatters, singular=True, constant=True,
-        weighted=about["weighted"], part=True,
+        weighted=about["weighted"] or decayed, part=True,
     )  # fmt: skip
     for table in counts.tables:
         if not np.allclose(table.sum(axis=1), sums.counts, rtol=1e-9):
             raise damaged(path, "its counts of levels are not those of its rows")
     return Moments(
         design, sums, counts, scatters, about["levels_given"], dropped, about["weighted"], weights,
-        dict(functions or {}),
+        dict(functions or {}), decayed,
     )  # fmt: skip
 
 

@@ -30,7 +30,7 @@ from discrim.models.fits.fit import (
     posterior_frame,
 )
 from discrim.models.fits.reading import Data, Prior, check_word, cost_matrix, is_number, prior_vector, told
-from discrim.models.fits.refits import Updating, argument_defaults
+from discrim.models.fits.refits import argument_defaults
 from discrim.models.judging import assessment
 from discrim.models.judging.assessment import JudgingPlan, error_rates, takes_long
 from discrim.models.judging.validation import left_out_scores
@@ -39,6 +39,7 @@ from discrim.models.registry import BY_MODEL
 from discrim.models.reports import Reported
 from discrim.models.results.headers import facts
 from discrim.models.results.new_rows import NewRows, Typicality, answered
+from discrim.models.results.updating import Updating
 
 if TYPE_CHECKING:
     from os import PathLike

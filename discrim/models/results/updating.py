@@ -1,0 +1,231 @@
+"""A fit made again: of other columns, rows or options, or of its rows and a batch of new ones."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NoReturn, Self, cast
+
+from discrim.core.moments.row_sums import Spread
+from discrim.errors import DataError, DiscrimWarning, NotSupportedError, PriorError
+from discrim.frame.design import Design
+from discrim.frame.grammar import updated
+from discrim.models.fits.fit import Fit
+from discrim.models.fits.reading import Data, listed
+from discrim.models.fits.refits import argument_defaults, options_of
+from discrim.models.fits.renamed import with_new_keywords
+from discrim.models.moments.moments import Moments, Scatters, moments, of_fit
+from discrim.models.registry import BY_MODEL, Row, resolve
+
+MOMENTS = "moments"
+"""Where the cache of a fit has the moments that it was made of by a batch."""
+
+SCATTERS: dict[Spread, Scatters] = {
+    "pooled": "pooled", "thin": "pooled", "class": "class", "thin class": "class", "diagonal": "diagonal",
+}  # fmt: skip
+"""What moments hold of what a fit holds of the scatter."""
+
+
+class Updating:
+    """A fit that is made again of other columns, rows or options, or of more rows."""
+
+    def update(
+        self,
+        formula: str | Data | None = None,
+        data: Data | None = None,
+        *,
+        batch: Data | None = None,
+        **changes: Any,
+    ) -> Self:
+        """The fit with a batch of new rows added; or with another formula, other rows or other options.
+
+        `update(batch)` adds: the fit is then that of all rows so far, and those of the batch may be of new
+        classes. `update(formula, data=rows)` replaces, as R's `update`: the verb is called again with what
+        is said here.
+
+        Parameters
+        ----------
+        formula : str, or a batch, optional
+            Another formula, in which `.` stands for what the fit has on that side, as in `". ~ . - x"`.
+            Without a response it has that of the fit. A table in its place is a batch.
+        data : table, optional
+            Other rows, as of the verb, in the place of those of the fit. Without it, the rows of the fit.
+        batch : table or source of tables, optional
+            New rows, to be added to those of the fit; a path to a file has to be named so, as any text
+            without a name is a formula. It goes with no formula and no `data`.
+        **changes
+            Arguments of the verb. What is not among them stays as it was given, but for `na_action`; what the
+            rows chose, such as a tuning parameter, is chosen anew. With a batch, `weights` and `na_action`
+            are of its rows, and `levels` is the order of all classes.
+
+        Returns
+        -------
+        ClassifierResults
+            Those of the verb. After a batch they hold moments and no rows, so that what needs rows takes them
+            as `data=`.
+
+        Raises
+        ------
+        DataError
+            The fit has weights, and other rows come without; or the batch has a level of a category that the
+            fit has not seen.
+        PriorError
+            The batch has a new class, and the prior that was given does not name it: pass `prior`.
+        NotSupportedError
+            The fit has no rows, because it was loaded or made of moments: pass `data`. Or a batch is for a
+            model that is no function of moments, or for a fit that does not hold all of its moments.
+        DiscrimError, TypeError
+            Those of the verb.
+
+        Notes
+        -----
+        A batch is added by the moments of `discrim.moments`, so that the fit is that of all rows at once but
+        for rounding, whatever the order in which they come, and costs no more for the rows that went before:
+        streaming linear discriminant analysis (Hayes & Kanan, 2020, CVPR Workshops) with every covariance
+        exact. What the formula learnt of the first rows, such as the centre of `center(x)`, stays. Classes
+        have the order of the fit, and after them those that are new, sorted or in the order of their
+        categories. Class proportions are those of all rows, and equal priors stay equal, in whatever form
+        they were given. For classes that drift, `0.99 * moments` forgets: see `Moments`.
+
+        Examples
+        --------
+        >>> import discrim
+        >>> fit = discrim.lda("species ~ .", "iris")
+        >>> less = fit.update(". ~ . - petal_width", prior="equal")
+        >>> less.formula, less.terms.tolist()
+        ('species ~ . - petal_width', ['sepal_length', 'sepal_width', 'petal_length'])
+
+        Two species, and a third that comes later:
+
+        >>> iris = discrim.datasets.load_iris()
+        >>> two = discrim.lda("species ~ .", iris[:100].astype({"species": str}))
+        >>> three = two.update(iris[100:])
+        >>> three.counts.to_dict()
+        {'setosa': 50, 'versicolor': 50, 'virginica': 50}
+        >>> bool(abs(three.means - fit.means).max(axis=None) < 1e-12)
+        True
+        """
+        results: Any = self
+        if batch is not None or not isinstance(formula, str | int | float | None):
+            batches = [each for each in (formula, data, batch) if each is not None]
+            if len(batches) > 1:
+                raise DataError(
+                    "update() adds a batch, or takes a formula or other rows in the place of the fit's: do "
+                    "one after the other."
+                )
+            return cast("Self", _with_batch(results, batches[0], changes))
+        fit, given = results._fit, options_of(results, anew=True)
+        if formula is None or str(formula).lstrip()[:1] in (".", "~"):
+            given |= _given_levels(fit.blocks.design)
+        if data is None:
+            blocks = fit.rows("update()", "pass data=")
+            rows = blocks.table.data if blocks.rows.read_from else blocks.table
+            if blocks.weighted:
+                column = blocks.rows.weight_column((*blocks.design.columns, *blocks.design.response_columns))
+                given["weights"] = column or blocks.weights
+        elif fit.blocks.weighted and "weights" not in changes:
+            raise DataError("The fit has weights: pass weights= of these rows as well, or weights=None.")
+        else:
+            rows = data
+        text = fit.formula if formula is None else updated(formula, fit.formula)
+        row = BY_MODEL[results._model()]
+        verb = resolve(f"{row.module}:{row.verb}")
+        made = verb(text, rows, **given | (with_new_keywords(verb, changes) or changes))
+        if data is None and fit.selection is not None:
+            made._fit = replace(made._fit, selection=replace(fit.selection, anew=None))
+        return cast("Self", made)
+
+
+def _with_batch(results: Any, batch: Data, changes: Mapping[str, Any]) -> Any:
+    """What the verb gives of the rows of a fit and those of a batch, by their moments."""
+    row = BY_MODEL[results._model()]
+    verb = resolve(f"{row.module}:{row.verb}")
+    changes = dict(with_new_keywords(verb, changes) or changes)
+    if MOMENTS not in argument_defaults(row):
+        _refuse_without_rows(f"{row.verb}() is no function of moments")
+    for name in (MOMENTS, "functions"):
+        if name in changes:
+            raise DataError(f"update(batch) has no {name}=: those of the fit are added to. Leave it out.")
+    whole = _added(
+        results._fit, row, batch, changes.pop("levels", None),
+        weights=changes.pop("weights", None), na_action=changes.pop("na_action", "drop"),
+    )  # fmt: skip
+    given = options_of(results, anew=True) | changes
+    given.pop("functions", None)
+    try:
+        made = verb(moments=whole, **given)
+    except PriorError as error:
+        if "prior" in changes or set(whole.classes) <= set(results.classes):
+            raise
+        raise PriorError(
+            f"{error} The batch has new classes: pass prior= to update(), with a probability for each class."
+        ) from None
+    except NotSupportedError as error:
+        _refuse_without_rows(str(error).partition(": ")[0])
+    made._fit.cache[MOMENTS] = whole
+    return made
+
+
+def _added(fit: Fit[Any], row: Row, batch: Data, levels: Sequence[Any] | None, **reading: Any) -> Moments:
+    """The moments of the rows of a fit and those of a batch, with the classes of both in order."""
+    before = replace(_moments_so_far(fit, row), _levels_given=False)
+    with warnings.catch_warnings():
+        # That a batch has no rows of some classes is nothing to be warned of.
+        warnings.filterwarnings("ignore", "No row is left in class", DiscrimWarning)
+        more = before.of(batch, **reading)
+    known = list(before._design.levels)
+    order = known + [label for label in more._design.levels if label not in set(known)]
+    if levels is not None:
+        missing = [label for label in order if label not in set(levels)]
+        if missing:
+            raise DataError(f"levels= does not name {listed(missing)}: name all classes in their order.")
+        order = list(levels)
+    return before._with_classes(tuple(order)) + more._with_classes(tuple(order))
+
+
+def _moments_so_far(fit: Fit[Any], row: Row) -> Moments:
+    """The moments that a fit is of: held since the last batch, its numbers, or of a pass over its rows."""
+    if MOMENTS in fit.cache:
+        held: Moments = fit.cache[MOMENTS]
+        return held
+    scatters, blocks = SCATTERS[fit.numbers.moments.spread], fit.blocks
+    if not fit.has_rows:
+        found = of_fit(fit, scatters)
+        if found is None:
+            raise NotSupportedError(
+                "update(batch) adds rows to moments, and this fit, which was loaded, unpickled, made by an "
+                "estimator or made of moments, does not hold those of columns that were left out or made of "
+                f"categories: keep discrim.moments() of the rows, and fit {row.verb}(moments=total + "
+                "total.of(batch))."
+            )
+        return found
+    blocks = fit.rows("update()")
+    column = blocks.rows.weight_column((*blocks.design.columns, *blocks.design.response_columns))
+    rows: Any = blocks.table.data if blocks.rows.read_from else blocks.table
+    with warnings.catch_warnings():
+        # The fit has said what there is to say of these rows.
+        warnings.simplefilter("ignore", DiscrimWarning)
+        return moments(
+            fit.formula,
+            rows,
+            weights=(column or blocks.weights) if blocks.weighted else None,
+            scatters=scatters,
+            levels=list(blocks.design.levels),
+            functions=dict(blocks.functions),
+        )
+
+
+def _refuse_without_rows(why: str) -> NoReturn:
+    """Raise the error of a model to which no batch can be added."""
+    raise NotSupportedError(
+        f"{why}. update(batch) adds the moments of rows: give all rows, as fit.update(data=pd.concat([table, "
+        "batch])), or options with which the rows choose nothing."
+    ) from None
+
+
+def _given_levels(design: Design) -> dict[str, Any]:
+    """The argument `levels` where the classes stand in another order than that of their labels."""
+    known = design.labels.categories if design.labels is not None else None
+    natural: list[Any] = sorted(design.levels, key=None if known is None else list(known).index)
+    return {} if natural == list(design.levels) else {"levels": list(design.levels)}
