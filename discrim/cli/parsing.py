@@ -72,6 +72,11 @@ dimensions = number_or(int, "cattell", "bic")
 offset = number_or(float, "median", what="number")
 
 
+def axes_count(text: str) -> int | float | str:
+    """A number of principal axes, a share of the variance, or how the number is chosen."""
+    return int(text) if text.isdigit() else number_or_word(text)
+
+
 def degrees(text: str) -> float | None:
     """Degrees of freedom; None where they are to be estimated."""
     found = number_or(float, "estimate", what="number")(text)

@@ -648,7 +648,7 @@ def shrunk_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **options,
         "covariance": "shrunk",
-        "standardize": True,
+        "standardize": options.get("components") is None or options["standardize"],
         **({} if own else {"shrinkage": None, "grid": None}),
         **plain,
     }

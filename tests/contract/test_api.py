@@ -23,8 +23,8 @@ SHARED = "formula data levels na_action functions"
 """Keywords of every verb that reads rows."""
 
 VERBS = {
-    "lda": "moments prior weights method collinear ncomp covariance",
-    "qda": "moments prior weights method covariance dimensions form",
+    "lda": "moments prior weights method collinear ncomp covariance components",
+    "qda": "moments prior weights method covariance dimensions form components",
     "rda": "moments prior weights alpha gamma folds grid seed parametrization",
     "naive_bayes": "moments prior weights",
     "logistic": "prior weights reference bias_reduction tol maxiter penalty",
@@ -60,8 +60,6 @@ NOT_PROMISED = {"covariance_models", "hausman"}
 
 NOT_THERE_YET = {
     "discrim": "kernel_lda choose plda",
-    "lda": "components",
-    "qda": "components",
     "rda": "components",
 }
 """What the contract has for a later release: functions of the package, and keywords of verbs."""

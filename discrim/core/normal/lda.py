@@ -45,7 +45,7 @@ from discrim.core.rules.rules import Distances, Plane, Rule, logs_of_prior
 from discrim.core.scatter.covariance import Covariance, common_divisor
 from discrim.core.scatter.kinds import buffers_of, scatter_from_file
 from discrim.core.scatter.principal import Canonical, ThinCovariance, canonical, of_columns, weighted_centre
-from discrim.core.scatter.scatter import Full, NormalClasses, Scatter
+from discrim.core.scatter.scatter import Full, NoEstimateError, NormalClasses, Scatter
 from discrim.errors import NotSupportedError
 
 
@@ -239,7 +239,10 @@ class LDAFit:
         light = self.method == "moment" and moments.total <= moments.n_classes * (1 + LIGHT)
         if light or moments.rows.sum() - moments.n_classes < least or scatter.obstacles(moments):
             return None
-        return self.of_moments(moments, scatter)
+        try:
+            return self.of_moments(moments, scatter)
+        except NoEstimateError:
+            return None
 
     def divisors_of(self, moments: ClassMoments) -> Floats:
         """The divisor (1,) of other moments."""

@@ -68,6 +68,7 @@ class ShrunkCorrelation(Scatter):
     variances: Shrinkage = field(default_factory=lambda: Shrinkage("strimmer"))
 
     word = "correlation"
+    goes_within_axes = True
     sections = ("ranking",)
     takes = ("shrinkage", "grid", "variance_shrinkage")
     is_regular = True

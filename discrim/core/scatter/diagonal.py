@@ -35,6 +35,7 @@ class Diagonal(Scatter):
     shrinkage: Shrinkage | None = None
 
     word = "diagonal"
+    goes_within_axes = True
     takes = ("shrinkage", "grid")
     phrase = "of shrunken variances"
     adjective = "shrunken diagonal"

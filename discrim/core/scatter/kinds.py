@@ -11,6 +11,7 @@ from discrim.core.scatter.covariance import Covariance
 from discrim.core.scatter.diagonal import Diagonal
 from discrim.core.scatter.em import Em
 from discrim.core.scatter.factor import FewFactors
+from discrim.core.scatter.projected import Projected
 from discrim.core.scatter.pseudo_inverse import PseudoInverse
 from discrim.core.scatter.robust import Robust
 from discrim.core.scatter.scatter import Full, Parts, Scatter
@@ -34,6 +35,8 @@ _PARTS = {
     "estimator": "estimator",
     "standardize": "sphere",
     "em": "search by EM",
+    "components": "number of components",
+    "components_by": "choice of components",
 }
 """What a part of a file is of, in messages; others are of the form of few factors."""
 
@@ -49,7 +52,18 @@ def shapes(n_covariances: int, n_columns: int) -> dict[str, tuple[int, ...]]:
 
 def options_of(scatter: Scatter) -> Parts:
     """What a file has among its options of a kind."""
-    none = dict.fromkeys(("chosen", "estimator", "variance_chosen", "form", "found_by", "least_fall"))
+    none = dict.fromkeys(
+        (
+            "chosen",
+            "estimator",
+            "variance_chosen",
+            "form",
+            "found_by",
+            "least_fall",
+            "components",
+            "components_by",
+        )
+    )
     return none | {"structure": scatter.word, "standardize": False} | scatter.options()
 
 
@@ -61,6 +75,13 @@ def buffers_of(scatter: Scatter, covariances: tuple[Covariance, ...]) -> dict[st
 def scatter_from_file(method: str, parts: Parts) -> Scatter:
     """The kind that options and buffers of a file are of; a DataError where they do not go together."""
     parts = {name: part for name, part in parts.items() if part is not None}
+    if "components" in parts:
+        wanted, by = parts.pop("components"), parts.pop("components_by", None)
+        standardize, parts["standardize"] = parts["standardize"], False
+        inner = scatter_from_file(method, parts)
+        if not inner.goes_within_axes or (by is not None and not isinstance(wanted, int)):
+            raise DataError("its number of components does not go with its structure")
+        return Projected(inner, by or wanted, standardize, wanted if by else None)
     word, robust = parts.pop("structure"), Robust.from_numbers(method, parts.pop("robust"))
     if word == Full.word and robust is not None:
         found: Scatter = robust

@@ -175,6 +175,9 @@ class Scatter(ABC):
     of_few_axes: ClassVar[bool] = False
     """Whether a root of as few rows as a class has is enough, where these are fewer than the columns."""
 
+    goes_within_axes: ClassVar[bool] = False
+    """Whether it can be that of scores on principal axes."""
+
     needs_products: ClassVar[bool] = True
     """Whether it takes the products of columns, and not their squares alone."""
 
@@ -262,6 +265,11 @@ class Scatter(ABC):
     def compares_units(self) -> bool:
         """Whether there is a sphere in the units of the data."""
         return self.sphere is not None and self.sphere.in_data
+
+    @property
+    def compared(self) -> str:
+        """What is in the units of the columns, where they are compared."""
+        return f'The sphere of covariance="{self.word}"'
 
     def scaled(self, moments: ClassMoments) -> ClassMoments:
         """Moments on scales within reach of each other, where columns are compared."""
@@ -393,6 +401,9 @@ class Scatter(ABC):
     advice: ClassVar[str] = 'pass covariance="shrunk" to qda(), or see rda()'
     """What to do where the covariance of a class is singular."""
 
+    full_instead: ClassVar[str] = 'with covariance="pooled"'
+    """How to fit the full covariance that a table needs."""
+
     instead: ClassVar[str] = ""
     """A shrinkage in the place of one that leaves a covariance singular."""
 
@@ -440,6 +451,7 @@ class Full(Scatter):
 
     word = "full"
     is_maximum = True
+    goes_within_axes = True
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
         """The covariance with these divisors."""

@@ -67,6 +67,7 @@ class Shrunk(Scatter):
     sphere: scatter.Sphere = scatter.SPHERES[0]
 
     word = "shrunk"
+    goes_within_axes = True
     takes = ("shrinkage", "grid", "standardize")
     is_regular = True
     pooled_title = "Pooled and shrunk c"

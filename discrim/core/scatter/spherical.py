@@ -19,6 +19,7 @@ class Spherical(Scatter):
     sphere: scatter.Sphere = scatter.SPHERES[0]
 
     word = "spherical"
+    goes_within_axes = True
     takes = ("standardize",)
     is_regular = True
     is_maximum = True

@@ -26,7 +26,7 @@ from discrim.core.scatter.em import Em
 from discrim.core.scatter.kinds import shapes
 from discrim.core.scatter.principal import Canonical
 from discrim.core.scatter.robust import Robust
-from discrim.core.scatter.scatter import CovarianceKeywords, Scatter
+from discrim.core.scatter.scatter import CovarianceKeywords, NoEstimateError, Scatter
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.levels import Unseen
@@ -51,6 +51,7 @@ from discrim.models.fits.refits import verb_options
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.normal import normal_fits
+from discrim.models.normal.components import PrincipalAxes, asked_scatter
 from discrim.models.normal.em import MissingRows, em_sample
 from discrim.models.normal.normal_fits import ShrunkCovariances
 from discrim.models.normal.robust import Method, RobustRows, ScatterOfT, robust_moments
@@ -81,6 +82,7 @@ def lda_fit(
 SAVED = Saved(
     {"method": (str,), "structure": (str,), "ncomp": (int, NOTHING), "estimated_prior": (bool,)}
     | {"chosen": (str, NOTHING), "estimator": (str, NOTHING), "standardize": (bool,)}
+    | {"components": (int, float, NOTHING), "components_by": (str, NOTHING)}
     | {"variance_chosen": (str, NOTHING)},
     "pooled",
     lda_from_file,
@@ -96,6 +98,7 @@ class LDAResults(
     LogOddsEquations,
     LinearGeometry,
     ShrunkCovariances,
+    PrincipalAxes,
     RankedColumns,
     RobustRows,
     ClassMeans,
@@ -136,6 +139,9 @@ class LDAResults(
         How much the variances are shrunk beside shrunken correlations.
     path : DataFrame
         The errors of a choice by leave-one-out: shrinkage, error, se.
+    components, component_shares, loadings : int, Series, DataFrame
+        Number of principal axes, the share of the variance that each has, and the axes themselves, terms by
+        PC1, PC2, ..., of fits with `components=`.
     """
 
     _fit: Fit[LDAFit]
@@ -232,7 +238,8 @@ class LDAResults(
         if not self._fit.numbers.has_distances:
             wide = self._fit.numbers.residual_df < len(self.terms)
             more = " (for which there are too few rows for so many columns)" if wide else ""
-            raise NotSupportedError(f'{what} needs the full covariance: fit with covariance="pooled"{more}.')
+            instead = self._fit.numbers.scatter.full_instead
+            raise NotSupportedError(f"{what} needs the full covariance: fit {instead}{more}.")
 
     @property
     def wilks(self) -> TestResult:
@@ -527,6 +534,7 @@ def lda(
     variance_shrinkage: float | Literal["strimmer"] | None = None,
     grid: Sequence[float] | None = None,
     standardize: bool = False,
+    components: int | float | None = None,
     ncomp: int | None = None,
     collinear: Collinear = "raise",
     levels: Sequence[Any] | None = None,
@@ -593,7 +601,14 @@ def lda(
         Whether the sphere of "shrunk" and "spherical" is meant for columns divided by their standard
         deviations within classes, so that the units of the columns do not matter. By default it is meant in
         the units of the columns, as in scikit-learn, and a warning is given where these differ by much.
-        Refits learn the standard deviations anew, also in folds; `leave_one_out()` holds them.
+        Refits learn the standard deviations anew, also in folds; `leave_one_out()` holds them. With
+        `components` it is meant for the principal axes.
+    components : int or float, optional
+        Principal axes within which the classes are compared: a number of them, or the share of the variance
+        of all columns, between 0 and 1, that they have at least. The axes are those of the rows about their
+        common mean, without regard to the classes, in the units of the columns or, with standardize=True, of
+        columns over their standard deviations over all rows. Refits learn them anew, also in folds;
+        `leave_one_out()` holds them.
     ncomp : int, optional
         Number of leading canonical axes that the rule and `transform` use; by default all.
     collinear : {"raise", "drop"}
@@ -683,7 +698,7 @@ def lda(
     options = verb_options(locals())
     reading.check_word("collinear", collinear, Collinear)
     keywords = CovarianceKeywords(shrinkage, variance_shrinkage, grid, standardize)
-    kind = normal_fits.read_scatter(covariance, get_args(LinearCovariance), method, keywords)
+    kind = asked_scatter(covariance, get_args(LinearCovariance), method, keywords, components, missing)
     if isinstance(grid, Iterator):
         # It has been read.
         options["grid"] = list(kind.shrinkages[0].grid)
@@ -716,7 +731,10 @@ def lda(
     divisors = partial(_divisors, method=method)
     kind, path = normal_fits.known_of_rows(kind, blocks, stats, divisors, shares, sampled=estimated)
     ncomp = None if ncomp is None else int(ncomp)
-    fit = fit_lda(stats, shares, kind, method=method, ncomp=ncomp, estimated_prior=estimated)
+    try:
+        fit = fit_lda(stats, shares, kind, method=method, ncomp=ncomp, estimated_prior=estimated)
+    except NoEstimateError as error:
+        raise error.of_classes(blocks.design.levels, stats.rows.tolist()) from None
     if warning := kind.warning(fit.moments, (fit.covariance,)):
         warn_user(warning)
     return LDAResults(lda_fit(fit, blocks, options, has_rows=sample.has_rows, path=path))

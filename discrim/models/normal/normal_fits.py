@@ -381,7 +381,7 @@ def warn_of_units(
 def warn_where_units_differ(scatter: Scatter, moments: ClassMoments, terms: Sequence[str]) -> None:
     """Warn where a sphere is one of columns of very unlike units."""
     if scatter.compares_units:
-        warn_of_units(moments, terms, f'The sphere of covariance="{scatter.word}"')
+        warn_of_units(moments, terms, scatter.compared)
 
 
 class ShrunkCovariances:

@@ -33,6 +33,7 @@ from discrim.models.fits.refits import verb_options
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.normal import normal_fits
+from discrim.models.normal.components import PrincipalAxes, asked_scatter
 from discrim.models.normal.em import MissingRows, em_sample
 from discrim.models.normal.factor import FactorCovariances
 from discrim.models.normal.normal_fits import ShrunkCovariances
@@ -64,6 +65,7 @@ def qda(
     shrinkage: float | Literal["oas", "ledoit-wolf", "loo", "strimmer"] | None = None,
     grid: Sequence[float] | None = None,
     standardize: bool = False,
+    components: int | float | None = None,
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
     missing: MissingRows | None = None,
@@ -135,7 +137,14 @@ def qda(
         Whether the sphere of "shrunk" and "spherical" is meant for columns divided by their standard
         deviations within classes, so that the units of the columns do not matter. By default it is meant in
         the units of the columns, as in scikit-learn, and a warning is given where these differ by much.
-        Refits learn the standard deviations anew, also in folds; `leave_one_out()` holds them.
+        Refits learn the standard deviations anew, also in folds; `leave_one_out()` holds them. With
+        `components` it is meant for the principal axes.
+    components : int or float, optional
+        Principal axes within which the classes are compared: a number of them, or the share of the variance
+        of all columns, between 0 and 1, that they have at least. The axes are those of the rows about their
+        common mean, without regard to the classes, in the units of the columns or, with standardize=True, of
+        columns over their standard deviations over all rows. Refits learn them anew, also in folds;
+        `leave_one_out()` holds them.
     levels : sequence, optional
         The classes in order. By default they have the order of the categories, and are sorted where the
         response has none.
@@ -185,7 +194,7 @@ def qda(
     """
     options = verb_options(locals())
     keywords = CovarianceKeywords(shrinkage, None, grid, standardize, dimensions, form, threshold)
-    kind = normal_fits.read_scatter(covariance, get_args(QuadraticCovariance), method, keywords)
+    kind = asked_scatter(covariance, get_args(QuadraticCovariance), method, keywords, components, missing)
     if isinstance(grid, Iterator):
         # It has been read.
         options["grid"] = list(kind.shrinkages[0].grid)
@@ -292,6 +301,7 @@ def qda_fit(
 SAVED = Saved(
     {"method": (str,), "structure": (str,), "estimated_prior": (bool,)}
     | {"chosen": (str, NOTHING), "estimator": (str, NOTHING), "standardize": (bool,)}
+    | {"components": (int, float, NOTHING), "components_by": (str, NOTHING)}
     | {"form": (str, NOTHING), "found_by": (str, NOTHING), "least_fall": (float, NOTHING)},
     "class",
     qda_from_file,
@@ -303,7 +313,9 @@ SAVED = Saved(
 )
 
 
-class QDAResults(FactorCovariances, SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierResults):
+class QDAResults(
+    FactorCovariances, SeparateCovariances, ShrunkCovariances, PrincipalAxes, RobustRows, ClassifierResults
+):
     """A fitted quadratic discriminant analysis.
 
     Attributes
@@ -323,6 +335,9 @@ class QDAResults(FactorCovariances, SeparateCovariances, ShrunkCovariances, Robu
         How much the covariances or the variances are shrunk.
     path : DataFrame
         The errors of a choice by leave-one-out: shrinkage, error, se.
+    components, component_shares, loadings : int, Series, DataFrame
+        Number of principal axes, the share of the variance that each has, and the axes themselves, terms by
+        PC1, PC2, ..., of fits with `components=`.
     dimensions, factors : Series, DataFrame by class
         Number of large variances, and what is known of them, for covariance="factor"; see also `scree`.
     """

@@ -140,7 +140,9 @@ class CanonicalResults(Shown):
     def __init__(self, fit: Fit[LDAFit], convention: Convention | None = None) -> None:
         numbers = fit.numbers
         if not numbers.has_distances:
-            raise NotSupportedError('canonical() needs the full covariance: fit with covariance="pooled".')
+            raise NotSupportedError(
+                f"canonical() needs the full covariance: fit {numbers.scatter.full_instead}."
+            )
         if convention is not None:
             check_word("convention", convention, Convention)
         self.convention = convention

@@ -148,11 +148,13 @@ _WORDS: dict[str, Collection[str]] = {
     "structure": KINDS,
     "chosen": RULES,
     "offset": ("median",),
+    "components_by": ("cv", "loo"),
 }
 _RANGES = {
     **dict.fromkeys(("alpha", "gamma", "l1_ratio"), (0.0, 1.0)),
     **dict.fromkeys(("threshold", "smoothing", "laplace", "strength", "offset", "seed"), (0.0, math.inf)),
     "cv": (2, math.inf),
+    "components": (5e-324, math.inf),
     "step": (1e-300, 1e200),
 }
 

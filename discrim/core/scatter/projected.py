@@ -1,0 +1,399 @@
+"""Covariances within leading principal axes of all rows, and rules of every number of them at once.
+
+*Axes.* With T the sum of squares and products of all rows about their common mean, within classes and between
+them, the axes are the eigenvectors of T in the order of their eigenvalues: directions of largest variance,
+found without regard to the classes. They are those of the columns in their units, or of columns over their
+standard deviations over all rows. The first q of them, A (q, p), make q scores y = A u z of a row z, u the
+units; a kind of covariance is estimated from the moments of these scores, which are those of the columns
+times the axes. So no row is read again. As a covariance C of the scores, it is A'CA of the columns: what lies
+beyond the axes does not count. Discriminant analysis of principal components is the full one of these
+(Jombart, Devillard & Balloux, 2010, BMC Genetics 11, 94).
+
+*Every number at once.* The scores of q axes are the first q of those of more. With R'R = S an upper
+triangular root of their covariance, the leading block of R is the root of the leading block of S, and the
+whitened scores R'^-1 (y - m_k) of q axes are the first q of those of all. So the distance under q axes is the
+sum of the first q squares, the log-determinant that of the first q logarithms on the diagonal of R, and by
+Sherman and Morrison's formula, see `leave_one_out`, the distances without a row follow from such sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from discrim.core.moments.derived_moments import comparable, in_units
+from discrim.core.moments.moments import ClassMoments, standard_columns
+from discrim.core.moments.row_sums import packed_triangle
+from discrim.core.numerics.arrays import Codes, Floats, svd
+from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.scatter import scatter
+from discrim.core.scatter.covariance import EPS, Covariance, Dependency, total_squares
+from discrim.core.scatter.principal import Principal, ThinCovariance, positive_signs, principal
+from discrim.core.scatter.scatter import Estimated, Item, NoEstimateError, NormalClasses, Parts, Scatter
+from discrim.core.scatter.shrinkage import Shrinkage
+from discrim.errors import CollinearError, DataError, DiscrimError
+
+ROUNDED = 1e-12
+"""How far a sum of shares may fall short of what it is."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TotalAxes(Principal):
+    """Principal axes of all rows about their common mean; lengths are shares of the variance of all columns.
+
+    Attributes
+    ----------
+    factor : float
+        What y = z * unit is, of columns in their own units or over their standard deviations over all rows.
+    """
+
+    factor: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProjectedCovariance(ThinCovariance):
+    """A covariance within principal axes; what lies beyond does not count.
+
+    Attributes
+    ----------
+    more : float
+        What its log-determinant, of y, lacks of one of scores in the units of the columns.
+    """
+
+    more: float
+
+    @property
+    def logdet(self) -> float:
+        """Log-determinant of the covariance of the scores, the columns having the scale of z."""
+        lengths = np.sqrt(((self.root * self.unit) ** 2).sum(axis=1))
+        return float(2.0 * np.log(lengths).sum()) + self.more
+
+
+def principal_axes(moments: ClassMoments, *, standardize: bool) -> TotalAxes:
+    """The principal axes along which all rows vary.
+
+    In each axis the largest coefficient is positive. Axes of standardized columns are those of columns over
+    their standard deviations over all rows.
+    """
+    whole = comparable(moments).as_one()
+    if standardize:
+        sd = np.sqrt(total_squares(whole) / whole.total)
+        whole = in_units(whole, np.where(sd > 0, sd, 1.0) / whole.scale)
+    found = principal(whole)
+    if found.axes is None:
+        raise TypeError("Sums of squares alone have no principal axes.")
+    singular = np.sqrt(np.maximum(found.lengths, 0.0))
+    # Lengths that the rounding of the columns or of a decomposition would give say nothing of the data.
+    rounding = EPS * np.sqrt(whole.total) * np.linalg.norm(whole.magnitude * found.unit)
+    relative = EPS * max(len(singular), found.n_columns)
+    relative = relative if whole.roots is not None else np.sqrt(relative)
+    kept = int((singular > max(rounding, relative * singular.max(initial=0.0))).sum())
+    axes = found.axes[:kept]
+    return TotalAxes(
+        found.lengths[:kept],
+        axes * positive_signs(axes.T)[:, None],
+        found.unit,
+        found.count,
+        found.free,
+        float(found.unit[0] * whole.scale[0]),
+    )
+
+
+def on_axes(moments: ClassMoments, axes: Floats) -> ClassMoments:
+    """Moments of scores, axes (q, p) times z = (x - origin) * scale; by class, or pooled.
+
+    Examples
+    --------
+    >>> x, codes = np.array([[1.0, 2.0], [3.0, 6.0], [7.0, 1.0]]), np.array([0, 0, 1])
+    >>> m = ClassMoments.from_block(x, codes, n_classes=2)
+    >>> on_axes(m, np.array([[1.0, 1.0]])).scatters.ravel().round(12).tolist()
+    [18.0]
+    """
+    roots = None
+    if moments.roots is not None:
+        roots = np.stack([packed_triangle(root @ axes.T) for root in moments.roots])
+        scatters = np.swapaxes(roots, 1, 2) @ roots
+    else:
+        scatters = axes @ moments.scatters @ axes.T
+    nothing = np.zeros((moments.n_classes, len(axes)))
+    means = np.ascontiguousarray(moments.means @ axes.T)
+    return ClassMoments(moments.counts, moments.rows, means, nothing, np.ones(len(axes)), scatters, roots)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """The scores of rows on q axes, as a change of coordinates.
+
+    Attributes
+    ----------
+    spectrum : TotalAxes
+        All axes that there are.
+    axes : (q, p) float
+        What z is multiplied by.
+    origin, scale : (p,) float
+        Those of z.
+    moments : ClassMoments
+        Of the scores.
+    """
+
+    spectrum: TotalAxes
+    axes: Floats
+    origin: Floats
+    scale: Floats
+    moments: ClassMoments
+
+    @staticmethod
+    def of(moments: ClassMoments, spectrum: TotalAxes, count: int) -> Scores:
+        """On the first so many axes."""
+        if spectrum.axes is None:
+            raise TypeError("The axes of a sphere are its columns.")
+        axes = spectrum.axes[:count] * spectrum.unit
+        moments = comparable(moments)
+        return Scores(spectrum, axes, moments.origin, moments.scale, on_axes(moments, axes))
+
+    def of_rows(self, x: Floats) -> Floats:
+        """Scores (m, q) of rows x (m, p)."""
+        return np.asarray((self.axes @ standard_columns(x, self.origin, self.scale)).T)
+
+    def lifted(self, covariance: Covariance) -> ProjectedCovariance:
+        """A covariance of the scores as one of the columns, on axes of its own within these."""
+        root = np.diag(covariance.root) if covariance.is_diagonal else covariance.root
+        _, sd, turned = svd(root, full_matrices=False)
+        unit = self.spectrum.unit
+        axes, sd = turned @ (self.axes / unit), sd[:, None]
+        more = 2.0 * float(np.log(self.scale).sum() - len(sd) * np.log(self.spectrum.factor))
+        return ProjectedCovariance(sd * axes / unit, (axes / sd * unit).T, axes, unit, 0.0, more)
+
+
+@dataclass(frozen=True, slots=True)
+class Projected(Scatter):
+    """A kind of covariance of the scores on leading principal axes of all rows.
+
+    Attributes
+    ----------
+    inner : Scatter
+        That of the scores.
+    wanted : int, float or str
+        A number of axes, a share of the variance that they have at least, or how the number is to be chosen:
+        "cv" or "loo".
+    count : int, optional
+        The number, where moments or a choice have said it; `total` is the number of all axes, and `share`
+        what they have of the variance of all columns.
+    """
+
+    inner: Scatter
+    wanted: int | float | str
+    standardize: bool = False
+    count: int | None = None
+    share: float = 0.0
+    total: int = 0
+
+    word = "projected"
+    is_regular = True
+    advice = 'give a smaller number of components, or pass covariance="shrunk"'
+    full_instead = "without components="
+
+    # ---- what was asked for
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether the rows choose the number."""
+        return isinstance(self.wanted, str)
+
+    def anew(self) -> Projected:
+        """As it was asked for."""
+        return replace(self, inner=self.inner.anew(), count=None, share=0.0, total=0)
+
+    def for_other_moments(self) -> Projected:
+        """With the number that was given or chosen, or the share."""
+        count = self.count if self.is_chosen else None
+        return replace(self, inner=self.inner.for_other_moments(), count=count)
+
+    def with_count(self, count: int) -> Projected:
+        """With a number that was chosen."""
+        return replace(self, count=count)
+
+    def keywords(self) -> dict[str, Any]:
+        """The keywords of a verb that ask for it."""
+        return self.inner.keywords() | {"components": self.wanted, "standardize": self.standardize}
+
+    @property
+    def shrinkages(self) -> tuple[Shrinkage, ...]:
+        """Those of the scores."""
+        return self.inner.shrinkages
+
+    def of_class(self, k: int | None) -> Projected:
+        """The same of one class alone."""
+        return replace(self, inner=self.inner.of_class(k))
+
+    # ---- what it takes
+
+    def obstacles(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
+        """All columns where none varies."""
+        return scatter.all_constant(moments, k)
+
+    @property
+    def compares_units(self) -> bool:
+        """Unless columns are standardized."""
+        return not self.standardize
+
+    @property
+    def compared(self) -> str:
+        """What is in the units of the columns."""
+        return "The variance by which components= orders principal axes"
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether a refit reads rows: to choose the number."""
+        return self.is_chosen
+
+    # ---- estimates
+
+    def spectrum(self, moments: ClassMoments) -> TotalAxes:
+        """All principal axes of some moments."""
+        return principal_axes(moments, standardize=self.standardize)
+
+    def number(self, spectrum: TotalAxes) -> int:
+        """How many axes are taken of those that there are; a DataError where there are fewer."""
+        there = len(spectrum.lengths)
+        if self.count is not None or not isinstance(self.wanted, float):
+            count = self.count if self.count is not None else int(self.wanted)
+            if count > there:
+                raise NoAxesError(count, there)
+            return count
+        sums = np.cumsum(spectrum.lengths)
+        return min(int((sums < self.wanted - ROUNDED).sum()) + 1, there)
+
+    def scores(self, moments: ClassMoments) -> Scores:
+        """The change of coordinates that these moments say."""
+        spectrum = self.spectrum(moments)
+        return Scores.of(moments, spectrum, self.number(spectrum))
+
+    def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
+        """The covariances of the scores, as those of the columns; a NoEstimateError where there are none."""
+        moments = comparable(moments)
+        scores = self.scores(moments)
+        found = self.within(scores.moments, divisors)
+        count, spectrum = len(scores.axes), scores.spectrum
+        share = float(spectrum.lengths[:count].sum())
+        own = replace(self, inner=found.scatter, count=count, share=share, total=len(spectrum.lengths))
+        return Estimated(own, moments, tuple(scores.lifted(c) for c in found.covariances))
+
+    def within(self, moments: ClassMoments, divisors: Floats) -> Estimated:
+        """The covariances of scores, from their moments."""
+        for k, _ in scatter.each(divisors):
+            inner, p = self.inner.of_class(k), moments.n_columns
+            free = int(moments.rows.sum()) - moments.n_classes if k is None else int(moments.rows[k]) - 1
+            if (inner.takes_full_rank(p) and free < p) or inner.obstacles(moments, k):
+                raise NoFreedomError(p, free, k)
+        return self.inner.estimate(moments, divisors)
+
+    def left_out(self, fitted: NormalClasses) -> LeftOut:
+        """Scores in closed form where the kind of the scores has one; the axes are held."""
+        scores = self.scores(fitted.moments)
+        found = self.within(scores.moments, fitted.divisors)
+        own = replace(fitted, moments=found.moments, covariances=found.covariances, rows=None)
+        left_out = found.scatter.left_out(own)
+        return lambda x, codes, weights: left_out(scores.of_rows(x), codes, weights)
+
+    @property
+    def refits_left_out(self) -> bool:
+        """Where the kind of the scores does."""
+        return self.inner.refits_left_out
+
+    # ---- words
+
+    def described(self, *, by_class: bool, mle: bool) -> str:
+        """What a header says of the covariance and its divisor."""
+        return self.inner.described(by_class=by_class, mle=mle)
+
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
+        """The number of axes, and their share of the variance."""
+        label = f"Principal axes{', standardized' if self.standardize else ''}"
+        said = f"{self.count} of {self.total}, {self.share:.1%} of variance"
+        return [(label, self.count, said), *(shrinkage.item for shrinkage in self.shrinkages)]
+
+    def note(self, short: Callable[[str], str]) -> str:
+        """What a header says below its lines."""
+        if not self.is_chosen:
+            return self.inner.note(short)
+        by = "by folds" if self.wanted == "cv" else "by leave-one-out"
+        chosen = f"The same rows chose the number of axes {by}; error_rates(['cv']) chooses it anew."
+        return f"{self.inner.note(short)} {chosen}".strip()
+
+    @property
+    def phrase(self) -> str:
+        """What a message says of a covariance of this kind."""
+        return "within principal axes"
+
+    @property
+    def adjective(self) -> str:
+        """What a message calls such a covariance."""
+        return f"{self.inner.adjective} (within principal axes)"
+
+    # ---- files
+
+    def options(self) -> Parts:
+        """What a file keeps of it: a number, or a share, and what chose the number."""
+        return self.inner.options() | {
+            "structure": self.inner.word,
+            "components": self.count if self.is_chosen else self.wanted,
+            "components_by": self.wanted if self.is_chosen else None,
+            "standardize": self.standardize,
+        }
+
+    def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
+        """What a file keeps of the kind of the scores."""
+        return self.inner.buffers(covariances)
+
+
+class NoAxesError(NoEstimateError):
+    """There are fewer principal axes than are wanted."""
+
+    def __init__(self, wanted: int, there: int) -> None:
+        super().__init__(
+            f"components={wanted}: the rows vary along {there} principal ax{'i' if there == 1 else 'e'}s. "
+            f"Give a number up to {there}, or a share of the variance, as components=0.9."
+        )
+
+    def of_classes(self, levels: Sequence[Any], rows: Sequence[int]) -> DiscrimError:
+        """The error for the option, which no class is at fault of."""
+        return DataError(str(self))
+
+
+class NoFreedomError(NoEstimateError):
+    """The scores on principal axes have no covariance in class k, or within all of them."""
+
+    def __init__(self, wanted: int, free: int, k: int | None) -> None:
+        super().__init__(f"The scores on {wanted} principal axes have no covariance within classes.")
+        self.wanted, self.free, self.k = wanted, free, k
+
+    def of_classes(self, levels: Sequence[Any], rows: Sequence[int]) -> DiscrimError:
+        """The error that names the class."""
+        where = "within classes" if self.k is None else f"in class {levels[self.k]!r}"
+        why = f"the rows leave {self.free} degrees of freedom there"
+        if self.free >= self.wanted:
+            why = "they vary along fewer directions there"
+        less = min(self.free, self.wanted - 1)
+        way_out = f"Give components={less} or fewer, or pass" if less > 0 else "Pass"
+        return CollinearError(
+            f"The scores on {self.wanted} principal axes have no full covariance {where}, as {why}. "
+            f'{way_out} covariance="shrunk".'
+        )
+
+
+def numbers_tried(most: int) -> Codes:
+    """Numbers of axes that are tried one by one, where each takes a fit: all to 20, then a tenth more.
+
+    Examples
+    --------
+    >>> numbers_tried(30).tolist()[-6:]
+    [20, 22, 24, 26, 28, 30]
+    """
+    found = list(range(1, min(most, 20) + 1))
+    while found[-1] < most:
+        found.append(min(found[-1] + found[-1] // 10, most))
+    return np.array(found)

@@ -1,0 +1,250 @@
+"""Discriminant analysis within principal axes: adegenet's dapc, scikit-learn's pipelines, and identities."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import discrim
+from discrim import lda, qda
+from discrim.datasets import load_iris, load_wine
+from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
+from discrim.sklearn import LDAClassifier
+from tests.support import GOLDEN, beside
+
+DAPC = json.loads((GOLDEN / "dapc.json").read_text())
+IRIS, WINE = load_iris(), load_wine()
+UNLIKE = "ignore:The variance by which components= orders principal axes"
+
+pytestmark = pytest.mark.filterwarnings(UNLIKE)
+
+
+def drawn(n: int, p: int, k: int = 3, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % k
+    x = rng.standard_normal((n, p)) * np.geomspace(1, 9, p) + 2 * rng.standard_normal((k, p))[y]
+    return pd.DataFrame(x, columns=[f"x{j}" for j in range(p)]).assign(y=np.array(list("abcdefg"))[y])
+
+
+def pipeline(model: Any, components: int, *, standardize: bool) -> Pipeline:
+    scaled = [StandardScaler()] if standardize else []
+    return make_pipeline(*scaled, PCA(components, svd_solver="full"), model)
+
+
+@pytest.mark.parametrize("case", DAPC, ids=lambda case: f"{case['table']}-{case['components']}")
+def test_a_fit_is_adegenet_s_dapc(case):
+    table: pd.DataFrame = discrim.datasets.load(case["table"])
+    table = table if not case["rows"] else table.iloc[case["rows"]].reset_index(drop=True)
+    options = {name: case[name] for name in ("components", "ncomp", "standardize")}
+    fit = lda(f"{case['response']} ~ .", table, **options)
+    # It leaves eigenvalues out of the total that are less than 1e-7 of the largest.
+    np.testing.assert_allclose(fit.component_shares, np.atleast_1d(case["shares"]), rtol=1e-7)
+    assert fit.component_shares.sum() == pytest.approx(case["share"], rel=1e-7)
+    np.testing.assert_allclose(fit.svd**2, np.atleast_1d(case["eigenvalues"])[: case["ncomp"]], rtol=1e-9)
+    np.testing.assert_allclose(fit.loadings, case["loadings"], atol=1e-8)
+    theirs = np.array(case["coefficients"])
+    signs = np.sign((theirs * fit.scaling.to_numpy()).sum(axis=0))
+    np.testing.assert_allclose(fit.scaling, theirs * signs, rtol=1e-7, atol=1e-9 * np.abs(theirs).max())
+    np.testing.assert_allclose(fit.transform(), np.array(case["coordinates"]) * signs, atol=1e-8)
+    np.testing.assert_allclose(fit.predict_proba(), case["posterior"], atol=1e-9)
+    assert fit.predict().tolist() == case["assigned"]
+    folds, labels = np.arange(1, len(table) + 1) % 5, table[case["response"]]
+    splits = [(np.flatnonzero(folds != f), np.flatnonzero(folds == f)) for f in range(5)]
+    called = [
+        lda(fit.formula, table.iloc[train], **options).predict(table.iloc[test]) != labels.iloc[test]
+        for train, test in splits
+    ]
+    assert [each.sum() for each in called] == case["missed"]
+    # The axes of each fold are those of the rows that it learns from.
+    validated = discrim.cross_validate(fit, folds, refit_prior=True)
+    assert (validated.labels.iloc[:, 0] != labels).sum() == sum(case["missed"])
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("components", [1, 2, 5])
+@pytest.mark.parametrize(
+    ("verb", "theirs"), [(lda, LinearDiscriminantAnalysis), (qda, QuadraticDiscriminantAnalysis)]
+)
+@pytest.mark.parametrize("shape", [(90, 6), (40, 70)])
+def test_a_fit_is_scikit_learn_s_pipeline(verb, theirs, components, standardize, shape):
+    table = drawn(*shape)
+    x, y = table.drop(columns="y").to_numpy(), table["y"]
+    other = pipeline(theirs(), components, standardize=standardize).fit(x, y)
+    fit = verb("y ~ .", table, components=components, standardize=standardize, method="mle")
+    np.testing.assert_allclose(fit.predict_proba(), other.predict_proba(x), atol=1e-10)
+    np.testing.assert_allclose(fit.component_shares, other[-2].explained_variance_ratio_, rtol=1e-10)
+
+
+@pytest.mark.parametrize("verb", [lda, qda])
+def test_all_axes_are_the_fit_of_all_columns(verb):
+    whole, fit = verb("species ~ .", IRIS), verb("species ~ .", IRIS, components=4)
+    np.testing.assert_allclose(fit.predict_proba(), whole.predict_proba(), atol=1e-12)
+    np.testing.assert_allclose(fit.leave_one_out().iloc[:, 1:], whole.leave_one_out().iloc[:, 1:], atol=1e-12)
+    if verb is lda:
+        np.testing.assert_allclose(fit.scaling, whole.scaling, rtol=1e-10)
+        np.testing.assert_allclose(fit.coef, whole.coef, rtol=1e-10)
+        np.testing.assert_allclose(fit.cov, whole.cov, rtol=1e-10)
+    else:
+        np.testing.assert_allclose(fit.logdet, whole.logdet, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["diagonal", "shrunk", "spherical"])
+def test_a_kind_of_covariance_is_that_of_the_scores(kind):
+    table = drawn(40, 60)
+    x = table.drop(columns="y").to_numpy()
+    scores = pd.DataFrame(PCA(7, svd_solver="full").fit_transform(x)).add_prefix("s").assign(y=table["y"])
+    fit, own = lda("y ~ .", table, components=7, covariance=kind), lda("y ~ .", scores, covariance=kind)
+    np.testing.assert_allclose(fit.predict_proba(), own.predict_proba(), atol=1e-10)
+    np.testing.assert_allclose(fit.explained, own.explained, rtol=1e-9)
+
+
+def test_a_share_takes_the_fewest_axes_that_have_it():
+    shares = PCA().fit(IRIS.iloc[:, :4]).explained_variance_ratio_.cumsum()
+    for share in (0.5, shares[0], shares[1] - 1e-6, shares[1] + 1e-6, 0.999999):
+        fit = lda("species ~ .", IRIS, components=float(share))
+        assert fit.components == (shares < share - 1e-9).sum() + 1
+
+
+def test_scores_are_the_columns_about_their_mean_times_the_loadings():
+    fit = qda("species ~ .", IRIS, components=3)
+    x = IRIS.iloc[:, :4].to_numpy()
+    scores = (x - x.mean(axis=0)) @ fit.loadings.to_numpy()
+    np.testing.assert_allclose(scores.var(axis=0) / x.var(axis=0).sum(), fit.component_shares, rtol=1e-12)
+    np.testing.assert_allclose(fit.loadings.T @ fit.loadings, np.eye(3), atol=1e-14)
+    for label in fit.classes:
+        own = np.linalg.slogdet(np.cov(scores[IRIS["species"] == label].T))[1]
+        assert fit.logdet[label] == pytest.approx(own, rel=1e-12)
+    standardized = qda("species ~ .", IRIS, components=2, standardize=True)
+    scores = ((x - x.mean(axis=0)) / x.std(axis=0)) @ standardized.loadings.to_numpy()
+    own = [np.linalg.slogdet(np.cov(scores[IRIS["species"] == label].T))[1] for label in fit.classes]
+    np.testing.assert_allclose(standardized.logdet, own, rtol=1e-12)
+
+
+def test_weights_stand_for_repeated_rows():
+    rng = np.random.default_rng(1)
+    times = rng.integers(1, 4, len(IRIS))
+    repeated = IRIS.loc[IRIS.index.repeat(times)].reset_index(drop=True)
+    for verb in (lda, qda):
+        fit = verb("species ~ .", IRIS, components=2, weights=times)
+        own = verb("species ~ .", repeated, components=2)
+        np.testing.assert_allclose(fit.predict_proba(IRIS), own.predict_proba(IRIS), atol=1e-12)
+
+
+def test_moments_that_add_up_and_parts_say_the_same_as_the_rows():
+    whole = lda("species ~ .", IRIS, components=2)
+    first = discrim.moments("species ~ .", IRIS.iloc[::2], scatters="class")
+    added = first + first.of(IRIS.iloc[1::2])
+    parts = [IRIS.iloc[i : i + 40] for i in range(0, 150, 40)]
+    for fit in (
+        lda(moments=added, components=2),
+        lda("species ~ .", lambda: iter(parts), components=2),
+    ):
+        np.testing.assert_allclose(fit.predict_proba(IRIS), whole.predict_proba(IRIS), atol=1e-12)
+    own = qda("species ~ .", IRIS, components=0.95)
+    np.testing.assert_allclose(
+        qda(moments=added, components=0.95).predict_proba(IRIS), own.predict_proba(IRIS), atol=1e-12
+    )
+
+
+def test_constant_columns_and_ties_cost_nothing():
+    table = IRIS.assign(still=3.0, twice=IRIS["petal_length"])
+    with pytest.warns(DiscrimWarning, match="still"):
+        fit = lda("species ~ .", table, components=2)
+    assert len(fit.terms) == 5
+    other = pipeline(LinearDiscriminantAnalysis(), 2, standardize=False)
+    x = table[list(fit.terms)].to_numpy()
+    own = lda("species ~ . - still", table, components=2, method="mle")
+    np.testing.assert_allclose(
+        own.predict_proba(), other.fit(x, IRIS["species"]).predict_proba(x), atol=1e-12
+    )
+    assert np.isfinite(lda("species ~ . - still", table, components=2).predict_proba().to_numpy()).all()
+    with pytest.raises(DataError, match="components=6: the rows vary along 4 principal axes"):
+        lda("species ~ . - still", table, components=6)
+
+
+@pytest.mark.parametrize("verb", [lda, qda])
+def test_a_file_has_the_axes(verb, tmp_path):
+    for components, standardize in ((2, True), (0.9, False)):
+        fit = verb("species ~ .", IRIS, components=components, standardize=standardize)
+        fit.save(tmp_path / "fit")
+        loaded = discrim.load(tmp_path / "fit")
+        assert loaded.components == fit.components
+        np.testing.assert_array_equal(loaded.predict_proba(IRIS), fit.predict_proba(IRIS))
+        np.testing.assert_array_equal(loaded.loadings, fit.loadings)
+        assert loaded.update(data=IRIS, components=1).components == 1
+
+
+def test_an_estimator_has_the_axes():
+    x, y = IRIS.iloc[:, :4], IRIS["species"].astype(str)
+    fit = LDAClassifier(components=2).fit(x, y)
+    np.testing.assert_allclose(
+        fit.predict_proba(x), lda("species ~ .", IRIS, components=2).predict_proba(), atol=1e-12
+    )
+    batches = LDAClassifier(components=2)
+    for part in (slice(0, None, 2), slice(1, None, 2)):
+        batches.partial_fit(x[part], y[part], classes=sorted(set(y)))
+    np.testing.assert_allclose(batches.predict_proba(x), fit.predict_proba(x), atol=1e-12)
+
+
+def refused(error: type[Exception], match: str, call: Callable[[], Any]) -> None:
+    with pytest.raises(error, match=match):
+        call()
+
+
+def test_what_makes_no_sense_is_refused_with_a_way_out():
+    def of_iris(**options: Any) -> Callable[[], Any]:
+        return lambda: lda("species ~ .", IRIS, **{"components": 2} | options)
+
+    for components in (0, -1, 1.5, 1.0, True, "x", [2]):
+        refused(DataError, "components=.*a number of principal axes", of_iris(components=components))
+    for options in ({"covariance": "pinv"}, {"method": "t"}, {"missing": "em"}):
+        refused(NotSupportedError, "does not go with components=", of_iris(**options))
+    refused(NotSupportedError, "takes the rows does not", of_iris(covariance="shrunk", shrinkage="loo"))
+    by_factors = {"components": 2, "covariance": "factor"}
+    refused(NotSupportedError, "factor.*does not go", lambda: qda("species ~ .", IRIS, **by_factors))
+    refused(DataError, "4 principal axes", of_iris(components=9))
+    table = drawn(40, 60)
+    wide = "38 principal.*within classes.*37 degrees.*components=37"
+    refused(CollinearError, wide, lambda: lda("y ~ .", table, components=38))
+    few = "class 'b'.*12 degrees.*components=12"
+    refused(CollinearError, few, lambda: qda("y ~ .", table, components=13))
+    assert lda("y ~ .", table, components=38, covariance="shrunk").components == 38
+    fit = lda("species ~ .", IRIS, components=2)
+    for ask in ("wilks", "llf", "aic"):
+        refused(NotSupportedError, "components=|principal axes", lambda a=ask: getattr(fit, a))
+    refused(NotSupportedError, "without components=", fit.canonical)
+    refused(NotSupportedError, "fit with components=", lambda: lda("species ~ .", IRIS).loadings)
+
+
+def test_units_that_differ_are_warned_of():
+    with pytest.warns(DiscrimWarning, match="orders principal axes.*standardize=True"):
+        lda("cultivar ~ .", WINE, components=2)
+
+
+def test_a_summary_says_how_many_axes_with_which_share():
+    text = lda("species ~ .", IRIS, components=2).summary().as_text()
+    assert "Principal axes" in text
+    assert "2 of 4, 97.8% of variance" in text
+    assert (
+        "Principal axes, standardized"
+        in qda("species ~ .", IRIS, components=2, standardize=True).summary().as_text()
+    )
+
+
+@pytest.mark.slow
+def test_genes_are_scikit_learn_s_pipeline():
+    with np.load(beside("genes/islr_Khan.npz"), allow_pickle=False) as held:
+        x, y = held["X"], held["y"]
+    table = pd.DataFrame(x).add_prefix("g").assign(y=y)
+    fit = lda("y ~ .", table, components=20, method="mle")
+    other = pipeline(LinearDiscriminantAnalysis(), 20, standardize=False).fit(x, y)
+    np.testing.assert_allclose(fit.predict_proba(), other.predict_proba(x), atol=1e-9)
