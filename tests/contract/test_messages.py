@@ -41,6 +41,8 @@ MAKERS = {
     "no_likelihood": "says what to compare by",
     "of_classes": "says to pass fewer dimensions, or another covariance",
     "FactorFaultError": "is told with the names of the classes before it is read",
+    "NoAxesError": "says to give fewer axes, or a share of the variance",
+    "NoFreedomError": "is told with the names of the classes before it is read",
     "_collapse": "says to leave the column out",
     "_unreadable": "says to put the name in backticks",
     "_missing": "says which path is near, or what to give",

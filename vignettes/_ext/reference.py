@@ -67,6 +67,7 @@ GIVEN = (
 READ = "What the model says"
 QUESTIONS = {
     READ: (),
+    "Axes": ("scaling", "svd", "explained", "components", "component_shares", "loadings"),
     "Predict": (
         "predict", "predict_proba", "predict_log_proba", "predict_set", "predict_indicators",
         "decision_function", "transform", "values", "votes", "component_posteriors", "density",

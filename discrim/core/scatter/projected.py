@@ -46,10 +46,12 @@ class TotalAxes(Principal):
 
     Attributes
     ----------
+    axes : (r, p) float
     factor : float
         What y = z * unit is, of columns in their own units or over their standard deviations over all rows.
     """
 
+    axes: Floats
     factor: float
 
 
@@ -83,15 +85,13 @@ def principal_axes(moments: ClassMoments, *, standardize: bool) -> TotalAxes:
         sd = np.sqrt(total_squares(whole) / whole.total)
         whole = in_units(whole, np.where(sd > 0, sd, 1.0) / whole.scale)
     found = principal(whole)
-    if found.axes is None:
-        raise TypeError("Sums of squares alone have no principal axes.")
     singular = np.sqrt(np.maximum(found.lengths, 0.0))
     # Lengths that the rounding of the columns or of a decomposition would give say nothing of the data.
     rounding = EPS * np.sqrt(whole.total) * np.linalg.norm(whole.magnitude * found.unit)
     relative = EPS * max(len(singular), found.n_columns)
     relative = relative if whole.roots is not None else np.sqrt(relative)
     kept = int((singular > max(rounding, relative * singular.max(initial=0.0))).sum())
-    axes = found.axes[:kept]
+    axes = np.asarray(found.axes)[:kept]
     return TotalAxes(
         found.lengths[:kept],
         axes * positive_signs(axes.T)[:, None],
@@ -148,8 +148,6 @@ class Scores:
     @staticmethod
     def of(moments: ClassMoments, spectrum: TotalAxes, count: int) -> Scores:
         """On the first so many axes."""
-        if spectrum.axes is None:
-            raise TypeError("The axes of a sphere are its columns.")
         axes = spectrum.axes[:count] * spectrum.unit
         moments = comparable(moments)
         return Scores(spectrum, axes, moments.origin, moments.scale, on_axes(moments, axes))
