@@ -1,0 +1,1 @@
+"""Kernels, and the features whose products they are."""
