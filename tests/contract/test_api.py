@@ -206,12 +206,9 @@ def test_tables_have_the_columns_that_they_are_said_to_have(fit):
 
 
 def test_posteriors_are_of_the_methods_that_they_are_said_to_be_of(fit):
-    for method in ("plugin", "predictive", "debiased"):
+    for method in ("plugin", "predictive", "debiased", "calibrated"):
         assert fit.predict_proba(method=method).shape == (150, 3)
     assert fit.predict_proba(method="predictive", convention="MASS").shape == (150, 3)
-    # Those that a calibration corrects are for a later release.
-    with pytest.raises(errors.DataError, match="method='calibrated' is not known"):
-        fit.predict_proba(method="calibrated")
 
 
 def test_labels_and_scores_come_as_series_and_frames(fit):

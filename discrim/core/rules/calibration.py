@@ -50,6 +50,9 @@ Kind = Literal["temperature", "vector", "multinomial", "dirichlet"]
 KINDS: tuple[Kind, ...] = ("temperature", "vector", "multinomial", "dirichlet")
 """The maps, the simplest first."""
 
+MIXING: tuple[Kind, ...] = ("multinomial", "dirichlet")
+"""Those in which the score of a class moves the posteriors of the others apart."""
+
 LARGEST_LEAD = 1e8
 """Times the median lead of the best class over the next beyond which leads are all the same."""
 
@@ -99,6 +102,11 @@ class Calibrator:
     mixing: Floats
     intercepts: Floats
 
+    @property
+    def mixes(self) -> bool:
+        """Whether there is a matrix."""
+        return self.kind in MIXING
+
     def scores(self, scores: Floats) -> Floats:
         """Log posteriors (m, K) up to a number a row; a row impossible in every class stays so."""
         there: Mask = np.greater(self.intercepts, -np.inf)
@@ -106,7 +114,7 @@ class Calibrator:
         with np.errstate(invalid="ignore"):
             leads = _leads(scores[:, there], self.ceiling) * self.slope
         out = np.full(scores.shape, -np.inf)
-        if self.kind in ("multinomial", "dirichlet"):
+        if self.mixes:
             leads = _FEATURES[self.kind](leads) @ self.mixing[np.ix_(there, there)].T
         out[:, there] = leads + self.intercepts[there]
         out[impossible] = -np.inf

@@ -364,6 +364,17 @@ MOST_REFITS = 2000
 """Rows up to which leaving each one out is done by as many fits."""
 
 
+@dataclass(frozen=True, slots=True)
+class ByRefits:
+    """Scores (m, K) that are all missing: each row takes a refit."""
+
+    n_classes: int
+
+    def __call__(self, x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+        """The missing scores of rows (m, p)."""
+        return np.full((len(x), self.n_classes), np.nan)
+
+
 def by_refits(n_rows: int, n_classes: int, takes: str) -> LeftOut:
     """Scores that are all missing, and so left to refits; `takes` says what that takes for each row.
 
@@ -374,4 +385,4 @@ def by_refits(n_rows: int, n_classes: int, takes: str) -> LeftOut:
             f"Leave-one-out {takes}; {n_rows} are more than {MOST_REFITS:,}: cross-validate "
             'instead, with error_rates(["cv"]) or confusion("cv").'
         )
-    return lambda x, codes, weights: np.full((len(x), n_classes), np.nan)
+    return ByRefits(n_classes)

@@ -23,6 +23,7 @@ from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules import rules
+from discrim.core.rules.calibration import CalibratedRule
 from discrim.core.rules.gaussian import MarginalRule
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import IndependentRule, LinearRule, Rule
@@ -342,7 +343,10 @@ AS_FITTED = Gaps()
 N = TypeVar("N", covariant=True)
 T = TypeVar("T")
 
-WITHOUT_ROWS = ("along", "drop1", "separation")
+CALIBRATOR = "calibrator"
+"""What a fit keeps as the map to calibrated posteriors."""
+
+WITHOUT_ROWS = ("along", "drop1", "separation", CALIBRATOR)
 """What of a fit's cache says nothing of single rows, and goes where the rows do not."""
 
 HELD_NUMBERS = 2**14
@@ -681,7 +685,8 @@ class Fit(Generic[N]):
             article = "an" if self.title[0] in "AEIOU" else "a"
             raise NotSupportedError(
                 f"{what} needs probabilities, which {article} {self.title_in_sentence} does not have: "
-                f"{self.model.instead}, or fit logistic() or lda()."
+                f'{self.model.instead}, ask for predict_proba(method="calibrated"), or fit logistic() or '
+                "lda()."
             )
 
     def prior_values(self, prior: Any = None) -> Floats:
@@ -722,6 +727,8 @@ class Fit(Generic[N]):
         convention: str | None = None,
     ) -> Rule:
         """The rule of these options; of rows that may be used in part, with what they miss integrated out."""
+        if isinstance(rule, CalibratedRule):
+            return replace(rule, rule=self.in_part(rule.rule, blocks))
         marginal = self.model.marginal
         if not blocks.partial or marginal is None:
             return rule

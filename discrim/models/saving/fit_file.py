@@ -27,8 +27,10 @@ import numpy as np
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
-from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.arrays import Floats, are_flags
 from discrim.core.numerics.whole_file import file_to_write
+from discrim.core.rules.calibration import KINDS as CALIBRATIONS
+from discrim.core.rules.calibration import MIXING, Calibrator
 from discrim.core.scatter.covariance import has_root
 from discrim.core.scatter.kinds import KINDS, options_of
 from discrim.core.scatter.robust import ROBUST
@@ -36,7 +38,7 @@ from discrim.core.scatter.shrinkage import RULES
 from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedError
 from discrim.frame.blocks import without_rows
 from discrim.frame.design import Design
-from discrim.models.fits.fit import Fit, Selection
+from discrim.models.fits.fit import CALIBRATOR, Fit, Selection
 from discrim.models.fits.refits import as_json, read_options
 from discrim.models.registry import BY_MODEL, resolve
 from discrim.models.saving.earlier_files import arguments_of, in_this_form, is_earlier, refuse_collinear
@@ -344,6 +346,8 @@ def _parts(fit: Fit[Any], saved: Saved) -> tuple[dict[str, Any], dict[str, Float
     # Reading brings them within reach again.
     moments = getattr(numbers, "unscaled", None) or numbers.moments
     tensors = moment_buffers(moments) | {"prior": numbers.prior} | saved.buffers(numbers)
+    if CALIBRATOR in fit.cache:
+        about["calibration"], tensors["calibration"] = _of_calibrator(fit.cache[CALIBRATOR])
     return about, {key: np.ascontiguousarray(value, dtype=np.float64) for key, value in tensors.items()}
 
 
@@ -365,6 +369,7 @@ def fit_of(
         left_out = about["left_out"]
         dropped, weighted = about["dropped"], about["weighted"]
         selection = selection_of(path, about.get("selection"))
+        calibrator = _calibrator_of(path, about.get("calibration"), tensors, len(design.levels))
     except FormulaError:
         raise
     except BROKEN as error:
@@ -408,7 +413,36 @@ def fit_of(
         raise damaged(path, f"its numbers contradict each other ({type(error).__name__}: {error})") from None
     if wrong is not None:
         raise damaged(path, wrong)
+    if calibrator is not None:
+        fit.cache[CALIBRATOR] = calibrator
     return replace(fit, selection=selection)
+
+
+def _of_calibrator(calibrator: Calibrator) -> tuple[dict[str, Any], Floats]:
+    """A map to calibrated posteriors as description and buffer, in which no number is infinite."""
+    there = calibrator.intercepts > -np.inf
+    lines = [np.where(there, calibrator.intercepts, 0.0), there.astype(np.float64)]
+    if calibrator.mixes:
+        lines = [*calibrator.mixing, *lines]
+    about = {"kind": calibrator.kind, "slope": calibrator.slope, "ceiling": calibrator.ceiling}
+    return about, np.stack(lines)
+
+
+def _calibrator_of(path: Any, about: Any, tensors: dict[str, Floats], k: int) -> Calibrator | None:
+    """The map of description and buffer, which is taken out of the others; None where there is none."""
+    if about is None:
+        return None
+    right = isinstance(about, dict) and set(about) == {"kind", "slope", "ceiling"}
+    numbers = [about["slope"], about["ceiling"]] if right else []
+    if not right or about["kind"] not in CALIBRATIONS or not all(type(each) is float for each in numbers):
+        raise damaged(path, f"its calibration is {_shown(about)}")
+    kind, slope, ceiling = about["kind"], *numbers
+    lines = tensors.pop("calibration", np.empty(0))
+    shape = (k + 2 if kind in MIXING else 2, k)
+    if lines.shape != shape or not ceiling > 0 or not are_flags(lines[-1]) or not lines[-1].any():
+        raise damaged(path, "the numbers of its calibration do not go together")
+    mixing = lines[:-2] if kind in MIXING else np.eye(k)
+    return Calibrator(kind, slope, ceiling, mixing, np.where(lines[-1] > 0, lines[-2], -np.inf))
 
 
 def check_functions_given(design: Design, functions: Mapping[str, Callable[..., Any]] | None) -> None:
