@@ -720,8 +720,8 @@ class ClassifierResults(Judging, NewRows, Updating, Pictured, Reported, ShownMod
         --------
         >>> import discrim
         >>> fit = discrim.naive_bayes("species ~ .", "iris")
-        >>> [round(fit.predict_proba(method=how).loc[133].max(), 2) for how in ("plugin", "calibrated")]
-        [0.71, 0.62]
+        >>> fit.predict_proba(method="calibrated").loc[133].round(2).tolist()
+        [0.0, 0.62, 0.38]
         """
         gaps = Gaps(unseen, missing)
         return self._posterior_frame(data, prior, method, convention, posteriors, gaps, out)
