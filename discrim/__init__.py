@@ -35,6 +35,8 @@ if TYPE_CHECKING:
         ShrunkenCentroidsResults as ShrunkenCentroidsResults,
     )
     from discrim.models.independent.shrunken_centroids import shrunken_centroids as shrunken_centroids
+    from discrim.models.kernels.kernel_lda import KernelLDAResults as KernelLDAResults
+    from discrim.models.kernels.kernel_lda import kernel_lda as kernel_lda
     from discrim.models.law.bayes import BayesResults as BayesResults
     from discrim.models.law.bayes import bayes as bayes
     from discrim.models.mixtures.mixture import MixtureResults as MixtureResults

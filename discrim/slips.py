@@ -52,15 +52,17 @@ gamma | shrinkage | strength: pass penalty="ridge" and strength= <- ridge
 alpha: alpha= is one less the lambda of Friedman and klaR <- lambda
 strength | penalty <- lambda
 strength: pass penalty="ridge" and strength=, which is 1 / (N C) <- c
+ridge <- alpha tau
 level | l1_ratio <- alpha
 level | methods of a fit take it, as conf_int(level=) does <- alpha conflevel confidence conf
 costs | methods of a fit take it, as predict(costs=) does <- cost loss lossmatrix costmatrix
 replicates | bootstrap <- nboot nbootstrap b
 permutations <- nperm npermutations
 standardize | scale <- scale center standardise scaled normalize
-kernel | kernel_density() and naive_bayes() have kernels <- usekernel kernel
+kernel | kernel_density(), kernel_lda() and naive_bayes() have kernels <- usekernel kernel
 laplace | smoothing <- fl varsmoothing
 bandwidth <- adjust bw h r
+width: use width=, which is 1 over the root of 2 gamma, for a kernel of gamma |d|^2 <- gamma sigma kpar
 offset: use threshold= | shrunken_centroids() has it, as threshold= <- shrinkthreshold delta
 covariance <- covarianceestimator covariancetype
 step <- eta eta0 learningrate
@@ -132,6 +134,7 @@ logistic(..., penalty="lasso") <- glmnet cvglmnet lasso
 naive_bayes <- gaussiannb categoricalnb multinomialnb nb
 knn <- kneighborsclassifier knncv
 kernel_density <- kda kde npar
+kernel_lda <- kfda kfd kfisher kernelridge lssvm gda klda ksvm
 shrunken_centroids <- pamr pam nsc
 mixture <- mda mclustda mclust gaussianmixture gmm
 sparse_lda <- penalizedlda dsda

@@ -64,6 +64,7 @@ ARROWS = {
 
 # The same of the rooms within models; each may import what those that it names may import.
 FAMILIES = {"normal", "independent", "mixtures", "projections", "regression", "planes", "neighbours"}
+FAMILIES |= {"kernels"}
 MODEL_ARROWS = {
     "registry": set(),
     "fits": {"registry"},
@@ -80,7 +81,8 @@ MODEL_ARROWS = {
     "planes": {"results"},
     "projections": {"normal"},
     "neighbours": {"results"},
-    "regression": FAMILIES - {"regression"},
+    "regression": FAMILIES - {"regression", "kernels"},
+    "kernels": {"regression"},
     "store": FAMILIES,
     "comparing": FAMILIES,
 }

@@ -189,7 +189,7 @@ def output_of(options: dict[str, Any], *read: str) -> Output:
     unfit = style is None and path is not None and PurePath(path).suffix.lower() in NOT_SUMMARIES
     if style is None:
         style = "text" if path is None else STYLES.get(PurePath(path).suffix.lower(), "text")
-    width = options.pop("width", None)
+    width = options.pop("text_width", None)
     if width is not None and style != "text":
         raise DataError(f"--width is for text, and this is {style}: leave it out, or give --format text")
     if save is not None:

@@ -78,6 +78,7 @@ _of_pls = partial(Picture, "projections.pls_shown")
 _of_line = partial(Picture, "planes.plane_shown")
 _of_folds = partial(Picture, "comparing.cross_validation")
 _of_sparse = partial(Picture, "projections.sparse_shown")
+_of_kernels = partial(Picture, "kernels.kernel_lda_shown")
 _of_naive_bayes = partial(Picture, "independent.naive_bayes_shown")
 _of_logistic = partial(Picture, "regression.logistic_shown")
 _of_mixture = partial(Picture, "mixtures.mixture_shown")
@@ -257,6 +258,10 @@ DENSITY = _of_naive_bayes(
 LEVEL_SHARES = _of_naive_bayes(
     "table", "shares of the levels of a column in each class", takes=("columns",), leaves=("data",)
 )
+CHOSEN_KERNEL = _of_kernels(
+    "path", "loss of rows left out by width of the kernel", first="chosen", leaves=ROWS_AND_COLORS,
+    drawn_by="kernel_path",
+)  # fmt: skip
 FITTED = Picture(
     "regression.indicator_shown",
     "fitted",
@@ -563,6 +568,17 @@ MODELS = (
         command="flexible discriminant analysis: any regression of scikit-learn as its engine",
         examples=('"species ~ ." iris --engine "KernelRidge(kernel=\'rbf\', gamma=0.1)"',),
         can_be_saved=False,
+    ),
+    Row(
+        "kernel_lda",
+        "KernelLDAResults",
+        "kernels.kernel_lda",
+        pictures=(SCORES, *WITH_POSTERIORS, TERRITORY, CHOSEN_KERNEL),
+        estimator="discrim.sklearn.regressions:KernelLDAClassifier",
+        chosen={"kernel": "kernel_name", "scale": "scale", "width": "width", "ridge": "ridge"},
+        choosing=("select",),
+        command="kernel discriminant analysis: discriminants as bent as rows left out ask for",
+        examples=('"species ~ ." iris --kernel gaussian --kernel-width 2 --ridge 0.1',),
     ),
     Row(
         "pls",

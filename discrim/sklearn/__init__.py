@@ -45,7 +45,12 @@ from discrim.sklearn.normal import (
     RDAClassifier,
 )
 from discrim.sklearn.projections import PLSClassifier, SparseLDAClassifier
-from discrim.sklearn.regressions import FDAClassifier, IndicatorClassifier, LogisticClassifier
+from discrim.sklearn.regressions import (
+    FDAClassifier,
+    IndicatorClassifier,
+    KernelLDAClassifier,
+    LogisticClassifier,
+)
 
 __all__ = [
     "FDAClassifier",
@@ -54,6 +59,7 @@ __all__ = [
     "IndicatorClassifier",
     "KNNClassifier",
     "KernelDensityClassifier",
+    "KernelLDAClassifier",
     "LDAClassifier",
     "LogisticClassifier",
     "MixtureClassifier",

@@ -183,6 +183,59 @@ class FDAClassifier(WeightedClassifier):
         return discrim.fda(formula, data, **options | {"engine": engine})
 
 
+@base.estimator
+class KernelLDAClassifier(WeightedClassifier):
+    """Kernel discriminant analysis; see `discrim.kernel_lda`.
+
+    Parameters
+    ----------
+    kernel : {"auto", "gaussian", "laplace", "polynomial", "linear", "arccos"} or callable
+        The kernel of two rows in coordinates a and b: "gaussian" is exp(-|a - b|^2 / (2 width^2)); "laplace"
+        exp(-|a - b|_1 / width), with the sum of the absolute differences; "polynomial" (1 + a'b /
+        width^2)^degree; "linear" a'b, without a width; "arccos" that of order 1 of Cho & Saul (2009), between
+        (a / width, 1) and (b / width, 1), which is the kernel of a wide network of rectified linear units.
+        "auto" chooses between "gaussian" and "laplace". A callable takes two arrays of rows, (m, q) and (n,
+        q), in coordinates, and returns their kernels (m, n); it has to be symmetric and positive
+        semidefinite, which is checked on the rows.
+    width : float, optional
+        Width of the kernel, in coordinates. It is chosen where it is not given.
+    ridge : float, optional
+        The penalty on the fitted function, as the alpha of scikit-learn's KernelRidge. It is chosen where it
+        is not given.
+    scale : {"auto", "sd", "ranks", "categories"}
+        Coordinates of columns of numbers: "sd" divides by the standard deviation over all rows; "ranks" takes
+        normal scores of the ranks, between which it interpolates, and beyond which it takes those at the
+        ends; "categories" is "sd" but for columns of up to ten different values, which are taken for
+        categories. "auto" chooses.
+    degree : int
+        Degree of the polynomial kernel, 1 to 10.
+    select : {"squared", "log_loss", "error"}
+        What the choice makes least in rows left out: the mean squared error of the fitted indicators, summed
+        over the classes; the log loss of their softmax with the best slope; or the error rate, where equal
+        ones are settled by the squared error.
+    calibrate : bool
+        Whether posteriors come from a map of the fitted indicators that is learnt from rows left out, or from
+        normal classes in the space of the variates, as those of `fda`.
+    ncomp : int, optional
+        Number of axes to keep; by default K - 1. Calibrated posteriors use all of them.
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows.
+    """
+
+    verb = staticmethod(discrim.kernel_lda)
+
+    _: KW_ONLY
+    kernel: Any = "auto"
+    width: float | None = None
+    ridge: float | None = None
+    scale: str = "auto"
+    degree: int = 3
+    select: str = "squared"
+    calibrate: bool = True
+    ncomp: int | None = None
+    prior: Any = None
+
+
 def engine_of(text: str) -> Any:
     """A regression of scikit-learn as text has it: a name, with options in parentheses that are literals.
 

@@ -95,6 +95,7 @@ OTHER = {
     "fda.data": "in memory alone",
     "hyperplane.data": "in memory alone",
     "kernel_density.data": "in memory alone",
+    "kernel_lda.data": "in memory alone",
     "knn.data": "in memory alone",
     "perceptron.data": "in memory alone",
     "compare.folds": "the rows are dealt for all fits, and nothing is chosen",

@@ -64,6 +64,11 @@ VERBS = {
         discrim.kernel_density,
         {"bandwidth": "normal", "covariance": "class", "weights": "w"},
     ),
+    "kernel_lda": (discrim.kernel_lda, {"kernel": "gaussian", "width": 2.0, "ridge": 0.1}),
+    "kernel_lda-weights": (
+        discrim.kernel_lda,
+        {"kernel": "laplace", "width": 9.0, "ridge": 0.3, "calibrate": False, "weights": "w"},
+    ),
     "mixture-VEV": (discrim.mixture, {"components": 1, "covariance": "VEV"}),
     "mixture-weights": (discrim.mixture, {"components": 1, "covariance": "EVI", "weights": "w"}),
     "pls": (discrim.pls, {"ncomp": 3}),
@@ -89,7 +94,7 @@ INTEGRATES = tuple(verb for verb in VERBS if verb.startswith("naive_bayes"))
 FREE = ("logistic", "logistic-weights")
 """Their rows left out take their shares of the classes with them."""
 
-HOLDING = ("lda-loo", "qda-loo", "knn", "knn-chosen", "knn-mahalanobis")
+HOLDING = ("kernel_lda", "kernel_lda-weights", "lda-loo", "qda-loo", "knn", "knn-chosen", "knn-mahalanobis")
 """What a row helps to choose, or to measure distances by, is held while it is left out; refits would not."""
 
 REFITTED = ("lda-t", "qda-t", "sparse_lda")

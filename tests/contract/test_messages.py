@@ -76,6 +76,7 @@ REASONS = {
         "discrim/core/regression/indicator.py",
         "its ",
     ): "the end of a damaged file's message",
+    ("discrim/core/kernels/kernel_lda.py", "its "): "the end of a damaged file's message",
     ("discrim/core/neighbours/knn.py", "its "): "the end of a damaged file's message",
     (
         "discrim/core/regression/logistic.py",

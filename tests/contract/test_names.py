@@ -44,6 +44,7 @@ MADE = {
     ),
     "indicator": lambda iris, alike: discrim.indicator("species ~ .", iris),
     "fda": lambda iris, alike: discrim.fda("species ~ .", iris, engine=LinearRegression()),
+    "kernel_lda": lambda iris, alike: discrim.kernel_lda("species ~ .", iris, kernel="gaussian"),
     "perceptron": lambda iris, alike: discrim.perceptron("species ~ .", iris[:100]),
     "hyperplane": lambda iris, alike: discrim.hyperplane("species ~ .", iris[:100].astype({"species": str})),
     "bayes": lambda iris, alike: discrim.bayes([0.5, 0.5], {"a": stats.norm(0, 1), "b": stats.norm(2, 1)}),

@@ -75,6 +75,12 @@ CASES = {
     "perceptron": ("perceptron", PETALS, IRIS, {"step": 0.5, "maxiter": 30, "seed": 1}),
     "perceptron, start": ("perceptron", PETALS, TWO, {"start": np.array([1.0, 2.0, 3.0]), "maxiter": 20}),
     "hyperplane": ("hyperplane", PETALS, IRIS[IRIS["species"] != "virginica"].astype({"species": str}), {}),
+    "kernel_lda": (
+        "kernel_lda",
+        EVERY,
+        IRIS,
+        {"kernel": "gaussian", "scale": "ranks", "width": 2.0, "ncomp": 1, "select": "error"},
+    ),
     "fda": ("fda", EVERY, IRIS, {"engine": Ridge(alpha=2), "ncomp": 1}),
     "pls": ("pls", CULTIVAR, WINE, {"grid": [1, 2, 3], "folds": 3, "seed": 2, "rule": "centroid"}),
     "sparse_lda": ("sparse_lda", CULTIVAR, WINE, {"grid": [0.1, 0.3], "folds": 3, "seed": 1}),

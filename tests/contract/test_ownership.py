@@ -39,6 +39,7 @@ VERBS = {
     "nearest_centroid": (discrim.nearest_centroid, {}),
     "pls": (discrim.pls, {"ncomp": 2}),
     "knn": (discrim.knn, {"k": 5}),
+    "kernel_lda": (discrim.kernel_lda, {"kernel": "gaussian", "width": 2.0, "ridge": 0.1}),
     "logistic": (discrim.logistic, {}),
     "indicator": (discrim.indicator, {}),
     "fda": (discrim.fda, {"engine": LinearRegression()}),

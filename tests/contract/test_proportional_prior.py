@@ -20,6 +20,7 @@ OPTIONS = {
     "nearest_centroid": {},
     "knn": {"k": 3},
     "kernel_density": {"bandwidth": 1.0},
+    "kernel_lda": {"kernel": "gaussian", "width": 2.0, "ridge": 0.1},
     "logistic": {},
     "pls": {"components": 1},
     "sparse_lda": {"nonzero": 1},

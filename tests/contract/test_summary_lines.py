@@ -56,6 +56,7 @@ OPTIONS = {
     "rda": {"alpha": 0.5, "gamma": 0.1},
     "knn": {"k": 5},
     "kernel_density": {"bandwidth": 0.5},
+    "kernel_lda": {"kernel": "gaussian", "width": 2.0, "ridge": 0.1, "scale": "sd"},
     "mixture": {"components": 2},
     "pls": {"ncomp": 2},
     "shrunken_centroids": {"threshold": 2.0},
@@ -75,6 +76,7 @@ LINES = {
     "indicator": {"iris": 45, "wine": 65},
     "knn": {"iris": 20, "wine": 20},
     "kernel_density": {"iris": 17, "wine": 17},
+    "kernel_lda": {"iris": 29, "wine": 29},
     "pls": {"iris": 39, "wine": 48},
     "sparse_lda": {"iris": 32, "wine": 34},
     "shrunken_centroids": {"iris": 26, "wine": 34},
@@ -226,6 +228,7 @@ SAID = [
     ("mixture", {"components": {"setosa": 2, "versicolor": 1, "virginica": 3}}, "components 2 + 1 + 3"),
     ("pls", {"ncomp": 2}, "components 2"),
     ("kernel_density", {"bandwidth": 0.4}, "bandwidth=0.4"),
+    ("kernel_lda", {"kernel": "gaussian", "width": 2.0, "ridge": 0.1}, "gaussian (sd), width and ridge 2"),
 ]
 
 

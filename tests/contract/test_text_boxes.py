@@ -35,6 +35,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "penalized_logistic": {"penalty": "lasso", "folds": 5, "seed": 1},
     "indicator": {},
     "fda": {"engine": Ridge()},
+    "kernel_lda": {},
     "mixture": {"most": 2, "starts": 1},
     "shrunken_centroids": {"folds": 5, "seed": 1},
     "nearest_centroid": {},

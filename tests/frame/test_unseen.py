@@ -44,6 +44,7 @@ CASES = [
     ("perceptron", {}),
     ("knn", {"k": 3}),
     ("kernel_density", {"bandwidth": 1.0}),
+    ("kernel_lda", {"kernel": "gaussian", "ridge": 0.1}),
 ]
 
 

@@ -212,6 +212,7 @@ CASES = {
     ),
     "pls": (estimators.PLSClassifier, {"ncomp": 2}),
     "hyperplane": (estimators.HyperplaneClassifier, {}),
+    "kernel_lda": (estimators.KernelLDAClassifier, {"kernel": "gaussian", "width": 2.0, "ridge": 0.1}),
 }
 verbs = pytest.mark.parametrize("verb", CASES)
 WITHOUT_POSTERIORS = ("perceptron", "hyperplane", "indicator")
@@ -305,6 +306,7 @@ def test_weights_are_repeated_rows(verb):
         "mixture": {"components": 2, "covariance": "pooled", "starts": 2},
         "logistic": {"bias_reduction": True},
         "fda": {"engine": LinearRegression()},
+        "kernel_lda": {"kernel": "gaussian", "width": 2.0, "ridge": 0.1},
     }.get(verb, {})
     x, y = rows_of(verb)
     weights = np.arange(len(x)) % 3
@@ -616,6 +618,7 @@ OPTIONS = {
     "knn": [{"k": 5, "metric": "mahalanobis"}, {"prior": [0.2, 0.3, 0.5], "scale": False}],
     "kernel_density": [{"bandwidth": "normal", "kernel": "normal", "metric": "diagonal"}],
     "mixture": [{"components": 2, "covariance": "EEI", "starts": 3}],
+    "kernel_lda": [{"kernel": "gaussian", "width": 2.0}],
     "pls": [{"ncomp": 2}, {"seed": 4, "rule": "max", "grid": [1, 2]}],
     "perceptron": [{"seed": 2, "step": 0.5, "maxiter": 7}],
     "hyperplane": [{}],

@@ -38,6 +38,8 @@ fit = hyperplane("diagnosis ~ .", data=load_breast_cancer())""",
     "fda": """from sklearn.kernel_ridge import KernelRidge
 
 fit = fda("species ~ .", data=load_iris(), engine=KernelRidge(kernel="rbf", gamma=0.1))""",
+    "kernel_lda": """
+fit = kernel_lda("species ~ .", data=load_iris())""",
     "pls": """
 fit = pls("cultivar ~ .", data=load_wine(), ncomp=2)""",
     "sparse_lda": """

@@ -146,7 +146,7 @@ CAPTIONS = {
     "Normal classes": ("lda", "qda", "rda", "nearest_centroid", "mixture"),
     "Column by column": ("naive_bayes", "shrunken_centroids"),
     "Neighbours": ("knn", "kernel_density"),
-    "Regressions": ("logistic", "indicator", "fda"),
+    "Regressions": ("logistic", "indicator", "fda", "kernel_lda"),
     "Separating planes": ("perceptron", "hyperplane"),
     "Few directions of many columns": ("pls", "sparse_lda"),
     "A law that is known": ("bayes",),

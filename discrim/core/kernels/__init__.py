@@ -1,1 +1,1 @@
-"""Kernels, and the features whose products they are."""
+"""Least squares of class indicators on kernels of the rows."""

@@ -36,6 +36,9 @@ from discrim.models.registry import BY_MODEL, BY_RESULTS, Row, resolve
 NOT_OPTIONS = ("formula", "data", "moments", "prior", "weights", "levels", "na_action", "functions")
 """Arguments of a verb that say which rows are fitted, or that a fit holds in a form of its own."""
 
+TO_BE_CHOSEN = ("bic", "auto")
+"""Words that leave an option to the rows."""
+
 MOST_DEPTH = 4
 """Lists and dicts within each other that an option may be made of."""
 
@@ -115,7 +118,8 @@ def options_of(results: Any, *, anew: bool = False) -> dict[str, Any]:
     options = {name: value for name, value in fit.options.items() if anew or name not in model.choosing}
     for name, number in () if anew else model.chosen.items():
         option = options[name]
-        if "bic" in option.values() if isinstance(option, dict) else option is None or option == "bic":
+        given = list(option.values()) if isinstance(option, dict) else [option]
+        if option is None or any(isinstance(each, str) and each in TO_BE_CHOSEN for each in given):
             options[name] = _held(getattr(fit.numbers, number), fit.classes)
     if model.posteriors:
         shares = "equal" if len(set(fit.prior.tolist())) == 1 else results.prior.to_dict()

@@ -277,29 +277,14 @@ def _refitted_rule(engine: Any, fit: Fit[FlexibleFit], blocks: Blocks) -> Rule |
     return refit.rule(fit.log_prior())
 
 
-class FDAResults(ClassMeans, ClassifierResults):
-    """A fitted flexible discriminant analysis.
+class VariateResults(ClassMeans, ClassifierResults):
+    """What fits have in common that are optimal scoring by any regression: scores, centroids and variates."""
 
-    Attributes
-    ----------
-    engine : object
-        The fitted copy of the engine.
-    scores : DataFrame, classes by LD1, LD2, ...
-        Optimal scores; on each axis the one with the largest absolute value is positive.
-    centroids : DataFrame, classes by LD1, LD2, ...
-        Class means of the variates.
-    values, explained : Series by LD1, LD2, ...
-        Squared canonical correlations l, and the share of each axis in the sum of l / (1 - l).
-    means : DataFrame, classes by terms
-        Class means.
-    """
+    _fit: Fit[Any]
 
-    _fit: Fit[FlexibleFit]
-
-    def __init__(self, fit: Fit[FlexibleFit], engine: Any) -> None:
-        super().__init__(fit)
-        self.engine = engine
-        self._names = pd.Index([f"LD{i + 1}" for i in range(len(fit.numbers.values))])
+    @property
+    def _names(self) -> pd.Index:
+        return pd.Index([f"LD{i + 1}" for i in range(len(self._fit.numbers.values))])
 
     @property
     def scores(self) -> pd.DataFrame:
@@ -345,6 +330,41 @@ class FDAResults(ClassMeans, ClassifierResults):
             out[place] = self._fit.numbers.variates(x)
         return pd.DataFrame(out, index=blocks.table.index, columns=self._names)
 
+    @displayed()
+    def tidy(self) -> pd.DataFrame:
+        """One row for each class and axis: score and centroid."""
+        index = pd.MultiIndex.from_product([self.classes, self._names], names=["class", "axis"])
+        numbers = self._fit.numbers
+        columns = {"score": numbers.scores.ravel(), "centroid": numbers.centroids.ravel()}
+        return pd.DataFrame(columns, index=index).reset_index()
+
+    def _centroids(self) -> pd.DataFrame:
+        return self.centroids
+
+
+class FDAResults(VariateResults):
+    """A fitted flexible discriminant analysis.
+
+    Attributes
+    ----------
+    engine : object
+        The fitted copy of the engine.
+    scores : DataFrame, classes by LD1, LD2, ...
+        Optimal scores; on each axis the one with the largest absolute value is positive.
+    centroids : DataFrame, classes by LD1, LD2, ...
+        Class means of the variates.
+    values, explained : Series by LD1, LD2, ...
+        Squared canonical correlations l, and the share of each axis in the sum of l / (1 - l).
+    means : DataFrame, classes by terms
+        Class means.
+    """
+
+    _fit: Fit[FlexibleFit]
+
+    def __init__(self, fit: Fit[FlexibleFit], engine: Any) -> None:
+        super().__init__(fit)
+        self.engine = engine
+
     # ---- what an engine does not have
 
     @property
@@ -373,17 +393,6 @@ class FDAResults(ClassMeans, ClassifierResults):
     # ---- tables
 
     @displayed()
-    def tidy(self) -> pd.DataFrame:
-        """One row for each class and axis: score and centroid."""
-        index = pd.MultiIndex.from_product([self.classes, self._names], names=["class", "axis"])
-        numbers = self._fit.numbers
-        columns = {"score": numbers.scores.ravel(), "centroid": numbers.centroids.ravel()}
-        return pd.DataFrame(columns, index=index).reset_index()
-
-    @displayed()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         return pd.DataFrame([self._sizes() | {"axes": len(self._names), "engine": text_of(self.engine)}])
-
-    def _centroids(self) -> pd.DataFrame:
-        return self.centroids

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from discrim.frame.blocks import Blocks
     from discrim.models.fits.fit import Fit
     from discrim.models.pictures.pictured import PictureOptions
-    from discrim.models.regression.fda import FDAResults
+    from discrim.models.regression.fda import FDAResults, VariateResults
     from discrim.models.regression.indicator import IndicatorResults
     from discrim.report.plots.style import Axes
 
@@ -266,35 +266,39 @@ def _fda_header(results: FDAResults, fit: Fit[FlexibleFit]) -> Pairs:
     return Pairs(results.formula, items, note)
 
 
-def _fda_classes(results: FDAResults, fit: Fit[FlexibleFit]) -> Section:
+def variate_classes(results: VariateResults, fit: Fit[Any]) -> Section:
+    """The classes with prior and rows."""
     table = pd.DataFrame({"prior": results.prior, "rows": results.counts}).rename_axis(index=None)
     return Section("Classes", table, {"prior": "share", "rows": "count"}, source="fit.prior, fit.counts")
 
 
-def _axes(results: FDAResults, fit: Fit[FlexibleFit]) -> Section:
+def variate_axes(results: VariateResults, fit: Fit[Any]) -> Section:
+    """The axes with their correlations and shares."""
     table = pd.DataFrame({"squared correlation": results.values, "share": results.explained})
     formats: dict[Any, Any] = {"squared correlation": "share", "share": "share"}
     return Section("Axes", table, formats, source="fit.values, fit.explained")
 
 
-def _scores(results: FDAResults, fit: Fit[FlexibleFit]) -> Section:
+def variate_scores(results: VariateResults, fit: Fit[Any]) -> Section:
+    """Optimal scores of the classes."""
     scores = results.scores.rename_axis(index=None)
     return Section("Optimal scores of the classes", scores, source="fit.scores")
 
 
-def _centroids(results: FDAResults, fit: Fit[FlexibleFit]) -> Section:
+def variate_centroids(results: VariateResults, fit: Fit[Any]) -> Section:
+    """Centroids of the classes."""
     centroids = results.centroids.rename_axis(index=None)
     return Section("Centroids among the variates", centroids, source="fit.centroids")
 
 
 fda_sections: Sections = {
     "header": _fda_header,
-    "classes": _fda_classes,
-    "axes": _axes,
-    "scores": _scores,
-    "centroids": _centroids,
+    "classes": variate_classes,
+    "axes": variate_axes,
+    "scores": variate_scores,
+    "centroids": variate_centroids,
 }
 """Sections of a flexible discriminant analysis, in their order."""
 
-fda_brief: Sections = {"classes": _fda_classes, "axes": _axes, "centroids": _centroids}
+fda_brief: Sections = {"classes": variate_classes, "axes": variate_axes, "centroids": variate_centroids}
 """The short form: classes, axes and centroids."""

@@ -84,8 +84,9 @@ QUICK = 2.0**22
 
 JUDGED_BY = ("Wilks' lambda", "Pseudo R-squared", "Deviance explained", "Margin")
 CHOSEN = (
-    "Alpha", "Gamma", "Strength", "Shrinkage", "Dimensions", "Neighbours k", "Bandwidth by", "Threshold",
-    "Components", "Columns selected", "Chosen by", "Coefficients not zero",
+    "Alpha", "Gamma", "Kernel and scale", "Width and ridge", "Strength", "Shrinkage", "Dimensions",
+    "Neighbours k", "Bandwidth by", "Threshold", "Components",
+    "Columns selected", "Chosen by", "Coefficients not zero",
 )  # fmt: skip
 """What a short form says of a fit, by the first words of the lines of its header."""
 

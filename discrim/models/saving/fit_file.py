@@ -290,7 +290,7 @@ def saved_of(name: str) -> Saved | None:
 def save(fit: Fit[Any], path: str | os.PathLike[str]) -> None:
     """Write a fit to a file, whole or not at all, where the file can be loaded again.
 
-    The rows of its table are not part of it, but those of `knn` and `kernel_density`, whose coordinates are
+    The rows of its table are not part of it, but those of `knn`, `kernel_density` and `kernel_lda`, which are
     the fit. A link stays a link, and the mode of a file that is replaced is kept. A process that is killed
     may leave a file `.discrim-*.tmp` in the folder, which the next save there removes. Where an error is
     raised, what was there before is still there.

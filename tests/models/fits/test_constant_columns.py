@@ -41,6 +41,8 @@ CASES = [
     ("logistic", {"bias_reduction": True}),
     ("indicator", {}),
     ("fda", {"engine": ENGINE}),
+    ("kernel_lda", {"kernel": "laplace"}),
+    ("kernel_lda", {"kernel": "gaussian", "width": 2.0, "ridge": 0.1}),
     ("perceptron", {}),
     ("hyperplane", {}),
     ("knn", {"k": 3}),

@@ -291,6 +291,7 @@ def test_more_columns_than_rows(apart):
         ("perceptron", {"maxiter": 5}),
         ("indicator", {}),
         ("fda", {"engine": LinearRegression()}),
+        ("kernel_lda", {"kernel": "linear", "ridge": 0.1}),
     ],
 )
 def test_models_without_densities_of_columns_refuse(verb, options):

@@ -15,6 +15,7 @@ PARTS = [IRIS[:70], IRIS[70:]]
 ASKED = {
     "fda": {"engine": None},
     "kernel_density": {"bandwidth": 1.0},
+    "kernel_lda": {},
     "knn": {"k": 3},
     "hyperplane": {},
     "perceptron": {"maxiter": 5},

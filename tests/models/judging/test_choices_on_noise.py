@@ -30,6 +30,7 @@ CHOICES: dict[str, tuple[str, dict[str, Any]]] = {
     "components of mixtures": ("mixture", {"components": "bic", "most": 2, "seed": 1}),
     "covariances of mixtures": ("mixture", {"components": 1, "covariance": "bic", "seed": 1}),
     "bandwidth": ("kernel_density", {}),
+    "kernel": ("kernel_lda", {}),
     "penalty": ("sparse_lda", {"seed": 1, "n_penalties": 6}),
     "threshold": ("shrunken_centroids", {"seed": 1}),
     "strength": ("logistic", {"penalty": "ridge", "seed": 1, "n_strengths": 8, "folds": 4}),

@@ -29,6 +29,7 @@ OPTIONS = {
     "perceptron": {"maxiter": 3_000},
     "knn": {"k": 5},
     "kernel_density": {"bandwidth": 0.5},
+    "kernel_lda": {"kernel": "gaussian", "width": 2.0, "ridge": 0.1},
     "pls": {"ncomp": 2},
     "shrunken_centroids": {"threshold": 1.0},
 }

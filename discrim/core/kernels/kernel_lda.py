@@ -1,0 +1,396 @@
+"""The numbers of kernel discriminant analysis: optimal scoring with a ridge regression on a kernel.
+
+Theory (Mika et al., 1999, Neural Networks for Signal Processing 9, 41-48; Baudat & Anouar, 2000, Neural
+Computation 12, 2385-2404; Roth & Steinhage, 2000, NIPS 12). Fisher's discriminant analysis in the space of a
+kernel, with a ridge, is optimal scoring (Hastie, Tibshirani & Buja, 1994, JASA 89, 1255-1270) by the least
+squares of the class indicators on the kernel: `discrim.core.kernels.kernel_ridge` gives the regression, and
+`discrim.core.regression.indicator` the variates of its fitted values.
+
+*Posteriors* are those of normal classes with unit covariance in the space of the variates, or those that a
+map of the fitted values gives, learnt from the values of rows left out (`discrim.core.rules.calibration`).
+
+*A row left out.* Let F = (f_i) be the fitted indicators of the rows, r_i = y_i - f_i, h_i the leverage and o
+the weight that is left out. The row's own fitted value becomes y_i - r_i / (1 - o h_i), and the products B =
+Y'WF of indicators and fitted values, by Sherman and Morrison's formula,
+
+    B - o (y_i y_i' - r_i r_i' / (1 - o h_i)).
+
+Variates and centroids follow from B and the class counts alone: an eigenproblem of K by K a row. Kernel,
+width, ridge, coordinates and the map to posteriors are held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from discrim.core.kernels.kernel_ridge import Chosen, Sample, residuals_of
+from discrim.core.kernels.kernels import NAMES, Coordinates, Kernel, Standard, fit_coordinates
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.arrays import Floats, are_whole, slices
+from discrim.core.regression.indicator import FlexibleFit, fit_flexible, starting_scores
+from discrim.core.rules.calibration import KINDS, CalibratedRule, Calibrator, fit_calibrator
+from discrim.core.rules.rules import NoLikelihood, Rule, logs_of_prior, refuse_method
+from discrim.core.scatter.covariance import EPS
+from discrim.errors import DataError
+
+MOST = 1.0 - 1e-12
+"""Squared canonical correlation that none exceeds: a ridge leaves some error."""
+
+AT_ONCE = 2**18
+"""Kernels, or entries of matrices of classes, that are worked on at once."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expansion:
+    """A function of rows: kernels with the points of a fit, times coefficients.
+
+    Attributes
+    ----------
+    standard : Standard
+    kernel : Kernel
+    coordinates : Coordinates
+    points : (n, q) float
+        Coordinates of the rows of the fit.
+    coef : (n, r) float
+    intercept : (r,) float
+    """
+
+    standard: Standard
+    kernel: Kernel
+    coordinates: Coordinates
+    points: Floats
+    coef: Floats
+    intercept: Floats
+
+    def __call__(self, x: Floats) -> Floats:
+        """Values (m, r) of rows x (m, p); of a row with a missing value, missing."""
+        out = np.full((len(x), len(self.intercept)), np.nan)
+        known = np.flatnonzero(~np.isnan(x).any(axis=1))
+        z = self.coordinates.of(self.standard.of(x[known]), self.kernel.name)
+        for some in slices(len(known), max(AT_ONCE // len(self.points), 1)):
+            out[known[some]] = self.kernel.matrix(z[some], self.points) @ self.coef + self.intercept
+        return out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FittedIndicators:
+    """A rule whose scores (m, K) are the fitted indicators of the classes."""
+
+    scores: Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelLDAFit(NoLikelihood):
+    """The numbers of a kernel discriminant analysis.
+
+    Attributes
+    ----------
+    rows : Sample
+        The rows, with their classes and weights.
+    scale : str
+        What the coordinates of columns of numbers are.
+    ridge : float
+    indicators : Expansion
+        The fitted indicators of the classes (m, K).
+    flexible : FlexibleFit
+        Optimal scoring by them.
+    left : (n,) float or None
+        One less the leverage of what is left out of each row; None of a fit from a file.
+    calibrator : Calibrator or None
+        From fitted indicators to log posteriors under the class proportions; None for normal classes.
+    ncomp : int or None
+        Axes kept, as asked for.
+    """
+
+    moments: ClassMoments
+    prior: Floats
+    estimated_prior: bool
+    rows: Sample
+    scale: str
+    ridge: float
+    indicators: Expansion
+    flexible: FlexibleFit
+    left: Floats | None
+    calibrator: Calibrator | None
+    ncomp: int | None
+
+    has_distances = False
+    no_likelihood = "A kernel discriminant analysis has no likelihood, AIC or BIC: see error_rates()."
+    no_parameters = "A kernel discriminant analysis has no number of parameters: see error_rates()."
+
+    @property
+    def kernel_name(self) -> str:
+        """Name of the kernel."""
+        return self.indicators.kernel.name
+
+    @property
+    def width(self) -> float:
+        """Width of the kernel."""
+        return self.indicators.kernel.width
+
+    @property
+    def degree(self) -> int:
+        """Degree of a polynomial kernel."""
+        return self.indicators.kernel.degree
+
+    @property
+    def map_kind(self) -> str:
+        """Kind of the map to posteriors; empty where there is none."""
+        return "" if self.calibrator is None else self.calibrator.kind
+
+    @property
+    def map_slope(self) -> float:
+        """Slope of the map to posteriors, one where there is none."""
+        return 1.0 if self.calibrator is None else self.calibrator.slope
+
+    @property
+    def map_ceiling(self) -> float:
+        """Ceiling of the map to posteriors, one where there is none."""
+        return 1.0 if self.calibrator is None else self.calibrator.ceiling
+
+    @property
+    def values(self) -> Floats:
+        """Squared canonical correlations (r,) of the axes kept."""
+        return self.flexible.values
+
+    @property
+    def every_value(self) -> Floats:
+        """Those (K - 1,) of all axes."""
+        return self.flexible.every_value
+
+    @property
+    def scores(self) -> Floats:
+        """Optimal scores (K, r) of the classes."""
+        return self.flexible.scores
+
+    @property
+    def centroids(self) -> Floats:
+        """Class means (K, r) of the variates."""
+        return self.flexible.centroids
+
+    def variates(self, x: Floats) -> Floats:
+        """Variates (m, r) of rows (m, p); of a row with a missing value, missing."""
+        return self.flexible.variates(x)
+
+    def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
+        """The rule under a prior (K,)."""
+        refuse_method(method, "is defined for normal classes")
+        if self.calibrator is None:
+            return self.flexible.rule(log_prior)
+        return CalibratedRule(FittedIndicators(self.indicators), self.calibrator, self._shift(log_prior))
+
+    def _shift(self, log_prior: Floats) -> Floats:
+        """What a prior adds to log posteriors (K,) under the class proportions."""
+        return np.asarray(log_prior - logs_of_prior(self.moments.counts / self.moments.total))
+
+    def left_out(self, log_prior: Floats) -> Floats:
+        """Scores (n, K) of the rows, each under the fit without it."""
+        if self.left is None:
+            raise DataError("A fit from a file does not leave rows out: fit the rows again.")
+        residuals = residuals_of(self.indicators.coef, self.rows.weights, self.ridge)
+        fitted = self.rows.y - residuals / self.left[:, None]
+        if self.calibrator is not None:
+            return self.calibrator.scores(fitted) + self._shift(log_prior)
+        return self._left_out_normal(log_prior, residuals, fitted)
+
+    def _left_out_normal(self, log_prior: Floats, residuals: Floats, fitted: Floats) -> Floats:
+        """Scores (n, K) of normal classes about centroids that each row has left."""
+        sample, counts = self.rows, self.moments.counts
+        n, k = residuals.shape
+        out = np.ones(n) if sample.weights is None else np.minimum(sample.weights, 1.0)
+        whole = class_products(sample, residuals)
+        scores = np.empty((n, k))
+        for some in slices(n, max(AT_ONCE // k**2, 1)):
+            y, r, o = sample.y[some], residuals[some], out[some, None, None]
+            products = whole - o * (
+                y[:, :, None] * y[:, None, :]
+                - r[:, :, None] * r[:, None, :] / self.left_of(some)[:, None, None]
+            )
+            rest = counts - o[:, :, 0] * y
+            rest[rest <= EPS * counts] = 0.0
+            scores[some] = _normal_scores(products, rest, fitted[some], self.ncomp) + log_prior
+        return scores
+
+    def left_of(self, some: slice) -> Floats:
+        """One less the leverage of some rows (m,)."""
+        return np.ones(0) if self.left is None else self.left[some]
+
+    def buffers(self) -> dict[str, Floats]:
+        """What a file keeps: the rows with classes and weights, coefficients, and the map to posteriors."""
+        sample = self.rows
+        factor = np.full(sample.u.shape[1], -1.0)
+        for number, group in enumerate(sample.factors):
+            factor[list(group)] = number
+        kept = {
+            "points": sample.u,
+            "centre": sample.standard.centre,
+            "unit": sample.standard.unit,
+            "codes": sample.codes.astype(np.float64),
+            "factor": factor,
+            "coef": self.indicators.coef,
+            "intercept": self.indicators.intercept,
+        }
+        if sample.weights is not None:
+            kept["weights"] = sample.weights
+        if self.calibrator is not None:
+            kept |= {"mixing": self.calibrator.mixing, "intercepts": self.calibrator.intercepts}
+        return kept
+
+
+def class_products(sample: Sample, residuals: Floats) -> Floats:
+    """Products Y'WF (K, K) of indicators and fitted indicators of weighted rows."""
+    weighted = sample.y if sample.weights is None else sample.weights[:, None] * sample.y
+    products = weighted.T @ (sample.y - residuals)
+    return np.asarray((products + products.T) / 2)
+
+
+def _normal_scores(products: Floats, counts: Floats, fitted: Floats, ncomp: int | None) -> Floats:
+    """Scores (m, K) without the prior of rows with fitted indicators (m, K).
+
+    Each row has its products (K, K) of indicators and fitted values, and its class counts (K,).
+    """
+    k = counts.shape[1]
+    there = counts > 0
+    roots = np.sqrt(np.where(there, counts, np.inf))
+    total = counts.sum(axis=1)
+    shares = np.where(there, roots, 0.0) / np.sqrt(total)[:, None]
+    matrix = products / roots[:, :, None] / roots[:, None, :] - shares[:, :, None] * shares[:, None, :]
+    values, vectors = np.linalg.eigh(matrix)
+    kept = values > 10 * (k - 1) * EPS
+    if ncomp is not None:
+        kept[:, : max(k - ncomp, 0)] = False
+    used = np.clip(values, EPS, MOST)
+    unit = np.where(kept, np.sqrt(total)[:, None] / np.sqrt(used * (1 - used)), 0.0)
+    turn = vectors / roots[:, :, None] * unit[:, None, :]
+    own = np.matmul(fitted[:, None, :], turn)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        centroids = np.matmul(products, turn) / counts[:, :, None]
+    scores = -0.5 * ((own - centroids) ** 2).sum(axis=2)
+    return np.where(there, scores, -np.inf)
+
+
+def fit_kernel_lda(
+    chosen: Chosen,
+    sample: Sample,
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    ncomp: int | None = None,
+    calibrate: bool = True,
+    estimated_prior: bool = True,
+) -> KernelLDAFit:
+    """The fit of a regression that was chosen, or given."""
+    fit = chosen.fit
+    parts = chosen.kernel, chosen.coordinates, chosen.points, fit.coef, fit.intercept
+    indicators = Expansion(sample.standard, *parts)
+    flexible = _scored(indicators, sample, fit.residuals, moments, prior, ncomp, estimated_prior)
+    calibrator = None
+    if calibrate:
+        fitted = sample.y - fit.left_out_residuals()
+        calibrator = fit_calibrator(fitted, sample.codes, sample.weights)
+    return KernelLDAFit(
+        moments, prior, estimated_prior, sample, chosen.scale, chosen.ridge, indicators, flexible, fit.left,
+        calibrator, ncomp,
+    )  # fmt: skip
+
+
+def _scored(
+    indicators: Expansion,
+    sample: Sample,
+    residuals: Floats,
+    moments: ClassMoments,
+    prior: Floats,
+    ncomp: int | None,
+    estimated_prior: bool,
+) -> FlexibleFit:
+    """Optimal scoring by fitted indicators, of rows with such residuals (n, K)."""
+    start = starting_scores(moments.counts)
+    regress = Turned(indicators, start)
+    sums = class_products(sample, residuals) @ start
+    return fit_flexible(moments, prior, regress, sums, ncomp=ncomp, estimated_prior=estimated_prior)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Turned:
+    """A function of rows with values (m, K), times a matrix (K, r)."""
+
+    function: Callable[[Floats], Floats]
+    turn: Floats
+
+    def __call__(self, x: Floats) -> Floats:
+        """Values (m, r) of rows x (m, p)."""
+        return np.asarray(self.function(x) @ self.turn)
+
+
+def kernel_lda_from_file(
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    estimated_prior: bool,
+    scale: str,
+    kernel_name: str,
+    width: float,
+    degree: int,
+    ridge: float,
+    ncomp: int | None,
+    map_kind: str,
+    map_slope: float,
+    map_ceiling: float,
+    points: Floats,
+    centre: Floats,
+    unit: Floats,
+    codes: Floats,
+    factor: Floats,
+    coef: Floats,
+    intercept: Floats,
+    weights: Floats | None = None,
+    mixing: Floats | None = None,
+    intercepts: Floats | None = None,
+) -> KernelLDAFit:
+    """From what a file keeps, or a DataError where that does not fit together."""
+    k, n = moments.n_classes, len(points)
+    if not are_whole(codes, 0.0, k - 1) or not len(codes) == len(coef) == n:
+        raise DataError("its rows are of no classes")
+    if not are_whole(factor, -1.0, len(factor)):
+        raise DataError("its factors are no groups of columns")
+    if kernel_name not in NAMES or scale not in ("sd", "ranks", "categories"):
+        raise DataError(f"its kernel is {kernel_name!r} on the scale {scale!r}")
+    if not (width > 0 and ridge > 0 and 1 <= degree <= MOST_DEGREE):
+        raise DataError("its width, ridge or degree is not positive")
+    if weights is not None and not (len(weights) == n and (weights > 0).all()):
+        raise DataError("its weights are not positive")
+    factors = [np.flatnonzero(factor == number).tolist() for number in np.unique(factor[factor >= 0])]
+    classes, groups = codes.astype(np.intp), tuple(map(tuple, factors))
+    standard = Standard(centre, unit)
+    sample = Sample(standard, points, classes, weights, np.eye(k)[classes], groups)
+    if not np.allclose(np.bincount(sample.codes, weights, k), moments.counts, rtol=1e-12):
+        raise DataError("its rows do not have its class counts")
+    coordinates = fit_coordinates(points, weights, scale, factors)
+    function = Kernel(kernel_name, width, degree)
+    places = coordinates.of(points, kernel_name)
+    indicators = Expansion(standard, function, coordinates, places, coef, intercept)
+    residuals = residuals_of(coef, weights, ridge)
+    flexible = _scored(indicators, sample, residuals, moments, prior, ncomp, estimated_prior)
+    calibrator = None
+    if mixing is not None and intercepts is not None:
+        calibrator = calibrator_from_file(map_kind, map_slope, map_ceiling, mixing, intercepts)
+    return KernelLDAFit(
+        moments, prior, estimated_prior, sample, scale, ridge, indicators, flexible, None, calibrator, ncomp
+    )
+
+
+def calibrator_from_file(
+    kind: str, slope: float, ceiling: float, mixing: Floats, intercepts: Floats
+) -> Calibrator:
+    """The map to posteriors that a file keeps; a DataError of what is none."""
+    known = next((each for each in KINDS if each == kind), None)
+    if known is None or not (slope >= 0 and ceiling > 0):
+        raise DataError(f"its calibration is {kind!r} with the slope {slope:g}")
+    return Calibrator(known, slope, ceiling, mixing, intercepts)
+
+
+MOST_DEGREE = 10
+"""Largest degree of a polynomial kernel."""

@@ -1,0 +1,1 @@
+"""Discriminant analysis by kernels of the rows: verbs, results, summaries and pictures."""

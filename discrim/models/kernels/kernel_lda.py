@@ -1,0 +1,437 @@
+"""Kernel discriminant analysis: discriminants as bent as rows left out ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.kernels.kernel_lda import MOST_DEGREE, KernelLDAFit, fit_kernel_lda, kernel_lda_from_file
+from discrim.core.kernels.kernel_ridge import Chosen, Sample, Search, Select, Tried, candidates, choose
+from discrim.core.kernels.kernels import KernelName, ScaleName
+from discrim.core.numerics.arrays import Floats, refuse_beyond_memory
+from discrim.core.numerics.progress import late_bar
+from discrim.core.rules.rules import Rule
+from discrim.errors import DataError, NotSupportedError
+from discrim.frame.blocks import Blocks
+from discrim.frame.rows import read, weighted_rows
+from discrim.models.fits import reading
+from discrim.models.fits.displayed import displayed
+from discrim.models.fits.fit import Fit, Model
+from discrim.models.fits.reading import Data, NaAction, Prior
+from discrim.models.fits.refits import held_path, moment_refits, text_of, verb_options
+from discrim.models.regression.fda import VariateResults
+from discrim.models.saving.fit_file import NOTHING, Saved
+
+KernelFunction = Callable[[Any, Any], Any]
+"""From rows (m, q) and (n, q), in coordinates, to their kernels (m, n)."""
+
+MOST_ROWS = 6_000
+"""Rows up to which a fit is made: its time grows as their cube."""
+
+
+@reading.with_ways_out
+def kernel_lda(
+    formula: str,
+    data: Data,
+    *,
+    kernel: KernelName | Literal["auto"] | KernelFunction = "auto",
+    width: float | None = None,
+    ridge: float | None = None,
+    scale: ScaleName | Literal["auto"] = "auto",
+    degree: int = 3,
+    select: Select = "squared",
+    calibrate: bool = True,
+    ncomp: int | None = None,
+    prior: Prior = None,
+    weights: Any = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> KernelLDAResults:
+    """Kernel discriminant analysis.
+
+    Parameters
+    ----------
+    formula : str
+        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
+        describes it.
+    data : table
+        A DataFrame of pandas, or any other table in memory that narwhals knows, such as one of polars or
+        Arrow. Every row is compared with every other, so that a source that is read part by part, such as a
+        file or a DataFrame of Dask, is refused, and so are more than 6,000 rows: pass a sample as a
+        DataFrame.
+    kernel : {"auto", "gaussian", "laplace", "polynomial", "linear", "arccos"} or callable
+        The kernel of two rows in coordinates a and b: "gaussian" is exp(-|a - b|^2 / (2 width^2)); "laplace"
+        exp(-|a - b|_1 / width), with the sum of the absolute differences; "polynomial" (1 + a'b /
+        width^2)^degree; "linear" a'b, without a width; "arccos" that of order 1 of Cho & Saul (2009), between
+        (a / width, 1) and (b / width, 1), which is the kernel of a wide network of rectified linear units.
+        "auto" chooses between "gaussian" and "laplace". A callable takes two arrays of rows, (m, q) and (n,
+        q), in coordinates, and returns their kernels (m, n); it has to be symmetric and positive
+        semidefinite, which is checked on the rows.
+    width : float, optional
+        Width of the kernel, in coordinates. It is chosen where it is not given.
+    ridge : float, optional
+        The penalty on the fitted function, as the alpha of scikit-learn's KernelRidge. It is chosen where it
+        is not given.
+    scale : {"auto", "sd", "ranks", "categories"}
+        Coordinates of columns of numbers: "sd" divides by the standard deviation over all rows; "ranks" takes
+        normal scores of the ranks, between which it interpolates, and beyond which it takes those at the
+        ends; "categories" is "sd" but for columns of up to ten different values, which are taken for
+        categories. "auto" chooses.
+    degree : int
+        Degree of the polynomial kernel, 1 to 10.
+    select : {"squared", "log_loss", "error"}
+        What the choice makes least in rows left out: the mean squared error of the fitted indicators, summed
+        over the classes; the log loss of their softmax with the best slope; or the error rate, where equal
+        ones are settled by the squared error.
+    calibrate : bool
+        Whether posteriors come from a map of the fitted indicators that is learnt from rows left out, or from
+        normal classes in the space of the variates, as those of `fda`.
+    ncomp : int, optional
+        Number of axes to keep; by default K - 1. Calibrated posteriors use all of them.
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
+        of ``.`` in the formula.
+    levels : sequence, optional
+        The classes in order. By default they have the order of the categories, and are sorted where the
+        response has none.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped, and counted, or refused.
+    functions : dict of str to callable, optional
+        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
+        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
+        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
+        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
+        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
+        missing.
+
+    Returns
+    -------
+    KernelLDAResults
+
+    Raises
+    ------
+    FormulaError
+        The formula cannot be read or is not allowed.
+    DataError
+        A column is unknown, a value is infinite, no row is left, or only one class is. Also a kernel that is
+        not known or not positive semidefinite, a width, ridge or degree that is not positive, a width of a
+        kernel that has none, a ridge so small that coefficients are rounding, and more rows than memory has
+        room for.
+    PriorError
+        The prior is not a distribution over the classes.
+    CollinearError
+        Every column is constant, or there are no more rows than classes.
+    NotSupportedError
+        There are more than 6,000 rows.
+
+    Notes
+    -----
+    The indicators of the classes are regressed on the kernel with a ridge and a free constant, which is
+    Fisher's discriminant analysis in the space of the kernel (Mika et al., 1999, Neural Networks for Signal
+    Processing 9, 41-48; Baudat & Anouar, 2000, Neural Computation 12, 2385-2404; Roth & Steinhage, 2000,
+    NIPS 12), by the optimal scoring of Hastie, Tibshirani & Buja (1994, JASA 89, 1255-1270). With
+    kernel="linear", scale="sd", a ridge near zero and calibrate=False the fit is that of `lda(method="mle")`.
+
+    A category has distances that depend neither on its coding nor on its reference: all levels of a factor
+    are equally far from each other, and their mean squared distance over pairs of rows is two, as it is for a
+    standardized column.
+
+    Without an option given, kernel, scale, width and ridge are those that predict rows left out best. From
+    one factorization each row is left out in closed form: of up to 400 rows each kernel's eigenvectors give
+    all ridges at once. Of more rows, 200 landmarks stand for all while the search is wide (Williams & Seeger,
+    2001, NIPS 13), and the best are settled by all rows. Widths are tried about the median distance of rows,
+    by factors of two and then of the root of two; ridges by factors of two. Nothing is random, and where
+    losses are equal but for rounding the larger ridge is taken, and then the larger width. The least of many
+    losses is smaller than what new rows will show, the more so the fewer rows there are: `cross_validate` and
+    `error_rates(["cv"])` choose anew in each fold.
+
+    Leave-one-out is exact with kernel, scale, width, ridge, coordinates and calibration held.
+
+    A saved fit holds its rows, with their classes.
+
+    Examples
+    --------
+    >>> from discrim import kernel_lda
+    >>> from discrim.datasets import load_iris
+    >>> fit = kernel_lda("species ~ .", load_iris(), kernel="gaussian", width=2.0, ridge=0.1)
+    >>> fit.error_rates(["loo"])["wrong"].tolist()
+    [6.0]
+    """
+    options = verb_options(locals())
+    search = _read_search(kernel, width, ridge, scale, degree, select)
+    reading.check_flag("calibrate", calibrate)
+    why = "kernel_lda() compares every row with every other, and"
+    blocks = read(formula, data, weights=weights, levels=levels, functions=functions, in_memory=why)
+    _refuse_many(blocks)
+    blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
+    reading.refuse_no_spread(moments)
+    most = moments.n_classes - 1
+    if ncomp is not None:
+        reading.check_whole("ncomp", ncomp, 1, most, also=f", the axes of {most + 1} classes, or None")
+    shares, estimated = reading.verbs_prior(prior, blocks.design.levels, moments.counts)
+    sample = _sample(blocks, moments.n_classes)
+    chosen = _chosen(sample, search)
+    numbers = fit_kernel_lda(
+        chosen, sample, moments, shares,
+        ncomp=ncomp, calibrate=bool(calibrate), estimated_prior=estimated,
+    )  # fmt: skip
+    path = _path(chosen) if chosen.tried else None
+    return KernelLDAResults(kernel_lda_result(numbers, blocks, options, search=search, path=path))
+
+
+def _read_search(kernel: Any, width: Any, ridge: Any, scale: Any, degree: Any, select: Any) -> Search:
+    """What is chosen among, from the options of the verb; "auto" stands for what the rows allow."""
+    function = kernel if callable(kernel) else None
+    if function is None:
+        reading.check_word("kernel", kernel, (*_words(KernelName), "auto"))
+    reading.check_word("scale", scale, (*_words(ScaleName), "auto"))
+    reading.check_word("select", select, Select)
+    reading.check_whole("degree", degree, 1, MOST_DEGREE)
+    also = ", or None to have it chosen"
+    if width is not None:
+        if function is not None or kernel == "linear":
+            raise DataError(f"width={width!r}: a linear kernel, and a callable, have no width: leave it out.")
+        width = reading.check_number("width", width, 0, ends="()", also=also)
+    if ridge is not None:
+        ridge = reading.check_number("ridge", ridge, 0, ends="()", also=also)
+    return Search(
+        ("callable" if function is not None else kernel,),
+        (scale,),
+        width,
+        ridge,
+        select,
+        int(degree),
+        function,
+    )
+
+
+def _words(names: Any) -> tuple[str, ...]:
+    return tuple(names.__args__)
+
+
+def _refuse_many(blocks: Blocks) -> None:
+    """Raise where the rows are too many to be compared with each other."""
+    n = blocks.table.nrows
+    way_out = "Take a sample of the rows, as in data.sample(5000, random_state=0)"
+    if n > MOST_ROWS:
+        raise NotSupportedError(
+            f"kernel_lda() compares every row with every other, which of {n:,} rows takes too long: it takes "
+            f"up to {MOST_ROWS:,}. {way_out}."
+        )
+    refuse_beyond_memory(3.0 * n**2, f"The kernels of {n:,} rows with each other", way_out)
+
+
+def factors_of(blocks: Blocks) -> list[list[int]]:
+    """Positions of the columns of each factor of the design that stands alone in a term."""
+    spec = blocks.design.spec
+    if spec is None:
+        return []
+    place = {
+        j: i for i, j in enumerate(range(len(blocks.design.terms)) if blocks.keep is None else blocks.keep)
+    }
+    groups = [
+        [place[j] for j in range(columns.start, columns.stop) if j in place]
+        for columns, product in spec.placed()
+        if len(product) == 1 and product[0][1] >= 0
+    ]
+    return [group for group in groups if group]
+
+
+def _sample(blocks: Blocks, n_classes: int) -> Sample:
+    x, codes, weights = weighted_rows(blocks)
+    return Sample.of(np.ascontiguousarray(x), codes, weights, n_classes, factors_of(blocks))
+
+
+def _chosen(sample: Sample, search: Search) -> Chosen:
+    """The regression that is given, or the best of the candidates for the rows."""
+    kernels, scales = candidates(search.kernels[0], search.scales[0], sample.u, sample.factors)
+    with late_bar(0, "choice of the kernel") as tell:
+        return choose(sample, replace(search, kernels=kernels, scales=scales), tell)
+
+
+def _path(chosen: Chosen) -> pd.DataFrame:
+    """What a choice tried, with the losses of rows left out, and which of it was chosen."""
+    return pd.DataFrame([_line(each, chosen) for each in chosen.tried])
+
+
+def _line(tried: Tried, chosen: Chosen) -> dict[str, Any]:
+    kernel = tried.kernel
+    same = (kernel, tried.scale, tried.ridge) == (chosen.kernel, chosen.scale, chosen.ridge)
+    return {
+        "kernel": kernel.name,
+        "scale": tried.scale,
+        "width": kernel.width if Search.has_width(kernel.name) else np.nan,
+        "ridge": tried.ridge,
+        "loss": tried.loss,
+        "se": tried.se,
+        "by": "all rows" if tried.exact else "landmarks",
+        "chosen": same and tried.exact,
+    }
+
+
+MODEL = Model(
+    "kernel_lda",
+    "Kernel discriminant analysis",
+    likelihood_of="none",
+    no_fit=("a class has no row, or the ridge is too small", "a larger ridge"),
+)
+
+
+def kernel_lda_result(
+    numbers: KernelLDAFit,
+    blocks: Blocks,
+    options: Mapping[str, Any],
+    *,
+    has_rows: bool = True,
+    search: Search | None = None,
+    path: pd.DataFrame | None = None,
+) -> Fit[KernelLDAFit]:
+    """A kernel discriminant analysis as one value; `search` and `path` are those of a choice."""
+    held = partial(_refitted_rule, None)
+    # A column that is constant in a fold has no coordinate there, and is no other design.
+    refits = replace(
+        moment_refits(None), of_rows=held, held=held, left_out=_left_out, informative=range(len(blocks.terms))
+    )
+    if path is not None:
+        refits = replace(
+            refits, of_rows=partial(_refitted_rule, search), choice=_choice(options), search=search
+        )
+    return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
+
+
+def _choice(options: Mapping[str, Any]) -> str:
+    """What the rows chose, in words."""
+    names = [name for name in ("kernel", "scale") if options[name] == "auto"]
+    names += [name for name in ("width", "ridge") if options[name] is None]
+    return " and ".join(f"the {name}" for name in names) if len(names) < 3 else "the kernel with its options"
+
+
+def _refitted_rule(search: Search | None, fit: Fit[KernelLDAFit], blocks: Blocks) -> Rule | None:
+    """The rule of other rows, with a search made anew, or with kernel, scale, width and ridge held."""
+    numbers = fit.numbers
+    moments = reading.class_moments(blocks, "diagonal")
+    if not (moments.counts > 0).all() or moments.total <= moments.n_classes:
+        return None
+    sample = _sample(blocks, moments.n_classes)
+    kernel = numbers.indicators.kernel
+    held = Search(
+        (kernel.name,), (numbers.scale,), kernel.width, numbers.ridge,
+        degree=kernel.degree, function=kernel.function,
+    )  # fmt: skip
+    try:
+        refit = fit_kernel_lda(
+            _chosen(sample, held if search is None else search), sample, moments, numbers.prior,
+            ncomp=numbers.ncomp, calibrate=numbers.calibrator is not None,
+        )  # fmt: skip
+    except DataError:
+        return None
+    return refit.rule(fit.log_prior())
+
+
+def _left_out(fit: Fit[KernelLDAFit]) -> Floats:
+    return fit.numbers.left_out(fit.log_prior())
+
+
+SAVED = Saved(
+    {"estimated_prior": (bool,), "scale": (str,), "kernel_name": (str,), "width": (float,), "degree": (int,)}
+    | {"ridge": (float,), "ncomp": (int, NOTHING)}
+    | {"map_kind": (str,), "map_slope": (float,), "map_ceiling": (float,)},
+    "diagonal",
+    kernel_lda_from_file,
+    kernel_lda_result,
+    KernelLDAFit.buffers,
+    lambda k, p: (
+        {
+            "points": (-1, p),
+            "centre": (p,),
+            "unit": (p,),
+            "codes": (-1,),
+            "factor": (p,),
+            "coef": (-1, k),
+            "intercept": (k,),
+        }
+    ),
+    lambda k, p: {"weights": (-1,), "mixing": (k, k), "intercepts": (k,)},
+    constant=True,
+    # Its rows say by themselves where they are.
+    scored_at_means=False,
+)
+
+
+class KernelLDAResults(VariateResults):
+    """A fitted kernel discriminant analysis.
+
+    Attributes
+    ----------
+    kernel, scale : str
+        As they were given or chosen.
+    width, ridge : float
+        As they were given or chosen; the width is missing where the kernel has none.
+    path : DataFrame
+        What a choice tried: kernel, scale, width, ridge, loss, se, by, chosen.
+    scores : DataFrame, classes by LD1, LD2, ...
+        Optimal scores; on each axis the one with the largest absolute value is positive.
+    centroids : DataFrame, classes by LD1, LD2, ...
+        Class means of the variates.
+    values, explained : Series by LD1, LD2, ...
+        Squared canonical correlations l of fitted and given scores, and the share of each axis in the sum of
+        l / (1 - l).
+    means : DataFrame, classes by terms
+        Class means.
+    """
+
+    _fit: Fit[KernelLDAFit]
+
+    @property
+    def kernel(self) -> str:
+        """Name of the kernel; that of the function, where it is one of your own."""
+        function = self._fit.numbers.indicators.kernel.function
+        return (
+            self._fit.numbers.kernel_name
+            if function is None
+            else getattr(function, "__name__", text_of(function))
+        )
+
+    @property
+    def scale(self) -> str:
+        """What the coordinates of columns of numbers are."""
+        return self._fit.numbers.scale
+
+    @property
+    def width(self) -> float:
+        """Width of the kernel, in coordinates; missing where it has none."""
+        numbers = self._fit.numbers
+        return numbers.width if Search.has_width(numbers.kernel_name) else np.nan
+
+    @property
+    def ridge(self) -> float:
+        """The penalty on the fitted function."""
+        return self._fit.numbers.ridge
+
+    @property
+    @displayed(loss="general", se="general", ridge="general", width="general")
+    def path(self) -> pd.DataFrame:
+        """Kernels that were tried, each with its best ridge, and the losses of rows left out.
+
+        Raises
+        ------
+        NotSupportedError
+            Nothing was chosen, or the fit was loaded.
+        """
+        why = "as kernel, scale, width and ridge were given, or the fit was loaded"
+        return held_path(self._fit, why, "fit without ridge= to have it chosen")
+
+    @displayed()
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        row = {"axes": len(self._names), "kernel": self.kernel, "scale": self.scale, "width": self.width}
+        calibrated = self._fit.numbers.calibrator is not None
+        return pd.DataFrame([self._sizes() | row | {"ridge": self.ridge, "calibrated": calibrated}])

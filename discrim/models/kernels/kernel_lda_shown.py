@@ -1,0 +1,105 @@
+"""What is shown of a kernel discriminant analysis: its summary, and how it was chosen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discrim.models.regression.indicator_shown import variate_axes, variate_centroids, variate_classes
+from discrim.models.results import headers
+from discrim.models.results.headers import Item
+from discrim.report.grid import INTERVAL, Pairs, Section
+from discrim.report.plots.style import SIGNS, new_axes, set_title
+from discrim.report.tables import Sections
+
+if TYPE_CHECKING:
+    from discrim.core.kernels.kernel_lda import KernelLDAFit
+    from discrim.models.fits.fit import Fit
+    from discrim.models.kernels.kernel_lda import KernelLDAResults
+    from discrim.models.pictures.pictured import PictureOptions
+    from discrim.report.plots.style import Axes
+
+MOST_TRIED = 12
+"""Lines of the path that the summary shows, the best."""
+
+LOSSES = {"squared": "squared error", "log_loss": "log loss", "error": "error rate"}
+
+
+def kernel_lda_sections(results: KernelLDAResults, fit: Fit[KernelLDAFit]) -> Sections:
+    """Sections of a kernel discriminant analysis, in their order."""
+    parts: Sections = {"header": _header, "classes": variate_classes, "axes": variate_axes}
+    parts |= {"centroids": variate_centroids}
+    return parts if fit.path is None else parts | {"path": _path}
+
+
+def _header(results: KernelLDAResults, fit: Fit[KernelLDAFit]) -> Pairs:
+    numbers = fit.numbers
+    width = "none" if np.isnan(results.width) else f"{results.width:.4g}"
+    posteriors = f"calibrated, {numbers.map_kind}" if numbers.map_kind else "normal classes"
+    name = f"{results.kernel}, degree {numbers.degree}" if results.kernel == "polynomial" else results.kernel
+    items: list[Item] = [
+        *headers.row_items(fit),
+        ("Kernel and scale", results.kernel, f"{name}, {results.scale}"),
+        ("Width and ridge", results.width, f"{width}, {results.ridge:.4g}"),
+        headers.chosen_item(fit, "leave-one-out"),
+        ("Posteriors", posteriors, posteriors),
+        *headers.size_items(fit),
+        headers.prior_item(fit),
+        *headers.error_items(fit),
+    ]
+    note = ""
+    if fit.path is not None:
+        note = (
+            f"The leave-one-out error is of {fit.refits.choice}, which the same rows chose: see "
+            "error_rates(['cv'])."
+        )
+    return headers.header(fit, items, note)
+
+
+def _path(results: KernelLDAResults, fit: Fit[KernelLDAFit]) -> Section:
+    path = results.path
+    best = path.sort_values("loss", kind="stable").index[:MOST_TRIED]
+    shown = path.loc[sorted({*best, *path.index[path["chosen"]]})]
+    table = shown.drop(columns="chosen")
+    table["chosen"] = np.where(shown["chosen"], "*", "")
+    table = table.set_index("kernel").rename_axis(None)
+    formats: dict[Any, Any] = {
+        "scale": "text", "width": "general", "ridge": "general", "loss": "general", "se": "general",
+        "by": "text", "chosen": "text",
+    }  # fmt: skip
+    note = (
+        f"The best {len(shown)} of {len(path)} that were tried, in their order, each with its best ridge. "
+        f"The loss is the mean {LOSSES[fit.options['select']]} of rows left out; its standard error takes "
+        "rows for independent."
+    )
+    title = "Rows left out, by kernel"
+    return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")
+
+
+kernel_lda_brief: Sections = {"classes": variate_classes, "axes": variate_axes}
+"""The short form, below the kernel: classes and axes."""
+
+
+def kernel_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Loss of rows left out by width of the kernel, with the best ridge of each."""
+    path = results.path
+    axes, _ = new_axes(options.ax)
+    lines = path.groupby(["kernel", "scale"], sort=False)
+    for number, ((kernel, scale), table) in enumerate(lines):
+        look: dict[str, Any] = {
+            "color": SIGNS.colour(number),
+            "marker": SIGNS.marker(number),
+            "markersize": 3,
+        }
+        line = table[table["by"] == table["by"].iloc[0]].sort_values("width")
+        axes.plot(line["width"], line["loss"], label=f"{kernel}, {scale}", **look)
+    chosen = path[path["chosen"]]
+    look = {"color": SIGNS.colour(len(lines)), "marker": "*", "markersize": 12, "linestyle": "none"}
+    axes.plot(chosen["width"], chosen["loss"], label="chosen", **look)
+    axes.set_xscale("log")
+    axes.set_xlabel("Width of the kernel")
+    axes.set_ylabel(f"Mean {LOSSES[fit.options['select']]}, rows left out")
+    axes.legend()
+    set_title(axes, "Rows left out, by the width of the kernel")
+    return axes

@@ -1,0 +1,56 @@
+"""The numbers of kernel discriminant analysis: rows left out by fits without them."""
+
+import numpy as np
+import pytest
+
+from discrim.core.kernels.kernel_lda import fit_kernel_lda
+from discrim.core.kernels.kernel_ridge import Chosen, Sample, fit_ridge
+from discrim.core.kernels.kernels import Kernel, fit_coordinates, fit_standard
+from discrim.core.moments.moments import gather
+
+RNG = np.random.default_rng(1)
+N, P, K = 60, 4, 3
+CODES = RNG.integers(0, K, N)
+X = RNG.normal(size=(N, P)) + np.outer(CODES, [1.0, 0, 0, 0])
+WEIGHTS = RNG.integers(1, 4, N).astype(float)
+PRIOR = np.array([0.2, 0.3, 0.5])
+KERNEL, RIDGE = Kernel("gaussian", 2.0), 0.3
+STANDARD = fit_standard(X, WEIGHTS)
+COORDINATES = fit_coordinates(STANDARD.of(X), WEIGHTS, "sd")
+
+
+def fitted(x, codes, weights, ncomp):
+    """A fit in the coordinates of all rows."""
+    moments = gather([(x, codes, weights)], n_classes=K, n_columns=P, spread="diagonal")
+    u = STANDARD.of(x)
+    sample = Sample(STANDARD, u, codes, weights, np.eye(K)[codes])
+    z = COORDINATES.of(u, "gaussian")
+    ridge = fit_ridge(KERNEL.matrix(z, z), weights, sample.y, RIDGE)
+    chosen = Chosen("sd", KERNEL, RIDGE, COORDINATES, z, ridge)
+    return fit_kernel_lda(chosen, sample, moments, PRIOR, ncomp=ncomp, calibrate=False)
+
+
+@pytest.mark.parametrize("ncomp", [None, 1])
+@pytest.mark.parametrize("weights", [WEIGHTS, 0.4 * WEIGHTS], ids=["whole", "fractions"])
+def test_scores_of_rows_left_out_are_those_of_fits_without_them(weights, ncomp):
+    found = fitted(X, CODES, weights, ncomp).left_out(np.log(PRIOR))
+    for i in range(N):
+        rest = weights.copy()
+        rest[i] -= min(rest[i], 1.0)
+        kept = rest > 0
+        without = fitted(X[kept], CODES[kept], rest[kept], ncomp)
+        expected = without.rule(np.log(PRIOR)).scores(X[i : i + 1])[0]
+        gaps = found[i] - expected
+        np.testing.assert_allclose(gaps, gaps[0], atol=1e-11)
+
+
+def test_variates_have_unit_variance_within_classes_where_nothing_is_penalized():
+    kernel = Kernel("linear")
+    moments = gather([(X, CODES, None)], n_classes=K, n_columns=P, spread="diagonal")
+    sample = Sample.of(X, CODES, None, K, ())
+    coordinates = fit_coordinates(sample.u, None, "sd")
+    z = coordinates.of(sample.u, "linear")
+    chosen = Chosen("sd", kernel, 1e-5, coordinates, z, fit_ridge(kernel.matrix(z, z), None, sample.y, 1e-5))
+    fit = fit_kernel_lda(chosen, sample, moments, PRIOR, calibrate=False)
+    gaps = fit.variates(X) - fit.centroids[CODES]
+    np.testing.assert_allclose(gaps.T @ gaps / N, np.eye(2), atol=1e-5)

@@ -1,0 +1,150 @@
+"""Kernel discriminant analysis: against LDA, brute force, and what it refuses."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim import kernel_lda
+from discrim.datasets import load_iris, load_penguins
+from discrim.errors import CollinearError, DataError, NotSupportedError
+
+IRIS = load_iris()
+GIVEN = {"kernel": "gaussian", "width": 2.0, "ridge": 0.1, "scale": "sd"}
+
+
+def moons(n: int, seed: int) -> pd.DataFrame:
+    """Two half circles with noise."""
+    rng = np.random.default_rng(seed)
+    t, upper = rng.uniform(0, np.pi, n), rng.random(n) < 0.5
+    x = np.where(upper, np.cos(t), 1 - np.cos(t)) + rng.normal(scale=0.2, size=n)
+    y = np.where(upper, np.sin(t), 0.5 - np.sin(t)) + rng.normal(scale=0.2, size=n)
+    return pd.DataFrame({"x": x, "y": y, "moon": np.where(upper, "upper", "lower")})
+
+
+def test_a_linear_kernel_with_next_to_no_ridge_is_lda():
+    lda = discrim.lda("species ~ .", IRIS, method="mle")
+    options = {"kernel": "linear", "scale": "sd", "calibrate": False}
+    fit, twice = (kernel_lda("species ~ .", IRIS, ridge=ridge, **options) for ridge in (1e-4, 2e-4))
+
+    def agree(ask):
+        # Without what the ridge adds, which is twice as much where it is twice as large.
+        np.testing.assert_allclose(2 * ask(fit) - ask(twice), ask(lda), atol=2e-7)
+
+    agree(lambda each: each.predict_proba().to_numpy())
+    agree(lambda each: each.predict_proba(prior=[0.2, 0.3, 0.5]).to_numpy())
+    agree(lambda each: each.explained.to_numpy())
+    agree(lambda each: np.abs(each.transform().to_numpy()))
+
+
+def test_a_kernel_of_ones_own_is_the_one_that_it_computes():
+    def own(a, b):
+        return np.exp(-((a[:, None] - b) ** 2).sum(axis=2) / 8)
+
+    fit = kernel_lda("species ~ .", IRIS, **GIVEN)
+    again = kernel_lda("species ~ .", IRIS, kernel=own, scale="sd", ridge=0.1)
+    np.testing.assert_allclose(again.predict_proba(), fit.predict_proba(), atol=1e-10)
+    pd.testing.assert_frame_equal(again.leave_one_out(), fit.leave_one_out(), rtol=1e-8)
+    assert again.kernel == "own"
+    assert np.isnan(again.width)
+
+
+def test_what_is_chosen_bends_where_classes_do():
+    train, test = moons(300, 1), moons(2000, 2)
+    fit = kernel_lda("moon ~ .", train)
+    wrong = (fit.predict(test) != test["moon"]).mean()
+    linear = (discrim.lda("moon ~ .", train).predict(test) != test["moon"]).mean()
+    assert wrong < 0.6 * linear
+    p = fit.predict_proba(test)
+    loss = -np.log(p.to_numpy()[np.arange(len(test)), (test["moon"] == "upper").astype(int)]).mean()
+    assert loss < 0.25
+    assert fit.path["chosen"].sum() == 1
+
+
+def test_the_choice_is_the_same_each_time_and_the_best_of_its_path():
+    first, again = (kernel_lda("species ~ .", IRIS) for _ in range(2))
+    pd.testing.assert_frame_equal(first.path, again.path)
+    chosen = first.path[first.path["chosen"]].iloc[0]
+    assert chosen["loss"] == pytest.approx(first.path["loss"].min(), rel=1e-8)
+    assert (first.kernel, first.scale, first.width, first.ridge) == tuple(
+        chosen[["kernel", "scale", "width", "ridge"]]
+    )
+
+
+def test_many_rows_are_chosen_for_by_landmarks_and_settled_by_all():
+    data = moons(450, 3)
+    fit = kernel_lda("moon ~ .", data, kernel="gaussian", scale="sd")
+    by = fit.path.groupby("by")["loss"]
+    assert set(by.groups) == {"landmarks", "all rows"}
+    chosen = fit.path[fit.path["chosen"]]
+    assert chosen["by"].tolist() == ["all rows"]
+    assert chosen["loss"].iloc[0] == by.min()["all rows"]
+
+
+def test_factors_do_not_depend_on_their_coding_or_reference():
+    data = load_penguins().dropna()
+    options = {"kernel": "gaussian", "width": 2.0, "ridge": 0.1, "scale": "sd"}
+    formula = "species ~ bill_length_mm + {} + sex"
+    one = kernel_lda(formula.format("island"), data, **options)
+    for coding in ("C(island, Treatment('Dream'))", "C(island, Sum)"):
+        other = kernel_lda(formula.format(coding), data, **options)
+        np.testing.assert_allclose(other.predict_proba(), one.predict_proba(), atol=1e-10)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "laplace", "polynomial", "linear", "arccos"])
+@pytest.mark.parametrize("scale", ["sd", "ranks", "categories"])
+def test_a_saved_fit_says_the_same(kernel, scale, tmp_path):
+    data = load_penguins().dropna().iloc[::3]
+    options = {} if kernel == "linear" else {"width": 3.0}
+    fit = kernel_lda("species ~ .", data, kernel=kernel, scale=scale, ridge=0.3, **options)
+    fit.save(tmp_path / "fit")
+    loaded = discrim.load(tmp_path / "fit")
+    assert (loaded.kernel, loaded.scale, loaded.ridge) == (kernel, scale, 0.3)
+    pd.testing.assert_frame_equal(loaded.predict_proba(data), fit.predict_proba(data), check_exact=True)
+    pd.testing.assert_frame_equal(loaded.centroids, fit.centroids, check_exact=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"kernel": "rbf"}, DataError, "use one of 'gaussian'"),
+        ({"width": 0.0}, DataError, "width=0.0: give a number"),
+        ({"width": -1}, DataError, "or None to have it chosen"),
+        ({"kernel": "linear", "width": 1.0}, DataError, "have no width: leave it out"),
+        ({"ridge": 0}, DataError, "ridge=0: give a number"),
+        ({"ridge": 1e-14, "kernel": "laplace", "width": 1.0}, DataError, "so small that .* None"),
+        ({"scale": "minmax"}, DataError, "use one of 'sd', 'ranks'"),
+        ({"select": "cv"}, DataError, "use one of 'squared'"),
+        ({"degree": 0}, DataError, "degree=0: give a whole number"),
+        ({"calibrate": "yes"}, DataError, "give True or False"),
+        ({"ncomp": 3}, DataError, "ncomp=3: give a whole number from 1 to 2"),
+        ({"kernel": lambda a, b: -(a @ b.T)}, DataError, "not positive semidefinite"),
+        ({"kernel": lambda a, b: a @ b.T + a[:, :1]}, DataError, "not symmetric"),
+        ({"kernel": lambda a, b: a}, DataError, "returns the kernels of all pairs"),
+        ({"kernel": lambda a, b: 1 / 0}, DataError, "The kernel function fails"),
+        ({"kernel": lambda a, b: a @ b.T * np.nan}, DataError, "not finite"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_way_out(options, error, said):
+    with pytest.raises(error, match=said):
+        kernel_lda("species ~ .", IRIS, **options)
+
+
+def test_rows_that_cannot_be_told_apart_or_are_too_many_are_refused():
+    with pytest.raises(CollinearError, match="constant"):
+        kernel_lda("y ~ x", pd.DataFrame({"x": 1.0, "y": list("aabb")}))
+    with pytest.raises(CollinearError, match="some class has to have two rows"):
+        kernel_lda("y ~ x", pd.DataFrame({"x": [1.0, 2.0], "y": list("ab")}))
+    with pytest.raises(NotSupportedError, match=r"takes up to 6,000\. Take a sample"):
+        kernel_lda("y ~ x", pd.DataFrame({"x": np.arange(7000.0), "y": list("ab") * 3500}))
+
+
+def test_classes_told_apart_without_error_have_posteriors_short_of_one():
+    data = pd.DataFrame({"x": [0.0, 0.1, 0.2, 5.0, 5.1, 5.2], "y": list("aaabbb")})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        p = kernel_lda("y ~ x", data).predict_proba(pd.DataFrame({"x": [0.05, 2.6, 5.05]}))
+    assert (p.to_numpy().max(axis=1) < 0.999).all()
+    assert p.to_numpy().max(axis=1)[[0, 2]].min() > 0.75
