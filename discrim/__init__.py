@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from discrim import datasets as datasets
     from discrim import errors as errors
+    from discrim.models.comparing.choose import ChooseResults as ChooseResults
+    from discrim.models.comparing.choose import choose as choose
     from discrim.models.comparing.comparison import compare as compare
     from discrim.models.comparing.covariance_tests import box_m as box_m
     from discrim.models.comparing.covariance_tests import covariance_models as covariance_models

@@ -26,7 +26,7 @@ PictureKind = Literal[
     "log_determinants", "confusion", "roc", "calibration", "ellipses", "pairs", "he", "qq", "simplex",
     "forest", "odds_ratios", "distances", "ranking", "path", "choice", "centroids", "components", "vip",
     "loadings", "density", "table", "fitted", "history", "updates", "densities", "folds", "differences",
-    "permutations",
+    "permutations", "candidates",
 ]  # fmt: skip
 """Every name of a picture, for editors; each model has some of them, which its row below names."""
 
@@ -305,6 +305,17 @@ STEPS = (
     ),
 )
 """Of a choice of terms."""
+
+CHOICE = (
+    Picture(
+        "comparing.choose",
+        "candidates",
+        "what each candidate loses more than the best, with one standard error",
+        leaves=("data",),
+        drawn_by="candidates_picture",
+    ),
+)
+"""Of a choice of a model."""
 
 FOLDS = (
     _of_folds("folds", "error of each fold and the mean", leaves=("data",), drawn_by="folds_picture"),
@@ -630,6 +641,7 @@ BY_MODEL = {model.name: model for model in MODELS}
 BY_VERB = {model.verb: model for model in MODELS if not model.name_in_files}
 
 _OTHERS = {
+    "comparing.choose": ("ChooseResults", "choose"),
     "comparing.comparison": ("compare",),
     "comparing.covariance_tests": ("box_m", "covariance_models", "hausman", "lr_test"),
     "comparing.cross_validation": ("CrossValidation", "cross_validate"),

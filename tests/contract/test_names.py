@@ -51,6 +51,7 @@ MADE = {
     "cross_validate": lambda iris, alike: discrim.cross_validate(
         discrim.lda("species ~ .", iris), 3, repeats=2, seed=1
     ),
+    "choose": lambda iris, alike: discrim.choose("species ~ .", iris, candidates=["lda", "qda"], seed=1),
     "stepwise": lambda iris, alike: discrim.stepwise("species ~ .", iris),
     "stepwise, cv": lambda iris, alike: discrim.stepwise(
         "species ~ .", iris, criterion="cv", folds=3, seed=1

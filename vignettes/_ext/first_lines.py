@@ -82,6 +82,8 @@ fit = mlm("species * sex ~ bill_length_mm + bill_depth_mm", data=load_penguins()
 iris = load_iris()
 whole = moments("species ~ .", iris[:70]) + moments("species ~ .", iris[70:])
 print(lda(moments=whole).scaling.round(3))""",
+    "choose": """
+print(choose("species ~ .", data=load_iris(), seed=1))""",
     "stepwise": """
 print(stepwise("species ~ .", data=load_iris()))""",
 }

@@ -40,6 +40,7 @@ FIT = "fit"
 CALLED = {
     "Assessment": "assessment",
     "BayesResults": "law",
+    "ChooseResults": "choice",
     "CanonicalResults": "variates",
     "Comparison": "comparison",
     "CrossValidation": "validation",
@@ -151,7 +152,7 @@ CAPTIONS = {
     "Few directions of many columns": ("pls", "sparse_lda"),
     "A law that is known": ("bayes",),
     "Every fit": ("fits", "given"),
-    "Fits compared and chosen": ("compare", "cross_validate", "stepwise", "lr_test", "hausman"),
+    "Fits compared and chosen": ("compare", "cross_validate", "stepwise", "choose", "lr_test", "hausman"),
     "Tests without a fit": ("manova", "mlm", "box_m", "covariance_models"),
     "Moments and files": ("moments", "from_stats", "load"),
     "Estimators, tables, errors": ("estimators", "datasets", "errors"),

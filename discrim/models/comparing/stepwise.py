@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -18,15 +18,15 @@ from discrim.frame.rows import read
 from discrim.frame.table import rows_of
 from discrim.inference.resampling import drawn_seed
 from discrim.models.comparing import term_choice
+from discrim.models.comparing.chosen_anew import ChosenAnew
 from discrim.models.comparing.comparable import verb_named
 from discrim.models.comparing.term_choice import Choice, Criterion, Direction
 from discrim.models.fits import reading
-from discrim.models.fits.displayed import Shown, displayed, number
+from discrim.models.fits.displayed import displayed, number
 from discrim.models.fits.fit import Fit, Selection
 from discrim.models.fits.reading import (
     Data,
     NaAction,
-    Prior,
     check_number,
     check_word,
     is_wide,
@@ -35,28 +35,19 @@ from discrim.models.fits.reading import (
     usable_rows,
 )
 from discrim.models.fits.renamed import RenamedColumns
-from discrim.models.judging.assessment import Counting, table_and_method, table_and_methods
 from discrim.models.pictures.pictured import draw_kind
 from discrim.models.registry import STEPS
 from discrim.models.regression.logistic_search import parts_of
-from discrim.models.results.results import Judging
 
 if TYPE_CHECKING:
-    from discrim.models.comparing.cross_validation import CrossValidation
     from discrim.models.pictures.pictured import PictureOptions
-    from discrim.models.results.assessed import Assessment
     from discrim.models.results.results import ClassifierResults
     from discrim.report.grid import Pairs, Section
     from discrim.report.plots.style import Axes
     from discrim.report.tables import Summary
 
-Counted = Literal["apparent", "cv", "loo", "632+"]
-
 FEW_VALUES = {"calls": 2**16, "moments": 2**24}
 """Values of the candidates up to which ten choices are a matter of a second or two."""
-
-CHOSEN_ANEW: tuple[Counted, ...] = get_args(Counted)
-"""Error rates of a choice; any other takes the terms as given, and is one of the fit."""
 
 
 @reading.with_ways_out
@@ -337,14 +328,7 @@ def _choice_on_rows(
     return stepwise(formula, rows_of(data, rows), weights=weights, levels=levels, **options)
 
 
-class _JudgedAnew(Judging):
-    """Judges a fit whose refits choose anew."""
-
-    def __init__(self, fit: Fit[Any]) -> None:
-        self._fit, self.classes = fit, fit.classes
-
-
-class StepwiseResults(Shown):
+class StepwiseResults(ChosenAnew):
     """Terms chosen step by step, and the fit to them.
 
     Attributes
@@ -408,244 +392,6 @@ class StepwiseResults(Shown):
                 "No term was chosen, so there is nothing to fit: raise enter=, or include= a term."
             )
         return self._fit
-
-    # ---- judged with the terms chosen anew
-
-    def _judge(self, method: str | None) -> Judging:
-        """What leaves rows out with the terms chosen anew: of single rows the fit itself holds them."""
-        return _JudgedAnew(self.fit._fit.choosing_anew()) if method == "loo" else self.fit
-
-    @displayed(estimate="share", se="share", low="share", high="share")
-    def error_rates(
-        self,
-        data: Data | None = None,
-        methods: Sequence[Counted] | None = None,
-        *,
-        prior: Prior = None,
-        costs: Any = None,
-        level: float = 0.95,
-        folds: int = 10,
-        replicates: int = 200,
-        seed: int | None = None,
-        by_class: bool = False,
-        weights: Any = None,
-        refit_prior: bool | None = None,
-    ) -> pd.DataFrame:
-        """Estimates of the error rate of the choice and its fit, the terms chosen anew from the rows left.
-
-        Parameters
-        ----------
-        data : table, optional
-            New rows with their response, whose error under the fit is the row "new rows".
-        methods : sequence of str, optional
-            By default "apparent" and "cv", or with `data` only the error on its rows. They may come
-            first, as in `error_rates(["cv"])`. "apparent" is the error
-            of the fit on its own rows. "cv" leaves folds out, "loo" each row, and "632+" is Efron and
-            Tibshirani's bootstrap; all three choose the terms anew each time.
-        prior : optional
-            Shares of the classes by which the errors within classes are weighted, in any form that a verb
-            takes. By default they are a prior that was given to the verb; without one, rows count as they
-            are.
-        costs : DataFrame or (K, K) array, optional
-            Cost of giving a row of one class (row) the label of another (column). The label of least expected
-            cost is then given. The rate is then the mean cost of that rule, including what a right label
-            costs.
-        level : float
-            Level of the intervals: 0.95 stands for 95 percent.
-        folds : int
-            Number of folds of "cv".
-        replicates : int
-            Number of bootstrap samples of "632+".
-        seed : int, optional
-            Seed of the folds of "cv" and of the samples of "632+".
-        by_class : bool
-            Whether to add a column for each class with the rate within it.
-        weights : column name or vector, optional
-            Frequencies of the rows of `data`.
-        refit_prior : bool, optional
-            Whether a prior of class proportions is estimated again without the rows left out. By default
-            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
-            contain it, and `knn` estimate it again. A prior that was given is always held.
-
-        Returns
-        -------
-        DataFrame
-            By method, as `error_rates` of a fit; `choice` says "anew" where the terms were chosen anew, and
-            "held" where the rows that are judged have chosen them.
-
-        Raises
-        ------
-        DataError
-            No term was chosen; a method is unknown; or the rows are too few for the folds.
-        NotSupportedError
-            Without some fold there is no fit, or the rows are read part by part and a choice takes a call.
-        """
-        usual = methods is None and data is None
-        data, methods = table_and_methods(data, methods)
-        named: list[Any] = [methods] if isinstance(methods, str) else list(methods)
-        named = ["apparent", "cv"] if usual else named
-        for method in named:
-            check_word("methods", method, CHOSEN_ANEW)
-        shared: dict[str, Any] = {"prior": prior, "costs": costs, "level": level, "folds": folds}
-        shared |= {"replicates": replicates, "seed": seed, "by_class": by_class, "refit_prior": refit_prior}
-        tables = [self._judge(method).error_rates([method], **shared) for method in named]
-        if data is not None:
-            tables.append(self.fit.error_rates(data=data, weights=weights, **shared))
-        table = pd.concat(tables)
-        # Those of one table are not kept where others have none.
-        notes = [each.attrs["note"] for each in tables if "note" in each.attrs]
-        if notes:
-            table.attrs["note"] = " ".join(notes)
-        return table
-
-    @displayed(every="count")
-    def confusion(
-        self,
-        data: Data | None = None,
-        method: Counting | None = None,
-        *,
-        costs: Any = None,
-        folds: int = 10,
-        seed: int | None = None,
-        refit_prior: bool | None = None,
-    ) -> pd.DataFrame:
-        """Actual classes (rows) by predicted classes (columns), the terms chosen anew from the rows left.
-
-        Parameters
-        ----------
-        data : table, optional
-            New rows with their response, predicted by the fit. Without it, the rows of the choice.
-        method : {"cv", "loo", "apparent"}, optional
-            How the rows of the choice are predicted: by choices and fits without their fold ("cv", the
-            default), without each row ("loo"), or by the fit itself ("apparent"). It may come first.
-        costs : DataFrame or (K, K) array, optional
-            Cost of giving a row of one class (row) the label of another (column). The label of least expected
-            cost is then given.
-        folds : int
-            Number of folds of "cv".
-        seed : int, optional
-            Seed by which the rows are dealt to folds. Without it each call deals them differently.
-        refit_prior : bool, optional
-            Whether a prior of class proportions is estimated again without the rows left out. By default
-            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
-            contain it, and `knn` estimate it again. A prior that was given is always held.
-
-        Returns
-        -------
-        DataFrame
-            Counts, or sums of weights. Rows without a class or a prediction are left out.
-        """
-        data, method = table_and_method(data, method)
-        if data is not None:
-            return self.fit.confusion(data, costs=costs)
-        method = "cv" if method is None else method
-        return self._judge(method).confusion(
-            method=method, costs=costs, folds=folds, seed=seed, refit_prior=refit_prior
-        )
-
-    def assess(
-        self,
-        data: Data | None = None,
-        method: Counting | None = None,
-        *,
-        prior: Prior = None,
-        level: float = 0.95,
-        bins: int = 10,
-        folds: int = 10,
-        seed: int | None = None,
-        weights: Any = None,
-        refit_prior: bool | None = None,
-    ) -> Assessment:
-        """Accuracy, kappa, predictive values, areas, calibration, the terms chosen anew from the rows left.
-
-        Parameters
-        ----------
-        data : table, optional
-            New rows with their response, judged by the fit. Without it, the rows of the choice.
-        method : {"cv", "loo", "apparent"}, optional
-            How the rows of the choice are predicted: by choices and fits without their fold ("cv", the
-            default), without each row ("loo"), or by the fit itself ("apparent"). It may come first.
-        prior : optional
-            Shares of the classes by which figures are weighted, in any form that a verb takes.
-        level : float
-            Level of the intervals: 0.95 stands for 95 percent.
-        bins : int
-            The largest number of bins, of even counts, for the calibration and the parts of Brier's score.
-        folds : int
-            Number of folds of "cv".
-        seed : int, optional
-            Seed by which the rows are dealt to folds. Without it each call deals them differently.
-        weights : column name or vector, optional
-            Frequencies of the rows of `data`.
-        refit_prior : bool, optional
-            Whether a prior of class proportions is estimated again without the rows left out. By default
-            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
-            contain it, and `knn` estimate it again. A prior that was given is always held.
-
-        Returns
-        -------
-        Assessment
-        """
-        data, method = table_and_method(data, method)
-        if data is None and method is None:
-            method = "cv"
-        return self._judge(method).assess(
-            data, method, prior=prior, level=level, bins=bins, folds=folds, seed=seed, weights=weights,
-            refit_prior=refit_prior,
-        )  # fmt: skip
-
-    def cross_validate(
-        self,
-        folds: Any = 10,
-        repeats: int = 1,
-        groups: Any = None,
-        seed: int | None = None,
-        *,
-        refit_prior: bool | None = None,
-        permutations: int = 0,
-        within: Any = None,
-    ) -> CrossValidation:
-        """Cross-validate the choice and its fit: both are made anew without each fold.
-
-        Parameters
-        ----------
-        folds : int, or column name or vector of length n
-            Number of folds, or the fold of each row as a label of any kind.
-        repeats : int
-            How often the rows are dealt to folds.
-        groups : column name or vector of length n, optional
-            Groups whose rows stay in one fold, as the rows of one patient have to.
-        seed : int, optional
-            Seed by which the rows are dealt to folds. Where it is not given, one is drawn and kept.
-        refit_prior : bool, optional
-            Whether a prior of class proportions is estimated again without the rows left out. By default
-            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
-            contain it, and `knn` estimate it again. A prior that was given is always held.
-        permutations : int
-            How often the labels are shuffled and all of this is done again, for a permutation test of the hit
-            rate. By default there is no test.
-        within : column name or vector of length n, optional
-            Blocks within which the labels are shuffled.
-
-        Returns
-        -------
-        CrossValidation
-            As of `discrim.cross_validate`. It judges the rows that are complete in all candidates.
-
-        Examples
-        --------
-        >>> from discrim import stepwise
-        >>> from discrim.datasets import load_iris
-        >>> found = stepwise("species ~ .", load_iris(), enter=0.01, stay=0.01)
-        >>> found.cross_validate(seed=1).table()["estimate"].round(3).to_dict()
-        {'error': 0.033, 'log loss': 0.055, 'Brier': 0.036}
-        """
-        from discrim.models.comparing.cross_validation import cross_validate
-
-        return cross_validate(
-            self.fit, folds, repeats, groups, seed, refit_prior=refit_prior, permutations=permutations,
-            within=within,
-        )  # fmt: skip
 
     # ---- shown
 

@@ -407,12 +407,13 @@ class Refits:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """How the rows chose the columns of a fit.
+    """How the rows chose the columns of a fit, or its model.
 
     Attributes
     ----------
     words : str
-        What chose among what, such as "stepwise by wilks, of 40 terms"; the formula has what was chosen.
+        What chose among what, such as "stepwise by wilks, of 40 terms", where the formula has what was
+        chosen, or "choose by log_loss, of 9 models".
     anew : Fit, optional
         The fit on the rows and columns of all candidates, whose refits choose anew; none of a fit that was
         loaded.
@@ -427,7 +428,12 @@ class Selection:
     @property
     def choice(self) -> str:
         """What was chosen, in words."""
-        return f"the columns ({self.words})"
+        return f"the {self.what} ({self.words})"
+
+    @property
+    def what(self) -> str:
+        """What kind of thing was chosen."""
+        return "model" if self.words.startswith("choose ") else "columns"
 
 
 def rule_of_numbers(fit: Fit[Any], prior: Floats, method: str, convention: str | None) -> Rule:

@@ -57,12 +57,12 @@ FOLDS = 10
 
 
 def selection_note(fit: Fit[Any]) -> str:
-    """What is said of a fit whose columns its rows chose; empty of any other."""
+    """What is said of a fit whose columns or model its rows chose; empty of any other."""
     if fit.selection is None:
         return ""
     return (
-        f"The rows of the fit chose its columns ({fit.selection.words}): p-values, and apparent and "
-        "leave-one-out errors, take them as given and tend to be too small."
+        f"The rows of the fit chose its {fit.selection.what} ({fit.selection.words}): p-values, and apparent "
+        "and leave-one-out errors, take that as given and tend to be too small."
     )
 
 
@@ -71,10 +71,10 @@ def _header(make: Callable[[], Any], fit: Fit[Any]) -> Pairs:
     made: Pairs = make()
     items, said = list(made.items), [made.note, selection_note(fit)]
     if fit.choosing_anew() is not fit:
-        item = _error(fit)
+        item, the_model = _error(fit), fit.selection is not None and fit.selection.what == "model"
         items += [] if item is None else [item]
         said.append(
-            'error_rates(["cv"]) chooses them anew in each fold.'
+            f'error_rates(["cv"]) chooses {"it" if the_model else "them"} anew in each fold.'
             if item is None
             else f"The error with columns chosen anew is that of {FOLDS} folds (seed 0), each judged by a "
             "choice and a fit without it."

@@ -393,3 +393,35 @@ def draw_steps(
     axes.legend(loc="best", framealpha=0.8)
     style.set_title(axes, names[1])
     return axes
+
+
+def draw_candidates(
+    table: pd.DataFrame,
+    chosen: str,
+    names: tuple[str, str],
+    ax: Axes | None = None,
+    signs: Signs = style.SIGNS,
+) -> Axes:
+    """What each candidate loses more than the best, with one standard error; the chosen one is ringed.
+
+    The table has difference, se_difference and text by candidate; the text stands at the right of a figure of
+    our own. The names are those of the loss and of the picture. Infinite losses have no place.
+    """
+    axes, is_new = style.new_axes(ax, int(1.6 * len(table)), size=style.inches(6.4, 4.0))
+    at, spread = (table[name].to_numpy(dtype=np.float64) for name in ("difference", "se_difference"))
+    for i, (value, error) in enumerate(zip(at.tolist(), spread.tolist(), strict=True)):
+        axes.plot([value - error, value + error], [i, i], color=style.faint(0.5), linewidth=1.5, zorder=2)
+    lines = np.arange(len(table))
+    axes.scatter(at, lines, color=signs.colour(0), s=30, zorder=3)
+    axes.axvline(0.0, color=style.faint(0.35), linewidth=1.0, zorder=1)
+    ring: dict[str, Any] = {"facecolors": "none", "edgecolors": style.ink(), "linewidths": 1.2, "zorder": 4}
+    own = np.flatnonzero(table.index == chosen)
+    axes.scatter(at[own], own, s=110, label="chosen", **ring)
+    name_lines(axes, [str(name) for name in table.index])
+    axes.grid(axis="y", color=style.faint(0.9))
+    axes.set_axisbelow(True)
+    write_beside(axes, table["text"] if is_new else [])
+    axes.set_xlabel(names[0])
+    axes.legend(loc="best", framealpha=0.8)
+    style.set_title(axes, names[1])
+    return axes

@@ -1,0 +1,760 @@
+"""The verb `choose`: which model of the family suits a table, and what a fit of the chosen one is worth."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from warnings import catch_warnings, simplefilter, warn_explicit
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.progress import late_bar
+from discrim.core.rules.rules import least_cost_codes
+from discrim.errors import DataError, DiscrimError, DiscrimWarning
+from discrim.frame.rows import read
+from discrim.frame.table import rows_of
+from discrim.frame.values import shown
+from discrim.inference.error_rates import check_level
+from discrim.inference.model_choice import ComparedLosses, CorrectedLosses, Select, compared, corrected
+from discrim.inference.resampling import drawn_seed
+from discrim.models.comparing import term_choice
+from discrim.models.comparing.chosen_anew import ChosenAnew
+from discrim.models.comparing.comparable import verb_named
+from discrim.models.comparing.cross_validation import CrossValidation, FoldedRows, validated
+from discrim.models.fits import reading
+from discrim.models.fits.displayed import displayed, number
+from discrim.models.fits.fit import Fit, Selection
+from discrim.models.fits.reading import (
+    Data,
+    NaAction,
+    Prior,
+    check_number,
+    check_whole,
+    check_word,
+    cost_matrix,
+    is_wide,
+    listed,
+    told,
+    usable_rows,
+)
+from discrim.models.pictures.pictured import draw_kind
+from discrim.models.registry import BY_VERB, CHOICE
+
+if TYPE_CHECKING:
+    from discrim.models.pictures.pictured import PictureOptions
+    from discrim.models.results.results import ClassifierResults
+    from discrim.report.grid import Pairs, Section
+    from discrim.report.plots.style import Axes
+    from discrim.report.tables import Summary
+
+By = Literal["log_loss", "error", "costs", "brier"]
+BY: tuple[By, ...] = get_args(By)
+
+MEASURES = {"log loss": "log_loss", "error": "error", "Brier": "brier", "costs": "costs"}
+"""Names of the losses in tables, by those of `cross_validate`."""
+
+WORDS = {"log_loss": "log loss", "error": "error rate", "brier": "Brier score", "costs": "mean cost"}
+
+REPLICATES = 500
+"""Draws of rows by which the loss of the chosen model is corrected."""
+
+
+# ---- candidates
+
+
+class Shape(NamedTuple):
+    """What is known of a table before any model is fitted.
+
+    Attributes
+    ----------
+    rows, columns, classes : int
+        The columns are those of the design, in which categories have one a level.
+    smallest : int
+        Rows of the smallest class.
+    numeric : bool
+        Whether each column of the design is a numeric column of the table.
+    here : bool
+        Whether the rows are in memory.
+    """
+
+    rows: int
+    columns: int
+    classes: int
+    smallest: int
+    numeric: bool
+    here: bool
+
+
+class Candidate(NamedTuple):
+    """A verb and its options, under a name; `unfit` says why it does not go with a table, or nothing."""
+
+    name: str
+    verb: Callable[..., Any]
+    options: Mapping[str, Any] = {}
+
+
+class Rule(NamedTuple):
+    """A candidate of the package's own, and when it is left out without a fit."""
+
+    name: str
+    verb: str
+    options: Mapping[str, Any]
+    unfit: Callable[[Shape], bool]
+    why: str
+
+
+class Refusal(NamedTuple):
+    """Why a candidate has no losses: it does not suit the table, has no fit, or there was no time."""
+
+    reason: Literal["not suited", "failed", "no time"]
+    why: str
+
+
+def _never(shape: Shape) -> bool:
+    return False
+
+
+FEW = 10
+"""Columns from which models are tried that choose few directions, or few columns."""
+
+STRENGTHS = tuple(10.0 ** (-each / 2) for each in range(-2, 11))
+"""Strengths of the ridge, from one that leaves next to nothing of the coefficients to next to none."""
+
+RULES = (
+    Rule(
+        "lda", "lda", {}, lambda s: s.rows - s.classes <= s.columns,
+        "its covariance is singular unless there are more rows than columns and classes",
+    ),
+    Rule(
+        "logistic", "logistic", {}, lambda s: s.rows < 5 * (s.columns + 1) * (s.classes - 1),
+        "it needs some five rows for each coefficient; the penalized one is tried",
+    ),
+    Rule(
+        "pls", "pls", {}, lambda s: s.columns < FEW,
+        f"of fewer than {FEW} columns it needs about all its components, and is then lda",
+    ),
+    Rule(
+        "sparse_lda", "sparse_lda", {"n_penalties": 20, "folds": 5}, lambda s: s.columns < FEW,
+        f"of fewer than {FEW} columns few are to be left out, and else it is lda",
+    ),
+    Rule(
+        "shrunken_centroids", "shrunken_centroids", {}, lambda s: s.columns < s.rows,
+        "it is for more columns than rows",
+    ),
+    Rule("logistic, ridge", "logistic", {"penalty": "ridge", "grid": STRENGTHS, "folds": 5}, _never, ""),
+    Rule("naive_bayes", "naive_bayes", {}, _never, ""),
+    Rule(
+        "qda", "qda", {}, lambda s: s.smallest <= s.columns + 1,
+        "it needs more rows than columns in every class",
+    ),
+    Rule(
+        "rda", "rda", {}, lambda s: s.columns > 200,
+        "beyond 200 columns its grid of covariances takes too long",
+    ),
+    Rule(
+        "mixture", "mixture", {"most": 3, "starts": 3},
+        lambda s: s.smallest < 4 * (s.columns + 1) or s.columns > 50,
+        "it needs some four rows for each column in every class, and at most 50 columns",
+    ),
+    Rule(
+        "knn", "knn", {}, lambda s: not s.here or s.rows > 20_000,
+        "it keeps all rows, in memory, and is tried up to 20,000",
+    ),
+    Rule(
+        "kernel_density", "kernel_density", {},
+        lambda s: not s.here or s.rows > 10_000 or s.columns > 8 or not s.numeric,
+        "densities of more than 8 columns, or of categories, are out of reach of few rows",
+    ),
+)  # fmt: skip
+"""The candidates: linear rules, such that choose an option, rules of squares, and those that follow rows."""
+
+
+def own_candidates(shape: Shape) -> tuple[list[Candidate], dict[str, Refusal]]:
+    """The candidates that go with a table, and why each of the others does not."""
+    suited, refused = [], {}
+    for rule in RULES:
+        if rule.unfit(shape):
+            refused[rule.name] = Refusal("not suited", f"{rule.why[0].upper()}{rule.why[1:]}.")
+        else:
+            suited.append(Candidate(rule.name, verb_named(rule.verb), rule.options))
+    return suited, refused
+
+
+def read_candidates(given: Any) -> list[Candidate]:
+    """Candidates that a person names, in their order, checked."""
+    ways = (
+        "give names of verbs, or a dict of names, each with a verb or a pair of a verb and a dict of options"
+    )
+    if isinstance(given, Mapping):
+        pairs = list(given.items())
+    elif isinstance(given, Sequence) and not isinstance(given, str):
+        pairs = [(getattr(each, "__name__", each), each) for each in given]
+    else:
+        raise DataError(f"candidates={told(given)}: {ways}.")
+    found = []
+    for name, each in pairs:
+        verb, options = each if isinstance(each, tuple) and len(each) == 2 else (each, {})
+        verb = verb_named(verb, "candidates")
+        known = getattr(verb, "__name__", None)
+        if not isinstance(name, str) or not callable(verb) or not isinstance(options, Mapping):
+            raise DataError(f"candidates= has {told(name)}: {told(each)}, which is no model: {ways}.")
+        if known in BY_VERB:
+            parameters = inspect.signature(verb).parameters
+            unknown = [option for option in options if option not in parameters]
+            if unknown:
+                raise DataError(
+                    f"candidates= gives {shown(name)} {listed(unknown)}, which {known}() does not know: give "
+                    f"some of {listed(parameters, most=20)}."
+                )
+        found.append(Candidate(name, verb, options))
+    if len({each.name for each in found}) < len(found):
+        raise DataError("candidates= has a name twice: give a dict of names that differ.")
+    if not found:
+        raise DataError(f"candidates= is empty: {ways}.")
+    return found
+
+
+# ---- trying them
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tried:
+    """A candidate with its fit to all rows, and its losses on rows outside their folds.
+
+    Attributes
+    ----------
+    losses : dict of (m,) float
+        By the names of the columns of the table.
+    """
+
+    name: str
+    fit: ClassifierResults
+    validation: CrossValidation
+    losses: dict[str, Floats]
+    seconds: float
+    warnings: list[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trial:
+    """How candidates are tried: the table, arguments of every verb, and the folds."""
+
+    formula: str
+    data: Any
+    arguments: Mapping[str, Any]
+    by: By
+    costs: Floats | None
+    folds: int
+    groups: Any
+    seed: int
+
+    def of(self, candidate: Candidate) -> Tried:
+        """A candidate, tried; a DiscrimError where it cannot be."""
+        start = monotonic()
+        options = dict(candidate.options)
+        parameters = inspect.signature(candidate.verb).parameters
+        if "seed" in parameters:
+            options = {"seed": self.seed} | options
+        lacking = [name for name in self.arguments if name not in parameters]
+        if lacking and not any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+            raise DataError(
+                f"It takes no {listed([f'{name}=' for name in lacking])}: leave the candidate out."
+            )
+        with catch_warnings(record=True) as said:
+            simplefilter("always", DiscrimWarning)
+            fit = candidate.verb(self.formula, self.data, **options, **self.arguments)
+            if not hasattr(fit, "error_rates"):
+                raise DataError("It gives no fit of classes: give a verb, such as discrim.qda.")
+            judged = validated(fit._fit, self.folds, 1, self.groups, self.seed)
+        if judged.unlabelled:
+            raise DataError(
+                f"{judged.unlabelled} rows are impossible in every class without their fold, and have no "
+                "label: leave the candidate out."
+            )
+        losses = losses_of(judged, self.costs)
+        if self.by not in losses:
+            raise DataError(f'It has no posteriors: choose by="error", and not by {self.by!r}.')
+        return Tried(candidate.name, fit, judged, losses, monotonic() - start, list(said))
+
+
+def losses_of(judged: CrossValidation, costs: Floats | None) -> dict[str, Floats]:
+    """What each row that is judged loses, by measure."""
+    return judged._folded.told(partial(_losses, costs))
+
+
+def _losses(costs: Floats | None, rows: FoldedRows) -> dict[str, Floats]:
+    losses = {MEASURES[name]: each[0] for name, each in rows.losses().items()}
+    if costs is not None and rows.posteriors:
+        codes = least_cost_codes(rows.scores[0][rows.at], costs)
+        losses["costs"] = costs[rows.judged.codes, codes]
+    return losses
+
+
+def _losses_of_shares(costs: Floats | None, log_prior: Floats, rows: FoldedRows) -> dict[str, Floats]:
+    """What rows lose where no column is known, and each gets the prior (K,)."""
+    codes = np.full(rows.predicted.shape, int(np.argmax(log_prior)))
+    scores = np.tile(log_prior, (len(rows.at), 1))
+    return _losses(costs, replace(rows, predicted=codes, scores=(scores,), posteriors=True))
+
+
+def tried_in_time(
+    trial: Trial, candidates: Sequence[Candidate], seconds: float | None
+) -> tuple[list[Tried], dict[str, Refusal]]:
+    """The candidates that could be tried before so many seconds had gone, and why others were not."""
+    tried: list[Tried] = []
+    refused: dict[str, Refusal] = {}
+    start = monotonic()
+    with late_bar(len(candidates), "candidates") as tell:
+        for candidate in candidates:
+            if seconds is not None and tried and monotonic() - start > seconds:
+                refused[candidate.name] = Refusal("no time", f"{seconds:g} seconds had gone: raise seconds=.")
+                continue
+            try:
+                tried.append(trial.of(candidate))
+            except DiscrimError as error:
+                refused[candidate.name] = Refusal("failed", str(error))
+            tell(1)
+    return tried, refused
+
+
+# ---- the verb
+
+
+@reading.with_ways_out
+def choose(
+    formula: str,
+    data: Data,
+    *,
+    by: By = "log_loss",
+    candidates: Any = None,
+    select: Select = "1se",
+    folds: int = 10,
+    groups: Any = None,
+    seconds: float | None = None,
+    costs: Any = None,
+    seed: int | None = None,
+    prior: Prior = None,
+    weights: Any = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> ChooseResults:
+    """Choose a model of the family by what it loses on rows that it did not see.
+
+    Parameters
+    ----------
+    formula : str
+        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
+        describes it.
+    data : table or source of tables
+        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
+        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
+        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
+        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+        The rows are read more than once, so that such an iterator, or a stream, is refused.
+    by : {"log_loss", "error", "costs", "brier"}
+        The loss of a row: minus the logarithm of the posterior of its class; whether its label is wrong; what
+        the label of least expected cost costs; or the squared distance of the posteriors from the class.
+    candidates : sequence or dict, optional
+        What is tried, from the simplest on: names of verbs or verbs, or a dict of names, each with a verb or
+        with a pair of a verb and a dict of its options. By default the verbs of the package that go with the
+        table, each with the choice of its own options by which it is known (see Notes).
+    select : {"1se", "min"}
+        "1se" takes the simplest candidate whose loss is within one standard error of the least, "min" that of
+        the least.
+    folds : int
+        Number of folds. All candidates are judged on the same ones, and make their own choices anew without
+        each.
+    groups : column name or vector of length n, optional
+        Groups whose rows stay in one fold, as the rows of one patient have to.
+    seconds : float, optional
+        No candidate is begun after so many seconds, but the first that can be tried. What is chosen then
+        depends on the machine.
+    costs : DataFrame or (K, K) array, optional
+        Cost of giving a row of one class (row) the label of another (column). The label of least expected
+        cost is then given. It goes with by="costs", and only with it.
+    seed : int, optional
+        Seed by which the rows are dealt to folds, and of verbs that take one. Where it is not given, one is
+        drawn and kept.
+    prior : optional
+        Prior of every candidate. None, or "proportional", stands for the class proportions, "equal" for
+        equal ones; else a number for each class, by name (dict, Series) or in the order of the levels.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
+        of ``.`` in the formula.
+    levels : sequence, optional
+        The classes in order. By default they have the order of the categories, and are sorted where the
+        response has none.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped, and counted, or refused.
+    functions : dict of str to callable, optional
+        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
+        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
+        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
+        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
+        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
+        missing.
+
+    Returns
+    -------
+    ChooseResults
+        Its `fit` is the chosen model on all rows.
+
+    Raises
+    ------
+    DataError
+        A criterion, candidate or number cannot be used; costs are missing for by="costs"; or no candidate
+        can be tried.
+
+    Warns
+    -----
+    DiscrimWarning
+        As of the verb that is chosen; warnings of other candidates are not shown.
+
+    Notes
+    -----
+    The candidates stand in an order of simplicity: linear rules (`lda`, `logistic`), linear rules that choose
+    an option by folds (`pls`, `sparse_lda`, `shrunken_centroids`, a ridge), rules of squares (`naive_bayes`,
+    `qda`, `rda`), and rules that follow the rows (`mixture`, `knn`, `kernel_density`). Which are tried is a
+    matter of the numbers of rows, columns and classes alone; `refused` says why others are not.
+
+    Losses are compared row by row, and the standard error of a mean difference takes rows, or groups, for
+    independent and the fits for given: it does not know that another sample would have other fits. The rule
+    of one standard error is that of Breiman, Friedman, Olshen & Stone (1984).
+
+    The least of several losses is too small by the choice itself. `corrected` gives the loss of the choice by
+    the bootstrap of Tsamardinos, Greasidou & Borboudakis (2018, Machine Learning 107, 1895-1922): rows are
+    drawn with replacement, the losses of the rows drawn choose, and those of the others judge. It costs no
+    fit. `error_rates`, `assess` and `cross_validate` of the result take another way: they make the choice and
+    its fit anew without each fold, which takes as long as so many choices.
+
+    Examples
+    --------
+    >>> from discrim import choose
+    >>> from discrim.datasets import load_iris
+    >>> found = choose("species ~ .", load_iris(), candidates=["lda", "qda", "naive_bayes"], seed=1)
+    >>> found.chosen
+    'lda'
+    >>> found.table[["log_loss", "difference", "se_difference"]].round(3)
+                 log_loss  difference  se_difference
+    candidate
+    qda             0.048       0.000          0.000
+    lda             0.052       0.004          0.012
+    naive_bayes     0.120       0.072          0.029
+    """
+    check_word("by", by, By)
+    check_word("select", select, Select)
+    check_whole("folds", folds, 2, what="a number of folds")
+    if seconds is not None:
+        check_number("seconds", seconds, 0, ends="()", what="a number of seconds", also=", or None")
+    if (by == "costs") != (costs is not None):
+        raise DataError('costs= and by="costs" go together: give both, or neither.')
+    seed = drawn_seed(seed)
+    given = None if candidates is None else read_candidates(candidates)
+    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    blocks, moments = usable_rows(blocks, "thin" if is_wide(blocks) else "pooled", na_action)
+    design = blocks.design
+    paid = cost_matrix(costs, pd.Index(design.levels))
+    arguments: dict[str, Any] = {"levels": levels, "na_action": na_action, "functions": functions}
+    # Not every verb has weights, or a prior.
+    arguments |= {} if weights is None else {"weights": weights}
+    arguments |= {} if prior is None else {"prior": prior}
+    numeric = len(blocks.terms) == len(set(design.columns) - {design.response_code})
+    rows = moments.rows
+    shape = Shape(int(rows.sum()), len(blocks.terms), len(rows), int(rows.min()), numeric, blocks.read_here)
+    suited, refused = own_candidates(shape) if given is None else (given, {})
+    trial = Trial(formula, data, arguments, by, paid, int(folds), groups, seed)
+    tried, others = tried_in_time(trial, suited, seconds)
+    refused |= others
+    if not tried:
+        first = next(iter(refused))
+        raise DataError(f"No candidate can be tried. Of {shown(first)}: {refused[first].why}")
+    options = {"by": by, "candidates": candidates, "select": select, "folds": folds, "seconds": seconds}
+    options |= {"costs": costs, "seed": seed, "prior": prior, "functions": functions}
+    on_rows = partial(
+        _choice_on_rows,
+        formula,
+        blocks.table.data,
+        weights,
+        groups,
+        options | {"levels": list(design.levels)},
+    )
+    return ChooseResults(trial, tried, refused, select, on_rows)
+
+
+def _choice_on_rows(
+    formula: str, data: Any, weights: Any, groups: Any, options: dict[str, Any], rows: Codes
+) -> ChooseResults:
+    """The same choice by rows, at some positions, of a table."""
+    vectors = {"weights": weights, "groups": groups}
+    for name, vector in vectors.items():
+        if vector is not None and not isinstance(vector, str):
+            vectors[name] = np.asarray(vector)[rows]
+    return choose(formula, rows_of(data, rows), **vectors, **options)
+
+
+class ChooseResults(ChosenAnew):
+    """A model chosen from several, and the fit of it.
+
+    Attributes
+    ----------
+    formula : str
+    by : str
+        The loss that chose.
+    chosen : str
+        Name of the chosen candidate.
+    fit : fitted object
+        Its fit to all rows.
+    table : DataFrame by candidate
+        Those that were tried, the least loss first: mean losses on rows outside their folds, with the
+        standard error of the one that chose; its difference from the least one with its standard error;
+        the place of each in the order of simplicity, and its seconds.
+    refused : DataFrame by candidate
+        Why others have no losses: the reason, "not suited", "failed" or "no time", and more words.
+    validations : dict of str to CrossValidation
+        The cross-validation of each candidate on the same folds.
+    seed : int
+        The seed that makes the same choice again.
+    """
+
+    def __init__(
+        self,
+        trial: Trial,
+        tried: Sequence[Tried],
+        refused: Mapping[str, Refusal],
+        select: Select,
+        on_rows: Callable[[Codes], ChooseResults],
+    ) -> None:
+        self.formula, self.by, self.seed, self.select = trial.formula, trial.by, trial.seed, select
+        self._trial, self._tried = trial, tried
+        self._judged = tried[0].validation._rows()
+        self._refused = dict(refused)
+        self._compared: ComparedLosses = compared(self._losses(trial.by), self._judged, select)
+        pick = tried[self._compared.chosen]
+        self.chosen = pick.name
+        self.validations = {each.name: each.validation for each in tried}
+        for each in pick.warnings:
+            warn_explicit(each.message, each.category, each.filename, each.lineno)
+        words = f"choose by {trial.by}, of {len(tried)} models"
+        what = Selection(words).choice
+        fitted: Fit[Any] = pick.fit._fit
+        anew = term_choice.anew_by_calls(fitted, fitted.rows("choose()"), on_rows, what)
+        pick.fit._fit = replace(fitted, selection=Selection(words, anew))
+        self._fit = pick.fit
+
+    def _losses(self, measure: str) -> Floats:
+        """Losses (C, m) of the candidates."""
+        return np.stack([each.losses[measure] for each in self._tried])
+
+    def _measures(self) -> list[str]:
+        """The losses that every candidate has, that of the choice first."""
+        shared = set.intersection(*(set(each.losses) for each in self._tried))
+        return [self.by, *(name for name in MEASURES.values() if name in shared and name != self.by)]
+
+    @property
+    def fit(self) -> ClassifierResults:
+        """The fit of the chosen model to all rows."""
+        return self._fit
+
+    @property
+    @displayed(every="share", simplicity="count", seconds="general")
+    def table(self) -> pd.DataFrame:
+        """The candidates, the least loss first."""
+        found = self._compared
+        columns: dict[str, Any] = {
+            self.by: found.means,
+            "se": found.errors,
+            "difference": found.differences,
+            "se_difference": found.difference_errors,
+        }
+        shares = self._judged.shares()
+        for measure in self._measures()[1:]:
+            columns[measure] = self._losses(measure) @ shares / shares.sum()
+        columns["simplicity"] = np.arange(1, len(self._tried) + 1)
+        columns["seconds"] = [each.seconds for each in self._tried]
+        names = pd.Index([each.name for each in self._tried], name="candidate")
+        return pd.DataFrame(columns, index=names).sort_values(self.by, kind="stable")
+
+    @property
+    @displayed()
+    def refused(self) -> pd.DataFrame:
+        """Candidates without losses, and why."""
+        columns = list(Refusal._fields)
+        table = pd.DataFrame.from_dict(self._refused, orient="index", columns=columns, dtype=object)
+        return table.rename_axis("candidate")
+
+    @cached_property
+    def _corrected(self) -> CorrectedLosses:
+        losses = np.stack([self._losses(measure) for measure in self._measures()])
+        return corrected(losses, 0, self._judged, self.select, REPLICATES, self.seed)
+
+    @displayed(every="share")
+    def corrected(self, level: float = 0.95) -> pd.DataFrame:
+        """What the choice loses on new rows, corrected for the choice by draws of the rows that were judged.
+
+        Parameters
+        ----------
+        level : float
+            Level of the intervals: 0.95 stands for 95 percent.
+
+        Returns
+        -------
+        DataFrame by measure
+            chosen: the mean loss of the chosen model on rows outside their folds, which is too small, because
+            it was chosen by it; corrected: that of the choice; low, high: quantiles of the draws, for rows,
+            or groups, that are independent, and fits that are given; nothing: the loss where no column is
+            known and each row has the prior.
+
+        Examples
+        --------
+        >>> from discrim import choose
+        >>> from discrim.datasets import load_iris
+        >>> found = choose("species ~ .", load_iris(), candidates=["lda", "qda"], seed=1)
+        >>> found.corrected()[["chosen", "corrected", "nothing"]].round(3).loc["log_loss"].to_dict()
+        {'chosen': 0.052, 'corrected': 0.053, 'nothing': 1.099}
+        """
+        check_level(level)
+        measures = self._measures()
+        shares, place = self._judged.shares(), self._compared.chosen
+        known = [self._losses(name)[place] @ shares / shares.sum() for name in measures]
+        with np.errstate(divide="ignore"):
+            log_prior = np.log(self._fit._fit.prior_values())
+        rows = self._tried[place].validation._folded
+        nothing = rows.told(partial(_losses_of_shares, self._trial.costs, log_prior))
+        low, high = self._corrected.interval(level)
+        columns = {
+            "chosen": known,
+            "corrected": self._corrected.means(),
+            "low": low,
+            "high": high,
+            "nothing": [nothing[name] @ shares / shares.sum() for name in measures],
+        }
+        return pd.DataFrame(columns, index=pd.Index(measures, name="measure"))
+
+    # ---- shown
+
+    def plot(
+        self,
+        kind: Literal["candidates"] | None = None,
+        ax: Axes | None = None,
+        *,
+        colors: Any = None,
+        title: str | None = None,
+    ) -> Axes:
+        """Draw what each candidate loses more than the best, with one standard error of the difference.
+
+        Parameters
+        ----------
+        kind : {"candidates"}, optional
+            The candidates are the only kind.
+        ax : Axes, optional
+            Axes of matplotlib to draw on; by default those of a new figure.
+        colors : mapping, sequence, str or Colormap, optional
+            Colours by class, in the order of the classes, or a colormap of matplotlib or its name.
+        title : str, optional
+            Title in place of the picture's own; "" for none.
+
+        Returns
+        -------
+        Axes
+
+        Examples
+        --------
+        >>> from discrim import choose
+        >>> from discrim.datasets import load_iris
+        >>> choose("species ~ .", load_iris(), candidates=["lda", "qda"], seed=1).plot().get_xlabel()
+        'Log loss more than the least, ± one standard error'
+        """
+        from discrim.models.pictures.pictured import PictureOptions
+
+        return draw_kind((self,), CHOICE, kind, PictureOptions(ax, colors=colors, title=title))
+
+    def summary(self) -> Summary:
+        """The choice as a summary, which prints as text and is shown as tables in notebooks."""
+        from discrim.report.tables import summarize
+
+        parts: dict[str, Callable[[], Section | Pairs]] = {
+            "header": self._header,
+            "candidates": self._candidates,
+            "corrected": self._of_choice,
+        }
+        if self._refused:
+            parts["refused"] = self._refusals
+        return summarize(f"Choice of a model by {WORDS[self.by]}: {self.formula}", parts)
+
+    def _header(self) -> Pairs:
+        from discrim.report.grid import Pairs
+
+        fit = self._fit._fit
+        rule = "the simplest within one standard error" if self.select == "1se" else "the least loss"
+        items: list[tuple[str, Any, str]] = [
+            ("Chosen", self.chosen, self.chosen),
+            ("Rule", self.select, rule),
+            ("Rows", float(self._judged.weights.sum()), number(self._judged.weights.sum())),
+            ("Rows dropped, missing", fit.dropped, str(fit.dropped)),
+            ("Columns", len(fit.terms), str(len(fit.terms))),
+            ("Classes", len(fit.classes), str(len(fit.classes))),
+            ("Folds", self._trial.folds, str(self._trial.folds)),
+            ("Seed", self.seed, str(self.seed)),
+        ]
+        return Pairs(self.formula, items)
+
+    def _candidates(self) -> Section:
+        from discrim.report.grid import Section
+
+        formats: dict[Any, Any] = dict.fromkeys(self.table.columns, "share")
+        return Section(
+            "Losses of rows outside their folds",
+            self.table.rename_axis(None),
+            formats | {"simplicity": "count", "seconds": "general"},
+            headings={"se_difference": "its se", "log_loss": "log loss"},
+            note=(
+                "The standard error of a difference takes rows"
+                f"{' of different groups' if self._trial.groups is not None else ''} for independent, and "
+                f"the fits for given. Chosen: {self.chosen}; found.fit is its fit to all rows."
+            ),
+            source=".table",
+        )
+
+    def _of_choice(self) -> Section:
+        from discrim.report.grid import INTERVAL, Section
+
+        table = self.corrected().rename_axis(None)
+        return Section(
+            "Losses of the choice",
+            table,
+            dict.fromkeys(table.columns, "share"),
+            headings=INTERVAL,
+            note=(
+                f"Corrected: the rows of {REPLICATES} draws choose, and the rows not drawn judge. The loss "
+                "of the chosen model itself is too small, because it was chosen by it. Nothing: no column is "
+                "known, and each row has the prior."
+            ),
+            source=".corrected()",
+        )
+
+    def _refusals(self) -> Section:
+        from discrim.report.grid import Section
+
+        table = self.refused[["reason"]].rename_axis(None)
+        said = "\n".join(f"{name}: {each.why}" for name, each in self._refused.items())
+        return Section("Not compared", table, {"reason": "text"}, note=said, source=".refused")
+
+
+def candidates_picture(results: Any, options: PictureOptions) -> Axes:
+    """What each candidate loses more than the best."""
+    from discrim.report.plots.judged import draw_candidates as draw
+
+    table, name = results.table, WORDS[results.by]
+    table["text"] = [f"{value:.3g}" for value in table[results.by]]
+    names = (
+        f"{name[0].upper()}{name[1:]} more than the least, ± one standard error",
+        f"Candidates by {name}",
+    )
+    return draw(table, results.chosen, names, ax=options.ax, signs=options.signs([results.chosen]))

@@ -1,0 +1,227 @@
+"""A model chosen by losses of rows that it did not see: the table, the rule, the correction, refusals."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import discrim
+from discrim import choose, cross_validate
+from discrim.datasets import load_iris, load_penguins
+from discrim.errors import DataError
+from discrim.inference.calibration import JudgedRows, loss_rate
+from discrim.inference.model_choice import compared, corrected
+
+IRIS = load_iris()
+FORMULA = "species ~ ."
+THREE = ["lda", "qda", "naive_bayes"]
+
+
+@pytest.fixture(scope="module")
+def found():
+    return choose(FORMULA, IRIS, candidates=THREE, seed=3)
+
+
+def brute(verb, table, formula=FORMULA, **options):
+    """Posteriors of each row by the verb without its fold, under the prior of all rows, and its class."""
+    folds = cross_validate(discrim.lda(formula, table), seed=3).folds[1]
+    out = []
+    for fold in folds.unique():
+        rest, own = table[folds != fold], table[folds == fold]
+        shares = table["species"].value_counts(normalize=True)
+        out.append(getattr(discrim, verb)(formula, rest, **options).predict_proba(own, prior=shares))
+    return pd.concat(out).loc[table.index]
+
+
+def test_losses_are_those_of_fits_without_each_fold(found):
+    actual = pd.get_dummies(IRIS["species"]).astype(float)
+    for verb in THREE:
+        posteriors = brute(verb, IRIS)[actual.columns]
+        own = (posteriors * actual).sum(axis=1)
+        row = found.table.loc[verb]
+        assert row["log_loss"] == pytest.approx(-np.log(own).mean(), rel=1e-9)
+        assert row["brier"] == pytest.approx(((posteriors - actual) ** 2).sum(axis=1).mean(), rel=1e-9)
+        assert row["error"] == (posteriors.idxmax(axis=1) != IRIS["species"].astype(str)).mean()
+
+
+def test_differences_are_paired_and_the_simplest_within_one_standard_error_is_chosen(found):
+    losses = {
+        verb: -np.log((brute(verb, IRIS) * pd.get_dummies(IRIS["species"])).sum(axis=1)) for verb in THREE
+    }
+    table = found.table
+    best = table.index[0]
+    assert table["log_loss"].is_monotonic_increasing
+    for verb in THREE:
+        difference = losses[verb] - losses[best]
+        assert table.loc[verb, "difference"] == pytest.approx(difference.mean(), abs=1e-9)
+        assert table.loc[verb, "se_difference"] == pytest.approx(difference.std(ddof=0) / 150**0.5, rel=1e-7)
+    good = [verb for verb in THREE if table.loc[verb, "difference"] <= table.loc[verb, "se_difference"]]
+    assert found.chosen == good[0]
+    assert choose(FORMULA, IRIS, candidates=THREE, seed=3, select="min").chosen == best
+    assert choose(FORMULA, IRIS, candidates=THREE[::-1], seed=3).table["simplicity"]["lda"] == 3
+
+
+def test_the_fit_is_that_of_the_verb_to_all_rows(found):
+    fit = getattr(discrim, found.chosen)(FORMULA, IRIS)
+    pd.testing.assert_frame_equal(found.fit.predict_proba(), fit.predict_proba())
+    assert type(found.fit) is type(fit)
+
+
+@pytest.mark.parametrize("prior", [None, np.array([0.2, 0.3, 0.5])])
+@pytest.mark.parametrize("clusters", [None, np.repeat(np.arange(15), 4)])
+def test_means_and_standard_errors_are_those_of_one_rate(prior, clusters):
+    rng = np.random.default_rng(1)
+    losses, codes = rng.gamma(1.0, size=(3, 60)), rng.integers(0, 3, 60)
+    judged = JudgedRows(codes, rng.integers(1, 4, 60).astype(float), 3, prior, clusters)
+    ours = compared(losses, judged, "min")
+    for c in range(3):
+        mean, error, _, _ = loss_rate(losses[c], judged, 0.95, counts=False)
+        assert (ours.means[c], ours.errors[c]) == pytest.approx((mean, error), rel=1e-12)
+        _, error, _, _ = loss_rate(losses[c] - losses[ours.best], judged, 0.95, counts=False)
+        assert ours.difference_errors[c] == pytest.approx(error, rel=1e-12, abs=1e-15)
+
+
+def test_an_infinite_loss_is_never_chosen():
+    judged = JudgedRows(np.zeros(20, dtype=int), np.ones(20), 1, None, None)
+    losses = np.ones((2, 20))
+    losses[0, 3] = np.inf
+    ours = compared(losses, judged, "1se")
+    assert (ours.chosen, ours.best, ours.means[0]) == (1, 1, np.inf)
+
+
+def test_the_corrected_loss_of_one_candidate_is_its_mean():
+    losses = np.random.default_rng(2).gamma(1.0, size=(1, 1, 400))
+    judged = JudgedRows(np.zeros(400, dtype=int), np.ones(400), 1, None, None)
+    ours = corrected(losses, 0, judged, "min", 400, 1)
+    assert ours.means()[0] == pytest.approx(losses.mean(), abs=4 * losses.std() / 400**0.5 / 20)
+    low, high = ours.interval(0.95)[:, 0]
+    # Rows that a draw leaves out are a share 1/e of them.
+    width = stats.norm.ppf(0.975) * losses.std() * (np.e / 400) ** 0.5
+    assert (low, high) == pytest.approx((losses.mean() - width, losses.mean() + width), rel=0.08)
+
+
+def test_the_correction_is_honest_where_nothing_can_be_known():
+    rng, judged = np.random.default_rng(3), JudgedRows(np.zeros(60, dtype=int), np.ones(60), 1, None, None)
+    least, honest = [], []
+    for seed in range(40):
+        wrong = (rng.random((1, 12, 60)) < 0.5).astype(float)
+        least.append(wrong.mean(axis=2).min())
+        honest.append(corrected(wrong, 0, judged, "min", 60, seed).means()[0])
+    assert np.mean(least) < 0.42
+    assert np.mean(honest) == pytest.approx(0.5, abs=0.03)
+
+
+@pytest.mark.slow
+def test_the_correction_is_that_of_choices_made_anew_on_noise():
+    rng, corrections, anew, least = np.random.default_rng(5), [], [], []
+    for seed in range(12):
+        table = pd.DataFrame(rng.standard_normal((60, 4)), columns=list("abcd"))
+        table["y"] = rng.permutation(["u", "v"] * 30)
+        ours = choose(
+            "y ~ .", table, by="error", candidates=[*THREE, "knn"], seed=seed, folds=5, select="min"
+        )
+        corrections.append(ours.corrected()["corrected"]["error"])
+        least.append(ours.table["error"].iloc[0])
+        anew.append(ours.cross_validate(5, seed=seed).table()["estimate"]["error"])
+    assert np.mean(least) < np.mean(corrections) - 0.01
+    assert np.mean(corrections) == pytest.approx(np.mean(anew), abs=0.04)
+
+
+def test_losses_without_columns_are_those_of_the_class_shares(found):
+    table = found.corrected()
+    assert table.loc["log_loss", "nothing"] == pytest.approx(np.log(3))
+    assert table.loc["error", "nothing"] == pytest.approx(2 / 3)
+    assert table.loc["brier", "nothing"] == pytest.approx(2 / 3)
+    assert table["chosen"].to_dict() == pytest.approx(found.table.loc[found.chosen, table.index].to_dict())
+    assert (table["low"] <= table["corrected"]).all()
+    assert (table["corrected"] <= table["high"]).all()
+
+
+def test_costs_are_those_of_labels_of_least_expected_cost():
+    costs = np.array([[0.0, 1, 1], [1, 0, 10], [1, 1, 0]])
+    ours = choose(FORMULA, IRIS, by="costs", costs=costs, candidates=["lda", "qda"], seed=3)
+    codes = IRIS["species"].cat.codes if hasattr(IRIS["species"], "cat") else pd.factorize(IRIS["species"])[0]
+    for verb in ("lda", "qda"):
+        labels = (brute(verb, IRIS).to_numpy() @ costs).argmin(axis=1)
+        assert ours.table.loc[verb, "costs"] == pytest.approx(costs[codes, labels].mean())
+
+
+def test_what_suits_no_table_of_few_rows_is_said():
+    few = IRIS.groupby("species", observed=True).head(5)
+    ours = choose(FORMULA, few, folds=3, seed=1)
+    assert ours.refused.loc["qda", "reason"] == "not suited"
+    assert "more rows than columns" in ours.refused.loc["qda", "why"]
+    assert set(ours.table.index).isdisjoint(ours.refused.index)
+    printed = " ".join(str(ours.summary()).split())
+    assert "qda: It needs more rows than columns in every class." in printed
+
+
+def test_a_candidate_that_cannot_be_fitted_is_refused_in_its_words():
+    ours = choose(FORMULA, IRIS, candidates=["lda", "logistic"], seed=1)
+    assert ours.refused["reason"].to_dict() == {"logistic": "failed"}
+    assert "separates" in ours.refused.loc["logistic", "why"]
+    with pytest.raises(DataError, match=r"No candidate can be tried. Of 'logistic': .*separates"):
+        choose(FORMULA, IRIS, candidates=["logistic"], seed=1)
+
+
+def test_time_is_a_limit_and_the_first_candidate_is_tried_in_any_case():
+    ours = choose(FORMULA, IRIS, candidates=THREE, seed=1, seconds=1e-9)
+    assert ours.chosen == "lda"
+    assert ours.refused["reason"].to_dict() == {"qda": "no time", "naive_bayes": "no time"}
+
+
+def test_options_of_candidates_and_verbs_without_posteriors():
+    named = {"shrunk": ("lda", {"covariance": "shrunk"}), "plain": discrim.lda, "planes": "indicator"}
+    ours = choose(FORMULA, IRIS, candidates=named, by="error", seed=3)
+    assert set(ours.table.index) == set(named)
+    assert "log_loss" not in ours.table
+    expected = cross_validate(discrim.lda(FORMULA, IRIS, covariance="shrunk"), seed=3).table()["estimate"]
+    assert ours.table.loc["shrunk", "error"] == pytest.approx(expected["error"])
+    with pytest.raises(DataError, match=r"No candidate .*has no posteriors: choose by=.error"):
+        choose(FORMULA, IRIS, candidates=["indicator"])
+
+
+def test_groups_stay_in_one_fold_and_are_drawn_as_wholes():
+    table = IRIS.assign(plant=np.arange(150) // 2)
+    ours = choose("species ~ . - plant", table, candidates=["lda", "qda"], groups="plant", seed=1)
+    assert (ours.validations["lda"].folds[1].groupby(table["plant"]).nunique() == 1).all()
+    alone = choose(FORMULA, IRIS, candidates=["lda", "qda"], seed=1)
+    assert "groups" in str(ours.summary())
+    assert "groups" not in str(alone.summary())
+
+
+def test_missing_rows_are_dropped_alike_and_weights_stand_for_rows():
+    birds = load_penguins()
+    ours = choose("species ~ bill_length_mm + body_mass_g", birds, candidates=["lda", "qda"], seed=1)
+    assert ours.fit.nobs == 342
+    assert ours.summary().tables["header"].loc["Rows dropped, missing", "value"] == 2
+    weighted = choose(FORMULA, IRIS.assign(w=2.0), candidates=["lda", "knn"], weights="w", seed=3)
+    assert "takes no 'weights='" in weighted.refused.loc["knn", "why"]
+
+
+def test_errors_of_the_choice_make_it_anew(found):
+    assert found.error_rates(["cv"], seed=1)["choice"].tolist() == ["anew"]
+    assert 'error_rates(["cv"]) chooses it anew' in " ".join(str(found.fit.summary()).split())
+    held = cross_validate(found.fit, 5, seed=1, nested=False).table()["estimate"]["log loss"]
+    plain = cross_validate(getattr(discrim, found.chosen)(FORMULA, IRIS), 5, seed=1)
+    assert held == pytest.approx(plain.table()["estimate"]["log loss"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"by": "accuracy"}, "by='accuracy'"),
+        ({"by": "costs"}, "costs= and by="),
+        ({"candidates": []}, "candidates= is empty"),
+        ({"candidates": "lda"}, "give names of verbs"),
+        ({"candidates": ["lda", "lda"]}, "a name twice"),
+        ({"candidates": {"a": ("lda", {"k": 3})}}, "which lda\\(\\) does not know"),
+        ({"candidates": [3]}, "which is no model"),
+        ({"seconds": 0}, "seconds=0"),
+        ({"folds": 1}, "folds=1"),
+        ({"select": "best"}, "select='best'"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(options, message):
+    with pytest.raises(DataError, match=message):
+        choose(FORMULA, IRIS, **options)
