@@ -17,6 +17,7 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import least_cost_codes
 from discrim.errors import DataError, DiscrimError, DiscrimWarning
+from discrim.frame.blocks import Blocks
 from discrim.frame.rows import read
 from discrim.frame.table import rows_of
 from discrim.frame.values import shown
@@ -91,8 +92,18 @@ class Shape(NamedTuple):
     here: bool
 
 
+def shape_of(blocks: Blocks, rows: Floats) -> Shape:
+    """The shape of a table whose classes have so many rows (K,)."""
+    predictors = [name for name in blocks.design.columns if name != blocks.design.response_code]
+    numeric = blocks.read_here and all(
+        pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+        for column in map(blocks.table.column, predictors)
+    )
+    return Shape(int(rows.sum()), len(blocks.terms), len(rows), int(rows.min()), numeric, blocks.read_here)
+
+
 class Candidate(NamedTuple):
-    """A verb and its options, under a name; `unfit` says why it does not go with a table, or nothing."""
+    """A verb and its options, under a name."""
 
     name: str
     verb: Callable[..., Any]
@@ -188,22 +199,20 @@ def own_candidates(shape: Shape) -> tuple[list[Candidate], dict[str, Refusal]]:
 
 def read_candidates(given: Any) -> list[Candidate]:
     """Candidates that a person names, in their order, checked."""
-    ways = (
-        "give names of verbs, or a dict of names, each with a verb or a pair of a verb and a dict of options"
-    )
+    ways = "names of verbs, or a dict of names, each with a verb or a pair of a verb and its options"
     if isinstance(given, Mapping):
         pairs = list(given.items())
     elif isinstance(given, Sequence) and not isinstance(given, str):
         pairs = [(getattr(each, "__name__", each), each) for each in given]
     else:
-        raise DataError(f"candidates={told(given)}: {ways}.")
+        raise DataError(f"candidates={told(given)}: give {ways}.")
     found = []
     for name, each in pairs:
         verb, options = each if isinstance(each, tuple) and len(each) == 2 else (each, {})
         verb = verb_named(verb, "candidates")
         known = getattr(verb, "__name__", None)
         if not isinstance(name, str) or not callable(verb) or not isinstance(options, Mapping):
-            raise DataError(f"candidates= has {told(name)}: {told(each)}, which is no model: {ways}.")
+            raise DataError(f"candidates= has {told(name)}: {told(each)}, which is no model: give {ways}.")
         if known in BY_VERB:
             parameters = inspect.signature(verb).parameters
             unknown = [option for option in options if option not in parameters]
@@ -216,7 +225,7 @@ def read_candidates(given: Any) -> list[Candidate]:
     if len({each.name for each in found}) < len(found):
         raise DataError("candidates= has a name twice: give a dict of names that differ.")
     if not found:
-        raise DataError(f"candidates= is empty: {ways}.")
+        raise DataError(f"candidates= is empty: give {ways}.")
     return found
 
 
@@ -465,16 +474,16 @@ def choose(
     # Not every verb has weights, or a prior.
     arguments |= {} if weights is None else {"weights": weights}
     arguments |= {} if prior is None else {"prior": prior}
-    numeric = len(blocks.terms) == len(set(design.columns) - {design.response_code})
-    rows = moments.rows
-    shape = Shape(int(rows.sum()), len(blocks.terms), len(rows), int(rows.min()), numeric, blocks.read_here)
-    suited, refused = own_candidates(shape) if given is None else (given, {})
+    suited, refused = own_candidates(shape_of(blocks, moments.rows)) if given is None else (given, {})
     trial = Trial(formula, data, arguments, by, paid, int(folds), groups, seed)
     tried, others = tried_in_time(trial, suited, seconds)
     refused |= others
     if not tried:
         first = next(iter(refused))
-        raise DataError(f"No candidate can be tried. Of {shown(first)}: {refused[first].why}")
+        raise DataError(
+            "No candidate can be tried: see why, or give others as candidates=. Of "
+            f"{shown(first)}: {refused[first].why}"
+        )
     options = {"by": by, "candidates": candidates, "select": select, "folds": folds, "seconds": seconds}
     options |= {"costs": costs, "seed": seed, "prior": prior, "functions": functions}
     on_rows = partial(
