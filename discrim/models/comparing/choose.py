@@ -12,6 +12,7 @@ from warnings import catch_warnings, simplefilter, warn_explicit
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
@@ -92,7 +93,7 @@ class Shape(NamedTuple):
     here: bool
 
 
-def shape_of(blocks: Blocks, rows: Floats) -> Shape:
+def shape_of(blocks: Blocks, rows: NDArray[Any]) -> Shape:
     """The shape of a table whose classes have so many rows (K,)."""
     predictors = [name for name in blocks.design.columns if name != blocks.design.response_code]
     numeric = blocks.read_here and all(
