@@ -32,22 +32,26 @@ variances less (Yu et al., 2016, NIPS 29, 1975-1983).
 
 *ReLU features*, sqrt(2/D) max(0, w'x) with normal w, have the mean product |a| |b| (sin t + (pi - t) cos t) /
 pi, t the angle between a and b: the arc-cosine kernel of order one (Cho & Saul, 2009, NIPS 22, 342-350).
-With a constant among the columns of x they are one hidden layer of a network whose weights are drawn and not
-learnt, as RanPAC has it (McDonnell et al., 2023, NeurIPS 36).
+Those of (x / h, 1) are one hidden layer of a network whose weights are drawn and not learnt, as RanPAC has it
+(McDonnell et al., 2023, NeurIPS 36).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from functools import partial
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 from scipy.linalg import blas, lapack, solve_triangular
 
 from discrim.core.moments.row_sums import RowBlock, RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory, slices
+from discrim.core.numerics.progress import is_read_here, reduced
 from discrim.errors import DataError
+
+T = TypeVar("T")
 
 Kernel = Callable[[Floats, Floats], Floats]
 """From rows (m, p) and (n, p) to the kernel (m, n) between them."""
@@ -251,7 +255,7 @@ def own_values(kernel: Kernel, x: Floats) -> Floats:
 
 
 def random_features(law: Law, width: float, columns: int, count: int, seed: int = 0) -> Features:
-    """So many random features of rows of so many columns; `width` is the kernel's h, of ReLU features unused.
+    """So many random features of rows of so many columns; `width` is the kernel's h.
 
     Examples
     --------
@@ -262,7 +266,9 @@ def random_features(law: Law, width: float, columns: int, count: int, seed: int 
     """
     rng = np.random.default_rng(seed)
     if law == "relu":
-        return RandomHinges(_normal_directions(rng, columns + 1, count))
+        directions = _normal_directions(rng, columns + 1, count)
+        directions[:-1] /= width
+        return RandomHinges(directions)
     if count % 2:
         raise DataError(
             f"components={count}: random features of a kernel of differences are cosines and sines, two for "
@@ -290,24 +296,56 @@ def _normal_directions(rng: np.random.Generator, p: int, count: int) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FeatureRows:
-    """Blocks of rows as blocks of their features, for a pass that adds up moments.
+class FeatureMap:
+    """Features of rows as they are in a table.
 
     Attributes
     ----------
-    rows : iterable of blocks, read anew for each pass
     coordinates : callable
-        From rows (m, p) to those (m, q) that the map takes.
+        From rows (m, p) to those (m, q) that the features are of.
     mapping : Features
     """
 
-    rows: RowBlocks
     coordinates: Callable[[Floats], Floats]
     mapping: Features
 
+    @property
+    def width(self) -> int:
+        """D."""
+        return self.mapping.width
+
+    @property
+    def step(self) -> int:
+        """Rows whose features are worked on at once."""
+        return max(FEATURE_NUMBERS // max(self.width, 1), 64)
+
+    def __call__(self, x: Floats) -> Floats:
+        """Features (m, D) of rows x (m, p)."""
+        return self.mapping.features(self.coordinates(x))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureRows:
+    """Blocks of rows as blocks of their features, for a pass that adds up moments."""
+
+    rows: RowBlocks
+    features: FeatureMap
+
     def __iter__(self) -> Iterator[RowBlock]:
-        step = max(FEATURE_NUMBERS // max(self.mapping.width, 1), 64)
         for x, codes, weights in self.rows:
-            for some in slices(len(x), step):
-                f = self.mapping.features(self.coordinates(x[some]))
-                yield f, codes[some], None if weights is None else weights[some]
+            for some in slices(len(x), self.features.step):
+                held = None if weights is None else weights[some]
+                yield self.features(x[some]), codes[some], held
+
+    @property
+    def read_here(self) -> bool:
+        """Whether a pass brings the rows here."""
+        return is_read_here(self.rows)
+
+    def reduced(self, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> T:
+        """What a task makes of the features of all rows, or of each part of them, merged."""
+        return reduced(self.rows, partial(_of_part, self.features, task), merge)
+
+
+def _of_part(features: FeatureMap, task: Callable[[Any], T], rows: RowBlocks) -> T:
+    return task(FeatureRows(rows, features))

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -82,59 +83,52 @@ class FittedIndicators:
     scores: Callable[[Floats], Floats]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class KernelLDAFit(NoLikelihood):
-    """The numbers of a kernel discriminant analysis.
+class ScoredIndicators(NoLikelihood):
+    """Numbers of optimal scoring by fitted indicators, however these are fitted.
 
     Attributes
     ----------
-    rows : Sample
-        The rows, with their classes and weights.
-    scale : str
-        What the coordinates of columns of numbers are.
-    ridge : float
-    indicators : Expansion
-        The fitted indicators of the classes (m, K).
+    moments : ClassMoments
+        Of the columns, by class and column.
+    indicators : callable
+        The fitted indicators (m, K) of rows (m, p), with their `kernel`.
     flexible : FlexibleFit
         Optimal scoring by them.
-    left : (n,) float or None
-        One less the leverage of what is left out of each row; None of a fit from a file.
     calibrator : Calibrator or None
         From fitted indicators to log posteriors under the class proportions; None for normal classes.
-    ncomp : int or None
-        Axes kept, as asked for.
     """
 
+    __slots__ = ()
+
     moments: ClassMoments
-    prior: Floats
-    estimated_prior: bool
-    rows: Sample
-    scale: str
-    ridge: float
-    indicators: Expansion
+    indicators: Any
     flexible: FlexibleFit
-    left: Floats | None
     calibrator: Calibrator | None
-    ncomp: int | None
 
     has_distances = False
     no_likelihood = "A kernel discriminant analysis has no likelihood, AIC or BIC: see error_rates()."
     no_parameters = "A kernel discriminant analysis has no number of parameters: see error_rates()."
 
     @property
+    def kernel(self) -> Kernel:
+        """The kernel."""
+        kernel: Kernel = self.indicators.kernel
+        return kernel
+
+    @property
     def kernel_name(self) -> str:
         """Name of the kernel."""
-        return self.indicators.kernel.name
+        return self.kernel.name
 
     @property
     def width(self) -> float:
         """Width of the kernel."""
-        return self.indicators.kernel.width
+        return self.kernel.width
 
     @property
     def degree(self) -> int:
         """Degree of a polynomial kernel."""
-        return self.indicators.kernel.degree
+        return self.kernel.degree
 
     @property
     def map_kind(self) -> str:
@@ -180,11 +174,47 @@ class KernelLDAFit(NoLikelihood):
         refuse_method(method, "is defined for normal classes")
         if self.calibrator is None:
             return self.flexible.rule(log_prior)
-        return CalibratedRule(FittedIndicators(self.indicators), self.calibrator, self._shift(log_prior))
+        return CalibratedRule(FittedIndicators(self.indicators), self.calibrator, self.shift(log_prior))
 
-    def _shift(self, log_prior: Floats) -> Floats:
+    def shift(self, log_prior: Floats) -> Floats:
         """What a prior adds to log posteriors (K,) under the class proportions."""
         return np.asarray(log_prior - logs_of_prior(self.moments.counts / self.moments.total))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelLDAFit(ScoredIndicators):
+    """The numbers of a kernel discriminant analysis.
+
+    Attributes
+    ----------
+    rows : Sample
+        The rows, with their classes and weights.
+    scale : str
+        What the coordinates of columns of numbers are.
+    ridge : float
+    indicators : Expansion
+        The fitted indicators of the classes (m, K).
+    flexible : FlexibleFit
+        Optimal scoring by them.
+    left : (n,) float or None
+        One less the leverage of what is left out of each row; None of a fit from a file.
+    calibrator : Calibrator or None
+        From fitted indicators to log posteriors under the class proportions; None for normal classes.
+    ncomp : int or None
+        Axes kept, as asked for.
+    """
+
+    moments: ClassMoments
+    prior: Floats
+    estimated_prior: bool
+    rows: Sample
+    scale: str
+    ridge: float
+    indicators: Expansion
+    flexible: FlexibleFit
+    left: Floats | None
+    calibrator: Calibrator | None
+    ncomp: int | None
 
     def left_out(self, log_prior: Floats) -> Floats:
         """Scores (n, K) of the rows, each under the fit without it."""
@@ -193,30 +223,10 @@ class KernelLDAFit(NoLikelihood):
         residuals = residuals_of(self.indicators.coef, self.rows.weights, self.ridge)
         fitted = self.rows.y - residuals / self.left[:, None]
         if self.calibrator is not None:
-            return self.calibrator.scores(fitted) + self._shift(log_prior)
-        return self._left_out_normal(log_prior, residuals, fitted)
-
-    def _left_out_normal(self, log_prior: Floats, residuals: Floats, fitted: Floats) -> Floats:
-        """Scores (n, K) of normal classes about centroids that each row has left."""
-        sample, counts = self.rows, self.moments.counts
-        n, k = residuals.shape
-        out = np.ones(n) if sample.weights is None else np.minimum(sample.weights, 1.0)
-        whole = class_products(sample, residuals)
-        scores = np.empty((n, k))
-        for some in slices(n, max(AT_ONCE // k**2, 1)):
-            y, r, o = sample.y[some], residuals[some], out[some, None, None]
-            products = whole - o * (
-                y[:, :, None] * y[:, None, :]
-                - r[:, :, None] * r[:, None, :] / self.left_of(some)[:, None, None]
-            )
-            rest = counts - o[:, :, 0] * y
-            rest[rest <= EPS * counts] = 0.0
-            scores[some] = _normal_scores(products, rest, fitted[some], self.ncomp) + log_prior
-        return scores
-
-    def left_of(self, some: slice) -> Floats:
-        """One less the leverage of some rows (m,)."""
-        return np.ones(0) if self.left is None else self.left[some]
+            return self.calibrator.scores(fitted) + self.shift(log_prior)
+        products = class_products(self.rows, residuals)
+        parts = self.rows.y, residuals, self.left, self.rows.weights
+        return normal_left_out(products, self.moments.counts, parts, self.ncomp) + log_prior
 
     def buffers(self) -> dict[str, Floats]:
         """What a file keeps: the rows with classes and weights, coefficients, and the map to posteriors."""
@@ -245,6 +255,30 @@ def class_products(sample: Sample, residuals: Floats) -> Floats:
     weighted = sample.y if sample.weights is None else sample.weights[:, None] * sample.y
     products = weighted.T @ (sample.y - residuals)
     return np.asarray((products + products.T) / 2)
+
+
+def normal_left_out(
+    whole: Floats,
+    counts: Floats,
+    parts: tuple[Floats, Floats, Floats, Floats | None],
+    ncomp: int | None,
+) -> Floats:
+    """Scores (n, K), without the prior, of normal classes about centroids that each row has left.
+
+    There are products (K, K) of indicators and fitted indicators and class counts (K,) with all rows, and of
+    the rows indicators and residuals (n, K), one less the leverages (n,), and weights.
+    """
+    indicators, residuals, left, weights = parts
+    n, k = residuals.shape
+    out = np.ones(n) if weights is None else np.minimum(weights, 1.0)
+    scores = np.empty((n, k))
+    for some in slices(n, max(AT_ONCE // k**2, 1)):
+        y, r, o, h = indicators[some], residuals[some], out[some, None, None], left[some, None, None]
+        products = whole - o * (y[:, :, None] * y[:, None, :] - r[:, :, None] * r[:, None, :] / h)
+        rest = counts - o[:, :, 0] * y
+        rest[rest <= EPS * counts] = 0.0
+        scores[some] = _normal_scores(products, rest, y - r / h[:, :, 0], ncomp)
+    return scores
 
 
 def _normal_scores(products: Floats, counts: Floats, fitted: Floats, ncomp: int | None) -> Floats:

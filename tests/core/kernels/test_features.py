@@ -26,7 +26,7 @@ def city_block(a, b):
 
 
 def arc_cosine(a, b):
-    a, b = (np.column_stack([x, np.ones(len(x))]) for x in (a, b))
+    a, b = (np.column_stack([x / 1.5, np.ones(len(x))]) for x in (a, b))
     lengths = np.outer(np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=1))
     angles = np.arccos(np.clip(a @ b.T / lengths, -1, 1))
     return lengths * (np.sin(angles) + (np.pi - angles) * np.cos(angles)) / np.pi

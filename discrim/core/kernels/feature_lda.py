@@ -1,0 +1,320 @@
+"""Kernel discriminant analysis by features: a function of their moments, for any number of rows.
+
+Theory. With features f(x) (D,) whose products are the kernel, nearly (`discrim.core.kernels.features`), the
+regression of the class indicators with a ridge (`discrim.core.kernels.kernel_ridge`) minimizes
+
+    sum_i w_i |y_i - b - C'f(x_i)|^2 + ridge |C|^2.
+
+With N, m and m_k the sum of all weights, the mean of all rows and of class k in the features, and T the sum
+of squares and products about m, C = (T + ridge I)^-1 B, where column k of B is n_k (m_k - m). So
+coefficients, and with them variates and centroids, follow from the moments of the features by class, and
+these add up over the parts of a table. With all different rows as landmarks the fit is that of the kernel.
+
+*The ridge* is chosen by generalized cross-validation (Golub, Heath & Wahba, 1979, Technometrics 21, 215-223),
+
+    V = N RSS / (N - 1 - tr (T + ridge I)^-1 T)^2,     RSS = sum_i w_i |y_i|^2 - tr B'C - ridge |C|^2
+
+with y_i about their mean. It needs the moments alone, so that a table in memory and one that is read part by
+part choose alike, and is the mean squared error of rows left out with all leverages at their mean. Of ridges
+that are powers of two times the mean of a row's squared features, the search walks down the hill in steps of
+eight, then of two.
+
+*A row left out* has the leverage h = 1 / N + |R'^-1 (f(x) - m)|^2, where R'R = T + ridge I, and its own
+fitted values become y - (y - f) / (1 - o h), with o the part of its weight that is left out; its class
+products follow as in `discrim.core.kernels.kernel_lda`. What is learnt from a sample of the rows is held: the
+landmarks or directions, the width, the map to posteriors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import lapack, solve_triangular
+
+from discrim.core.kernels.features import FeatureMap
+from discrim.core.kernels.kernel_lda import ScoredIndicators, Turned, normal_left_out
+from discrim.core.kernels.kernel_ridge import LEFT
+from discrim.core.kernels.kernels import Kernel
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory, slices
+from discrim.core.regression.indicator import FlexibleFit, fit_flexible, starting_scores
+from discrim.core.rules.calibration import Calibrator
+from discrim.core.rules.leave_one_out import LeftOut
+from discrim.errors import DataError
+
+FIRST, STEPS = -2, (3, 1)
+"""Logarithm to base two of the ridge that is tried first, and the steps from there."""
+
+SMALLEST = -18
+"""The same of the smallest ridge that is tried."""
+
+COPIES = 6
+"""Matrices of features by features that a fit takes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureSums:
+    """Moments of features in the form in which a regression takes them.
+
+    Attributes
+    ----------
+    counts : (K,) float
+    mean : (D,) float
+    means : (K, D) float
+        Of the classes, about the mean.
+    scatter : (D, D) float
+        T, about the mean.
+    """
+
+    counts: Floats
+    mean: Floats
+    means: Floats
+    scatter: Floats
+
+    @property
+    def total(self) -> float:
+        """N."""
+        return float(self.counts.sum())
+
+    @property
+    def size(self) -> float:
+        """Mean squared length of the rows about their mean."""
+        return float(np.trace(self.scatter)) / self.total
+
+    @staticmethod
+    def of(moments: ClassMoments) -> FeatureSums:
+        """Of pooled moments of the features."""
+        whole = moments.as_one()
+        unit = 1 / whole.scale
+        scatter = whole.scatters[0] * unit * unit[:, None]
+        means = moments.means_from(whole.class_means[0]) * (1 / moments.scale)
+        # What the rounding of the mean leaves is taken out, so that the weighted means sum to zero.
+        means -= moments.counts @ means / moments.total
+        return FeatureSums(moments.counts, whole.class_means[0], means, scatter)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureRidge:
+    """A regression of the class indicators on features.
+
+    Attributes
+    ----------
+    ridge : float
+    coef : (D, K) float
+    intercept : (K,) float
+    mean : (D,) float
+        Of the features.
+    root : (D, D) float
+        Upper triangular R, R'R = T + ridge I.
+    total : float
+        N.
+    loss : float
+        V over N: the mean squared error by generalized cross-validation.
+    df : float
+        tr (T + ridge I)^-1 T, the number of features that the ridge leaves.
+    """
+
+    ridge: float
+    coef: Floats
+    intercept: Floats
+    mean: Floats
+    root: Floats
+    total: float
+    loss: float
+    df: float
+
+    def leverages(self, features: Floats) -> Floats:
+        """Leverage (m,) of a unit of weight of rows with such features (m, D)."""
+        turned = solve_triangular(self.root, (features - self.mean).T, trans="T", check_finite=False)
+        return np.asarray(1 / self.total + np.einsum("ij,ij->j", turned, turned))
+
+    def fitted(self, features: Floats) -> Floats:
+        """Fitted indicators (m, K)."""
+        return np.asarray(features @ self.coef + self.intercept)
+
+
+def fit_feature_ridge(sums: FeatureSums, ridge: float) -> FeatureRidge:
+    """The regression with a ridge that is given.
+
+    Examples
+    --------
+    >>> x = np.array([[0.0], [1.0], [5.0]])
+    >>> moments = ClassMoments.from_block(x, np.array([0, 0, 1]), n_classes=2)
+    >>> fit = fit_feature_ridge(FeatureSums.of(moments), 2.0)
+    >>> fit.coef.round(4).tolist(), round(fit.df, 4)
+    ([[-0.1875, 0.1875]], 0.875)
+    """
+    counts, total, width = sums.counts, sums.total, len(sums.mean)
+    matrix = np.array(sums.scatter, order="F")
+    matrix[np.diag_indices(width)] += ridge
+    root, failed = lapack.dpotrf(matrix, overwrite_a=1)
+    if failed:
+        raise DataError(
+            f"ridge={ridge:.3g} is so small beside the features that the coefficients are rounding: give a "
+            "larger one, or None."
+        )
+    products = (counts[:, None] * sums.means).T
+    coef = lapack.dpotrs(root, products)[0]
+    inverse = lapack.dtrtri(root)[0]
+    df = width - ridge * float(np.einsum("ij,ij->", inverse, inverse))
+    shares = counts / total
+    squares = total - float(counts @ shares)
+    rest = squares - float(np.einsum("ij,ij->", products, coef)) - ridge * float((coef**2).sum())
+    free = 1 - (1 + df) / total
+    loss = max(rest, 0.0) / total / free**2 if free > 0 else np.inf
+    return FeatureRidge(ridge, coef, shares - sums.mean @ coef, sums.mean, root, total, loss, df)
+
+
+def choose_feature_ridge(
+    sums: FeatureSums, tell: Callable[[float], object]
+) -> tuple[FeatureRidge, list[tuple[float, float, float]]]:
+    """The regression of the ridge with the least loss, and ridge, loss and df of all that were tried."""
+    if not sums.size > 0:
+        raise DataError(
+            "All rows have the same features, so that nothing tells them apart: name other columns."
+        )
+    largest = int(np.ceil(np.log2(sums.total))) + 1
+    tried: dict[int, tuple[float, float, float]] = {}
+
+    def loss(power: int) -> float:
+        if power not in tried:
+            try:
+                fit = fit_feature_ridge(sums, sums.size * 2.0**power)
+                tried[power] = (fit.ridge, fit.loss, fit.df)
+            except DataError:
+                tried[power] = (sums.size * 2.0**power, np.inf, np.nan)
+            tell(1)
+        return tried[power][1]
+
+    best = min(FIRST, largest)
+    for step in STEPS:
+        for sign in (1, -1):
+            while SMALLEST <= best + sign * step <= largest and loss(best + sign * step) < loss(best):
+                best += sign * step
+    return fit_feature_ridge(sums, sums.size * 2.0**best), [tried[power] for power in sorted(tried)]
+
+
+def refuse_many_features(count: int) -> None:
+    """Raise a DataError where the products of so many features with each other are more than memory has."""
+    refuse_beyond_memory(
+        1.0 * COPIES * count**2,
+        f"The products of {count:,} features with each other",
+        "Give fewer components=",
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureIndicators:
+    """Fitted indicators of the classes as a function of rows."""
+
+    kernel: Kernel
+    features: FeatureMap
+    regression: FeatureRidge
+
+    def __call__(self, x: Floats) -> Floats:
+        """Values (m, K) of rows x (m, p); of a row with a missing value, missing."""
+        out = np.full((len(x), len(self.regression.intercept)), np.nan)
+        known = np.flatnonzero(~np.isnan(x).any(axis=1))
+        for some in slices(len(known), self.features.step):
+            out[known[some]] = self.regression.fitted(self.features(x[known[some]]))
+        return out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureLDAFit(ScoredIndicators):
+    """The numbers of a kernel discriminant analysis by features.
+
+    Attributes
+    ----------
+    kind : {"landmarks", "random"}
+        What the features are of.
+    scale : str
+        What the coordinates of columns of numbers are.
+    products : (K, K) float
+        Y'WF, the products of indicators and fitted indicators.
+    """
+
+    moments: ClassMoments
+    prior: Floats
+    estimated_prior: bool
+    kind: str
+    scale: str
+    indicators: FeatureIndicators
+    products: Floats
+    flexible: FlexibleFit
+    calibrator: Calibrator | None
+    ncomp: int | None
+
+    @property
+    def ridge(self) -> float:
+        """The penalty on the fitted function."""
+        return self.indicators.regression.ridge
+
+    def left_out(self, log_prior: Floats) -> LeftOut:
+        """Scores of rows under the fit without each of them, the features held; see `left_out_parts`."""
+        shift = self.shift(log_prior)
+
+        def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+            y, residuals, left = left_out_parts(self.indicators, x, codes, weights)
+            if self.calibrator is not None:
+                return np.asarray(self.calibrator.scores(y - residuals / left[:, None]) + shift)
+            parts = y, residuals, left, weights
+            return log_prior + normal_left_out(self.products, self.moments.counts, parts, self.ncomp)
+
+        return scores
+
+
+def left_out_parts(
+    indicators: FeatureIndicators, x: Floats, codes: Codes, weights: Floats | None
+) -> tuple[Floats, Floats, Floats]:
+    """Indicators and residuals (m, K) of rows of the fit, and one less the leverage (m,) of what is left out.
+
+    Where that is rounding, it is missing.
+    """
+    regression = indicators.regression
+    y = np.eye(len(regression.intercept))[codes]
+    residuals, left = np.empty_like(y), np.empty(len(x))
+    out = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
+    for some in slices(len(x), indicators.features.step):
+        features = indicators.features(x[some])
+        residuals[some] = y[some] - regression.fitted(features)
+        rest = 1 - out[some] * regression.leverages(features)
+        left[some] = np.where(rest > LEFT, rest, np.nan)
+    return y, residuals, left
+
+
+def feature_lda(
+    indicators: FeatureIndicators,
+    sums: FeatureSums,
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    kind: str,
+    scale: str,
+    ncomp: int | None = None,
+    calibrator: Calibrator | None = None,
+    estimated_prior: bool = True,
+) -> FeatureLDAFit:
+    """The fit of a regression on features with such sums; `moments` are those of the columns."""
+    counts, regression = sums.counts, indicators.regression
+    products = counts[:, None] * (counts / sums.total + sums.means @ regression.coef)
+    products = (products + products.T) / 2
+    start = starting_scores(counts)
+    flexible = fit_flexible(
+        moments, prior, Turned(indicators, start), products @ start,
+        ncomp=ncomp, estimated_prior=estimated_prior,
+    )  # fmt: skip
+    return FeatureLDAFit(
+        moments,
+        prior,
+        estimated_prior,
+        kind,
+        scale,
+        indicators,
+        products,
+        flexible,
+        calibrator,
+        ncomp,
+    )

@@ -1,0 +1,109 @@
+"""An even sample of the different rows of a table, in one pass, whatever its parts and their order.
+
+Each row has a key, a hash of its numbers and its class, and the rows of the smallest keys are the sample
+(bottom-k sketches; Cohen & Kaplan, 2007, PODC 26, 225-234). Equal rows have one key and are one row of the
+sample, with the sum of their weights. So the sample of all rows follows from those of their parts, and it
+depends neither on how the rows come in parts, nor on their order, nor on whether a row comes twice or with a
+weight of two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.moments.row_sums import RowBlocks
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.progress import reduced
+
+Keys = NDArray[np.uint64]
+"""Hashes of rows."""
+
+ODD = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+"""Multipliers of splitmix64 (Steele, Lea & Flood, 2014, OOPSLA, 453-472)."""
+
+SHIFT = np.uint64(29)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowSample:
+    """The different rows of the smallest keys, in the order of these, up to so many.
+
+    Attributes
+    ----------
+    most : int
+    keys : (s,) uint64
+    x : (s, p) float
+    codes : (s,) int
+    weights : (s,) float
+        Sums of the weights of equal rows.
+    weighted : bool
+        Whether any row had a weight.
+    """
+
+    most: int
+    keys: Keys
+    x: Floats
+    codes: Codes
+    weights: Floats
+    weighted: bool = False
+
+    def merge(self, other: RowSample) -> RowSample:
+        """The sample of the rows of both."""
+        keys = np.concatenate([self.keys, other.keys])
+        found, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        weights = np.bincount(inverse, np.concatenate([self.weights, other.weights])).astype(np.float64)
+        first = first[: self.most]
+        x = np.concatenate([self.x, other.x])[first]
+        codes = np.concatenate([self.codes, other.codes])[first]
+        weighted = self.weighted or other.weighted
+        return RowSample(self.most, found[: self.most], x, codes, weights[: self.most], weighted)
+
+    def first(self, count: int) -> RowSample:
+        """The sample that is no larger than so many rows."""
+        kept = slice(min(count, self.most))
+        return replace(
+            self, most=min(count, self.most), keys=self.keys[kept], x=self.x[kept], codes=self.codes[kept],
+            weights=self.weights[kept],
+        )  # fmt: skip
+
+
+def row_keys(x: Floats, codes: Codes) -> Keys:
+    """Keys (m,) of rows x (m, p) with their classes (m,)."""
+    keys = codes.astype(np.uint64) + ODD[0]
+    for column in x.T:
+        # A zero added makes -0.0, which is equal to 0.0, the same bits.
+        keys ^= np.ascontiguousarray(column + 0.0).view(np.uint64)
+        keys *= ODD[1]
+        keys ^= keys >> SHIFT
+    for factor in ODD[1:]:
+        keys *= factor
+        keys ^= keys >> SHIFT
+    return keys
+
+
+def sampled_rows(blocks: RowBlocks, most: int, n_columns: int) -> RowSample:
+    """The sample of up to so many of the rows of blocks."""
+    return reduced(blocks, partial(_sample_of, most=most, n_columns=n_columns), RowSample.merge)
+
+
+def _sample_of(blocks: RowBlocks, *, most: int, n_columns: int) -> RowSample:
+    empty = np.zeros(0)
+    found = RowSample(
+        most, empty.astype(np.uint64), np.zeros((0, n_columns)), empty.astype(np.intp), empty
+    )  # fmt: skip
+    for x, codes, weights in blocks:
+        keys = row_keys(x, codes)
+        used = np.ones(len(x), dtype=np.bool_) if weights is None else weights > 0
+        if len(found.keys) == most:
+            used &= keys <= found.keys[-1]
+        at = np.flatnonzero(used)
+        if not len(at):
+            continue
+        own = np.ones(len(at)) if weights is None else weights[at]
+        new = RowSample(most, keys[at], x[at].copy(), codes[at], own, weights is not None)
+        found = found.merge(new)
+    return found
