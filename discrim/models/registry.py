@@ -26,7 +26,7 @@ PictureKind = Literal[
     "log_determinants", "confusion", "roc", "calibration", "ellipses", "pairs", "he", "qq", "simplex",
     "forest", "odds_ratios", "distances", "ranking", "path", "choice", "centroids", "components", "vip",
     "loadings", "density", "table", "fitted", "history", "updates", "densities", "folds", "differences",
-    "permutations", "candidates",
+    "permutations", "candidates", "importance",
 ]  # fmt: skip
 """Every name of a picture, for editors; each model has some of them, which its row below names."""
 
@@ -262,6 +262,12 @@ CHOSEN_KERNEL = _of_kernels(
     "path", "loss of rows left out by width of the kernel", first="chosen", leaves=ROWS_AND_COLORS,
     drawn_by="kernel_path",
 )  # fmt: skip
+PERMUTED_TERMS = _of_kernels(
+    "importance",
+    "rise of the log loss of rows left out where a term is permuted",
+    leaves=ROWS_AND_COLORS,
+    drawn_by="importance",
+)
 FITTED = Picture(
     "regression.indicator_shown",
     "fitted",
@@ -584,7 +590,7 @@ MODELS = (
         "kernel_lda",
         "KernelLDAResults",
         "kernels.kernel_lda",
-        pictures=(SCORES, *WITH_POSTERIORS, TERRITORY, CHOSEN_KERNEL),
+        pictures=(SCORES, *WITH_POSTERIORS, TERRITORY, CHOSEN_KERNEL, PERMUTED_TERMS),
         estimator="discrim.sklearn.regressions:KernelLDAClassifier",
         chosen={"kernel": "kernel_name", "scale": "scale", "width": "width", "ridge": "ridge"},
         choosing=("select",),

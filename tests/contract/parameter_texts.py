@@ -102,6 +102,7 @@ OTHER = {
     "cross_validate.data": "of a verb or function only",
     "cross_validate.formula": "of a verb only",
     "cross_validate.folds": "the rows are dealt, and nothing is chosen",
+    "KernelLDAResults.importance.seed": "of permutations",
     "cross_validate.seed": "one that is drawn is kept",
     "load.functions": "the formula is that of the file",
     "lr_test.seed": "of replicates",

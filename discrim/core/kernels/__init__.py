@@ -1,1 +1,1 @@
-"""Least squares of class indicators on kernels of the rows."""
+"""Kernels of rows: least squares on them, and features whose products they are."""

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from discrim.core.kernels.kernel_ridge import Chosen, Sample, residuals_of
+from discrim.core.kernels.kernel_ridge import Chosen, Sample, influence, residuals_of
 from discrim.core.kernels.kernels import NAMES, Coordinates, Kernel, Standard, fit_coordinates
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats, are_whole, slices
@@ -218,15 +218,51 @@ class KernelLDAFit(ScoredIndicators):
 
     def left_out(self, log_prior: Floats) -> Floats:
         """Scores (n, K) of the rows, each under the fit without it."""
-        if self.left is None:
-            raise DataError("A fit from a file does not leave rows out: fit the rows again.")
         residuals = residuals_of(self.indicators.coef, self.rows.weights, self.ridge)
-        fitted = self.rows.y - residuals / self.left[:, None]
+        fitted = self.rows.y - residuals / self._known_left()[:, None]
         if self.calibrator is not None:
             return self.calibrator.scores(fitted) + self.shift(log_prior)
+        return self._left_out_normal(log_prior, fitted)
+
+    def left_out_elsewhere(self, log_prior: Floats) -> Callable[[Floats], Floats]:
+        """From rows u (n, p) in standard units, to scores (n, K) under the fits that each row has left out.
+
+        Row i is a row as it is or with other values; the fit is the one without row i of the table. Its value
+        there is f(u) less what the row's own response adds to it, of a size that makes the response
+        itself its value without the row.
+        """
+        sample, expansion = self.rows, self.indicators
+        points, kernel = expansion.points, expansion.kernel
+        own = influence(kernel.matrix(points, points), sample.weights, self.ridge)
+        residuals = residuals_of(expansion.coef, sample.weights, self.ridge)
+        out = 1.0 if sample.weights is None else np.minimum(1.0, 1.0 / sample.weights)[:, None]
+        gone = out * residuals / self._known_left()[:, None]
+
+        def scores(u: Floats) -> Floats:
+            z = expansion.coordinates.of(u, kernel.name)
+            fitted = np.empty_like(gone)
+            for some in slices(len(u), max(AT_ONCE // len(points), 1)):
+                kernels = kernel.matrix(z[some], points)
+                fitted[some] = kernels @ expansion.coef + expansion.intercept
+                fitted[some] -= own.of_rows(kernels, some)[:, None] * gone[some]
+            if self.calibrator is not None:
+                return self.calibrator.scores(fitted) + self.shift(log_prior)
+            return self._left_out_normal(log_prior, fitted)
+
+        return scores
+
+    def _left_out_normal(self, log_prior: Floats, fitted: Floats) -> Floats:
+        """Scores (n, K) by normal classes of rows with fitted indicators (n, K), each without itself."""
+        residuals = residuals_of(self.indicators.coef, self.rows.weights, self.ridge)
         products = class_products(self.rows, residuals)
-        parts = self.rows.y, residuals, self.left, self.rows.weights
-        return normal_left_out(products, self.moments.counts, parts, self.ncomp) + log_prior
+        parts = self.rows.y, residuals, self._known_left(), self.rows.weights
+        return normal_left_out(products, self.moments.counts, parts, self.ncomp, fitted) + log_prior
+
+    def _known_left(self) -> Floats:
+        """One less the leverage of what is left out of each row (n,)."""
+        if self.left is None:
+            raise DataError("A fit from a file does not leave rows out: fit the rows again.")
+        return self.left
 
     def buffers(self) -> dict[str, Floats]:
         """What a file keeps: the rows with classes and weights, coefficients, and the map to posteriors."""
@@ -262,11 +298,13 @@ def normal_left_out(
     counts: Floats,
     parts: tuple[Floats, Floats, Floats, Floats | None],
     ncomp: int | None,
+    fitted: Floats | None = None,
 ) -> Floats:
     """Scores (n, K), without the prior, of normal classes about centroids that each row has left.
 
     There are products (K, K) of indicators and fitted indicators and class counts (K,) with all rows, and of
-    the rows indicators and residuals (n, K), one less the leverages (n,), and weights.
+    the rows indicators and residuals (n, K), one less the leverages (n,), and weights. The scores are of the
+    rows where they are, or of others with fitted indicators (n, K), each by the fit without its row.
     """
     indicators, residuals, left, weights = parts
     n, k = residuals.shape
@@ -277,7 +315,8 @@ def normal_left_out(
         products = whole - o * (y[:, :, None] * y[:, None, :] - r[:, :, None] * r[:, None, :] / h)
         rest = counts - o[:, :, 0] * y
         rest[rest <= EPS * counts] = 0.0
-        scores[some] = _normal_scores(products, rest, y - r / h[:, :, 0], ncomp)
+        own = y - r / h[:, :, 0] if fitted is None else fitted[some]
+        scores[some] = _normal_scores(products, rest, own, ncomp)
     return scores
 
 

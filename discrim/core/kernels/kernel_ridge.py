@@ -51,11 +51,11 @@ MOST_EIGEN = 400
 LANDMARKS = 200
 """Rows that stand for all in the first part of a choice among more."""
 
-SETTLED = 3e10
-"""Multiplications and additions that the second part of a choice may take, beyond its least."""
+SETTLED, LEAST_SETTLED = 9e9, 5
+"""Multiplications and additions of the second part of a choice, and how many times it takes at least."""
 
-LEAST_SETTLED = 3
-"""Kernels and ridges that the second part looks at in any case."""
+STEPS_OF_WIDTH, STEPS_OF_RIDGE = (0.5, 0.5**0.5, 2.0**0.5), (4.0, 0.25, 2.0, 0.5)
+"""Factors by which the second part of a choice goes on; landmarks are for large widths."""
 
 LEFT = 1e-10
 """Least share of a row's weight that its leverage leaves: below it what is left is rounding."""
@@ -111,11 +111,31 @@ def centred_kernel(kernel: Floats, weights: Floats | None) -> Floats:
     return kernel
 
 
-def fit_ridge(kernel: Floats, weights: Floats | None, y: Floats, ridge: float) -> RidgeFit:
-    """The regression of responses y (n, r) on a kernel (n, n), whose memory is used, by a Cholesky factor.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Inverse:
+    """What a regression on a kernel rests on.
 
-    A DataError says that the ridge is too small for the digits of doubles.
+    Attributes
+    ----------
+    lower : (n, n) float
+        Lower triangle of (C + size uu' + ridge I)^-1, with C the centred kernel; what is above is not set.
+    s, u : (n,) float
+        Square roots of the weights, and their direction.
+    size : float
+        What is put along u, where there is nothing else.
+    means : (n,) float
+        Weighted means of the kernels of all rows with each.
     """
+
+    lower: Floats
+    s: Floats
+    u: Floats
+    size: float
+    means: Floats
+
+
+def _inverse(kernel: Floats, weights: Floats | None, ridge: float) -> _Inverse:
+    """By a Cholesky factor of a kernel (n, n), whose memory is used."""
     s = unit_weights(len(kernel), weights)
     u = s / np.linalg.norm(s)
     means = (s**2 / (s**2).sum()) @ kernel
@@ -127,7 +147,7 @@ def fit_ridge(kernel: Floats, weights: Floats | None, y: Floats, ridge: float) -
             f"ridge={ridge:.6g} is so small that coefficients are rounding: give {least:.2g} or more, or "
             "None to have it chosen."
         )
-    # Along u there is nothing, which a number of the size of the others keeps from mattering.
+    # A number of the size of the others keeps what is along u from mattering.
     centred += size * np.outer(u, u)
     centred[np.diag_indices_from(centred)] += ridge
     factor, wrong = lapack.dpotrf(centred.T, lower=1, overwrite_a=1, clean=0)
@@ -137,15 +157,60 @@ def fit_ridge(kernel: Floats, weights: Floats | None, y: Floats, ridge: float) -
             "larger ridge=, or None to have it chosen."
         )
     inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
-    diagonal = np.diagonal(inverse).copy()
+    return _Inverse(inverse, s, u, size, means)
+
+
+def fit_ridge(kernel: Floats, weights: Floats | None, y: Floats, ridge: float) -> RidgeFit:
+    """The regression of responses y (n, r) on a kernel (n, n), whose memory is used, by a Cholesky factor.
+
+    A DataError says that the ridge is too small for the digits of doubles.
+    """
+    found = _inverse(kernel, weights, ridge)
+    s, u = found.s, found.u
     target = s[:, None] * y
     target = target - np.outer(u, u @ target)
-    c = np.asarray(blas.dsymm(1.0, inverse, target, lower=1))
+    c = np.asarray(blas.dsymm(1.0, found.lower, target, lower=1))
     c -= np.outer(u, u @ c)
-    left = ridge * (diagonal - u**2 / (size + ridge))
+    left = ridge * (np.diagonal(found.lower) - u**2 / (found.size + ridge))
     coef = s[:, None] * c
-    intercept = (s**2 / (s**2).sum()) @ y - means @ coef
+    intercept = (s**2 / (s**2).sum()) @ y - found.means @ coef
     return RidgeFit(coef, intercept, residuals_of(coef, weights, ridge), left_of(left, s))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Influence:
+    """What the response of each row adds to fitted values anywhere.
+
+    Attributes
+    ----------
+    pull : (n, n) float
+        Column i has what one unit of the response of row i adds to the coefficients of all rows.
+    means : (n,) float
+        Weighted means of the kernels of all rows with each.
+    shares : (n,) float
+        Weights over their sum.
+    """
+
+    pull: Floats
+    means: Floats
+    shares: Floats
+
+    def of_rows(self, kernels: Floats, rows: slice) -> Floats:
+        """What its own response adds to each of some rows (m,), at places with such kernels (m, n)."""
+        gaps = kernels - self.means
+        gaps *= self.pull[rows]
+        return np.asarray(gaps.sum(axis=1) + self.shares[rows])
+
+
+def influence(kernel: Floats, weights: Floats | None, ridge: float) -> Influence:
+    """Of a kernel (n, n), whose memory is used."""
+    found = _inverse(kernel, weights, ridge)
+    pull = np.tril(found.lower)
+    pull += np.tril(pull, -1).T
+    pull -= np.outer(found.u, found.u) / (found.size + ridge)
+    pull *= found.s[:, None]
+    pull *= found.s
+    return Influence(pull, found.means, found.s**2 / (found.s**2).sum())
 
 
 def residuals_of(coef: Floats, weights: Floats | None, ridge: float) -> Floats:
@@ -493,21 +558,23 @@ class _Work:
         for other in finalists[1:]:
             tried, kept = self._settle(other.scale, other.kernel, other.ridge)
             first, chosen = (tried, kept) if tried.order < first.order else (first, chosen)
-        steps = [(1.0, 4.0), (1.0, 0.25), (0.5**0.5, 1.0), (2.0**0.5, 1.0), (1.0, 2.0), (1.0, 0.5)]
-        if search.width is not None or not search.has_width(first.kernel.name):
-            steps = [step for step in steps if step[0] == 1.0]
-        if search.ridge is not None:
-            steps = [step for step in steps if step[1] == 1.0]
-        done = len(finalists)
-        while done < most and steps:
+        widths = search.width is None and search.has_width(first.kernel.name)
+        steps = [(width, 1.0) for width in STEPS_OF_WIDTH if widths]
+        # The ridge is looked at after the first step of the width.
+        steps[1:1] = [(1.0, ridge) for ridge in STEPS_OF_RIDGE[:2] if search.ridge is None]
+        steps += [(1.0, ridge) for ridge in STEPS_OF_RIDGE[2:] if search.ridge is None]
+        seen = {(first.kernel.width, first.ridge)}
+        while len(seen) < most and steps:
             width, ridge = steps.pop(0)
-            kernel = replace(first.kernel, width=first.kernel.width * width)
-            tried, kept = self._settle(first.scale, kernel, first.ridge * ridge)
-            done += 1
+            at = first.kernel.width * width, first.ridge * ridge
+            if any(np.allclose(at, each) for each in seen):
+                continue
+            seen.add(at)
+            tried, kept = self._settle(first.scale, replace(first.kernel, width=at[0]), at[1])
             if tried.order < first.order:
                 first, chosen = tried, kept
-                # As it was better there, it may be better still beyond, and is not on the way back.
-                steps = [(width, ridge), *(each for each in steps if each != (1 / width, 1 / ridge))]
+                # As it was better there, it may be better still beyond.
+                steps.insert(0, (width, ridge))
         return replace(chosen, tried=tuple(self._tried))
 
     def _settle(self, scale: str, kernel: Kernel, ridge: float) -> tuple[Tried, Chosen]:

@@ -82,6 +82,9 @@ class Kernel:
             out *= -1.0 / self.width
             np.exp(out, out=out)
             return
+        if self.name == "gaussian":
+            _fill_gaussian(a / self.width, b / self.width, out)
+            return
         np.matmul(a, b.T, out=out)
         if self.name == "linear":
             return
@@ -92,17 +95,27 @@ class Kernel:
                 out **= self.degree
                 return
             own, other = _halves(a, self.width), _halves(b, self.width)
-            if self.name == "gaussian":
-                out -= own[:, None]
-                out -= other
-                np.minimum(out, 0.0, out=out)
-                # A row that is infinitely far away is near none.
-                np.nan_to_num(out, copy=False, nan=-np.inf)
-                np.exp(out, out=out)
-                return
         lengths = np.sqrt(2 * own + 1)[:, None] * np.sqrt(2 * other + 1)
         cosine = np.clip((out + 1.0) / lengths, -1.0, 1.0)
         out[...] = lengths * (np.sqrt(1 - cosine**2) + (np.pi - np.arccos(cosine)) * cosine) / np.pi
+
+
+def _fill_gaussian(a: Floats, b: Floats, out: Floats) -> None:
+    """Write exp(-|a - b|^2 / 2), the exponent by one product."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        own, other = _halves(a, 1.0), _halves(b, 1.0)
+        far = ~(own < LARGEST)
+        left = np.column_stack([a, -own, np.ones(len(a))])
+        left[far] = 0.0
+        np.matmul(left, np.column_stack([b, np.ones(len(b)), -other]).T, out=out)
+    np.minimum(out, 0.0, out=out)
+    np.exp(out, out=out)
+    # A row that is all but infinitely far away is near none.
+    out[far] = 0.0
+
+
+LARGEST = 1e150
+"""Half of the squared length of a row beyond which its kernels are zero."""
 
 
 def _halves(a: Floats, width: float) -> Floats:

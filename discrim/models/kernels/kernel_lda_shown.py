@@ -10,7 +10,7 @@ from discrim.models.regression.indicator_shown import variate_axes, variate_cent
 from discrim.models.results import headers
 from discrim.models.results.headers import Item
 from discrim.report.grid import INTERVAL, Pairs, Section
-from discrim.report.plots.style import SIGNS, new_axes, set_title
+from discrim.report.plots.style import SIGNS, ink, new_axes, numbers, set_title, shown_name
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from discrim.models.kernels.kernel_lda import KernelLDAResults
     from discrim.models.pictures.pictured import PictureOptions
     from discrim.report.plots.style import Axes
+
+MOST_BARS = 30
+"""Terms whose importance is drawn."""
 
 MOST_TRIED = 12
 """Lines of the path that the summary shows, the best."""
@@ -102,4 +105,22 @@ def kernel_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     axes.set_ylabel(f"Mean {LOSSES[fit.options['select']]}, rows left out")
     axes.legend()
     set_title(axes, "Rows left out, by the width of the kernel")
+    return axes
+
+
+def importance(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Rises of the log loss as horizontal bars with their standard errors, the largest first."""
+    table = results.importance()
+    shown = table.head(MOST_BARS)
+    axes, _ = new_axes(options.ax, len(shown))
+    rise, se = numbers(shown[["log_loss", "log_loss_se"]]).T
+    lines = np.arange(len(shown))
+    axes.barh(lines, rise, xerr=se, height=0.7, color=SIGNS.colour(0), ecolor=ink(), capsize=2, zorder=2)
+    axes.axvline(0.0, color=ink(), linewidth=0.8, zorder=3)
+    small = "small" if len(shown) > MOST_BARS // 2 else None
+    axes.set_yticks(lines, [shown_name(name, 24) for name in shown.index], fontsize=small)
+    axes.set_ylim(len(shown) - 0.4, -0.6)
+    axes.set_xlabel("Rise of the log loss, ± one standard error")
+    some = f" ({len(shown)} of {len(table)})" if len(table) > len(shown) else ""
+    set_title(axes, f"Rows left out, with a term permuted{some}")
     return axes

@@ -54,3 +54,15 @@ def test_variates_have_unit_variance_within_classes_where_nothing_is_penalized()
     fit = fit_kernel_lda(chosen, sample, moments, PRIOR, calibrate=False)
     gaps = fit.variates(X) - fit.centroids[CODES]
     np.testing.assert_allclose(gaps.T @ gaps / N, np.eye(2), atol=1e-5)
+
+
+def test_rows_at_other_places_are_scored_by_fits_without_them():
+    elsewhere = X + RNG.normal(size=X.shape)
+    found = fitted(X, CODES, WEIGHTS, None).left_out_elsewhere(np.log(PRIOR))(STANDARD.of(elsewhere))
+    for i in range(0, N, 4):
+        rest = WEIGHTS.copy()
+        rest[i] -= 1.0
+        kept = rest > 0
+        rule = fitted(X[kept], CODES[kept], rest[kept], None).rule(np.log(PRIOR))
+        gaps = found[i] - rule.scores(elsewhere[i : i + 1])[0]
+        np.testing.assert_allclose(gaps, gaps[0], atol=1e-11)

@@ -52,7 +52,7 @@ def test_a_kernel_of_ones_own_is_the_one_that_it_computes():
 
 
 def test_what_is_chosen_bends_where_classes_do():
-    train, test = moons(300, 1), moons(2000, 2)
+    train, test = moons(150, 1), moons(1000, 2)
     fit = kernel_lda("moon ~ .", train)
     wrong = (fit.predict(test) != test["moon"]).mean()
     linear = (discrim.lda("moon ~ .", train).predict(test) != test["moon"]).mean()
@@ -148,3 +148,48 @@ def test_classes_told_apart_without_error_have_posteriors_short_of_one():
         p = kernel_lda("y ~ x", data).predict_proba(pd.DataFrame({"x": [0.05, 2.6, 5.05]}))
     assert (p.to_numpy().max(axis=1) < 0.999).all()
     assert p.to_numpy().max(axis=1)[[0, 2]].min() > 0.75
+
+
+def test_importance_is_the_rise_of_losses_of_rows_left_out():
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(120, 3))
+    labels = np.where(x[:, 0] ** 2 + 0.3 * rng.normal(size=120) > 0.7, "a", "b")
+    data = pd.DataFrame(x, columns=list("uvw")).assign(y=labels, level=rng.choice(list("rst"), 120))
+    fit = kernel_lda("y ~ .", data, kernel="gaussian", scale="sd", width=1.5, ridge=0.5)
+    table = fit.importance(repeats=3, seed=2)
+    assert table.index[0] == "u"
+    assert set(table.index) == {"u", "v", "w", "level"}
+    assert table.loc["u", "log_loss"] > 5 * table.loc["u", "log_loss_se"]
+    assert (table.drop(index="u")["log_loss"].abs() < 4 * table.drop(index="u")["log_loss_se"]).all()
+    pd.testing.assert_frame_equal(fit.importance(repeats=3, seed=2), table)
+    # Of new rows: by hand.
+    new = data.sample(40, random_state=1).reset_index(drop=True)
+    found = fit.importance(new, repeats=1, seed=5).loc["u"]
+    order = np.random.default_rng(5).permutation(40)
+
+    def losses(rows):
+        p = fit.predict_proba(rows).to_numpy()
+        return -np.log(p[np.arange(40), (new["y"] == "b").astype(int)])
+
+    rise = losses(new.assign(u=new["u"].to_numpy()[order])) - losses(new)
+    assert found["log_loss"] == pytest.approx(rise.mean(), rel=1e-9)
+    assert found["log_loss_se"] == pytest.approx(rise.std(ddof=1) / np.sqrt(40), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("scores", "territory", "regions")),
+        "path",
+        "importance",
+    ],
+)
+def test_pictures_are_drawn(kind):
+    fit = kernel_lda("species ~ .", IRIS, kernel="gaussian", scale="sd", ridge=0.1)
+    axes = fit.plot(kind)
+    assert axes.get_title()
+    if kind == "importance":
+        assert len(axes.patches) == 4
+    if kind == "path":
+        (star,) = (line for line in axes.lines if line.get_label() == "chosen")
+        assert star.get_xdata() == [fit.width]
