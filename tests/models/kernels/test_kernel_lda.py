@@ -1,16 +1,24 @@
-"""Kernel discriminant analysis: against LDA, brute force, and what it refuses."""
+"""Kernel discriminant analysis: against kernlab, fda and LDA, and what it refuses.
 
+``golden/kernel_lda.json`` was written by ``golden/write_kernel_lda.R``, which says how.
+"""
+
+import json
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.kernel_ridge import KernelRidge
 
 import discrim
-from discrim import kernel_lda
+from discrim import fda, kernel_lda
+from discrim.datasets import load as load_table
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import CollinearError, DataError, NotSupportedError
+from tests import support
 
+GOLDEN = json.loads((support.GOLDEN / "kernel_lda.json").read_text(encoding="utf-8"))["cases"]
 IRIS = load_iris()
 GIVEN = {"kernel": "gaussian", "width": 2.0, "ridge": 0.1, "scale": "sd"}
 
@@ -22,6 +30,51 @@ def moons(n: int, seed: int) -> pd.DataFrame:
     x = np.where(upper, np.cos(t), 1 - np.cos(t)) + rng.normal(scale=0.2, size=n)
     y = np.where(upper, np.sin(t), 0.5 - np.sin(t)) + rng.normal(scale=0.2, size=n)
     return pd.DataFrame({"x": x, "y": y, "moon": np.where(upper, "upper", "lower")})
+
+
+@pytest.mark.parametrize("which", ["narrow", "wider"])
+@pytest.mark.parametrize("name", GOLDEN)
+def test_fitted_indicators_are_those_of_kernlab_s_lssvm(name, which):
+    case = GOLDEN[name]
+    theirs = case["fits"][which]
+    data = load_table(name).dropna(subset=case["columns"])
+    formula = f"{case['response']} ~ {' + '.join(case['columns'])}"
+    options = {"width": theirs["width"], "ridge": theirs["ridge"]}
+    fit = kernel_lda(formula, data, kernel="gaussian", scale="sd", **options)
+    found = fit._fit.numbers.indicators(data[case["columns"]].to_numpy(float)[::7])
+    np.testing.assert_allclose(found, theirs["fitted"], atol=1e-9)
+
+
+class Centred:
+    """The regression on a centred kernel with a constant, by scikit-learn's KernelRidge."""
+
+    def fit(self, x, scores):
+        x = np.asarray(x, dtype=float)
+        self.means, self.sds, self.scores = x.mean(axis=0), x.std(axis=0), scores.mean(axis=0)
+        self.rows = (x - self.means) / self.sds
+        self.ridge = KernelRidge(alpha=0.1, kernel="precomputed")
+        self.ridge.fit(self.centred(self.rows), scores - self.scores)
+        return self
+
+    def centred(self, z):
+        def kernel(a, b):
+            return np.exp(-((a[:, None] - b) ** 2).sum(axis=2) / 8)
+
+        whole, part = kernel(self.rows, self.rows), kernel(z, self.rows)
+        return part - part.mean(axis=1, keepdims=True) - whole.mean(axis=0) + whole.mean()
+
+    def predict(self, x):
+        z = (np.asarray(x, dtype=float) - self.means) / self.sds
+        return self.ridge.predict(self.centred(z)) + self.scores
+
+
+def test_variates_and_posteriors_are_those_of_fda_with_the_regression_as_its_engine():
+    fit = kernel_lda("species ~ .", IRIS, **GIVEN, calibrate=False)
+    theirs = fda("species ~ .", IRIS, engine=Centred())
+    np.testing.assert_allclose(fit.values, theirs.values, rtol=1e-11)
+    np.testing.assert_allclose(fit.centroids, theirs.centroids, rtol=1e-9)
+    np.testing.assert_allclose(fit.transform(), theirs.transform(), atol=1e-9)
+    np.testing.assert_allclose(fit.predict_proba(), theirs.predict_proba(), atol=1e-11)
 
 
 def test_a_linear_kernel_with_next_to_no_ridge_is_lda():
