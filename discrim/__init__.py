@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from discrim.models.normal.lda import lda as lda
     from discrim.models.normal.nearest_centroid import NearestCentroidResults as NearestCentroidResults
     from discrim.models.normal.nearest_centroid import nearest_centroid as nearest_centroid
+    from discrim.models.normal.plda import PLDAResults as PLDAResults
+    from discrim.models.normal.plda import plda as plda
     from discrim.models.normal.qda import QDAResults as QDAResults
     from discrim.models.normal.qda import qda as qda
     from discrim.models.normal.rda import RDAResults as RDAResults

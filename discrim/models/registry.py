@@ -26,7 +26,7 @@ PictureKind = Literal[
     "log_determinants", "confusion", "roc", "calibration", "ellipses", "pairs", "he", "qq", "simplex",
     "forest", "odds_ratios", "distances", "ranking", "path", "choice", "centroids", "components", "vip",
     "loadings", "density", "table", "fitted", "history", "updates", "densities", "folds", "differences",
-    "permutations", "candidates", "importance",
+    "permutations", "candidates", "importance", "trials",
 ]  # fmt: skip
 """Every name of a picture, for editors; each model has some of them, which its row below names."""
 
@@ -85,6 +85,7 @@ _of_mixture = partial(Picture, "mixtures.mixture_shown")
 _of_centroids = partial(Picture, "independent.shrunken_shown")
 _of_neighbours = partial(Picture, "neighbours.neighbours_shown")
 _of_law = partial(Picture, "law.bayes_shown")
+_of_plda = partial(Picture, "normal.plda_shown")
 _of_normal = partial(Picture, "normal.normal_shown")
 
 SCORES = _in_space(
@@ -323,6 +324,11 @@ CHOICE = (
 )
 """Of a choice of a model."""
 
+TRIALS = _of_plda(
+    "trials", "log likelihood ratios of pairs of one class and of two, with errors at each threshold"
+)
+"""Of verification."""
+
 FOLDS = (
     _of_folds("folds", "error of each fold and the mean", leaves=("data",), drawn_by="folds_picture"),
     Picture(
@@ -458,6 +464,15 @@ MODELS = (
         choosing=BY_FOLDS,
         command="regularized discriminant analysis: between LDA, QDA and nearest centroids",
         examples=('"species ~ ." iris --alpha 0.5 --gamma 0.9',),
+    ),
+    Row(
+        "plda",
+        "PLDAResults",
+        "normal.plda",
+        pictures=(TRIALS, *WITH_POSTERIORS),
+        estimator="discrim.sklearn.normal:PLDAClassifier",
+        command="probabilistic linear discriminant analysis: classes drawn at random",
+        examples=('"cultivar ~ ." wine --components 2',),
     ),
     Row(
         "naive_bayes",

@@ -41,6 +41,7 @@ from discrim.sklearn.normal import (
     LDAClassifier,
     MixtureClassifier,
     NaiveBayesClassifier,
+    PLDAClassifier,
     QDAClassifier,
     RDAClassifier,
 )
@@ -65,6 +66,7 @@ __all__ = [
     "MixtureClassifier",
     "NaiveBayesClassifier",
     "NearestCentroidClassifier",
+    "PLDAClassifier",
     "PLSClassifier",
     "PerceptronClassifier",
     "QDAClassifier",

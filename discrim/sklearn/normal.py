@@ -696,6 +696,52 @@ class RDAClassifier(LinearCoefficients, PartialClassifier):
         return base.fitted_instead(error, f"lda() {words}", discrim.lda, formula, data, **other)
 
 
+@base.estimator
+class PLDAClassifier(PartialClassifier):
+    """Probabilistic linear discriminant analysis; see `discrim.plda`.
+
+    Parameters
+    ----------
+    components : int, optional
+        Rank of B: the classes differ in so many dimensions alone. By default it is free, up to the number of
+        columns or of classes less one.
+    normalize : bool
+        Whether rows are centred, whitened by the covariance of all rows and brought to one length first, as
+        is usual for embeddings of speakers (Garcia-Romero & Espy-Wilson, 2011). It takes a pass over the rows
+        more, and so cannot be had from moments. Means and covariances are then those of such rows.
+    tol : float
+        EM ends where less than this is left to gain of the log-likelihood for each row.
+    maxiter : int
+        The largest number of steps of EM. Where all classes have one size, there is none.
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows.
+    singular : {"shrink", "raise"}
+        What to do where the covariance within classes is singular. "shrink" fits
+        `lda(covariance="shrunk", standardize=True)` with a warning, so that a search over models goes on.
+        "raise" refuses, as the verb does.
+    """
+
+    verb = staticmethod(discrim.plda)
+    _goes_on = ("singular", "shrink")
+
+    _: KW_ONLY
+    components: int | None = None
+    normalize: bool = False
+    tol: float = 1e-9
+    maxiter: int = 1000
+    prior: Any = None
+    singular: str = "shrink"
+
+    def _spread(self) -> Spread | None:
+        return None if self.normalize else "pooled"
+
+    def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+        if not isinstance(error, CollinearError):
+            return None
+        other = base.plainly_shrunk(options) | {"collinear": "drop"}
+        return base.fitted_instead(error, f"lda() with {base.SHRUNK}", discrim.lda, formula, data, **other)
+
+
 SIMPLER = (
     {"components": 1, "covariance": "pooled"},
     {"components": 1, "covariance": "VII", "over": "class"},

@@ -1,0 +1,143 @@
+"""Errors of verification, where a score says whether a pair is of one class or of two.
+
+*Errors.* At a threshold t, pairs of one class with scores below t are missed, and pairs of two with scores
+of t and above are false alarms. The equal error rate is where the two shares cross, a straight line joining
+the points of neighbouring thresholds. The detection cost is
+
+    c_miss pi P_miss(t) + c_false (1 - pi) P_false(t),
+
+pi the probability of a pair of one class, over the smaller of c_miss pi and c_false (1 - pi), which is the
+cost of looking at no score (NIST, Speaker Recognition Evaluation plans). Its minimum is over all thresholds;
+that of log likelihood ratios at Bayes' threshold, log(c_false (1 - pi) / (c_miss pi)), shows what
+calibration they lack. C_llr is the mean cost of log likelihood ratios s over all pi (Brümmer & du Preez,
+2006, Computer Speech and Language 20, 230-275): half the sum of the means of log2(1 + e^-s) over pairs of
+one class and of log2(1 + e^s) over pairs of two; 1 tells nothing.
+
+*Intervals.* Pairs share rows and rows share classes, so that pairs are not independent and no formula of
+proportions holds. Classes are: a bootstrap draws them with replacement, as often as there are, where a pair
+of one class counts as often as the class was drawn, and a pair of two as often as the product of both (Poh &
+Bengio, 2007, Interspeech). Limits are percentiles. They assume that the classes are a random sample of those
+to come.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.progress import late_bar
+
+
+class Costs(NamedTuple):
+    """Probability of a pair of one class, and costs of missing it and of a false alarm."""
+
+    probability: float = 0.01
+    miss: float = 1.0
+    false_alarm: float = 1.0
+
+    @property
+    def sides(self) -> tuple[float, float]:
+        """What misses and false alarms cost, over the cost of looking at no score."""
+        miss, false = self.miss * self.probability, self.false_alarm * (1 - self.probability)
+        return miss / min(miss, false), false / min(miss, false)
+
+    @property
+    def threshold(self) -> float:
+        """Bayes' threshold of log likelihood ratios."""
+        miss, false = self.sides
+        return float(np.log(false / miss))
+
+
+class Errors(NamedTuple):
+    """The measures of scores, each NaN without pairs of both kinds."""
+
+    eer: float
+    min_cost: float
+    actual_cost: float
+    cllr: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairScores:
+    """Scores of pairs, in rising order.
+
+    Attributes
+    ----------
+    scores : (P,) float
+    same : (P,) bool
+        Whether a pair is of one class.
+    one, other : (P,) int
+        Classes of the two.
+    n_classes : int
+    """
+
+    scores: Floats
+    same: NDArray[np.bool_]
+    one: Codes
+    other: Codes
+    n_classes: int
+
+    @staticmethod
+    def of(scores: Floats, codes: Codes) -> PairScores:
+        """Those of each pair of rows with classes (m,), from scores (m, m) that are symmetric."""
+        at = np.triu_indices(len(codes), 1)
+        values = scores[at]
+        order = np.argsort(values, kind="stable")
+        one, other = (codes[each[order]] for each in at)
+        return PairScores(values[order], one == other, one, other, int(codes.max(initial=-1)) + 1)
+
+    def errors(self, costs: Costs, times: Floats | None = None) -> Errors:
+        """Measures of all pairs, where classes count so many times (K,).
+
+        Examples
+        --------
+        >>> scores = np.array([[0.0, 3.0, -2.0], [3.0, 0.0, -1.0], [-2.0, -1.0, 0.0]])
+        >>> PairScores.of(scores, np.array([0, 0, 1])).errors(Costs(0.5)).eer
+        0.0
+        """
+        same, other = self._weights(times)
+        if not (same.sum() > 0 and other.sum() > 0):
+            return Errors(*[np.nan] * 4)
+        # The last of equal scores: thresholds lie between different ones, and beyond both ends.
+        ends = np.flatnonzero(np.append(np.diff(self.scores) > 0, True))
+        missed, passed = (np.append(0.0, np.cumsum(each)[ends] / each.sum()) for each in (same, other))
+        false = 1 - passed
+        miss_cost, false_cost = costs.sides
+        below = int(np.searchsorted(self.scores[ends], costs.threshold))
+        cost = miss_cost * missed + false_cost * false
+        logs = np.logaddexp(0.0, np.where(self.same, -self.scores, self.scores)) / np.log(2.0)
+        cllr = (logs @ same / same.sum() + logs @ other / other.sum()) / 2
+        return Errors(_crossing(missed, false), float(cost.min()), float(cost[below]), float(cllr))
+
+    def _weights(self, times: Floats | None) -> tuple[Floats, Floats]:
+        """How often pairs of one class, and of two, count (P,); zero for the others."""
+        if times is None:
+            return self.same.astype(np.float64), (~self.same).astype(np.float64)
+        one = times[self.one]
+        return np.where(self.same, one, 0.0), np.where(self.same, 0.0, one * times[self.other])
+
+    def limits(self, costs: Costs, level: float, replicates: int, seed: int | None) -> Floats:
+        """Limits (2, 4) of the measures, by a bootstrap of the classes."""
+        rng = np.random.default_rng(seed)
+        drawn = []
+        with late_bar(replicates, "bootstrap of classes") as tell:
+            for _ in range(replicates):
+                times = rng.multinomial(self.n_classes, np.full(self.n_classes, 1 / self.n_classes))
+                drawn.append(self.errors(costs, times.astype(np.float64)))
+                tell(1)
+        found = np.array(drawn).reshape(-1, 4)
+        known = found[~np.isnan(found).any(axis=1)]
+        if not len(known):
+            return np.full((2, 4), np.nan)
+        return np.asarray(np.quantile(known, [(1 - level) / 2, (1 + level) / 2], axis=0))
+
+
+def _crossing(missed: Floats, false: Floats) -> float:
+    """Where a share that rises from 0 to 1 crosses one that falls from 1 to 0."""
+    at = int(np.argmax(missed >= false))
+    rise, fall = missed[at] - missed[at - 1], false[at - 1] - false[at]
+    return float(missed[at - 1] + rise * (false[at - 1] - missed[at - 1]) / (rise + fall))

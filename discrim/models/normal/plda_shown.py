@@ -1,0 +1,109 @@
+"""What is shown of a probabilistic linear discriminant analysis: its summary, and its picture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.inference.verification import Costs
+from discrim.models.results import headers
+from discrim.report.grid import Pairs, Section
+from discrim.report.plots.style import SIGNS, add_legend, new_axes, set_title
+from discrim.report.tables import Sections
+
+if TYPE_CHECKING:
+    from discrim.core.normal.plda import PLDAFit
+    from discrim.models.fits.fit import Fit
+    from discrim.models.normal.plda import PLDAResults
+    from discrim.models.pictures.pictured import PictureOptions
+    from discrim.report.plots.style import Axes
+
+MOST_AXES = 12
+"""Axes that the summary shows."""
+
+BINS, FARTHEST = 60, 0.01
+"""Bins of the histogram of trials, and the share of them that may lie farther left than it reaches."""
+
+
+def plda_sections(results: PLDAResults, fit: Fit[PLDAFit]) -> Sections:
+    """Sections of a probabilistic linear discriminant analysis, in their order."""
+    return {"header": _header, "classes": headers.classes_section, "columns": _columns, "axes": _axes}
+
+
+def _header(results: PLDAResults, fit: Fit[PLDAFit]) -> Pairs:
+    numbers = fit.numbers
+    between, within = (float(np.trace(each)) for each in numbers.covariances())
+    steps = "none: classes of one size" if not numbers.steps else f"{numbers.steps}"
+    steps += "" if numbers.converged else ", not converged"
+    items: list[headers.Item] = [
+        *headers.row_items(fit),
+        *headers.size_items(fit),
+        headers.prior_item(fit),
+        ("Rank of B", results.rank, str(results.rank)),
+        ("Trace of B", between, f"{between:.5g}"),
+        ("Trace of W", within, f"{within:.5g}"),
+        ("Steps of EM", numbers.steps, steps),
+        ("Log-lik. given the classes", results.llf_given, f"{results.llf_given:.2f}"),
+        headers.criterion_item(results, "llf", "Log-likelihood"),
+        headers.criterion_item(results, "aic", "AIC"),
+        headers.criterion_item(results, "bic", "BIC"),
+        headers.error_item(fit, "apparent"),
+    ]
+    note = f"B rests on {len(fit.classes):,} classes, whatever the number of rows."
+    if numbers.normalize:
+        note += " Rows are centred, whitened and brought to one length; B, W and likelihoods are of these."
+    return headers.header(fit, items, note)
+
+
+def _columns(results: PLDAResults, fit: Fit[PLDAFit]) -> Section:
+    table = results.tidy().set_index("term").rename_axis(index=None)
+    formats: dict[Any, Any] = {"between": "general", "within": "general", "share": "share"}
+    return Section(
+        "Mean, and variances between and within classes",
+        table,
+        formats,
+        note="The share is that of the variance between classes in the sum of both.",
+        source="fit.mean, fit.between, fit.within",
+        worth=headers.worth(fit.numbers.moments) if headers.are_many(fit.terms) else None,
+    )
+
+
+def _axes(results: PLDAResults, fit: Fit[PLDAFit]) -> Section:
+    ratios = results.ratios
+    table = pd.DataFrame({"ratio": ratios, "reliability": ratios / (1 + ratios)}).head(MOST_AXES)
+    more = f" And {len(ratios) - MOST_AXES} more: fit.ratios." if len(ratios) > MOST_AXES else ""
+    return Section(
+        "Axes: variance between classes over that within",
+        table,
+        {"ratio": "general", "reliability": "share"},
+        note=f"The reliability is the correlation of two rows of one class on the axis.{more}",
+        source="fit.ratios, fit.axes",
+    )
+
+
+plda_brief: Sections = {"axes": _axes}
+"""The short form: the axes."""
+
+
+def trials(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Histograms of the log likelihood ratios of pairs of one class and of two."""
+    pairs = results._pairs(options.data)
+    axes, is_new = new_axes(options.ax)
+    lowest, highest = float(np.quantile(pairs.scores, FARTHEST)), float(pairs.scores[-1])
+    for place, (name, some) in enumerate({"two classes": ~pairs.same, "one class": pairs.same}.items()):
+        values = pairs.scores[some]
+        left = int((values < lowest).sum())
+        more = f", {left:,} of them farther left" if left else ""
+        axes.hist(
+            values, BINS, range=(lowest, highest), density=True, alpha=0.5, color=SIGNS.colour(place),
+            label=f"{len(values):,} pairs of {name}{more}",
+        )  # fmt: skip
+    axes.axvline(0.0, color="0.35", linewidth=0.8)
+    axes.set_xlabel("Log likelihood ratio of one class against two")
+    axes.set_ylabel("Density")
+    eer = pairs.errors(Costs()).eer
+    which = "rows of the fit" if options.data is None else "new rows"
+    set_title(axes, f"Pairs of rows, {which}: equal error rate {100 * eer:.1f} %")
+    return add_legend(axes, is_new)
