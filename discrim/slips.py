@@ -116,6 +116,7 @@ prsquared | assess() <- rsquared r2 mcfadden
 marginal_effects() <- margeff getmargeff margins
 odds_ratios() <- oddsratio or
 update() <- fit refit partialfit
+verify() | decision_function() <- llr loglikelihoodratio fastpldascoring samedifferent
 save() <- dump topickle write
 tidy() | table <- tocsv todataframe toframe
 summary().as_html() <- tohtml
@@ -137,6 +138,7 @@ kernel_density <- kda kde npar
 kernel_lda <- kfda kfd kfisher kernelridge lssvm gda klda ksvm
 shrunken_centroids <- pamr pam nsc
 mixture <- mda mclustda mclust gaussianmixture gmm
+plda <- probabilisticlda twocovariance ivectorplda
 sparse_lda <- penalizedlda dsda
 hyperplane <- svm svc linearsvc
 stepwise <- stepdisc stepclass greedywilks step stepaic

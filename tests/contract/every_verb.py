@@ -26,7 +26,7 @@ def every_verb() -> None:
     iris = discrim.datasets.load_iris()
     folder = tempfile.mkdtemp()
     for verb in dict.fromkeys(model.verb for model in MODELS):
-        if verb in ("bayes", "fda", "mlm", "plda"):
+        if verb in ("bayes", "fda", "mlm"):
             continue
         data = iris[iris["species"] != "virginica"] if verb in TWO else iris
         fit = getattr(discrim, verb)("species ~ .", data=data, **NEEDS.get(verb, {}))

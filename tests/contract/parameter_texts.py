@@ -135,6 +135,7 @@ OTHER = {
     "NewRows.posterior_intervals.seed": "of the bootstrap",
     "NewRows.predict_set.level": "of the sets",
     "NewRows.predict_set.seed": "of smoothed sets too",
+    "PLDAResults.trials.seed": "of the bootstrap",
     "PLSResults.permutation_test.seed": "of shuffled labels too",
     "PenalizedLogisticResults.tidy.level": "not used",
     "Pictured.plot.level": "of ellipses too",

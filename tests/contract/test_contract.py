@@ -77,6 +77,8 @@ VERBS = {
     "nearest_centroid": (discrim.nearest_centroid, {}),
     "nearest_centroid-proportions": (discrim.nearest_centroid, {"prior": None}),
     "nearest_centroid-weights": (discrim.nearest_centroid, {"weights": "w"}),
+    "plda": (discrim.plda, {}),
+    "plda-lengths": (discrim.plda, {"components": 1, "normalize": True, "prior": "equal"}),
     "knn": (discrim.knn, {"k": 5}),
     "knn-chosen": (discrim.knn, {"grid": [2, 4, 9], "prior": "equal"}),
     "knn-mahalanobis": (discrim.knn, {"k": 4, "metric": "mahalanobis"}),
@@ -97,7 +99,7 @@ FREE = ("logistic", "logistic-weights")
 HOLDING = ("kernel_lda", "kernel_lda-weights", "lda-loo", "qda-loo", "knn", "knn-chosen", "knn-mahalanobis")
 """What a row helps to choose, or to measure distances by, is held while it is left out; refits would not."""
 
-REFITTED = ("lda-t", "qda-t", "sparse_lda")
+REFITTED = ("lda-t", "qda-t", "sparse_lda", "plda", "plda-lengths")
 """Leaving a row out is a search a row: one test of it is enough, among the slow ones."""
 
 SLOW = ("lda-mcd", "qda-mcd")

@@ -35,6 +35,8 @@ FITS = {
     "pls": (discrim.pls, {"ncomp": 1}),
     "sparse": (discrim.sparse_lda, {"penalty": 0.1}),
     "nearest": (discrim.nearest_centroid, {}),
+    "plda": (discrim.plda, {}),
+    "plda lengths": (discrim.plda, {"normalize": True}),
     "knn": (discrim.knn, {"k": 3}),
     "cosine": (discrim.knn, {"k": 3, "metric": "cosine"}),
     "indicator": (discrim.indicator, {}),

@@ -34,6 +34,7 @@ MADE = {
     "pls": lambda iris, alike: discrim.pls("species ~ .", iris, grid=[1, 2], seed=1),
     "sparse_lda": lambda iris, alike: discrim.sparse_lda("species ~ .", iris, n_penalties=5, seed=1),
     "nearest_centroid": lambda iris, alike: discrim.nearest_centroid("species ~ .", iris),
+    "plda": lambda iris, alike: discrim.plda("species ~ .", iris),
     "knn": lambda iris, alike: discrim.knn("species ~ .", iris, grid=[2, 5]),
     "logistic": lambda iris, alike: discrim.logistic("species ~ sepal_length + sepal_width", alike),
     "logistic, ridge": lambda iris, alike: discrim.logistic(

@@ -25,6 +25,8 @@ BY_PASSES = {
     "sparse_lda": {"penalty": 0.05},
     "sparse_lda chosen": {"folds": 4, "seed": 1, "n_penalties": 4},
     "nearest_centroid": {},
+    "plda": {},
+    "plda lengths": {"normalize": True},
     "pls": {"ncomp": 2},
     "pls chosen": {"folds": 4, "seed": 1},
     "indicator": {},
@@ -264,6 +266,7 @@ ONE_PASS = {
     "shrunken_centroids": {"threshold": 0.5},
     "sparse_lda": {"nonzero": 2},
     "nearest_centroid": {},
+    "plda": {},
     "pls": {"ncomp": 2},
     "indicator": {},
 }

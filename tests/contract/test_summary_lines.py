@@ -71,6 +71,7 @@ LINES = {
     "rda": {"iris": 25, "wine": 35, "breast": 51, "digits": 47},
     "naive_bayes": {"iris": 30, "penguins": 42, "wine": 50, "breast": 83},
     "nearest_centroid": {"iris": 38, "wine": 57, "breast": 89},
+    "plda": {"iris": 34, "wine": 45},
     "mixture": {"iris": 36, "wine": 41},
     "logistic": {"two": 45},
     "indicator": {"iris": 45, "wine": 65},

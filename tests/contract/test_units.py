@@ -61,6 +61,8 @@ COMPARING = {
     "strimmer by class": (discrim.qda, {"covariance": "diagonal", "shrinkage": "strimmer"}),
     "centroids": (discrim.shrunken_centroids, {"threshold": 1.0}),
     "nearest centroid": (discrim.nearest_centroid, {}),
+    "plda": (discrim.plda, {}),
+    "plda lengths": (discrim.plda, {"normalize": True}),
     "pls": (discrim.pls, {"ncomp": 2, "scale": False}),
     "nearest": (discrim.knn, {"k": 3, "scale": False}),
 }

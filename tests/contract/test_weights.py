@@ -210,6 +210,7 @@ VERBS = {
     "centroids": (discrim.shrunken_centroids, {"threshold": 0.5}),
     "sparse": (discrim.sparse_lda, {"penalty": 0.05}),
     "nearest_centroid": (discrim.nearest_centroid, {"prior": None}),
+    "plda": (discrim.plda, {}),
     "pls": (discrim.pls, {"ncomp": 2}),
     "logistic": (discrim.logistic, {"bias_reduction": True}),
     "indicator": (discrim.indicator, {}),

@@ -144,7 +144,7 @@ NEEDS = {
 """Groups of those verbs only that have a parameter."""
 
 CAPTIONS = {
-    "Normal classes": ("lda", "qda", "rda", "nearest_centroid", "mixture"),
+    "Normal classes": ("lda", "qda", "rda", "nearest_centroid", "mixture", "plda"),
     "Column by column": ("naive_bayes", "shrunken_centroids"),
     "Neighbours": ("knn", "kernel_density"),
     "Regressions": ("logistic", "indicator", "fda", "kernel_lda"),

@@ -161,8 +161,13 @@ class PLDAFit:
 
     @property
     def rank(self) -> int:
-        """Rank r of B."""
+        """Rank of B."""
         return int(np.count_nonzero(self.between))
+
+    @property
+    def n_axes(self) -> int:
+        """Axes r in which classes differ, as many as the rank of B; one where that is zero."""
+        return max(self.rank, 1)
 
     @property
     def normalize(self) -> bool:
@@ -176,7 +181,7 @@ class PLDAFit:
 
     def places(self, x: Floats) -> Floats:
         """Rows x (m, p) on the r axes in which classes differ, less m: (m, r), with unit variance within."""
-        axes = self.axes[:, : self.rank]
+        axes = self.axes[:, : self.n_axes]
 
         def coordinates(x: Floats, origin: Floats) -> Floats:
             return np.asarray((standard_columns(x, origin, self.scale) - self.mean[:, None]).T @ axes)
@@ -186,9 +191,9 @@ class PLDAFit:
 
     def class_laws(self) -> tuple[Floats, Floats]:
         """Means and variances (K, r) of y_k on these axes, given the rows of the classes."""
-        b, n = self.between[: self.rank], self.moments.counts[:, None]
+        b, n = self.between[: self.n_axes], self.moments.counts[:, None]
         c = 1 / (1 + n * b)
-        return n * b * c * self.class_places[:, : self.rank], b * c
+        return n * b * c * self.class_places[:, : self.n_axes], b * c
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
         """The rule of the predictive densities of the classes, under a prior (K,)."""
@@ -196,7 +201,7 @@ class PLDAFit:
         means, variances = self.class_laws()
         sd = np.sqrt(1 + variances)
         laws = tuple(Covariance(each, None) for each in sd)
-        distances = Distances(np.zeros_like(means), np.ones(self.rank), means, laws)
+        distances = Distances(np.zeros_like(means), np.ones(self.n_axes), means, laws)
         constant = log_prior - np.log(sd).sum(axis=1)
         return PLDARule(self.places, GaussianRule(distances, constant, np.ones(len(sd))))
 

@@ -292,7 +292,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
     ratios : Series by PLDA1, PLDA2, ...
         Variance between classes over that within, on the axes.
     rank : int
-        Rank of B, the number of axes.
+        Rank of B, the number of axes; of a B of zero one axis is held all the same.
     steps : int
         Steps of EM; zero where classes have one size and the estimates a closed form.
     converged : bool
@@ -329,15 +329,15 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
     @property
     def ratios(self) -> pd.Series:
         """Variance between classes over that within, on the axes in which they differ."""
-        values = self._fit.numbers.between[: self.rank]
-        names = pd.Index([f"PLDA{j + 1}" for j in range(self.rank)])
+        values = self._fit.numbers.between[: self._fit.numbers.n_axes]
+        names = pd.Index([f"PLDA{j + 1}" for j in range(len(values))])
         return pd.Series(values, index=names, name="ratio", copy=True)
 
     @property
     def axes(self) -> pd.DataFrame:
         """Coefficients of the axes, in the units of the columns."""
         numbers = self._fit.numbers
-        values = numbers.axes[:, : self.rank] * numbers.scale[:, None]
+        values = numbers.axes[:, : numbers.n_axes] * numbers.scale[:, None]
         return pd.DataFrame(values, index=self.terms, columns=self.ratios.index)
 
     @property
@@ -381,7 +381,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
     def _places(self, data: Any) -> tuple[Blocks, Floats]:
         """Rows of a table, and their places (m, r); missing for a row with a missing value."""
         blocks = self._fit.new_rows(data)
-        places = np.full((blocks.table.nrows, self.rank), np.nan)
+        places = np.full((blocks.table.nrows, self._fit.numbers.n_axes), np.nan)
         for at, x, missing in blocks.every_row():
             known = slice(None) if missing is None else ~missing
             places[at][known] = self._fit.numbers.places(x[known])
@@ -447,7 +447,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
                 )
             at = others.get_indexer(names)
             other = core.Sets(other.sizes[at], other.places[at])
-        ratios = core.pair_ratios(self._fit.numbers.between[: self.rank], one, other)
+        ratios = core.pair_ratios(self.ratios.to_numpy(), one, other)
         return pd.Series(ratios, index=names, name="llr")
 
     def verify_all(
@@ -486,7 +486,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
             f"Ratios of {len(names):,} by {len(others):,} rows or sets",
             "Pass fewer at a time",
         )
-        ratios = core.all_ratios(self._fit.numbers.between[: self.rank], one, other)
+        ratios = core.all_ratios(self.ratios.to_numpy(), one, other)
         return pd.DataFrame(ratios, index=names, columns=others)
 
     def _sets(self, data: Any, by: str | None) -> tuple[core.Sets, pd.Index]:
@@ -595,7 +595,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
             "Pass a sample of the classes",
         )
         rows = core.Sets(np.ones(len(codes)), places[known])
-        return PairScores.of(core.all_ratios(self._fit.numbers.between[: self.rank], rows, rows), codes)
+        return PairScores.of(core.all_ratios(self.ratios.to_numpy(), rows, rows), codes)
 
     # ---- tables
 

@@ -34,6 +34,7 @@ FITS = {
     ),
     "sparse": (discrim.sparse_lda, "species ~ .", IRIS, {"nonzero": 2}),
     "nearest": (discrim.nearest_centroid, "species ~ .", IRIS, {"prior": None}),
+    "plda": (discrim.plda, "species ~ .", IRIS, {}),
     "pls": (discrim.pls, "species ~ .", IRIS, {"ncomp": 2}),
     "naive": (discrim.naive_bayes, "species ~ .", IRIS, {"smoothing": 1e-3}),
     "naive_mixed": (discrim.naive_bayes, "species ~ .", PENGUINS, {"laplace": 1}),
