@@ -61,8 +61,6 @@ COMPARING = {
     "strimmer by class": (discrim.qda, {"covariance": "diagonal", "shrinkage": "strimmer"}),
     "centroids": (discrim.shrunken_centroids, {"threshold": 1.0}),
     "nearest centroid": (discrim.nearest_centroid, {}),
-    "plda": (discrim.plda, {}),
-    "plda lengths": (discrim.plda, {"normalize": True}),
     "pls": (discrim.pls, {"ncomp": 2, "scale": False}),
     "nearest": (discrim.knn, {"k": 3, "scale": False}),
 }
@@ -109,6 +107,8 @@ EQUIVARIANT = {
     "naive_bayes": (discrim.naive_bayes, {}),
     "kernel": (discrim.naive_bayes, {"kernel": True}),
     "logistic": (discrim.logistic, {"bias_reduction": True}),
+    "plda": (discrim.plda, {}),
+    "plda, lengths": (discrim.plda, {"normalize": True}),
     "indicator": (discrim.indicator, {}),
     "knn": (discrim.knn, {"k": 3}),
     "mahalanobis": (discrim.knn, {"k": 3, "metric": "mahalanobis"}),

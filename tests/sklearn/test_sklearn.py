@@ -162,6 +162,7 @@ GOES_ON = {
     "mixture": {"singular": "raise"},
     "naive_bayes": {"singular": "raise", "missing": "raise"},
     "perceptron": {"constant": "raise"},
+    "plda": {"singular": "raise"},
     "pls": {"few": "raise"},
     "qda": {"singular": "raise"},
     "rda": {"singular": "raise"},

@@ -61,6 +61,7 @@ from discrim.core.rules.rules import (
     refuse_method,
 )
 from discrim.core.scatter.covariance import Covariance, dependencies, pooled
+from discrim.core.scatter.principal import positive_signs
 
 TOL, MAXITER = 1e-9, 1000
 """When EM ends: where less than this is left to gain for each row, or after so many steps."""
@@ -86,7 +87,9 @@ class Sphere:
         """That of the mean and the covariance of all rows, divisor N."""
         one = moments.as_one()
         centre = one.means_from(moments.origin)[0]
-        return Sphere(moments.origin, moments.scale, centre, pooled(one, one.total).root)
+        root = pooled(one, one.total).root
+        # A root has any signs, of which the coordinates on the sphere are.
+        return Sphere(moments.origin, moments.scale, centre, root * np.sign(np.diagonal(root))[:, None])
 
     def on(self, x: Floats) -> Floats:
         """Rows x (m, p) on the sphere of radius sqrt(p); a row at the centre stays there."""
@@ -126,7 +129,8 @@ class PLDAFit:
     mean : (p,) float
         m.
     axes : (p, p) float
-        T, in z: T'WT = I and T'BT = diag(between).
+        T, in z: T'WT = I and T'BT = diag(between). The largest coefficient of each axis, for columns of
+        unit variance within classes, is positive.
     between : (p,) float
         b, falling; zero beyond the rank of B.
     class_places : (K, p) float
@@ -176,8 +180,10 @@ class PLDAFit:
 
     def covariances(self) -> tuple[Floats, Floats]:
         """B and W (p, p), in the units of the columns, or of the sphere."""
-        back = np.linalg.inv(self.axes) / self.scale
-        return (back.T * self.between) @ back, back.T @ back
+        back, unit = np.linalg.inv(self.axes), 1 / self.scale
+        between, within = (back.T * self.between) @ back, back.T @ back
+        with np.errstate(over="ignore", under="ignore"):
+            return between * unit[:, None] * unit, within * unit[:, None] * unit
 
     def places(self, x: Floats) -> Floats:
         """Rows x (m, p) on the r axes in which classes differ, less m: (m, r), with unit variance within."""
@@ -326,6 +332,8 @@ def fit_plda(
         found, steps, converged = _by_em(rows, found, tol, maxiter, tell)
         nothing = found.between * rows.counts.max() < NEXT_TO_NOTHING
         found = found._replace(between=np.where(nothing, 0.0, found.between))
+    sd = np.sqrt((rows.within.root**2).sum(axis=0))
+    found = found._replace(axes=found.axes * positive_signs(found.axes * sd[:, None]))
     likelihood = _log_likelihood(rows, found) + float(used.total * np.log(used.scale).sum())
     return PLDAFit(
         moments, prior, estimated_prior, components, tol, maxiter, used.origin, used.scale, *found,

@@ -288,7 +288,8 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         B and W. Under `normalize=True`, these and m are of rows brought to one length.
     axes : DataFrame, terms by PLDA1, PLDA2, ...
         Directions in which the classes differ: on them rows have unit variance within classes and are
-        uncorrelated, and class means have the variances `ratios`.
+        uncorrelated, and class means have the variances `ratios`. The largest coefficient of each, times the
+        standard deviation of its column within classes, is positive.
     ratios : Series by PLDA1, PLDA2, ...
         Variance between classes over that within, on the axes.
     rank : int

@@ -62,7 +62,7 @@ def test_a_fit_of_moments_is_that_of_the_rows(name, weights, tmp_path):
     data["times"] = np.random.default_rng(1).integers(1, 4, len(data)) if weights else 1
     formula = formula if weights else formula.replace("~ .", "~ . - times")
     theirs = verb(formula, data, weights=weights, **options)
-    by_squares = verb not in (discrim.rda, discrim.indicator, discrim.pls, discrim.sparse_lda)
+    by_squares = verb not in (discrim.rda, discrim.indicator, discrim.pls, discrim.sparse_lda, discrim.plda)
     for scatters in ("class", "diagonal") if by_squares else ("class",):
         held = added_up(formula, data, weights=weights, scatters=scatters)
         ours = verb(moments=held, **options)
