@@ -216,6 +216,12 @@ CHOSEN_BANDWIDTH = _of_neighbours(
 CHOSEN_K = _of_neighbours(
     "path", "leave-one-out error by k", first="chosen", leaves=ROWS_AND_COLORS, drawn_by="knn_path"
 )
+CHOSEN_NUMBER = _of_normal(
+    "path",
+    "errors of the choice of a shrinkage, or of a number of principal axes",
+    leaves=ROWS_AND_COLORS,
+    drawn_by="tried",
+)
 CHOSEN_PAIR = _of_normal("path", "errors of the choice by alpha and gamma", leaves=("data",))
 CHOSEN_THRESHOLD = _of_centroids("path", "cross-validated error by threshold", leaves=ROWS_AND_COLORS)
 CHOSEN_STRENGTH = _of_logistic(
@@ -435,8 +441,17 @@ MODELS = (
         "LDAResults",
         "normal.lda",
         shown="normal.normal_shown",
-        pictures=(*DISCRIMINANTS, *NORMAL, *WITH_POSTERIORS, *LOG_ODDS, RANKING, ROBUST_DISTANCES),
+        pictures=(
+            *DISCRIMINANTS,
+            *NORMAL,
+            *WITH_POSTERIORS,
+            *LOG_ODDS,
+            RANKING,
+            ROBUST_DISTANCES,
+            CHOSEN_NUMBER,
+        ),
         estimator="discrim.sklearn.normal:LDAClassifier",
+        chosen={"components": "components"},
         command="linear discriminant analysis: one covariance for all classes",
         examples=(
             '"species ~ ." iris --prior equal --sections header,functions',
@@ -448,8 +463,9 @@ MODELS = (
         "QDAResults",
         "normal.qda",
         shown="normal.normal_shown",
-        pictures=(*WITH_POSTERIORS, *NORMAL, LOG_DETERMINANTS, ROBUST_DISTANCES, EIGENVALUES),
+        pictures=(*WITH_POSTERIORS, *NORMAL, LOG_DETERMINANTS, ROBUST_DISTANCES, EIGENVALUES, CHOSEN_NUMBER),
         estimator="discrim.sklearn.normal:QDAClassifier",
+        chosen={"components": "components"},
         command="quadratic discriminant analysis: a covariance for each class",
         examples=('"species ~ bill_length_mm + body_mass_g" penguins --prior equal',),
     ),

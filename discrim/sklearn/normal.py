@@ -36,8 +36,8 @@ from discrim.frame.table import incomplete_rows, with_column
 from discrim.models.fits.reading import check_word, listed, prior_of_some
 from discrim.models.judging.validation import Splits
 from discrim.models.moments.moments import Moments, moments, of_fit
-from discrim.models.normal.components import asked_scatter
 from discrim.models.normal.lda import LinearCovariance
+from discrim.models.normal.normal_fits import read_scatter
 from discrim.models.normal.qda import QuadraticCovariance
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn import base
@@ -293,12 +293,13 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         the units of the columns, as in scikit-learn, and a warning is given where these differ by much.
         Refits learn the standard deviations anew, also in folds; `leave_one_out()` holds them. With
         `components` it is meant for the principal axes.
-    components : int or float, optional
+    components : int, float, "cv" or "loo", optional
         Principal axes within which the classes are compared: a number of them, or the share of the variance
-        of all columns, between 0 and 1, that they have at least. The axes are those of the rows about their
-        common mean, without regard to the classes, in the units of the columns or, with standardize=True, of
-        columns over their standard deviations over all rows. Refits learn them anew, also in folds;
-        `leave_one_out()` holds them.
+        of all columns, between 0 and 1, that they have at least. "cv" and "loo" choose the number of least
+        error by ten folds or by leaving out each row, and of equal errors the smallest (see `path`). The axes
+        are those of the rows about their common mean, without regard to the classes, in the units of the
+        columns or, with standardize=True, of columns over their standard deviations over all rows. Folds and
+        refits learn them anew.
     ncomp : int, optional
         Number of leading canonical axes that the rule and `transform` use; by default all.
     collinear : {"drop", "raise"}
@@ -329,7 +330,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
     variance_shrinkage: float | str | None = None
     grid: Sequence[float] | None = None
     standardize: bool = False
-    components: int | float | None = None
+    components: int | float | str | None = None
     ncomp: int | None = None
     collinear: str = "drop"
 
@@ -343,7 +344,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
     def _spread(self) -> Spread | None:
         keywords = CovarianceKeywords(self.shrinkage, self.variance_shrinkage, self.grid, self.standardize)
         words = get_args(LinearCovariance)
-        kind = asked_scatter(self.covariance, words, self.method, keywords, self.components)
+        kind = read_scatter(self.covariance, words, self.method, keywords, self.components)
         return None if kind.needs_rows or self.method in ROBUST else kind.spread("pooled")
 
     def transform(self, X: Any) -> Floats:
@@ -443,12 +444,13 @@ class QDAClassifier(PartialClassifier):
         the units of the columns, as in scikit-learn, and a warning is given where these differ by much.
         Refits learn the standard deviations anew, also in folds; `leave_one_out()` holds them. With
         `components` it is meant for the principal axes.
-    components : int or float, optional
+    components : int, float, "cv" or "loo", optional
         Principal axes within which the classes are compared: a number of them, or the share of the variance
-        of all columns, between 0 and 1, that they have at least. The axes are those of the rows about their
-        common mean, without regard to the classes, in the units of the columns or, with standardize=True, of
-        columns over their standard deviations over all rows. Refits learn them anew, also in folds;
-        `leave_one_out()` holds them.
+        of all columns, between 0 and 1, that they have at least. "cv" and "loo" choose the number of least
+        error by ten folds or by leaving out each row, and of equal errors the smallest (see `path`). The axes
+        are those of the rows about their common mean, without regard to the classes, in the units of the
+        columns or, with standardize=True, of columns over their standard deviations over all rows. Folds and
+        refits learn them anew.
     singular : {"shrink", "raise"}
         What to do where the covariance of a class is singular. "shrink" fits with `covariance="shrunk",
         standardize=True`, and the method "moment" in the place of a robust one; where a class has no
@@ -472,13 +474,13 @@ class QDAClassifier(PartialClassifier):
     shrinkage: float | str | None = None
     grid: Sequence[float] | None = None
     standardize: bool = False
-    components: int | float | None = None
+    components: int | float | str | None = None
     singular: str = "shrink"
 
     def _spread(self) -> Spread | None:
         keywords = CovarianceKeywords(self.shrinkage, None, self.grid, self.standardize)
         words = get_args(QuadraticCovariance)
-        kind = asked_scatter(self.covariance, words, self.method, keywords, self.components)
+        kind = read_scatter(self.covariance, words, self.method, keywords, self.components)
         # Where a class has no covariance, those of all classes are turned to.
         return None if kind.needs_rows or self.method in ROBUST else "class"
 

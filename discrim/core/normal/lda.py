@@ -45,6 +45,7 @@ from discrim.core.rules.rules import Distances, Plane, Rule, logs_of_prior
 from discrim.core.scatter.covariance import Covariance, common_divisor
 from discrim.core.scatter.kinds import buffers_of, scatter_from_file
 from discrim.core.scatter.principal import Canonical, ThinCovariance, canonical, of_columns, weighted_centre
+from discrim.core.scatter.projected import Projected
 from discrim.core.scatter.scatter import Full, NoEstimateError, NormalClasses, Scatter
 from discrim.errors import NotSupportedError
 
@@ -104,6 +105,11 @@ class LDAFit:
     def standardize(self) -> bool:
         """Whether the kind of covariance compares columns over their standard deviations."""
         return self.scatter.unit(self.moments) is not None
+
+    @property
+    def components(self) -> int | None:
+        """Number of principal axes; None where all columns are compared."""
+        return self.scatter.count if isinstance(self.scatter, Projected) else None
 
     @property
     def has_distances(self) -> bool:

@@ -16,6 +16,7 @@ from discrim.core.rules.rules import Distances, Rule, logs_of_prior
 from discrim.core.scatter.covariance import Covariance, divisors_by_class
 from discrim.core.scatter.kinds import buffers_of, scatter_from_file
 from discrim.core.scatter.principal import of_columns
+from discrim.core.scatter.projected import Projected
 from discrim.core.scatter.scatter import Full, NoEstimateError, NormalClasses, Scatter
 from discrim.errors import NotSupportedError
 
@@ -45,6 +46,11 @@ class QDAFit:
     def standardize(self) -> bool:
         """Whether the kind of covariance compares columns over their standard deviations."""
         return self.scatter.unit(self.moments) is not None
+
+    @property
+    def components(self) -> int | None:
+        """Number of principal axes; None where all columns are compared."""
+        return self.scatter.count if isinstance(self.scatter, Projected) else None
 
     @property
     def has_distances(self) -> bool:

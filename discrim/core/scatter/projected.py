@@ -12,14 +12,22 @@ beyond the axes does not count. Discriminant analysis of principal components is
 *Every number at once.* The scores of q axes are the first q of those of more. With R'R = S an upper
 triangular root of their covariance, the leading block of R is the root of the leading block of S, and the
 whitened scores R'^-1 (y - m_k) of q axes are the first q of those of all. So the distance under q axes is the
-sum of the first q squares, the log-determinant that of the first q logarithms on the diagonal of R, and by
-Sherman and Morrison's formula, see `leave_one_out`, the distances without a row follow from such sums.
+sum of the first q squares, and the log-determinant that of the first q logarithms on the diagonal of R.
+
+*Without a row.* In all r axes of the fit, on which nothing of the rows is lost, taking a row out takes a
+matrix of rank one from the r x r scatters. The axes without it are the eigenvectors of what is then left of
+T, so that leaving a row out learns them anew at the cost of one decomposition, without a pass over the rows.
+Standard deviations by which columns are divided stay. Where that takes long and rows are many beside the
+columns, the axes stay too, and the kind of covariance has its closed form. Of more columns than rows the axes
+of a fit follow each of its rows so closely that errors with held axes would be far too small.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,13 +36,15 @@ from discrim.core.moments.derived_moments import comparable, in_units
 from discrim.core.moments.moments import ClassMoments, standard_columns
 from discrim.core.moments.row_sums import packed_triangle
 from discrim.core.numerics.arrays import Codes, Floats, svd
+from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.rules import Rule
 from discrim.core.scatter import scatter
 from discrim.core.scatter.covariance import EPS, Covariance, Dependency, total_squares
 from discrim.core.scatter.principal import Principal, ThinCovariance, positive_signs, principal
-from discrim.core.scatter.scatter import Estimated, Item, NoEstimateError, NormalClasses, Parts, Scatter
+from discrim.core.scatter.scatter import Estimated, Full, Item, NoEstimateError, NormalClasses, Parts, Scatter
 from discrim.core.scatter.shrinkage import Shrinkage
-from discrim.errors import CollinearError, DataError, DiscrimError
+from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError
 
 ROUNDED = 1e-12
 """How far a sum of shares may fall short of what it is."""
@@ -180,6 +190,8 @@ class Projected(Scatter):
     count : int, optional
         The number, where moments or a choice have said it; `total` is the number of all axes, and `share`
         what they have of the variance of all columns.
+    takes_long : bool
+        Whether learning axes without each row takes more than seconds, and they cannot be held.
     """
 
     inner: Scatter
@@ -188,6 +200,7 @@ class Projected(Scatter):
     count: int | None = None
     share: float = 0.0
     total: int = 0
+    takes_long: bool = False
 
     word = "projected"
     is_regular = True
@@ -245,8 +258,8 @@ class Projected(Scatter):
 
     @property
     def needs_rows(self) -> bool:
-        """Whether a refit reads rows: to choose the number."""
-        return self.is_chosen
+        """Whether the number is still to be chosen by rows."""
+        return self.is_chosen and self.count is None
 
     # ---- estimates
 
@@ -276,8 +289,9 @@ class Projected(Scatter):
         scores = self.scores(moments)
         found = self.within(scores.moments, divisors)
         count, spectrum = len(scores.axes), scores.spectrum
-        share = float(spectrum.lengths[:count].sum())
-        own = replace(self, inner=found.scatter, count=count, share=share, total=len(spectrum.lengths))
+        share, total = float(spectrum.lengths[:count].sum()), len(spectrum.lengths)
+        takes_long = float(moments.rows.sum()) * total**3 > QUICK and total >= moments.rows.sum() - 1
+        own = replace(self, inner=found.scatter, count=count, share=share, total=total, takes_long=takes_long)
         return Estimated(own, moments, tuple(scores.lifted(c) for c in found.covariances))
 
     def within(self, moments: ClassMoments, divisors: Floats) -> Estimated:
@@ -290,17 +304,38 @@ class Projected(Scatter):
         return self.inner.estimate(moments, divisors)
 
     def left_out(self, fitted: NormalClasses) -> LeftOut:
-        """Scores in closed form where the kind of the scores has one; the axes are held."""
-        scores = self.scores(fitted.moments)
+        """Scores of rows under axes learnt without each of them; under held axes where that takes long.
+
+        A NotSupportedError says that it does, and that there are more columns than rows.
+        """
+        spectrum = self.spectrum(fitted.moments)
+        if learns_anew(fitted.moments, len(spectrum.lengths)):
+            return partial(self._scores_anew, fitted, Without.of(fitted.moments, spectrum))
+        if fitted.moments.roots is not None and fitted.moments.scatters.ndim == 2:
+            raise refuse_anew("Leave-one-out", fitted.moments)
+        scores = Scores.of(fitted.moments, spectrum, self.number(spectrum))
         found = self.within(scores.moments, fitted.divisors)
         own = replace(fitted, moments=found.moments, covariances=found.covariances, rows=None)
         left_out = found.scatter.left_out(own)
         return lambda x, codes, weights: left_out(scores.of_rows(x), codes, weights)
 
+    def _scores_anew(
+        self, fitted: NormalClasses, without: Without, x: Floats, codes: Codes, weights: Floats | None
+    ) -> Floats:
+        """Scores (m, K) of rows x (m, p), each under axes learnt without it; missing without a rule."""
+        kind, found = self.for_other_moments(), np.full((len(x), len(fitted.log_prior)), np.nan)
+        for i, row in enumerate(without.rows(x, codes, weights)):
+            with suppress(NoEstimateError, np.linalg.LinAlgError):
+                scores = row.scores(kind.number(row.spectrum))
+                divisors = row.divisors(fitted.divisors)
+                rule = rule_of(kind.within(scores.moments, divisors), fitted.log_prior)
+                found[i] = row.settled(rule.scores(scores.of_rows(row.y))[0])
+        return found
+
     @property
     def refits_left_out(self) -> bool:
-        """Where the kind of the scores does."""
-        return self.inner.refits_left_out
+        """Where the kind of the scores does, or axes are learnt without each of many rows."""
+        return self.takes_long or self.inner.refits_left_out
 
     # ---- words
 
@@ -381,6 +416,159 @@ class NoFreedomError(NoEstimateError):
             f"The scores on {self.wanted} principal axes have no full covariance {where}, as {why}. "
             f'{way_out} covariance="shrunk".'
         )
+
+
+QUICK = 2.0**28
+"""Rows times the cube of their rank up to which learning axes without each row is a matter of seconds."""
+
+MOST_WIDE = 2.0**31
+"""And up to which it is done at all, of more columns than rows, whose axes cannot be held."""
+
+FEW_ROWS = 1000
+"""Rows up to which it is done."""
+
+
+def learns_anew(moments: ClassMoments, rank: int) -> bool:
+    """Whether axes are learnt without each row, of moments that have so many axes."""
+    rows = float(moments.rows.sum())
+    return rows <= FEW_ROWS and rows * rank**3 <= (MOST_WIDE if rank >= rows - 1 else QUICK)
+
+
+def refuse_anew(what: str, moments: ClassMoments) -> NotSupportedError:
+    """The error that refuses what learns axes without each row, where that takes long."""
+    return NotSupportedError(
+        f"{what} learns principal axes without each of {moments.rows.sum():,} rows, which takes long here: "
+        'use folds, as error_rates(["cv"]) or components="cv".'
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WithoutRow:
+    """The moments without one row, in all axes of the fit, and the axes that they have.
+
+    Attributes
+    ----------
+    y : (1, r) float
+        The row.
+    out : float
+        The weight that is left out, and `code` its class.
+    alone : bool
+        Whether nothing of its class is left.
+    """
+
+    y: Floats
+    code: int
+    out: float
+    alone: bool
+    moments: ClassMoments
+    spectrum: TotalAxes
+
+    def scores(self, count: int) -> Scores:
+        """The change of coordinates to the first so many axes."""
+        return Scores.of(self.moments, self.spectrum, count)
+
+    def divisors(self, divisors: Floats) -> Floats:
+        """Divisors (1,) or (K,) without the row."""
+        less = divisors.copy()
+        less[self.code if len(less) > 1 else 0] -= self.out
+        return less
+
+    def settled(self, scores: Floats) -> Floats:
+        """Scores (..., K), minus infinity for a class of which nothing is left."""
+        if self.alone:
+            scores[..., self.code] = -np.inf
+        return scores
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Without:
+    """The rows of a fit in all of its axes, and their moments without each of them."""
+
+    whole: Scores
+
+    @staticmethod
+    def of(moments: ClassMoments, spectrum: TotalAxes) -> Without:
+        """From moments, and all axes that they have."""
+        return Without(Scores.of(moments, spectrum, len(spectrum.lengths)))
+
+    def rows(self, x: Floats, codes: Codes, weights: Floats | None) -> Iterator[WithoutRow]:
+        """The moments without each of the rows x (m, p)."""
+        units = np.ones(len(codes)) if weights is None else np.minimum(weights, 1.0)
+        mass = np.ones(len(codes)) if weights is None else weights
+        for y, code, out, own in zip(
+            self.whole.of_rows(x), codes.tolist(), units.tolist(), mass.tolist(), strict=True
+        ):
+            yield self._without(y, code, out, gone=own <= 1)
+
+    def _without(self, y: Floats, code: int, out: float, *, gone: bool) -> WithoutRow:
+        """Without a weight of one row of a class, and without the row where it has gone."""
+        moments = self.whole.moments
+        count = float(moments.counts[code])
+        alone = count - out <= EPS * count
+        counts, rows, means = moments.counts.copy(), moments.rows.copy(), moments.centres.copy()
+        gap = y - means[code]
+        rows[code] -= int(gone)
+        counts[code] = 0.0 if alone else count - out
+        means[code] = 0.0 if alone else means[code] - out / (count - out) * gap
+        scatters = moments.scatters.copy()
+        if not alone:
+            own = code if len(scatters) > 1 else 0
+            scatters[own] -= out * count / (count - out) * np.outer(gap, gap)
+        left = replace(moments, counts=counts, rows=rows, centres=means, scatters=scatters, roots=None)
+        return WithoutRow(y[None], code, out, alone, left, principal_axes(left, standardize=False))
+
+
+def rule_of(found: Estimated, log_prior: Floats) -> Rule:
+    """The rule of covariances, one or one for each class."""
+    if len(found.covariances) == 1:
+        return gaussian.linear_rule(found.moments, found.covariances[0], log_prior)
+    return gaussian.separate_plugin(found.moments, found.covariances, log_prior)
+
+
+def scores_by_number(
+    kind: Projected,
+    moments: ClassMoments,
+    divisors: Floats,
+    log_prior: Floats,
+    y: Floats,
+    numbers: Codes,
+) -> Floats:
+    """Scores (G, m, K) of rows by each number (G,) of axes, from their scores y (m, q) on the most of these.
+
+    The moments are those of scores. Where a number has no covariance they are missing.
+    """
+    found = np.full((len(numbers), len(y), len(log_prior)), np.nan)
+    if isinstance(kind.inner, Full):
+        with suppress(np.linalg.LinAlgError):
+            return _nested(kind.inner.estimate(moments, divisors), log_prior, y, numbers)
+    for i, count in enumerate(numbers.tolist()):
+        with suppress(NoEstimateError, np.linalg.LinAlgError):
+            part = moments.columns(np.arange(count))
+            found[i] = rule_of(kind.within(part, divisors), log_prior).scores(y[:, :count])
+    return found
+
+
+def _nested(fitted: Estimated, log_prior: Floats, y: Floats, numbers: Codes) -> Floats:
+    """Scores (G, m, K) by full covariances, all numbers of axes by running sums."""
+    found = np.empty((len(numbers), len(y), len(log_prior)))
+    by_class = len(fitted.covariances) > 1
+    at = numbers - 1
+    for k, mean in enumerate(fitted.moments.class_means):
+        covariance = fitted.covariances[k if by_class else 0]
+        squares = np.cumsum(covariance.whiten((y - mean).T) ** 2, axis=0)[at]
+        if by_class:
+            squares += 2.0 * np.cumsum(np.log(np.abs(np.diagonal(covariance.root))))[at, None]
+        found[:, :, k] = log_prior[k] - 0.5 * squares
+    return found
+
+
+def missed_by_number(scores: Floats, codes: Codes, weights: Floats | None) -> Floats:
+    """Rows, or sums of weights, (G, K) of each class that scores (G, m, K) give to another one."""
+    k = scores.shape[2]
+    lost = np.isnan(scores).any(axis=2)
+    wrong = np.where(lost, np.nan, np.where(lost[..., None], 0.0, scores).argmax(axis=2) != codes)
+    times = wrong if weights is None else wrong * weights
+    return np.stack([times[:, codes == each].sum(axis=1) for each in range(k)], axis=1)
 
 
 def numbers_tried(most: int) -> Codes:

@@ -36,7 +36,7 @@ from discrim.models.registry import BY_MODEL, BY_RESULTS, Row, resolve
 NOT_OPTIONS = ("formula", "data", "moments", "prior", "weights", "levels", "na_action", "functions")
 """Arguments of a verb that say which rows are fitted, or that a fit holds in a form of its own."""
 
-TO_BE_CHOSEN = ("bic", "auto")
+TO_BE_CHOSEN = ("bic", "auto", "cv", "loo")
 """Words that leave an option to the rows."""
 
 MOST_DEPTH = 4

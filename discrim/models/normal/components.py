@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from discrim.core.scatter.projected import Projected, Scores
-from discrim.core.scatter.scatter import CovarianceKeywords, Scatter
-from discrim.errors import DataError, NotSupportedError
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.progress import late_bar
+from discrim.core.rules.rules import logs_of_prior
+from discrim.core.scatter.projected import (
+    Projected,
+    Scores,
+    TotalAxes,
+    Without,
+    learns_anew,
+    missed_by_number,
+    numbers_tried,
+    refuse_anew,
+    scores_by_number,
+)
+from discrim.core.scatter.scatter import Full, Scatter
+from discrim.errors import CollinearError, DataError, NotSupportedError
+from discrim.frame.blocks import Blocks
+from discrim.frame.rows import used_codes, used_rows
+from discrim.inference.error_rates import as_good
 from discrim.models.fits import reading
-from discrim.models.normal.normal_fits import read_scatter
+from discrim.models.fits.refits import error_path
+from discrim.models.judging import validation
 
 
 def read_components(components: Any) -> int | float | str:
@@ -29,23 +48,12 @@ def read_components(components: Any) -> int | float | str:
     )
 
 
-def asked_scatter(
-    covariance: Any,
-    words: tuple[str, ...],
-    method: str,
-    keywords: CovarianceKeywords,
-    components: Any,
-    missing: Any = None,
-) -> Scatter:
-    """The kind of covariance that the keywords of a verb ask for, of all columns or within principal axes.
+def within_axes(kind: Scatter, components: Any, method: str, missing: Any, *, standardize: bool) -> Projected:
+    """A kind of covariance as that of scores on principal axes, which a verb asks for by components=.
 
-    Errors are those of `read_scatter`; a NotSupportedError says that a kind does not go with components.
+    A NotSupportedError says that the kind, or another option, does not go with them.
     """
-    if components is None:
-        return read_scatter(covariance, words, method, keywords)
     wanted = read_components(components)
-    reading.check_flag("standardize", keywords.standardize)
-    kind = read_scatter(covariance, words, method, replace(keywords, standardize=False))
     what = "A rule of shrinkage that takes the rows"
     if not kind.goes_within_axes:
         what = "An estimator" if kind.needs_rows else f'covariance="{kind.word}"'
@@ -54,12 +62,126 @@ def asked_scatter(
     elif missing == "em":
         what = 'missing="em"'
     elif not kind.needs_rows:
-        return Projected(kind, wanted, bool(keywords.standardize))
+        return Projected(kind, wanted, standardize)
     raise NotSupportedError(
         f"{what} does not go with components=, which takes the covariances of scores on principal axes from "
-        f'moments: leave out one of the two. With components= go covariance="{words[0]}", "diagonal", '
-        '"spherical", and "shrunk" with shrinkage="oas" or a number.'
+        'moments: leave out one of the two. With components= go full covariances, "diagonal", "spherical", '
+        'and "shrunk" with shrinkage="oas" or a number.'
     )
+
+
+CHOSEN_FROM_ROWS = "components={!r} chooses the number of axes by the rows: give a number, or a share as 0.9"
+"""Why there is no choice from moments, and the way out."""
+
+FOLDS, SEED = 10, 0
+"""Folds by which a number of axes is chosen, and what deals the rows to them, in each call alike."""
+
+AT_ONCE = 2**22
+"""Scores of all numbers of axes, classes and rows that are held together."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AxesChoice:
+    """How a number of axes is chosen: among which kind, of which rows and moments, under a prior (K,)."""
+
+    kind: Projected
+    blocks: Blocks
+    moments: ClassMoments
+    divisors: Callable[[ClassMoments], Floats]
+    prior: Floats
+
+    def numbers(self, most: int) -> Codes:
+        """The numbers that are tried."""
+        if most < 1:
+            raise CollinearError(
+                "The rows that are left to learn from have no covariance within classes on one principal "
+                'axis: give more rows, or covariance="spherical" and a number of components.'
+            )
+        return np.arange(1, most + 1) if isinstance(self.kind.inner, Full) else numbers_tried(most)
+
+    def most(self, moments: ClassMoments, rank: int, out: int = 0) -> int:
+        """Axes, of so many that there are, whose scores have covariances without `out` of the rows."""
+        if not self.kind.inner.takes_full_rank(rank):
+            return rank
+        common = len(self.divisors(self.moments)) == 1
+        rows = moments.rows - out
+        free = int(moments.rows.sum()) - out - moments.n_classes if common else int(rows.min()) - 1
+        return min(rank, free)
+
+    def missed(
+        self, scores: Scores, moments: ClassMoments, rows: tuple[Floats, Codes, Floats | None], numbers: Codes
+    ) -> Floats:
+        """Rows (G, K) of each class that are called another one, from their scores y (m, q)."""
+        y, codes, weights = rows
+        divisors, log_prior = self.divisors(moments), logs_of_prior(self.prior)
+        found = np.zeros((len(numbers), len(log_prior)))
+        step = max(AT_ONCE // (len(numbers) * len(log_prior)), 1024)
+        for start in range(0, len(y), step):
+            at = slice(start, start + step)
+            told = scores_by_number(self.kind, scores.moments, divisors, log_prior, y[at], numbers)
+            found += missed_by_number(told, codes[at], None if weights is None else weights[at])
+        return found
+
+
+def choose_axes(choice: AxesChoice, *, sampled: bool) -> tuple[Projected, pd.DataFrame]:
+    """The kind with the number of axes of least error, of equal errors the smallest; and the path.
+
+    The path has components, error, se and share, that of the variance which the axes have. Axes are learnt
+    anew without each fold or row. The prior is sampled where it is the class proportions of the rows.
+    """
+    validation.refuse_lone_classes(choice.moments, choice.blocks.design.levels, "components=")
+    spectrum = choice.kind.spectrum(choice.moments)
+    by = _by_leaving_out if choice.kind.wanted == "loo" else _by_folds
+    numbers, wrong, rows = by(choice, spectrum)
+    path = error_path("components", numbers, wrong, rows, choice.prior, sampled=sampled)
+    path["share"] = np.cumsum(spectrum.lengths)[numbers - 1]
+    errors = path["error"].to_numpy()
+    if np.isnan(errors).all():
+        raise CollinearError(
+            "No number of principal axes has a rule without every fold or row: give components= a number, or "
+            'covariance="shrunk".'
+        )
+    return choice.kind.with_count(int(numbers[as_good(errors)].min())), path
+
+
+def _by_folds(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Floats, Floats]:
+    """Numbers (G,), wrong rows (G, K) and judged rows (K,), by folds whose axes are learnt without them."""
+    blocks, k = choice.blocks, choice.moments.n_classes
+    used = int((used_codes(blocks) >= 0).sum())
+    folds = validation.TuningFolds.read(min(FOLDS, used), SEED, blocks)
+    parts, judged = folds.training_moments(blocks, choice.moments.spread)
+    learnt = [(part, choice.kind.spectrum(part)) for part in parts]
+    most = min(choice.most(part, len(own.lengths)) for part, own in learnt)
+    numbers = choice.numbers(most)
+    scores = [Scores.of(part, own, most) for part, own in learnt]
+    wrong, rows = np.zeros((len(numbers), k)), np.zeros(k)
+    with late_bar(blocks.table.nrows * folds.count, "choice of components") as tell:
+        for fold, x, codes, times in validation.judged_rows(blocks, judged, tell):
+            own = scores[fold].of_rows(x), codes, times
+            wrong += choice.missed(scores[fold], learnt[fold][0], own, numbers)
+            rows += np.bincount(codes, times, minlength=k)
+    return numbers, wrong, rows
+
+
+def _by_leaving_out(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Floats, Floats]:
+    """The same by leaving out each row, whose axes are learnt without it."""
+    moments, rank = choice.moments, len(spectrum.lengths)
+    if not learns_anew(moments, rank):
+        raise refuse_anew('components="loo"', moments)
+    most = choice.most(moments, min(rank, int(moments.rows.sum()) - 2), out=1)
+    numbers = choice.numbers(most)
+    without, kind, log_prior = Without.of(moments, spectrum), choice.kind, logs_of_prior(choice.prior)
+    divisors, wrong = choice.divisors(moments), np.zeros((len(numbers), moments.n_classes))
+    for _, x, codes, weights in used_rows(choice.blocks):
+        mass = np.ones(len(codes)) if weights is None else weights
+        for row, code, own in zip(without.rows(x, codes, weights), codes, mass, strict=True):
+            there = numbers[numbers <= len(row.spectrum.lengths)]
+            scores = row.scores(int(there[-1]))
+            told = np.full((len(numbers), 1, len(log_prior)), np.nan)
+            how = scores.moments, row.divisors(divisors), log_prior, scores.of_rows(row.y), there
+            told[: len(there)] = scores_by_number(kind, *how)
+            wrong += missed_by_number(row.settled(told), np.array([code]), np.array([own]))
+    return numbers, wrong, moments.counts
 
 
 class PrincipalAxes:

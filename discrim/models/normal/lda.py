@@ -51,7 +51,7 @@ from discrim.models.fits.refits import verb_options
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.normal import normal_fits
-from discrim.models.normal.components import PrincipalAxes, asked_scatter
+from discrim.models.normal.components import PrincipalAxes
 from discrim.models.normal.em import MissingRows, em_sample
 from discrim.models.normal.normal_fits import ShrunkCovariances
 from discrim.models.normal.robust import Method, RobustRows, ScatterOfT, robust_moments
@@ -534,7 +534,7 @@ def lda(
     variance_shrinkage: float | Literal["strimmer"] | None = None,
     grid: Sequence[float] | None = None,
     standardize: bool = False,
-    components: int | float | None = None,
+    components: int | float | Literal["cv", "loo"] | None = None,
     ncomp: int | None = None,
     collinear: Collinear = "raise",
     levels: Sequence[Any] | None = None,
@@ -603,12 +603,13 @@ def lda(
         the units of the columns, as in scikit-learn, and a warning is given where these differ by much.
         Refits learn the standard deviations anew, also in folds; `leave_one_out()` holds them. With
         `components` it is meant for the principal axes.
-    components : int or float, optional
+    components : int, float, "cv" or "loo", optional
         Principal axes within which the classes are compared: a number of them, or the share of the variance
-        of all columns, between 0 and 1, that they have at least. The axes are those of the rows about their
-        common mean, without regard to the classes, in the units of the columns or, with standardize=True, of
-        columns over their standard deviations over all rows. Refits learn them anew, also in folds;
-        `leave_one_out()` holds them.
+        of all columns, between 0 and 1, that they have at least. "cv" and "loo" choose the number of least
+        error by ten folds or by leaving out each row, and of equal errors the smallest (see `path`). The axes
+        are those of the rows about their common mean, without regard to the classes, in the units of the
+        columns or, with standardize=True, of columns over their standard deviations over all rows. Folds and
+        refits learn them anew.
     ncomp : int, optional
         Number of leading canonical axes that the rule and `transform` use; by default all.
     collinear : {"raise", "drop"}
@@ -698,7 +699,8 @@ def lda(
     options = verb_options(locals())
     reading.check_word("collinear", collinear, Collinear)
     keywords = CovarianceKeywords(shrinkage, variance_shrinkage, grid, standardize)
-    kind = asked_scatter(covariance, get_args(LinearCovariance), method, keywords, components, missing)
+    words = get_args(LinearCovariance)
+    kind = normal_fits.read_scatter(covariance, words, method, keywords, components, missing)
     if isinstance(grid, Iterator):
         # It has been read.
         options["grid"] = list(kind.shrinkages[0].grid)

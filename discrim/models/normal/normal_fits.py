@@ -22,6 +22,7 @@ from discrim.core.scatter.by_estimator import ByEstimator
 from discrim.core.scatter.covariance import pooled, separate
 from discrim.core.scatter.factor import FORMS, FactorFaultError, Factors, FewFactors
 from discrim.core.scatter.kinds import KINDS
+from discrim.core.scatter.projected import Projected
 from discrim.core.scatter.robust import ROBUST, Robust
 from discrim.core.scatter.scatter import CovarianceKeywords, Full, KnownRows, Scatter, each
 from discrim.core.scatter.shrinkage import missed, refuse_grid
@@ -39,6 +40,7 @@ from discrim.models.fits.reading import Watch
 from discrim.models.fits.refits import error_path, held_path, largest_as_good, moment_refits, text_of
 from discrim.models.fits.renamed import RenamedColumns
 from discrim.models.moments.given import Sample
+from discrim.models.normal.components import CHOSEN_FROM_ROWS, AxesChoice, choose_axes, within_axes
 from discrim.models.normal.em import MissingRows, em_rule
 from discrim.models.normal.robust import Method, ScatterOfT, robust_rule
 
@@ -53,12 +55,22 @@ MUCH = 10.0
 
 
 def read_scatter(
-    covariance: Any, words: tuple[str, ...], method: str, keywords: CovarianceKeywords
+    covariance: Any,
+    words: tuple[str, ...],
+    method: str,
+    keywords: CovarianceKeywords,
+    components: Any = None,
+    missing: Any = None,
 ) -> Scatter:
     """The kind of covariance that the keywords ask for, of some words, the first of which is the full one.
 
-    A DataError tells of an unknown word, a number out of range, or keywords that do not go together.
+    With components it is one within principal axes. A DataError tells of an unknown word, a number out of
+    range, or keywords that do not go together.
     """
+    if components is not None:
+        reading.check_flag("standardize", keywords.standardize)
+        kind = read_scatter(covariance, words, method, replace(keywords, standardize=False))
+        return within_axes(kind, components, method, missing, standardize=bool(keywords.standardize))
     if isinstance(covariance, str):
         reading.check_word("covariance", covariance, words)
         kind = KINDS["full" if covariance == words[0] else covariance]
@@ -200,6 +212,8 @@ def check_em(
 def moments_of_sample(sample: Sample, kind: Scatter) -> tuple[Blocks, ClassMoments]:
     """Blocks without rows, and moments in their place; refused where the covariance is found from rows."""
     why_rows = FOUND_FROM_ROWS if kind.needs_rows or isinstance(kind, Robust) else ""
+    if isinstance(kind, Projected) and why_rows:
+        why_rows = CHOSEN_FROM_ROWS.format(kind.wanted)
     return sample.of_moments(kind.spread(sample.scatters), why_rows)
 
 
@@ -218,6 +232,8 @@ def known_of_rows(
     class proportions of the rows. A CollinearError says that a covariance that is singular stays so; a
     DataError, that a class has too few rows to choose by leave-one-out, or an estimator has no covariance.
     """
+    if isinstance(scatter, Projected) and scatter.needs_rows:
+        return choose_axes(AxesChoice(scatter, blocks, moments, divisors, prior), sampled=sampled)
     unit, levels, of = scatter.unit(moments), blocks.design.levels, divisors(moments)
     if unit is not None:
         blocks, moments = replace(blocks, unit=unit), in_units(moments, unit)
@@ -396,19 +412,22 @@ class ShrunkCovariances:
     @property
     @displayed(se="share")
     def path(self: Any) -> pd.DataFrame:
-        """Leave-one-out errors of `shrinkage="loo"`: shrinkage, error, se.
+        """Errors of what was tried: shrinkage, error, se; or components, error, se, share.
 
-        An error is missing where a covariance is singular without some row, or where distances exceed the
-        doubles. The choice has the least error and, of equal errors, the most shrinkage. Each shrinkage is
-        held while a row is left out.
+        By `shrinkage="loo"` they are leave-one-out errors, and each shrinkage is held while a row is left
+        out. The choice has the least error and, of equal errors, the most shrinkage. By `components="cv"` or
+        "loo" they are those of each number of principal axes, which are learnt anew without each fold or row;
+        the share is that of the variance which they have. The choice has the least error and, of equal
+        errors, the fewest axes. An error is missing where a covariance is singular without some row or fold,
+        or where distances exceed the doubles.
 
         Raises
         ------
         NotSupportedError
-            The shrinkage was not chosen by leave-one-out, or the fit was loaded.
+            Nothing was chosen, or the fit was loaded.
         """
-        why = 'which is that of shrinkage="loo" and not of a loaded fit'
-        return held_path(self._fit, why, 'fit with shrinkage="loo"')
+        why = 'which is that of shrinkage="loo" or components="cv", and not of a loaded fit'
+        return held_path(self._fit, why, 'fit with shrinkage="loo", or with components="cv"')
 
 
 def normal_refits(numbers: Any, *, common: bool, drops: bool = False, why_no_rule: Any = None) -> Refits:
@@ -420,7 +439,7 @@ def normal_refits(numbers: Any, *, common: bool, drops: bool = False, why_no_rul
     refits = replace(
         moment_refits(numbers.moments.spread),
         left_out=_left_out,
-        choice="the shrinkage" if any(each.rule == "loo" for each in scatter.shrinkages) else "",
+        choice=_choice(scatter),
         drops=drops,
         obstacles=scatter.anew().obstacles,
         why_no_rule=why_no_rule,
@@ -433,6 +452,13 @@ def normal_refits(numbers: Any, *, common: bool, drops: bool = False, why_no_rul
     if scatter.anew().needs_rows:
         return replace(refits, spread=None, of_rows=partial(_rule_anew, common))
     return refits
+
+
+def _choice(scatter: Scatter) -> str:
+    """What the rows chose, in words."""
+    if isinstance(scatter, Projected) and scatter.is_chosen:
+        return "the number of principal axes"
+    return "the shrinkage" if any(each.rule == "loo" for each in scatter.shrinkages) else ""
 
 
 def _rule_anew(common: bool, fit: Fit[Any], blocks: Blocks) -> Rule | None:
@@ -450,9 +476,9 @@ def _rule_anew(common: bool, fit: Fit[Any], blocks: Blocks) -> Rule | None:
     how = numbers.divisors_of, numbers.prior
     try:
         found, _ = known_of_rows(scatter, blocks, moments, *how, sampled=numbers.estimated_prior)
+        rule: Rule = numbers.of_moments(moments, found).rule(fit.log_prior())
     except CollinearError:
         return None
-    rule: Rule = numbers.of_moments(moments, found).rule(fit.log_prior())
     return rule
 
 

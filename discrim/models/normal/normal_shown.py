@@ -23,7 +23,7 @@ from discrim.models.normal.normal_fits import equal_covariance_tests
 from discrim.models.results import headers
 from discrim.report.grid import INTERVAL, Columns, Pairs, Section, clean, p_text, shorten, suits_decimals
 from discrim.report.plots import style
-from discrim.report.plots.bars import bar_strips, heat_map
+from discrim.report.plots.bars import bar_strips, draw_errors, heat_map
 from discrim.report.plots.points import draw_points
 from discrim.report.plots.spaces import draw_scree
 from discrim.report.tables import Parts, Sections, Summary, summarize
@@ -49,6 +49,9 @@ FIRST = 10
 MOST_COVARIANCES = 6
 """Classes whose covariances a summary prints."""
 
+MOST_STEPS = 15
+"""Numbers of principal axes whose error a summary shows."""
+
 MOST_NAMED = 8
 """Flagged rows that a summary names."""
 
@@ -73,7 +76,7 @@ def lda_sections(results: LDAResults, fit: Fit[LDAFit]) -> Parts:
     if "ranking" in sections and fit.numbers.prior.max() < 1:
         parts["ranking"] = _ranking
     if fit.path is not None:
-        parts["path"] = _shrinkage_path
+        parts["path"] = _axes_path if "components" in fit.path else _shrinkage_path
     parts["covariance"] = _covariance_within
     by_name = ["functions", "covariance"] if headers.are_many(fit.terms) else []
     if by_name and "log_odds" in parts and len(fit.classes) == 2:
@@ -284,7 +287,7 @@ def qda_sections(results: QDAResults, fit: Fit[QDAFit]) -> Parts:
     if "flagged" in scatter.sections and fit.has_rows:
         parts["flagged"] = _flagged
     if fit.path is not None:
-        parts["path"] = _shrinkage_path
+        parts["path"] = _axes_path if "components" in fit.path else _shrinkage_path
     return _with_equal_covariances(parts, fit, by_name)
 
 
@@ -524,6 +527,20 @@ def _shrinkage_path(results: LDAResults | QDAResults, fit: Fit[Any]) -> Section:
     return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")
 
 
+def _axes_path(results: Any, fit: Fit[Any]) -> Section:
+    """Errors of some of the numbers of principal axes that were tried, among them the one chosen."""
+    path = results.path
+    steps = np.unique(np.geomspace(1, len(path), min(MOST_STEPS, len(path))).round().astype(int)) - 1
+    chosen = int(np.flatnonzero(path["components"] == results.components)[0])
+    table = path.iloc[np.unique([*steps, chosen])].set_index("components").rename_axis(index=None)
+    table.index = [f"{count}{' *' if count == results.components else ''}" for count in table.index]
+    formats: dict[Any, Any] = {"error": "share", "se": "share", "share": "share"}
+    note = "* chosen: of the least error the fewest axes. share: of the variance of all columns."
+    if len(table) < len(path):
+        note += f" {len(table)} of {len(path)} numbers shown; all: fit.path."
+    return Section("Error by number of principal axes", table, formats, note=note, source="fit.path")
+
+
 def _with_equal_covariances(parts: Sections, fit: Fit[Any], by_name: Sequence[str]) -> Parts:
     """The sections, with one on equal covariances where these can be tested."""
     whole = Parts(parts, by_name)
@@ -611,8 +628,25 @@ def scree(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     return axes
 
 
+def tried(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Errors of the choice of a shrinkage, or of a number of principal axes, with what was chosen."""
+    path = results.path
+    of_axes = "components" in path
+    chosen = results.components if of_axes else fit.numbers.scatter.shrinkages[0].values[0]
+    axes, _ = style.new_axes(options.ax)
+    draw_errors(axes, path.iloc[:, :3], chosen, log=of_axes and len(path) > MOST_STEPS)
+    axes.set_xlabel("Principal axes" if of_axes else "Shrinkage")
+    axes.set_ylabel("Error, ± one standard error")
+    axes.legend()
+    what = "number of principal axes" if of_axes else "shrinkage"
+    style.set_title(axes, f"Error of rows left out by {what}")
+    return axes
+
+
 def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Errors of the choice by alpha and gamma, with the pair chosen."""
+    if "components" in results.path:
+        return tried(results, fit, options)
     errors = results.path.pivot(index="alpha", columns="gamma", values="error")
     pair, title = (results.alpha, results.gamma), f"Error by {_chosen_by(fit)}"
     return heat_map(errors, pair, title, ax=options.ax, colormap=options.colormap("path"))

@@ -33,7 +33,7 @@ from discrim.models.fits.refits import verb_options
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.normal import normal_fits
-from discrim.models.normal.components import PrincipalAxes, asked_scatter
+from discrim.models.normal.components import PrincipalAxes
 from discrim.models.normal.em import MissingRows, em_sample
 from discrim.models.normal.factor import FactorCovariances
 from discrim.models.normal.normal_fits import ShrunkCovariances
@@ -65,7 +65,7 @@ def qda(
     shrinkage: float | Literal["oas", "ledoit-wolf", "loo", "strimmer"] | None = None,
     grid: Sequence[float] | None = None,
     standardize: bool = False,
-    components: int | float | None = None,
+    components: int | float | Literal["cv", "loo"] | None = None,
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
     missing: MissingRows | None = None,
@@ -139,12 +139,13 @@ def qda(
         the units of the columns, as in scikit-learn, and a warning is given where these differ by much.
         Refits learn the standard deviations anew, also in folds; `leave_one_out()` holds them. With
         `components` it is meant for the principal axes.
-    components : int or float, optional
+    components : int, float, "cv" or "loo", optional
         Principal axes within which the classes are compared: a number of them, or the share of the variance
-        of all columns, between 0 and 1, that they have at least. The axes are those of the rows about their
-        common mean, without regard to the classes, in the units of the columns or, with standardize=True, of
-        columns over their standard deviations over all rows. Refits learn them anew, also in folds;
-        `leave_one_out()` holds them.
+        of all columns, between 0 and 1, that they have at least. "cv" and "loo" choose the number of least
+        error by ten folds or by leaving out each row, and of equal errors the smallest (see `path`). The axes
+        are those of the rows about their common mean, without regard to the classes, in the units of the
+        columns or, with standardize=True, of columns over their standard deviations over all rows. Folds and
+        refits learn them anew.
     levels : sequence, optional
         The classes in order. By default they have the order of the categories, and are sorted where the
         response has none.
@@ -194,7 +195,8 @@ def qda(
     """
     options = verb_options(locals())
     keywords = CovarianceKeywords(shrinkage, None, grid, standardize, dimensions, form, threshold)
-    kind = asked_scatter(covariance, get_args(QuadraticCovariance), method, keywords, components, missing)
+    words = get_args(QuadraticCovariance)
+    kind = normal_fits.read_scatter(covariance, words, method, keywords, components, missing)
     if isinstance(grid, Iterator):
         # It has been read.
         options["grid"] = list(kind.shrinkages[0].grid)

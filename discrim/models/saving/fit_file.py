@@ -33,6 +33,7 @@ from discrim.core.rules.calibration import KINDS as CALIBRATIONS
 from discrim.core.rules.calibration import MIXING, Calibrator
 from discrim.core.scatter.covariance import has_root
 from discrim.core.scatter.kinds import KINDS, options_of
+from discrim.core.scatter.projected import Projected
 from discrim.core.scatter.robust import ROBUST
 from discrim.core.scatter.shrinkage import RULES
 from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedError
@@ -383,9 +384,9 @@ def fit_of(
     names = names_left_out(path, left_out)
     check_functions_given(design, functions)
     p = len(design.terms) if keep is None else len(keep)
-    structure = options.get("structure", model.structure)
+    within_axes = options.get("components") is not None
     thin = "roots" in tensors and tensors["roots"].ndim == 3 and tensors["roots"].shape[1] < p
-    kind = KINDS[structure]
+    kind = Projected if within_axes else KINDS[options.get("structure", model.structure)]
     spread = kind.spread(model.spread, thin=thin)
     buffers = _model_buffers(path, model, tensors, len(design.levels), p)
     singular = kind.is_regular or options.get("chosen") is not None or model.singular
