@@ -118,7 +118,7 @@ OF_MODELS = (
     Option(
         "--standardize", True, "shrink columns over their standard deviations within classes", "lda qda rda"
     ),
-    Option("--components", parsing.axes_count, "principal axes: a number, or a share", "lda qda"),
+    Option("--components", parsing.axes_count, "principal axes: a number, a share, cv or loo", "lda qda rda"),
     Option(
         "--kernel NAME,...",
         parsing.columns,

@@ -655,7 +655,16 @@ class RDAClassifier(LinearCoefficients, PartialClassifier):
         Whether the identity of the ridge is meant for columns divided by their standard deviations within
         classes, so that the units of the columns do not matter. By default it is meant in the units of the
         columns, as in the literature, and a warning is given where these differ by much. Refits learn the
-        standard deviations anew, also in folds; `leave_one_out()` and the choice of a pair hold them.
+        standard deviations anew, also in folds; `leave_one_out()` and the choice of a pair hold them. With
+        `components` it is meant for the principal axes.
+    components : int, float, "cv" or "loo", optional
+        Principal axes within which the classes are compared: a number of them, or the share of the variance
+        of all columns, between 0 and 1, that they have at least. "cv" and "loo" choose the number of least
+        error by ten folds or by leaving out each row, and of equal errors the smallest (see `path`); alpha
+        and gamma have then to be given. The axes are those of the rows about their common mean, without
+        regard to the classes, in the units of the columns or, with standardize=True, of columns over their
+        standard deviations over all rows. Folds and refits learn them anew, also where alpha and gamma are
+        chosen by folds.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the rows.
     method : {"moment", "mle"}
@@ -679,12 +688,14 @@ class RDAClassifier(LinearCoefficients, PartialClassifier):
     select: str = "min"
     seed: int | None = 0
     standardize: bool = False
+    components: int | float | str | None = None
     prior: Any = None
     method: str = "moment"
     singular: str = "shrink"
 
     def _spread(self) -> Spread | None:
-        return None if self.alpha is None or self.gamma is None else "class"
+        chosen = self.alpha is None or self.gamma is None or isinstance(self.components, str)
+        return None if chosen else "class"
 
     def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         few = base.class_sizes(data, options).min() <= base.MOST_FEW

@@ -43,6 +43,7 @@ MAKERS = {
     "FactorFaultError": "is told with the names of the classes before it is read",
     "NoAxesError": "says to give fewer axes, or a share of the variance",
     "NoFreedomError": "is told with the names of the classes before it is read",
+    "refuse_anew": "says to use folds",
     "_collapse": "says to leave the column out",
     "_unreadable": "says to put the name in backticks",
     "_missing": "says which path is near, or what to give",

@@ -48,9 +48,14 @@ class QDAFit:
         return self.scatter.unit(self.moments) is not None
 
     @property
+    def within_axes(self) -> Projected | None:
+        """The principal axes within which classes are compared."""
+        return self.scatter if isinstance(self.scatter, Projected) else None
+
+    @property
     def components(self) -> int | None:
-        """Number of principal axes; None where all columns are compared."""
-        return self.scatter.count if isinstance(self.scatter, Projected) else None
+        """Their number; None where all columns are compared."""
+        return None if self.within_axes is None else self.within_axes.count
 
     @property
     def has_distances(self) -> bool:

@@ -61,8 +61,17 @@ from discrim.core.numerics.arrays import Codes, Floats, svd
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule, refuse_method
-from discrim.core.scatter.covariance import EPS, Covariance, divisors_by_class, is_singular, scaled_cholesky
+from discrim.core.scatter.covariance import (
+    EPS,
+    Covariance,
+    Dependency,
+    divisors_by_class,
+    is_singular,
+    scaled_cholesky,
+)
 from discrim.core.scatter.principal import ThinCovariance, of_columns
+from discrim.core.scatter.projected import NoFreedomError, Projected
+from discrim.core.scatter.scatter import Estimated, NoEstimateError, NormalClasses, Scatter
 
 SINGULAR_MIXTURE = 1e-13
 """Size of a column's residual on the others, relative to the column, at which a covariance has no inverse."""
@@ -86,7 +95,10 @@ class RDAFit:
     cv : int, "loo" or None
         The folds by which alpha and gamma were chosen, and `select` the rule; None where they were given.
     standardize : bool
-        Whether the ridge is one of columns over their standard deviations within classes.
+        Whether the ridge is one of columns over their standard deviations within classes, or the principal
+        axes are those of columns over theirs.
+    within_axes : Projected, optional
+        The principal axes within which classes are compared.
     """
 
     moments: ClassMoments
@@ -100,8 +112,20 @@ class RDAFit:
     cv: int | str | None = None
     select: str = "min"
     standardize: bool = False
+    within_axes: Projected | None = None
 
     has_distances = False
+
+    @property
+    def components(self) -> int | None:
+        """Number of principal axes; None where all columns are compared."""
+        return None if self.within_axes is None else self.within_axes.count
+
+    @property
+    def components_by(self) -> str | None:
+        """What chose their number, if anything did."""
+        wanted = None if self.within_axes is None else self.within_axes.wanted
+        return wanted if isinstance(wanted, str) else None
 
     @property
     def ridged(self) -> bool:
@@ -122,7 +146,15 @@ class RDAFit:
         """The same model of other rows, the prior held; None where a covariance is singular."""
         if too_few(moments):
             return None
-        found = fit_rda(
+        try:
+            found = self.of_moments(moments, self.within_axes and self.within_axes.for_other_moments())
+        except NoEstimateError:
+            return None
+        return None if found.singular() else found
+
+    def of_moments(self, moments: ClassMoments, within_axes: Projected | None) -> RDAFit:
+        """The same model of other moments, within principal axes where there are some."""
+        return fit_rda(
             moments,
             self.prior,
             alpha=self.alpha,
@@ -131,8 +163,8 @@ class RDAFit:
             method=self.method,
             estimated_prior=self.estimated_prior,
             standardize=self.standardize,
+            within_axes=within_axes,
         )
-        return None if found.singular() else found
 
     def singular(self) -> list[int]:
         """Classes whose covariance has no inverse."""
@@ -145,6 +177,11 @@ class RDAFit:
 
     def left_out(self, log_prior: Floats) -> LeftOut:
         """Scores of rows under the rule fitted without each of them."""
+        if self.within_axes is not None:
+            divisors = divisors_by_class(self.moments.counts, self.method)
+            return self.within_axes.left_out(
+                NormalClasses(self.moments, self.covariances, divisors, log_prior)
+            )
         if self.standardize:
             apart = replace(self, standardize=False)
             return standardized_left_out(
@@ -156,6 +193,8 @@ class RDAFit:
 
     def llf(self) -> float:
         """Log-likelihood of class and row at the means, the covariances and the prior of the fit."""
+        if self.within_axes is not None:
+            raise self.within_axes.no_likelihood("A log-likelihood")
         moments, n = self.moments, self.moments.counts
         with np.errstate(divide="ignore"):
             classes = float(n @ np.log(self.prior))
@@ -204,8 +243,18 @@ def fit_rda(
     cv: int | str | None = None,
     select: str = "min",
     standardize: bool = False,
+    within_axes: Projected | None = None,
 ) -> RDAFit:
-    """Fit from moments by class, none of them `too_few`, with options as of `RDAFit`."""
+    """Fit from moments by class, none of them `too_few`, with options as of `RDAFit`.
+
+    A NoEstimateError says that there are no such principal axes, or no covariances within them.
+    """
+    if within_axes is not None:
+        found = within_axes.estimate(moments, divisors_by_class(moments.counts, method))
+        covariances = found.covariances * (moments.n_classes // len(found.covariances))
+        parts = alpha, gamma, parametrization, method, covariances, cv, select, standardize
+        axes = found.scatter if isinstance(found.scatter, Projected) else within_axes
+        return RDAFit(found.moments, prior, estimated_prior, *parts, within_axes=axes)
     p = moments.n_columns
     divisors = divisors_by_class(moments.counts, method)
     # In the units that the identity is meant in.
@@ -228,6 +277,59 @@ def fit_rda(
     covariances = mixed(in_unit, *multiples)
     own = cv, select, standardize
     return RDAFit(moments, prior, estimated_prior, alpha, gamma, parametrization, method, covariances, *own)
+
+
+@dataclass(frozen=True, slots=True)
+class Regularized(Scatter):
+    """Regularized covariances as a kind of those of scores on principal axes."""
+
+    pair: Regularization
+    parametrization: Parametrization
+    method: str
+
+    word = "regularized"
+    is_regular = True
+
+    def obstacles(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
+        """None: what has no inverse is found of the mixtures."""
+        return []
+
+    def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
+        """The covariances of the classes, one where they share it; a NoFreedomError where one is singular."""
+        fit = fit_rda(
+            moments,
+            np.ones(moments.n_classes),
+            alpha=self.pair.alpha,
+            gamma=self.pair.gamma,
+            parametrization=self.parametrization,
+            method=self.method,
+        )
+        if singular := fit.singular():
+            raise NoFreedomError(moments.n_columns, int(moments.rows[singular[0]]) - 1, singular[0])
+        return Estimated(self, fit.moments, fit.covariances[:1] if self.pair.alpha == 0 else fit.covariances)
+
+    def left_out(self, fitted: NormalClasses) -> LeftOut:
+        """Scores in closed form."""
+        how = self.pair, self.parametrization, self.method, fitted.log_prior
+        return leave_one_out_rda.rda_left_out(fitted.moments, *how)
+
+
+def rda_from_file(
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    components: int | None,
+    components_by: str | None,
+    standardize: bool,
+    **options: Any,
+) -> RDAFit:
+    """The fit that a file's moments and options are of."""
+    axes = None
+    if components is not None:
+        pair = Regularization(options["alpha"], options["gamma"])
+        inner = Regularized(pair, options["parametrization"], options["method"])
+        axes = Projected(inner, components_by or components, standardize, components)
+    return fit_rda(moments, prior, standardize=standardize, within_axes=axes, **options)
 
 
 def _full(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> tuple[Covariance, ...]:

@@ -565,7 +565,7 @@ def _nested(fitted: Estimated, log_prior: Floats, y: Floats, numbers: Codes) -> 
 def missed_by_number(scores: Floats, codes: Codes, weights: Floats | None) -> Floats:
     """Rows, or sums of weights, (G, K) of each class that scores (G, m, K) give to another one."""
     k = scores.shape[2]
-    lost = np.isnan(scores).any(axis=2)
+    lost = np.asarray(np.isnan(scores).any(axis=2))
     wrong = np.where(lost, np.nan, np.where(lost[..., None], 0.0, scores).argmax(axis=2) != codes)
     times = wrong if weights is None else wrong * weights
     return np.stack([times[:, codes == each].sum(axis=1) for each in range(k)], axis=1)

@@ -188,8 +188,8 @@ class PrincipalAxes:
     """Properties of fits within principal axes; for children of `ClassifierResults`."""
 
     def _scores(self: Any) -> Scores:
-        kind, cache = self._fit.numbers.scatter, self._fit.cache
-        if not isinstance(kind, Projected):
+        kind, cache = self._fit.numbers.within_axes, self._fit.cache
+        if kind is None:
             raise NotSupportedError(
                 "This fit is one of all columns, without principal axes: fit with components=."
             )

@@ -69,8 +69,8 @@ def read_scatter(
     """
     if components is not None:
         reading.check_flag("standardize", keywords.standardize)
-        kind = read_scatter(covariance, words, method, replace(keywords, standardize=False))
-        return within_axes(kind, components, method, missing, standardize=bool(keywords.standardize))
+        inner = read_scatter(covariance, words, method, replace(keywords, standardize=False))
+        return within_axes(inner, components, method, missing, standardize=bool(keywords.standardize))
     if isinstance(covariance, str):
         reading.check_word("covariance", covariance, words)
         kind = KINDS["full" if covariance == words[0] else covariance]

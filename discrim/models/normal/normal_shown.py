@@ -355,23 +355,31 @@ def _regularized_header(results: RDAResults, fit: Fit[RDAFit]) -> Pairs:
         if numbers.cv is not None
         else ""
     )
+    if numbers.within_axes is not None:
+        note = f"{note} {numbers.within_axes.note(clean)}".strip()
     items = [
         *headers.row_items(fit),
         *headers.size_items(fit),
         ("Alpha", results.alpha, f"{results.alpha:g}"),
         ("Gamma", results.gamma, f"{results.gamma:g}"),
         ("Parametrization", numbers.parametrization, numbers.parametrization),
-        ("Ridge", *SPHERES[numbers.standardize].item[1:]),
+        *(
+            [("Ridge", *SPHERES[numbers.standardize].item[1:])]
+            if numbers.within_axes is None
+            else numbers.within_axes.items(numbers.moments, numbers.covariances)
+        ),
         ("Divisors, by class and pooled", divisors, divisors),
         ("Chosen by", chosen, chosen),
         headers.prior_item(fit),
-        ("Log-likelihood", results.llf, f"{results.llf:.2f}"),
+        headers.criterion_item(results, "llf", "Log-likelihood"),
         *headers.error_items(fit),
     ]
     return headers.header(fit, items, note)
 
 
 def _errors_of_pairs(results: RDAResults, fit: Fit[RDAFit]) -> Section:
+    if "components" in results.path:
+        return _axes_path(results, fit)
     table = results.path.pivot(index="alpha", columns="gamma", values="error")
     table.index = [f"{value:g}" for value in table.index]
     table.columns = [f"{value:g}" for value in table.columns]

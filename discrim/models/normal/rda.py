@@ -20,11 +20,13 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
 from discrim.core.normal import rda as core
 from discrim.core.normal.leave_one_out_rda import Parametrization, Regularization, Span, left_out_groups
-from discrim.core.normal.rda import PathRule, RDAFit, fit_rda, needs_roots, too_few
+from discrim.core.normal.rda import PathRule, RDAFit, Regularized, fit_rda, needs_roots, too_few
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import Rule, best_class, logs_of_prior
-from discrim.core.scatter.covariance import dependencies
+from discrim.core.scatter.covariance import dependencies, divisors_by_class
+from discrim.core.scatter.projected import Projected
+from discrim.core.scatter.scatter import NoEstimateError
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, of_arrays
 from discrim.frame.rows import used_codes, used_rows
@@ -32,13 +34,22 @@ from discrim.inference.error_rates import as_good, rates_along
 from discrim.inference.resampling import check_folds, dealt_codes, drawn_seed
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
-from discrim.models.fits.fit import Fit, Model, as_scored
+from discrim.models.fits.fit import Fit, Model, as_scored, missing_if_refused
 from discrim.models.fits.reading import Data, Divisor, NaAction, Prior, SelectRule
 from discrim.models.fits.refits import held_path, moment_folds, moment_refits, verb_options
-from discrim.models.judging.validation import Split, Splits, read_splits, split_moments, used_splits
+from discrim.models.judging.validation import (
+    Split,
+    Splits,
+    TuningFolds,
+    read_splits,
+    split_moments,
+    used_splits,
+)
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
-from discrim.models.normal.normal_fits import warn_of_units
+from discrim.models.normal.components import CHOSEN_FROM_ROWS as NUMBER_FROM_ROWS
+from discrim.models.normal.components import AxesChoice, PrincipalAxes, choose_axes, read_components
+from discrim.models.normal.normal_fits import warn_of_units, warn_where_units_differ
 from discrim.models.results.geometry import SeparateCovariances
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import NOTHING, Saved
@@ -71,6 +82,8 @@ class PairChoice:
     standardize : bool
         Whether the ridge is one of columns over their standard deviations within classes, of all rows that
         the choice is made from.
+    axes : Projected, optional
+        The principal axes within which classes are compared, learnt anew without each fold.
     """
 
     pairs: list[Regularization]
@@ -84,6 +97,7 @@ class PairChoice:
     columns: int | None = None
     splits: tuple[Split, ...] = ()
     standardize: bool = False
+    axes: Projected | None = None
 
     @property
     def log_prior(self) -> Floats:
@@ -118,10 +132,24 @@ class PairChoice:
             cv=self.cv,
             select=self.select,
             standardize=self.standardize,
+            within_axes=None if self.axes is None else self._axes_of(pair),
         )
 
-    def chosen_fit(self, blocks: Blocks, moments: ClassMoments) -> tuple[RDAFit, pd.DataFrame]:
-        """The fit of the pair that is chosen, and the path, as of `choose`."""
+    def _axes_of(self, pair: Regularization) -> Projected:
+        """The principal axes with a pair."""
+        if self.axes is None:
+            raise ValueError("This choice is one of all columns: ask it with axes.")
+        return replace(self.axes, inner=Regularized(pair, self.parametrization, self.method))
+
+    def chosen_fit(self, blocks: Blocks, moments: ClassMoments) -> tuple[RDAFit, pd.DataFrame | None]:
+        """The fit of the pair, or of the number of axes, that is chosen, and the path, as of `choose`."""
+        if self.axes is not None and self.axes.needs_rows:
+            divisors = partial(_divisors, method=self.method)
+            asked = AxesChoice(self.axes, blocks, moments, divisors, self.prior)
+            axes, path = choose_axes(asked, sampled=self.estimated_prior)
+            return replace(self, axes=axes).fit(moments, self.pairs[0]), path
+        if self.cv is None:
+            return self.fit(moments, self.pairs[0]), None
         pair, path = choose(blocks, moments, self)
         if moments.roots is None and needs_roots([pair], self.parametrization):
             moments = reading.class_moments(blocks, moments.spread)
@@ -151,10 +179,10 @@ def choose(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[Reg
     `discrim.inference.error_rates.counted`. A DataError tells of folds that are too many or too few, and a
     CollinearError of no pair that has a rule without every fold or row.
     """
-    if plan.standardize:
+    if plan.standardize and plan.axes is None:
         blocks, moments = reading.in_own_units(blocks, moments)
         plan = replace(plan, standardize=False)
-    if moments.spread == "thin class":
+    if moments.spread == "thin class" and plan.axes is None:
         span, splits = Span.of(moments), used_splits(plan.splits, blocks)
         plan = replace(plan, columns=span.columns, splits=splits)
         blocks, moments = _in(span, blocks), span.moments
@@ -187,7 +215,8 @@ def _folds(blocks: Blocks, plan: PairChoice) -> tuple[Floats, Floats]:
     total = np.zeros((plan.cv, k))
     with late_bar(plan.cv * len(plan.pairs), CHOICE) as tell:
         parts, start, p = _parts(blocks, plan), 0, len(blocks.terms)
-        most = core.parts_at_once(k, p, plan.pairs) if blocks.table.nrows * p <= TOGETHER else 1
+        together = blocks.table.nrows * p <= TOGETHER and plan.axes is None
+        most = core.parts_at_once(k, p, plan.pairs) if together else 1
         while some := list(islice(parts, most)):
             for fold, part in enumerate(some, start):
                 few = too_few(part.moments)
@@ -252,6 +281,9 @@ class _Part:
 
 
 def _parts(blocks: Blocks, plan: PairChoice) -> Iterator[_Part]:
+    if plan.axes is not None:
+        yield from _parts_on_axes(blocks, plan, plan.axes)
+        return
     if plan.splits:
         learnt = split_moments(blocks, plan.splits, "class", rooted=False)
         for moments, split in zip(learnt, plan.splits, strict=True):
@@ -272,6 +304,21 @@ def _parts(blocks: Blocks, plan: PairChoice) -> Iterator[_Part]:
         at = np.flatnonzero(fold_of == fold)
         judged = np.take(x.T, at, axis=1).T
         yield _Part(moments, with_roots[fold], judged, codes[at], None if weights is None else weights[at])
+
+
+def _parts_on_axes(blocks: Blocks, plan: PairChoice, axes: Projected) -> Iterator[_Part]:
+    """The folds or splits, with the scores on the axes that the rows to learn from have."""
+    folds = TuningFolds(plan.cv, drawn_seed(plan.seed), plan.splits)
+    spread: Spread = "thin class" if reading.is_wide(blocks) else "class"
+    learnt, judged = folds.training_moments(blocks, spread)
+    for moments, often in zip(learnt, judged, strict=True):
+        try:
+            scores = axes.scores(moments)
+        except NoEstimateError as error:
+            raise error.of_classes(blocks.design.levels, moments.rows.tolist()) from None
+        x, codes, weights = _judged_rows(blocks, often)
+        own = scores.moments
+        yield _Part(own, partial(replace, own), scores.of_rows(x), codes, weights)
 
 
 def _side_by_side(parts: Sequence[_Part]) -> tuple[Floats, Codes, Floats | None]:
@@ -378,6 +425,7 @@ def rda(
     select: SelectRule = "min",
     seed: int | None = None,
     standardize: bool = False,
+    components: int | float | Literal["cv", "loo"] | None = None,
     prior: Prior = None,
     weights: Any = None,
     method: Divisor = "moment",
@@ -427,7 +475,16 @@ def rda(
         Whether the identity of the ridge is meant for columns divided by their standard deviations within
         classes, so that the units of the columns do not matter. By default it is meant in the units of the
         columns, as in the literature, and a warning is given where these differ by much. Refits learn the
-        standard deviations anew, also in folds; `leave_one_out()` and the choice of a pair hold them.
+        standard deviations anew, also in folds; `leave_one_out()` and the choice of a pair hold them. With
+        `components` it is meant for the principal axes.
+    components : int, float, "cv" or "loo", optional
+        Principal axes within which the classes are compared: a number of them, or the share of the variance
+        of all columns, between 0 and 1, that they have at least. "cv" and "loo" choose the number of least
+        error by ten folds or by leaving out each row, and of equal errors the smallest (see `path`); alpha
+        and gamma have then to be given. The axes are those of the rows about their common mean, without
+        regard to the classes, in the units of the columns or, with standardize=True, of columns over their
+        standard deviations over all rows. Folds and refits learn them anew, also where alpha and gamma are
+        chosen by folds.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the rows.
     weights : column name or (n,) array, optional
@@ -497,6 +554,10 @@ def rda(
     given = {"alpha": _within("alpha", alpha), "gamma": _within("gamma", gamma)}
     pairs = _pairs(given, grid)
     chooses = None in given.values()
+    axes = _axes(components, pairs, folds, parametrization, method, standardize=standardize)
+    by_rows = CHOSEN_FROM_ROWS if chooses else ""
+    if axes is not None and axes.needs_rows:
+        by_rows = NUMBER_FROM_ROWS.format(components)
     sample = Sample("rda", "class", moments, formula, data, weights, levels, functions, na_action)
     if sample.has_rows:
         blocks = reading.without_constants_if_wide(sample.read())
@@ -505,7 +566,7 @@ def rda(
         rooted = (not chooses or isinstance(folds, str)) and needs_roots(pairs, parametrization)
         blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=rooted)
     else:
-        blocks, stats = sample.of_moments("class", CHOSEN_FROM_ROWS if chooses else "")
+        blocks, stats = sample.of_moments("class", by_rows)
     splits = _splits(folds, blocks)
     if len(splits) == 1 and select == "1se":
         raise DataError('select="1se" takes the standard error of the splits, and folds is one: give two.')
@@ -523,13 +584,50 @@ def rda(
         estimated,
         splits=splits if chooses else (),
         standardize=bool(standardize),
+        axes=axes,
     )
-    fit, path = plan.chosen_fit(blocks, stats) if chooses else (plan.fit(stats, pairs[0]), None)
+    try:
+        fit, path = plan.chosen_fit(blocks, stats)
+    except NoEstimateError as error:
+        raise error.of_classes(blocks.design.levels, stats.rows.tolist()) from None
     _refuse_singular(fit, blocks)
-    if not standardize and fit.ridged:
+    if axes is not None:
+        warn_where_units_differ(axes, stats, blocks.terms)
+    elif not standardize and fit.ridged:
         warn_of_units(stats, blocks.terms, "The ridge")
     chosen: dict[str, Any] = {} if path is None else {"plan": plan, "path": path}
     return RDAResults(rda_fit(fit, blocks, options, has_rows=sample.has_rows, **chosen))
+
+
+def _axes(
+    components: Any,
+    pairs: list[Regularization],
+    folds: Any,
+    parametrization: Parametrization,
+    method: str,
+    *,
+    standardize: Any,
+) -> Projected | None:
+    """The principal axes that are asked for, with the first pair; refused where two choices do not go."""
+    if components is None:
+        return None
+    wanted = read_components(components)
+    if len(pairs) > 1 and isinstance(wanted, str):
+        raise NotSupportedError(
+            f"components={wanted!r} chooses the number of axes, and alpha and gamma are to be chosen too: "
+            "give both, as alpha=0.5, gamma=0.5, or give a number of components."
+        )
+    if len(pairs) > 1 and isinstance(folds, str):
+        raise NotSupportedError(
+            f"folds={folds!r} holds what components= learns anew without each row: choose alpha and gamma by "
+            "folds, as folds=10, or give both."
+        )
+    return Projected(Regularized(pairs[0], parametrization, method), wanted, bool(standardize))
+
+
+def _divisors(moments: ClassMoments, method: str) -> Floats:
+    """The divisors (K,) of the covariances."""
+    return divisors_by_class(moments.counts, method)
 
 
 def _splits(folds: Any, blocks: Blocks) -> tuple[Split, ...]:
@@ -650,7 +748,8 @@ def rda_fit(
     refits = moment_refits(numbers.moments.spread)
     if plan is not None:
         rule = partial(_chosen_rule, plan)
-        refits = replace(refits, spread=None, of_rows=rule, choice="alpha and gamma", search=plan)
+        choice = "alpha and gamma" if numbers.components_by is None else "the number of principal axes"
+        refits = replace(refits, spread=None, of_rows=rule, choice=choice, search=plan)
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 
@@ -662,16 +761,16 @@ def _chosen_rule(plan: PairChoice, fit: Fit[RDAFit], blocks: Blocks) -> Rule | N
 SAVED = Saved(
     {"alpha": (float,), "gamma": (float,), "parametrization": (str,), "method": (str,)}
     | {"estimated_prior": (bool,), "cv": (int, str, NOTHING), "select": (str,)}
-    | {"standardize": (bool,)},
+    | {"standardize": (bool,), "components": (int, NOTHING), "components_by": (str, NOTHING)},
     "class",
-    fit_rda,
+    core.rda_from_file,
     rda_fit,
     # Regularized covariances take singular scatters, as shrunk ones do.
     structure="shrunk",
 )
 
 
-class RDAResults(SeparateCovariances, ClassifierResults):
+class RDAResults(PrincipalAxes, SeparateCovariances, ClassifierResults):
     """A fitted regularized discriminant analysis.
 
     Attributes
@@ -679,7 +778,10 @@ class RDAResults(SeparateCovariances, ClassifierResults):
     alpha, gamma : float
         The pair of the fit.
     path : DataFrame
-        The errors of a choice, by pair tried: alpha, gamma, error, se.
+        The errors of a choice, by pair tried: alpha, gamma, error, se; or by number of principal axes.
+    components, component_shares, loadings : int, Series, DataFrame
+        Number of principal axes, the share of the variance that each has, and the axes themselves, terms by
+        PC1, PC2, ..., of fits with `components=`.
     means : DataFrame, classes by terms
         Class means.
     covs : dict of class to DataFrame
@@ -706,7 +808,7 @@ class RDAResults(SeparateCovariances, ClassifierResults):
     @property
     @displayed(se="share")
     def path(self) -> pd.DataFrame:
-        """Errors of the pairs that were tried.
+        """Errors of the pairs, or of the numbers of principal axes, that were tried.
 
         Raises
         ------
@@ -727,4 +829,5 @@ class RDAResults(SeparateCovariances, ClassifierResults):
     @displayed()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
-        return pd.DataFrame([self._sizes() | {"alpha": self.alpha, "gamma": self.gamma, "llf": self.llf}])
+        llf = missing_if_refused(self, "llf")
+        return pd.DataFrame([self._sizes() | {"alpha": self.alpha, "gamma": self.gamma, "llf": llf}])

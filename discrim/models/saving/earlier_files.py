@@ -28,7 +28,7 @@ _WITHOUT_AXES: dict[str, Any] = {"components": None, "components_by": None}
 LATER_OPTIONS: dict[str, dict[str, Any]] = {
     "lda": {"standardize": False, "variance_chosen": None} | _WITHOUT_AXES,
     "qda": {"standardize": False, "form": None, "found_by": None, "least_fall": None} | _WITHOUT_AXES,
-    "rda": {"standardize": False},
+    "rda": {"standardize": False} | _WITHOUT_AXES,
 }
 """Options of models that an earlier file has not, and what they were."""
 

@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import discrim
-from discrim import lda, qda
+from discrim import lda, qda, rda
 from discrim.datasets import load_iris, load_wine
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
 from discrim.sklearn import LDAClassifier
@@ -248,3 +248,139 @@ def test_genes_are_scikit_learn_s_pipeline():
     fit = lda("y ~ .", table, components=20, method="mle")
     other = pipeline(LinearDiscriminantAnalysis(), 20, standardize=False).fit(x, y)
     np.testing.assert_allclose(fit.predict_proba(), other.predict_proba(x), atol=1e-9)
+
+
+# ---- rows left out, and the number chosen
+
+
+def without_row(fit: Any, table: pd.DataFrame, i: int) -> np.ndarray:
+    """Posteriors of row i by a fit of the same verb to the others, the prior held."""
+    other = fit.update(data=table.drop(index=table.index[i]))
+    return other.predict_proba(table.iloc[[i]], prior=fit.prior).to_numpy()[0]
+
+
+@pytest.mark.parametrize("shape", [(30, 5), (24, 40)])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"components": 3},
+        {"components": 0.8, "method": "mle"},
+        {"components": 3, "covariance": "shrunk"},
+    ],
+)
+@pytest.mark.parametrize("verb", [lda, qda])
+def test_leave_one_out_learns_the_axes_without_each_row(verb, options, shape):
+    table = drawn(*shape, k=2)
+    fit = verb("y ~ .", table, **options)
+    left_out = fit.leave_one_out().iloc[:, 1:].to_numpy()
+    for i in range(0, len(table), 5):
+        np.testing.assert_allclose(left_out[i], without_row(fit, table, i), atol=1e-11)
+
+
+def test_axes_of_many_rows_are_held():
+    table = drawn(1200, 3)
+    x = table.drop(columns="y")
+    fit = lda("y ~ .", table, components=2)
+    scores = pd.DataFrame((x - x.mean()).to_numpy() @ fit.loadings.to_numpy(), columns=["a", "b"])
+    own = lda("y ~ .", scores.assign(y=table["y"]))
+    np.testing.assert_allclose(fit.leave_one_out().iloc[:, 1:], own.leave_one_out().iloc[:, 1:], atol=1e-11)
+
+
+@pytest.mark.parametrize("verb", [lda, qda])
+@pytest.mark.parametrize("options", [{}, {"covariance": "shrunk"}, {"standardize": True}])
+def test_the_path_by_folds_has_the_error_of_each_number(verb, options):
+    table = drawn(50, 6)
+    fit = verb("y ~ .", table, components="cv", **options)
+    assert fit.path["components"].tolist() == [1, 2, 3, 4, 5, 6]
+    for count, error in zip(fit.path["components"], fit.path["error"], strict=True):
+        own = verb("y ~ .", table, components=count, **options)
+        assert own.error_rates(["cv"], seed=0)["estimate"].iloc[0] == pytest.approx(error, abs=1e-12)
+    good = fit.path["components"][fit.path["error"] <= fit.path["error"].min() + 1e-12]
+    assert fit.components == good.min()
+    shares = PCA().fit(StandardScaler().fit_transform(table.drop(columns="y"))).explained_variance_ratio_
+    if options.get("standardize"):
+        np.testing.assert_allclose(fit.path["share"], shares.cumsum(), rtol=1e-10)
+
+
+@pytest.mark.parametrize("verb", [lda, qda])
+@pytest.mark.parametrize("shape", [(36, 4), (30, 45)])
+def test_the_path_by_leaving_out_has_the_error_of_each_number(verb, shape):
+    table = drawn(*shape, k=2, seed=3)
+    fit = verb("y ~ .", table, components="loo")
+    for count in (1, 2, 4):
+        own = verb("y ~ .", table, components=count)
+        error = fit.path.set_index("components")["error"][count]
+        assert own.error_rates(["loo"])["estimate"].iloc[0] == pytest.approx(error, abs=1e-12)
+
+
+def test_a_choice_is_made_anew_in_folds_and_held_elsewhere():
+    table = drawn(45, 6, seed=5)
+    fit = lda("y ~ .", table, components="cv")
+    rates = fit.error_rates(["apparent", "cv"], seed=1)
+    assert rates["choice"].tolist() == ["held", "anew"]
+    folds = discrim.cross_validate(fit, 3, seed=2)
+    labels, dealt = folds.labels.iloc[:, 0], folds.folds.iloc[:, 0]
+    for fold in dealt.unique():
+        own = lda("y ~ .", table[dealt != fold], components="cv")
+        assert own.predict(table[dealt == fold], prior=fit.prior).tolist() == labels[dealt == fold].tolist()
+    assert fit.update(components=2).components == 2
+    assert "chose the number of axes by folds" in fit.summary().as_text()
+    assert "Error by number of principal axes" in fit.summary().as_text()
+    with pytest.raises(NotSupportedError, match="components='cv' chooses the number of axes"):
+        lda(moments=discrim.moments("y ~ .", table), components="cv")
+
+
+def test_a_choice_counts_weights_as_rows(tmp_path):
+    times = np.random.default_rng(2).integers(1, 4, len(IRIS))
+    repeated = IRIS.loc[IRIS.index.repeat(times)].reset_index(drop=True)
+    fit = lda("species ~ .", IRIS, components="loo", weights=times)
+    own = lda("species ~ .", repeated, components="loo")
+    np.testing.assert_allclose(fit.path, own.path, atol=1e-12)
+    fit.save(tmp_path / "fit")
+    assert discrim.load(tmp_path / "fit").components == fit.components
+
+
+def test_long_leaving_out_of_wide_tables_is_refused():
+    table = drawn(260, 300)
+    with pytest.raises(NotSupportedError, match=r"without each of 260 rows.*use folds"):
+        lda("y ~ .", table, components="loo")
+    fit = lda("y ~ .", table, components=5)
+    with pytest.raises(NotSupportedError, match="use folds"):
+        fit.leave_one_out()
+
+
+# ---- regularized
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("parametrization", ["esl", "friedman", "klar"])
+def test_regularized_covariances_are_those_of_the_scores(parametrization, standardize):
+    x = IRIS.iloc[:, :4].to_numpy()
+    x = StandardScaler().fit_transform(x) if standardize else x
+    scores = pd.DataFrame(PCA(3).fit_transform(x)).add_prefix("s").assign(species=IRIS["species"])
+    how: dict[str, Any] = {"parametrization": parametrization, "method": "mle"}
+    for alpha, gamma in ((0.5, 0.7), (0.0, 0.5), (1.0, 0.3)):
+        fit = rda("species ~ .", IRIS, components=3, standardize=standardize, alpha=alpha, gamma=gamma, **how)
+        own = rda("species ~ .", scores, alpha=alpha, gamma=gamma, **how)
+        np.testing.assert_allclose(fit.predict_proba(), own.predict_proba(), atol=1e-11)
+        np.testing.assert_allclose(fit.logdet, own.logdet, rtol=1e-10)
+
+
+def test_a_pair_is_chosen_with_axes_of_each_fold(tmp_path):
+    fit = rda("species ~ .", IRIS, components=2, seed=0, grid=[0.3, 0.8])
+    for _, row in fit.path.iterrows():
+        own = rda("species ~ .", IRIS, components=2, alpha=row["alpha"], gamma=row["gamma"])
+        assert own.error_rates(["cv"], seed=0)["estimate"].iloc[0] == pytest.approx(row["error"], abs=1e-12)
+    i = 70
+    left_out = own.leave_one_out().iloc[i, 1:].to_numpy(dtype=float)
+    np.testing.assert_allclose(left_out, without_row(own, IRIS, i), atol=1e-11)
+    fit.save(tmp_path / "fit")
+    np.testing.assert_array_equal(discrim.load(tmp_path / "fit").predict_proba(IRIS), fit.predict_proba(IRIS))
+    shares = rda("species ~ .", IRIS, components="cv", alpha=0.5, gamma=0.7)
+    assert shares.path["components"].tolist() == [1, 2, 3, 4]
+    assert "chose the number of axes by folds" in shares.summary().as_text()
+    refused(NotSupportedError, "give both", lambda: rda("species ~ .", IRIS, components="cv"))
+    refused(NotSupportedError, "by folds", lambda: rda("species ~ .", IRIS, components=2, folds="loo"))
+    refused(NotSupportedError, "principal axes", lambda: shares.llf)
+    wide = drawn(40, 60)
+    assert rda("y ~ .", wide, components=20, alpha=0.4, gamma=0.5).components == 20
