@@ -286,6 +286,7 @@ def test_axes_of_many_rows_are_held():
     np.testing.assert_allclose(fit.leave_one_out().iloc[:, 1:], own.leave_one_out().iloc[:, 1:], atol=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", [lda, qda])
 @pytest.mark.parametrize("options", [{}, {"covariance": "shrunk"}, {"standardize": True}])
 def test_the_path_by_folds_has_the_error_of_each_number(verb, options):
@@ -313,6 +314,7 @@ def test_the_path_by_leaving_out_has_the_error_of_each_number(verb, shape):
         assert own.error_rates(["loo"])["estimate"].iloc[0] == pytest.approx(error, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_a_choice_is_made_anew_in_folds_and_held_elsewhere():
     table = drawn(45, 6, seed=5)
     fit = lda("y ~ .", table, components="cv")
@@ -330,6 +332,7 @@ def test_a_choice_is_made_anew_in_folds_and_held_elsewhere():
         lda(moments=discrim.moments("y ~ .", table), components="cv")
 
 
+@pytest.mark.slow
 def test_a_choice_counts_weights_as_rows(tmp_path):
     times = np.random.default_rng(2).integers(1, 4, len(IRIS))
     repeated = IRIS.loc[IRIS.index.repeat(times)].reset_index(drop=True)
@@ -366,6 +369,7 @@ def test_regularized_covariances_are_those_of_the_scores(parametrization, standa
         np.testing.assert_allclose(fit.logdet, own.logdet, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_pair_is_chosen_with_axes_of_each_fold(tmp_path):
     fit = rda("species ~ .", IRIS, components=2, seed=0, grid=[0.3, 0.8])
     for _, row in fit.path.iterrows():
