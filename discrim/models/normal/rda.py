@@ -555,9 +555,6 @@ def rda(
     pairs = _pairs(given, grid)
     chooses = None in given.values()
     axes = _axes(components, pairs, folds, parametrization, method, standardize=standardize)
-    by_rows = CHOSEN_FROM_ROWS if chooses else ""
-    if axes is not None and axes.needs_rows:
-        by_rows = NUMBER_FROM_ROWS.format(components)
     sample = Sample("rda", "class", moments, formula, data, weights, levels, functions, na_action)
     if sample.has_rows:
         blocks = reading.without_constants_if_wide(sample.read())
@@ -566,7 +563,7 @@ def rda(
         rooted = (not chooses or isinstance(folds, str)) and needs_roots(pairs, parametrization)
         blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=rooted)
     else:
-        blocks, stats = sample.of_moments("class", by_rows)
+        blocks, stats = sample.of_moments("class", _by_rows(axes, chooses=chooses))
     splits = _splits(folds, blocks)
     if len(splits) == 1 and select == "1se":
         raise DataError('select="1se" takes the standard error of the splits, and folds is one: give two.')
@@ -591,10 +588,8 @@ def rda(
     except NoEstimateError as error:
         raise error.of_classes(blocks.design.levels, stats.rows.tolist()) from None
     _refuse_singular(fit, blocks)
-    if axes is not None:
-        warn_where_units_differ(axes, stats, blocks.terms)
-    elif not standardize and fit.ridged:
-        warn_of_units(stats, blocks.terms, "The ridge")
+    if axes is not None or not standardize:
+        _warn_of_units(fit, stats, blocks.terms)
     chosen: dict[str, Any] = {} if path is None else {"plan": plan, "path": path}
     return RDAResults(rda_fit(fit, blocks, options, has_rows=sample.has_rows, **chosen))
 
@@ -623,6 +618,21 @@ def _axes(
             "folds, as folds=10, or give both."
         )
     return Projected(Regularized(pairs[0], parametrization, method), wanted, bool(standardize))
+
+
+def _by_rows(axes: Projected | None, *, chooses: bool) -> str:
+    """Why moments are not enough, and the way out; empty where they are."""
+    if axes is not None and axes.needs_rows:
+        return NUMBER_FROM_ROWS.format(axes.wanted)
+    return CHOSEN_FROM_ROWS if chooses else ""
+
+
+def _warn_of_units(fit: RDAFit, moments: ClassMoments, terms: tuple[str, ...]) -> None:
+    """Warn where units differ that the axes, or a ridge, are in."""
+    if fit.within_axes is not None:
+        warn_where_units_differ(fit.within_axes, moments, terms)
+    elif fit.ridged:
+        warn_of_units(moments, terms, "The ridge")
 
 
 def _divisors(moments: ClassMoments, method: str) -> Floats:
