@@ -7,7 +7,8 @@ squares of the class indicators on the kernel: `discrim.core.kernels.kernel_ridg
 `discrim.core.regression.indicator` the variates of its fitted values.
 
 *Posteriors* are those of normal classes with unit covariance in the space of the variates, or those that a
-map of the fitted values gives, learnt from the values of rows left out (`discrim.core.rules.calibration`).
+map of the fitted values gives, learnt from the values of rows left out: a slope and a constant a class, the
+vector scaling of `discrim.core.rules.calibration`, which of two classes is Platt's.
 
 *A row left out.* Let F = (f_i) be the fitted indicators of the rows, r_i = y_i - f_i, h_i the leverage and o
 the weight that is left out. The row's own fitted value becomes y_i - r_i / (1 - o h_i), and the products B =
@@ -363,7 +364,7 @@ def fit_kernel_lda(
     calibrator = None
     if calibrate:
         fitted = sample.y - fit.left_out_residuals()
-        calibrator = fit_calibrator(fitted, sample.codes, sample.weights)
+        calibrator = fit_calibrator(fitted, sample.codes, sample.weights, "vector")
     return KernelLDAFit(
         moments, prior, estimated_prior, sample, chosen.scale, chosen.ridge, indicators, flexible, fit.left,
         calibrator, ncomp,

@@ -92,8 +92,8 @@ def kernel_lda(
         over the classes; the log loss of their softmax with the best slope; or the error rate, where equal
         ones are settled by the squared error.
     calibrate : bool
-        Whether posteriors come from a map of the fitted indicators that is learnt from rows left out, or from
-        normal classes in the space of the variates, as those of `fda`.
+        Whether posteriors come from a map of the fitted indicators that is learnt from rows left out, with a
+        slope and a constant a class, or from normal classes in the space of the variates, as those of `fda`.
     ncomp : int, optional
         Number of axes to keep; by default K - 1. Calibrated posteriors use all of them.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
