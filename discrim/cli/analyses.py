@@ -15,7 +15,7 @@ import discrim
 from discrim.cli.output import Output, deliver, output_of, refuse_part, suffix
 from discrim.cli.parsing import by_label, one_of, parse_prior
 from discrim.cli.reading import TableArgument, given_of, labels_in, labels_of_fit, labels_to_fit
-from discrim.cli.verbs import model_of
+from discrim.cli.verbs import model_of, models_of
 from discrim.errors import DataError, FormulaError, NotSupportedError
 from discrim.frame.sources.parts import Source
 from discrim.models.judging.assessment import ErrorMethod
@@ -180,6 +180,24 @@ def stepwise(verb: str, options: dict[str, Any]) -> None:
     summary = found.summary() if errors is None else with_errors(found.summary(), found.fit, errors)
     deliver(
         summary, output, draw=lambda **view: found.fit.plot(**view), save=lambda path: found.fit.save(path)
+    )
+
+
+def choose(verb: str, options: dict[str, Any]) -> None:
+    """Choose a model by rows left out, and show what was tried."""
+    formula, given = options.pop("formula"), given_of(options)
+    output = output_of(options, given.data)
+    if "verbs" in options:
+        typed = models_of(options.pop("verbs"))
+        options["candidates"] = {
+            model.typed: (getattr(discrim, model.verb), model.options) for model in typed
+        }
+    found = of_table(given, [formula], output, lambda data: discrim.choose(formula, data, **options))
+    deliver(
+        found.summary(),
+        output,
+        draw=lambda **view: found.plot(**view),
+        save=lambda path: found.fit.save(path),
     )
 
 

@@ -43,7 +43,7 @@ class Option(NamedTuple):
     required: bool = False
 
 
-_FORMULA = "models stepwise canonical manova"
+_FORMULA = "models stepwise choose canonical manova"
 _SUMMARIES = f"{_FORMULA} compare assess"
 _PICTURES = "models stepwise canonical"
 _BY_FOLDS = "shrunken-centroids pls sparse-lda"
@@ -240,6 +240,17 @@ OTHERS = (
     Option("--verb VERB", str, f"of the final fit, and of cv: {_BY_DEFAULT}", "stepwise", dest="model"),
     Option("--verb VERB", str, f"the model: {_BY_DEFAULT}", "report", dest="model"),
     Option("--folds N", parsing.fold_count, "folds of cv: 10 if not given", "stepwise"),
+    Option("--by", "log_loss error brier", "the loss that chooses: log_loss if not given", "choose"),
+    Option("--select", "1se min", "1se, if not given: the simplest within one standard error", "choose"),
+    Option(
+        "--verbs VERB,...",
+        str,
+        'models that are tried, the simplest first; options may follow each, as in "lda, knn --k 5"',
+        "choose",
+    ),
+    Option("--no-calibration", False, "try no calibrated posteriors", "choose", dest="calibrate"),
+    Option("--seconds S", float, "begin no model after so many seconds", "choose"),
+    Option("--folds N", parsing.fold_count, "folds: 10 if not given", "choose"),
     Option(
         "--verbs VERB,...",
         str,
@@ -254,7 +265,7 @@ OTHERS = (
         "compare",
     ),
     Option("--repeats N", parsing.fold_count, "deal the rows to folds N times", "compare"),
-    Option("--seed N", int, _DEALT, "stepwise compare"),
+    Option("--seed N", int, _DEALT, "stepwise choose compare"),
     Option(
         "--convention",
         "mass stata sas spss sklearn",
@@ -275,7 +286,7 @@ OTHERS = (
         "--weights COLUMN",
         str,
         "column of frequency weights",
-        "weights stepwise compare assess canonical manova report",
+        "weights stepwise choose compare assess canonical manova report",
     ),
     Option("--unseen", "raise missing", "rows with levels that the fit has not seen", "assess predict"),
     Option("--missing", "drop integrate", f"{_GAPS}: left out if not given", "assess"),
@@ -375,14 +386,14 @@ WRITING = (
     Option("--title TEXT", str, "its title, in place of the model's name", "report"),
     Option("--pictures NAME,...", parsing.names, "kinds of its pictures; or all, or none", "report"),
     Option("--plot FILE", str, "a picture: .png, .svg or .pdf; .html answers a pointer", _PICTURES),
-    Option("--plot FILE", str, "a picture: .png, .svg or .pdf", "assess"),
+    Option("--plot FILE", str, "a picture: .png, .svg or .pdf", "choose assess"),
     Option("--kind NAME", "", "what --plot draws: {pictures}", f"{_PICTURES} assess"),
     Option(
         "--columns NAME,...", parsing.names, "columns that --plot draws, of kinds that take some", _PICTURES
     ),
     Option("--axes NAME,NAME", parsing.names, "axes that --plot draws, such as LD1,LD3", _PICTURES),
-    Option("--save FILE", str, "the fit, for discrim predict", "files stepwise"),
-    Option("--force", True, "let --save replace a file that is no fit", "files stepwise"),
+    Option("--save FILE", str, "the fit, for discrim predict", "files stepwise choose"),
+    Option("--force", True, "let --save replace a file that is no fit", "files stepwise choose"),
 )
 
 ROWS = {FITTED: (*PLACES, *OF_MODELS, *OTHERS), READ: READING, SHOWN: SHOWING, WRITTEN: WRITING}

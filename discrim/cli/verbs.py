@@ -89,6 +89,17 @@ VERBS = {
             ),
         ),
         Verb(
+            "choose",
+            "choice of a model by rows left out, and the fit of the chosen one",
+            "analyses",
+            "FORMULA and DATA",
+            "discrim.cli.analyses:choose",
+            (
+                'choose "species ~ ." iris --verbs "lda, qda, naive-bayes" --seed 1',
+                'choose "species ~ ." iris --verbs "lda, knn --k 5" --by error --seed 1 --plot models.png',
+            ),
+        ),
+        Verb(
             "compare",
             "models of one table side by side, or saved fits on new rows",
             "analyses",

@@ -57,6 +57,19 @@ def test_where_no_term_is_chosen_the_steps_are_shown(capsys):
     assert "nothing to fit" in refused(capsys, *none, "--errors", "loo")
 
 
+# ---- choose
+
+
+def test_choose_prints_what_was_tried_and_saves_the_fit(capsys):
+    tried = ["--verbs", "lda, knn --k 5", "--no-calibration", "--seed", "1", "--folds", "5"]
+    printed = said(capsys, "choose", FORMULA, "iris", *tried, "--by", "error", "--save", "a.fit")
+    candidates = {"lda": "lda", "knn --k 5": ("knn", {"k": 5})}
+    options = {"by": "error", "candidates": candidates, "calibrate": False, "seed": 1, "folds": 5}
+    found = discrim.choose(FORMULA, IRIS, **options)
+    assert printed == found.summary().as_text() + "\n"
+    assert type(discrim.load("a.fit")) is type(found.fit)
+
+
 # ---- assess, and --test
 
 

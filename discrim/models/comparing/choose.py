@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
-from discrim.core.rules.rules import least_cost_codes
+from discrim.core.rules.calibration import fit_calibrator
+from discrim.core.rules.rules import best_class, least_cost_codes
 from discrim.errors import DataError, DiscrimError, DiscrimWarning
 from discrim.frame.blocks import Blocks
 from discrim.frame.rows import read
@@ -31,11 +32,12 @@ from discrim.models.comparing.comparable import verb_named
 from discrim.models.comparing.cross_validation import CrossValidation, FoldedRows, validated
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed, number
-from discrim.models.fits.fit import Fit, Selection
+from discrim.models.fits.fit import Decision, Fit, Selection, predicted_codes
 from discrim.models.fits.reading import (
     Data,
     NaAction,
     Prior,
+    check_flag,
     check_number,
     check_whole,
     check_word,
@@ -45,8 +47,10 @@ from discrim.models.fits.reading import (
     told,
     usable_rows,
 )
+from discrim.models.judging.calibrated import posterior_rule
 from discrim.models.pictures.pictured import draw_kind
 from discrim.models.registry import BY_VERB, CHOICE
+from discrim.models.results.new_rows import answered
 
 if TYPE_CHECKING:
     from discrim.models.pictures.pictured import PictureOptions
@@ -179,6 +183,10 @@ RULES = (
         "it keeps all rows, in memory, and is tried up to 20,000",
     ),
     Rule(
+        "kernel_lda", "kernel_lda", {}, lambda s: not s.here or s.rows > 5_000,
+        "it has a kernel of all pairs of rows, in memory, and is tried up to 5,000",
+    ),
+    Rule(
         "kernel_density", "kernel_density", {},
         lambda s: not s.here or s.rows > 10_000 or s.columns > 8 or not s.numeric,
         "densities of more than 8 columns, or of categories, are out of reach of few rows",
@@ -233,12 +241,20 @@ def read_candidates(given: Any) -> list[Candidate]:
 # ---- trying them
 
 
+Posteriors = Literal["plugin", "calibrated"]
+
+CALIBRATED = ", calibrated"
+"""What the name of a candidate ends in whose posteriors are calibrated."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Tried:
     """A candidate with its fit to all rows, and its losses on rows outside their folds.
 
     Attributes
     ----------
+    method : {"plugin", "calibrated"}
+        Which posteriors of the fit lose that.
     losses : dict of (m,) float
         By the names of the columns of the table.
     """
@@ -249,6 +265,7 @@ class Tried:
     losses: dict[str, Floats]
     seconds: float
     warnings: list[Any]
+    method: Posteriors = "plugin"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -263,6 +280,7 @@ class Trial:
     folds: int
     groups: Any
     seed: int
+    calibrate: bool
 
     def of(self, candidate: Candidate) -> Tried:
         """A candidate, tried; a DiscrimError where it cannot be."""
@@ -287,15 +305,20 @@ class Trial:
                 f"{judged.unlabelled} rows are impossible in every class without their fold, and have no "
                 "label: leave the candidate out."
             )
-        losses = losses_of(judged, self.costs)
-        if self.by not in losses:
-            raise DataError(f'It has no posteriors: choose by="error", and not by {self.by!r}.')
+        losses = _told(judged, partial(_losses, self.costs))
         return Tried(candidate.name, fit, judged, losses, monotonic() - start, list(said))
 
+    def calibrated(self, tried: Tried) -> Tried:
+        """A candidate that was tried with calibrated posteriors; a DiscrimError where there are none."""
+        start = monotonic()
+        losses = _told(tried.validation, partial(_calibrated_losses, self.costs))
+        name, seconds = tried.name + CALIBRATED, tried.seconds + monotonic() - start
+        return replace(tried, name=name, losses=losses, seconds=seconds, method="calibrated")
 
-def losses_of(judged: CrossValidation, costs: Floats | None) -> dict[str, Floats]:
-    """What each row that is judged loses, by measure."""
-    return judged._folded.told(partial(_losses, costs))
+
+def _told(judged: CrossValidation, losses: Callable[[FoldedRows], dict[str, Floats]]) -> dict[str, Floats]:
+    """Losses (m,) of the rows that are judged, by measure."""
+    return judged._folded.told(losses)
 
 
 def _losses(costs: Floats | None, rows: FoldedRows) -> dict[str, Floats]:
@@ -304,6 +327,20 @@ def _losses(costs: Floats | None, rows: FoldedRows) -> dict[str, Floats]:
         codes = least_cost_codes(rows.scores[0][rows.at], costs)
         losses["costs"] = costs[rows.judged.codes, codes]
     return losses
+
+
+def _calibrated_losses(costs: Floats | None, rows: FoldedRows) -> dict[str, Floats]:
+    """What rows lose by posteriors that the left-out scores of the other folds' rows have calibrated."""
+    at, codes, shares = rows.at, rows.judged.codes, rows.judged.shares()
+    scores, fold_of = rows.scores[0][at], rows.dealt[0][at]
+    mapped = np.full(rows.scores[0].shape, np.nan)
+    places = np.flatnonzero(at)
+    for fold in np.unique(fold_of):
+        own = fold_of == fold
+        found = fit_calibrator(scores[~own], codes[~own], shares[~own])
+        mapped[places[own]] = found.scores(scores[own])
+    predicted = best_class(mapped)[None]
+    return _losses(costs, replace(rows, predicted=predicted, scores=(mapped,), posteriors=True))
 
 
 def _losses_of_shares(costs: Floats | None, log_prior: Floats, rows: FoldedRows) -> dict[str, Floats]:
@@ -325,10 +362,20 @@ def tried_in_time(
             if seconds is not None and tried and monotonic() - start > seconds:
                 refused[candidate.name] = Refusal("no time", f"{seconds:g} seconds had gone: raise seconds=.")
                 continue
+            name = candidate.name
             try:
-                tried.append(trial.of(candidate))
+                found = trial.of(candidate)
+                if trial.by in found.losses:
+                    tried.append(found)
+                else:
+                    way_out = 'choose by="error", or with calibrate=True'
+                    refused[name] = Refusal("failed", f"It has no posteriors: {way_out}.")
+                # What calibrates its posteriors itself is not calibrated again.
+                if trial.calibrate and "calibrate" not in inspect.signature(candidate.verb).parameters:
+                    name += CALIBRATED
+                    tried.append(trial.calibrated(found))
             except DiscrimError as error:
-                refused[candidate.name] = Refusal("failed", str(error))
+                refused[name] = Refusal("failed", str(error))
             tell(1)
     return tried, refused
 
@@ -348,6 +395,7 @@ def choose(
     groups: Any = None,
     seconds: float | None = None,
     costs: Any = None,
+    calibrate: bool = True,
     seed: int | None = None,
     prior: Prior = None,
     weights: Any = None,
@@ -389,6 +437,9 @@ def choose(
     costs : DataFrame or (K, K) array, optional
         Cost of giving a row of one class (row) the label of another (column). The label of least expected
         cost is then given. It goes with by="costs", and only with it.
+    calibrate : bool
+        Whether each candidate is tried with calibrated posteriors too, as "lda, calibrated", right after it.
+        Those of `kernel_lda` are calibrated in any case.
     seed : int, optional
         Seed by which the rows are dealt to folds, and of verbs that take one. Where it is not given, one is
         drawn and kept.
@@ -431,8 +482,13 @@ def choose(
     -----
     The candidates stand in an order of simplicity: linear rules (`lda`, `logistic`), linear rules that choose
     an option by folds (`pls`, `sparse_lda`, `shrunken_centroids`, a ridge), rules of squares (`naive_bayes`,
-    `qda`, `rda`), and rules that follow the rows (`mixture`, `knn`, `kernel_density`). Which are tried is a
-    matter of the numbers of rows, columns and classes alone; `refused` says why others are not.
+    `qda`, `rda`), and rules that follow the rows (`mixture`, `knn`, `kernel_lda`, `kernel_density`). Which
+    are tried is a matter of the numbers of rows, columns and classes alone; `refused` says why others are
+    not.
+
+    Calibrated posteriors of the rows of a fold are made by the scores of the other rows, each left out with
+    its own fold. Those of the fit are made by its left-out rows: `predict_proba` of the result has the
+    posteriors that were chosen, and ``fit.predict_proba(method="calibrated")`` is the same.
 
     Losses are compared row by row, and the standard error of a mean difference takes rows, or groups, for
     independent and the fits for given: it does not know that another sample would have other fits. The rule
@@ -448,7 +504,8 @@ def choose(
     --------
     >>> from discrim import choose
     >>> from discrim.datasets import load_iris
-    >>> found = choose("species ~ .", load_iris(), candidates=["lda", "qda", "naive_bayes"], seed=1)
+    >>> three = ["lda", "qda", "naive_bayes"]
+    >>> found = choose("species ~ .", load_iris(), candidates=three, calibrate=False, seed=1)
     >>> found.chosen
     'lda'
     >>> found.table[["log_loss", "difference", "se_difference"]].round(3)
@@ -460,6 +517,7 @@ def choose(
     """
     check_word("by", by, By)
     check_word("select", select, Select)
+    check_flag("calibrate", calibrate)
     check_whole("folds", folds, 2, what="a number of folds")
     if seconds is not None:
         check_number("seconds", seconds, 0, ends="()", what="a number of seconds", also=", or None")
@@ -476,7 +534,7 @@ def choose(
     arguments |= {} if weights is None else {"weights": weights}
     arguments |= {} if prior is None else {"prior": prior}
     suited, refused = own_candidates(shape_of(blocks, moments.rows)) if given is None else (given, {})
-    trial = Trial(formula, data, arguments, by, paid, int(folds), groups, seed)
+    trial = Trial(formula, data, arguments, by, paid, int(folds), groups, seed, calibrate)
     tried, others = tried_in_time(trial, suited, seconds)
     refused |= others
     if not tried:
@@ -486,7 +544,7 @@ def choose(
             f"{shown(first)}: {refused[first].why}"
         )
     options = {"by": by, "candidates": candidates, "select": select, "folds": folds, "seconds": seconds}
-    options |= {"costs": costs, "seed": seed, "prior": prior, "functions": functions}
+    options |= {"costs": costs, "calibrate": calibrate, "seed": seed, "prior": prior, "functions": functions}
     on_rows = partial(
         _choice_on_rows,
         formula,
@@ -519,6 +577,8 @@ class ChooseResults(ChosenAnew):
         The loss that chose.
     chosen : str
         Name of the chosen candidate.
+    method : {"plugin", "calibrated"}
+        Which of its posteriors are chosen, as the `method` of ``fit.predict_proba``.
     fit : fitted object
         Its fit to all rows.
     table : DataFrame by candidate
@@ -547,7 +607,7 @@ class ChooseResults(ChosenAnew):
         self._refused = dict(refused)
         self._compared: ComparedLosses = compared(self._losses(trial.by), self._judged, select)
         pick = tried[self._compared.chosen]
-        self.chosen = pick.name
+        self.chosen, self.method = pick.name, pick.method
         self.validations = {each.name: each.validation for each in tried}
         for each in pick.warnings:
             warn_explicit(each.message, each.category, each.filename, each.lineno)
@@ -571,6 +631,52 @@ class ChooseResults(ChosenAnew):
     def fit(self) -> ClassifierResults:
         """The fit of the chosen model to all rows."""
         return self._fit
+
+    def predict_proba(self, data: Data | None = None) -> pd.DataFrame:
+        """Posteriors of the chosen kind by the chosen fit.
+
+        Parameters
+        ----------
+        data : table, optional
+            New rows. Without it, the rows of the fit.
+
+        Returns
+        -------
+        DataFrame
+            Rows by classes.
+        """
+        return self._fit.predict_proba(data, method=self.method)
+
+    def predict(self, data: Data | None = None) -> pd.Series:
+        """The class of the largest posterior of the chosen kind, or of least expected cost for by="costs".
+
+        Parameters
+        ----------
+        data : table, optional
+            New rows. Without it, the rows of the fit.
+
+        Returns
+        -------
+        Series
+            Labels in the index of the rows.
+
+        Examples
+        --------
+        >>> from discrim import choose
+        >>> from discrim.datasets import load_iris
+        >>> found = choose("species ~ .", load_iris(), candidates=["lda", "qda"], seed=1)
+        >>> found.predict(load_iris().iloc[[0, 70, 133]]).tolist()
+        ['setosa', 'virginica', 'versicolor']
+        """
+        rule = posterior_rule(self._fit._fit, "predict()", None, self.method, None)
+        decision = Decision(self._trial.costs)
+
+        def labels(results: ClassifierResults, rows: Any) -> pd.Series:
+            fit = results._fit
+            blocks = fit.new_rows(rows)
+            return fit.labelled(predicted_codes(blocks, rule, len(fit.classes), decision), blocks.table.index)
+
+        return answered(self._fit, data, None, labels)
 
     @property
     @displayed(every="share", simplicity="count", seconds="general")
@@ -718,11 +824,12 @@ class ChooseResults(ChosenAnew):
     def _candidates(self) -> Section:
         from discrim.report.grid import Section
 
-        formats: dict[Any, Any] = dict.fromkeys(self.table.columns, "share")
+        table = self.table.drop(columns=["se", "seconds"]).rename_axis(None)
+        formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
         return Section(
             "Losses of rows outside their folds",
-            self.table.rename_axis(None),
-            formats | {"simplicity": "count", "seconds": "general"},
+            table,
+            formats | {"simplicity": "count"},
             headings={"se_difference": "its se", "log_loss": "log loss"},
             note=(
                 "The standard error of a difference takes rows"
@@ -753,7 +860,7 @@ class ChooseResults(ChosenAnew):
         from discrim.report.grid import Section
 
         table = self.refused[["reason"]].rename_axis(None)
-        said = "\n".join(f"{name}: {each.why}" for name, each in self._refused.items())
+        said = " ".join(f"{name}: {each.why}" for name, each in self._refused.items())
         return Section("Not compared", table, {"reason": "text"}, note=said, source=".refused")
 
 

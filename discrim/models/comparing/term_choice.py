@@ -30,6 +30,7 @@ from discrim.inference.selection import Partial, SelectedColumns
 from discrim.models.fits import reading
 from discrim.models.fits.fit import Fit, Gaps, Refits, class_code, scored
 from discrim.models.fits.refits import left_out_by_refits, rule_of_moments
+from discrim.models.judging.calibrated import calibrated_rule
 from discrim.models.regression.logistic_search import check_search, parts_of, without_collinear
 from discrim.models.regression.logistic_tests import TermFits
 
@@ -474,17 +475,25 @@ def _scores_called(
             fitted = getattr(fitted, "_fit", None)
         if fitted is None:
             return PriorRule(fit.log_prior()).scores(np.empty((len(test), 0)))
-        return _scores_by(fitted, rows_of(data, test), fit.classes, fit.prior if held_prior else None)
+        prior = fit.prior if held_prior else None
+        method = getattr(results, "method", "plugin")
+        return _scores_by(fitted, rows_of(data, test), fit.classes, prior, method)
 
 
-def _scores_by(fit: Fit[Any], data: Any, classes: pd.Index, prior: Floats | None) -> Floats:
-    """Scores (m, K) of the rows of a table, by a fit that may lack some of the classes."""
+def _scores_by(fit: Fit[Any], data: Any, classes: pd.Index, prior: Floats | None, method: str) -> Floats:
+    """Scores (m, K) of the rows of a table, by a fit that may lack some of the classes.
+
+    Those of calibrated posteriors are such under the prior of the fit.
+    """
     blocks = fit.new_rows(data, Gaps(unseen="missing"))
     there = classes.get_indexer(fit.classes)
-    if prior is not None and not fit.model.instead and len(there) == len(classes):
-        fit = fit.under(prior[there])
+    own = prior[there] if prior is not None and len(there) == len(classes) else None
+    if method == "calibrated":
+        rule: Rule = calibrated_rule(fit, own)
+    else:
+        rule = (fit if own is None or fit.model.instead else fit.under(own)).rule_of(blocks)
     out = np.full((blocks.table.nrows, len(classes)), -np.inf)
-    for place, scores in scored(blocks, fit.rule_of(blocks), len(fit.classes)):
+    for place, scores in scored(blocks, rule, len(fit.classes)):
         out[place, there] = scores
     out[np.isnan(out).any(axis=1)] = np.nan
     return out

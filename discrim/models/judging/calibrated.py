@@ -10,6 +10,7 @@ Another prior, asked for later, adds the logarithms of its ratios to the calibra
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,9 @@ def left_out(fit: Fit[Any]) -> tuple[Floats, Codes, Floats]:
 
 def _left_out(fit: Fit[Any]) -> Floats:
     """Scores (n, K) by rules without each row or its fold; missing where there is none."""
+    if fit.selection is not None and fit.selection.what == "model":
+        # Scores of other models are on other scales.
+        fit = replace(fit, selection=None)
     if fit.selection is None and _leaves_rows_out(fit):
         with suppress(NotSupportedError):
             return validation.kept_left_out_scores(fit, refit_prior=True).value()

@@ -7,6 +7,8 @@ from scipy import stats
 
 import discrim
 from discrim import choose, cross_validate
+from discrim.core.rules.calibration import fit_calibrator
+from discrim.core.rules.rules import log_posteriors
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import DataError
 from discrim.inference.calibration import JudgedRows, loss_rate
@@ -15,11 +17,12 @@ from discrim.inference.model_choice import compared, corrected
 IRIS = load_iris()
 FORMULA = "species ~ ."
 THREE = ["lda", "qda", "naive_bayes"]
+PLAIN = {"calibrate": False, "seed": 3}
 
 
 @pytest.fixture(scope="module")
 def found():
-    return choose(FORMULA, IRIS, candidates=THREE, seed=3)
+    return choose(FORMULA, IRIS, candidates=THREE, **PLAIN)
 
 
 def brute(verb, table, formula=FORMULA, **options):
@@ -57,8 +60,8 @@ def test_differences_are_paired_and_the_simplest_within_one_standard_error_is_ch
         assert table.loc[verb, "se_difference"] == pytest.approx(difference.std(ddof=0) / 150**0.5, rel=1e-7)
     good = [verb for verb in THREE if table.loc[verb, "difference"] <= table.loc[verb, "se_difference"]]
     assert found.chosen == good[0]
-    assert choose(FORMULA, IRIS, candidates=THREE, seed=3, select="min").chosen == best
-    assert choose(FORMULA, IRIS, candidates=THREE[::-1], seed=3).table["simplicity"]["lda"] == 3
+    assert choose(FORMULA, IRIS, candidates=THREE, **PLAIN, select="min").chosen == best
+    assert choose(FORMULA, IRIS, candidates=THREE[::-1], **PLAIN).table["simplicity"]["lda"] == 3
 
 
 def test_the_fit_is_that_of_the_verb_to_all_rows(found):
@@ -139,7 +142,7 @@ def test_losses_without_columns_are_those_of_the_class_shares(found):
 
 def test_costs_are_those_of_labels_of_least_expected_cost():
     costs = np.array([[0.0, 1, 1], [1, 0, 10], [1, 1, 0]])
-    ours = choose(FORMULA, IRIS, by="costs", costs=costs, candidates=["lda", "qda"], seed=3)
+    ours = choose(FORMULA, IRIS, by="costs", costs=costs, candidates=["lda", "qda"], **PLAIN)
     codes = IRIS["species"].cat.codes if hasattr(IRIS["species"], "cat") else pd.factorize(IRIS["species"])[0]
     for verb in ("lda", "qda"):
         labels = (brute(verb, IRIS).to_numpy() @ costs).argmin(axis=1)
@@ -148,7 +151,7 @@ def test_costs_are_those_of_labels_of_least_expected_cost():
 
 def test_what_suits_no_table_of_few_rows_is_said():
     few = IRIS.groupby("species", observed=True).head(5)
-    ours = choose(FORMULA, few, folds=3, seed=1)
+    ours = choose(FORMULA, few, folds=3, seed=1, calibrate=False)
     assert ours.refused.loc["qda", "reason"] == "not suited"
     assert "more rows than columns" in ours.refused.loc["qda", "why"]
     assert set(ours.table.index).isdisjoint(ours.refused.index)
@@ -157,7 +160,7 @@ def test_what_suits_no_table_of_few_rows_is_said():
 
 
 def test_a_candidate_that_cannot_be_fitted_is_refused_in_its_words():
-    ours = choose(FORMULA, IRIS, candidates=["lda", "logistic"], seed=1)
+    ours = choose(FORMULA, IRIS, candidates=["lda", "logistic"], **PLAIN)
     assert ours.refused["reason"].to_dict() == {"logistic": "failed"}
     assert "separates" in ours.refused.loc["logistic", "why"]
     with pytest.raises(DataError, match=r"No candidate can be tried.* Of 'logistic': .*separates"):
@@ -165,37 +168,37 @@ def test_a_candidate_that_cannot_be_fitted_is_refused_in_its_words():
 
 
 def test_time_is_a_limit_and_the_first_candidate_is_tried_in_any_case():
-    ours = choose(FORMULA, IRIS, candidates=THREE, seed=1, seconds=1e-9)
+    ours = choose(FORMULA, IRIS, candidates=THREE, seed=1, calibrate=False, seconds=1e-9)
     assert ours.chosen == "lda"
     assert ours.refused["reason"].to_dict() == {"qda": "no time", "naive_bayes": "no time"}
 
 
 def test_options_of_candidates_and_verbs_without_posteriors():
     named = {"shrunk": ("lda", {"covariance": "shrunk"}), "plain": discrim.lda, "planes": "indicator"}
-    ours = choose(FORMULA, IRIS, candidates=named, by="error", seed=3)
+    ours = choose(FORMULA, IRIS, candidates=named, by="error", **PLAIN)
     assert set(ours.table.index) == set(named)
     assert "log_loss" not in ours.table
     expected = cross_validate(discrim.lda(FORMULA, IRIS, covariance="shrunk"), seed=3).table()["estimate"]
     assert ours.table.loc["shrunk", "error"] == pytest.approx(expected["error"])
     with pytest.raises(DataError, match=r"No candidate .*has no posteriors: choose by=.error"):
-        choose(FORMULA, IRIS, candidates=["indicator"])
+        choose(FORMULA, IRIS, candidates=["indicator"], calibrate=False)
 
 
 def test_groups_stay_in_one_fold_and_are_drawn_as_wholes():
     table = IRIS.assign(plant=np.arange(150) // 2)
-    ours = choose("species ~ . - plant", table, candidates=["lda", "qda"], groups="plant", seed=1)
+    ours = choose("species ~ . - plant", table, candidates=["lda", "qda"], groups="plant", **PLAIN)
     assert (ours.validations["lda"].folds[1].groupby(table["plant"]).nunique() == 1).all()
-    alone = choose(FORMULA, IRIS, candidates=["lda", "qda"], seed=1)
+    alone = choose(FORMULA, IRIS, candidates=["lda", "qda"], **PLAIN)
     assert "groups" in str(ours.summary())
     assert "groups" not in str(alone.summary())
 
 
 def test_missing_rows_are_dropped_alike_and_weights_stand_for_rows():
     birds = load_penguins()
-    ours = choose("species ~ bill_length_mm + body_mass_g", birds, candidates=["lda", "qda"], seed=1)
+    ours = choose("species ~ bill_length_mm + body_mass_g", birds, candidates=["lda"], **PLAIN)
     assert ours.fit.nobs == 342
     assert ours.summary().tables["header"].loc["Rows dropped, missing", "value"] == 2
-    weighted = choose(FORMULA, IRIS.assign(w=2.0), candidates=["lda", "knn"], weights="w", seed=3)
+    weighted = choose(FORMULA, IRIS.assign(w=2.0), candidates=["lda", "knn"], weights="w", **PLAIN)
     assert "takes no 'weights='" in weighted.refused.loc["knn", "why"]
 
 
@@ -225,3 +228,40 @@ def test_errors_of_the_choice_make_it_anew(found):
 def test_what_cannot_be_used_is_refused(options, message):
     with pytest.raises(DataError, match=message):
         choose(FORMULA, IRIS, **options)
+
+
+def test_calibrated_posteriors_are_made_by_the_other_folds_rows():
+    rng = np.random.default_rng(7)
+    table = pd.DataFrame(rng.standard_normal((120, 8)), columns=list("abcdefgh"))
+    table["y"] = np.where(table["a"] + rng.standard_normal(120) > 0, "u", "v")
+    ours = choose("y ~ .", table, candidates=["lda", "qda"], seed=3, folds=4)
+    assert set(ours.table.index) == {"lda", "lda, calibrated", "qda", "qda, calibrated"}
+    assert ours.table["simplicity"]["lda, calibrated"] == 2
+    judged = ours.validations["qda"]
+    leads = np.log(judged.posteriors())
+    losses = []
+    for fold in range(1, 5):
+        own = (judged.folds[1] == fold).to_numpy()
+        codes = (table["y"] == "v").to_numpy().astype(int)
+        found = fit_calibrator(leads[~own].to_numpy(), codes[~own])
+        posteriors = np.exp(log_posteriors(found.scores(leads[own].to_numpy())))
+        losses += (-np.log(posteriors[np.arange(own.sum()), codes[own]])).tolist()
+    assert ours.table["log_loss"]["qda, calibrated"] == pytest.approx(np.mean(losses), rel=1e-9)
+    assert ours.table["log_loss"]["qda, calibrated"] < ours.table["log_loss"]["qda"]
+    chosen = choose("y ~ .", table, candidates=["qda"], seed=3, folds=4)
+    assert (chosen.chosen, chosen.method) == ("qda, calibrated", "calibrated")
+    fit = discrim.qda("y ~ .", table)
+    expected = fit.predict_proba(table[:9], method="calibrated")
+    pd.testing.assert_frame_equal(chosen.predict_proba(table[:9]), expected)
+    assert chosen.predict(table[:9]).tolist() == expected.idxmax(axis=1).tolist()
+    anew = cross_validate(chosen, 3, seed=1).table()["estimate"]["log loss"]
+    assert anew < cross_validate(fit, 3, seed=1).table()["estimate"]["log loss"]
+
+
+def test_labels_are_those_of_the_fit_and_of_least_cost():
+    costs = np.array([[0.0, 1, 1], [1, 0, 10], [1, 1, 0]])
+    ours = choose(FORMULA, IRIS, by="costs", costs=costs, candidates=["lda"], **PLAIN)
+    assert ours.predict().tolist() == discrim.lda(FORMULA, IRIS).predict(costs=costs).tolist()
+    near = choose(FORMULA, IRIS, by="costs", costs=costs, candidates=["lda"], seed=3, select="min")
+    labels = (near.predict_proba().to_numpy() @ costs).argmin(axis=1)
+    assert near.predict().tolist() == [near.fit.classes[k] for k in labels]
