@@ -136,7 +136,7 @@ class MixtureFit:
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> MixtureRule:
         """The rule under a prior (K,)."""
-        refuse_method(method, "is not defined for mixtures")
+        refuse_method(method, "has no closed form for mixtures, whose rows name no component")
         return self.of_columns(log_prior, np.arange(len(self.scale)))
 
     def of_columns(self, log_prior: Floats, keep: Codes) -> MixtureRule:

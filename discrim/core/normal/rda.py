@@ -135,12 +135,33 @@ class RDAFit:
         return self.gamma > 0
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
-        """The decision rule under a prior (K,); a NotSupportedError of another method than "plugin"."""
-        refuse_method(method, "is not defined for regularized covariances")
+        """The decision rule under a prior (K,).
+
+        A NotSupportedError refuses other methods than "plugin", but for "predictive" where neither classes
+        nor a ridge are mixed into a covariance, so that it has the law of a sample.
+        """
+        if method == "predictive" and self.alpha in (0, 1) and not self.ridged and convention is None:
+            return self.predictive(log_prior)
+        refuse_method(
+            method, "has no closed form for mixed or shrunken covariances, which no sampling law has"
+        )
         if self.alpha == 0:
             # One covariance, whose quadratic form would cancel in differences of scores.
             return gaussian.linear_rule(self.moments, self.covariances[0], log_prior)
         return gaussian.separate_plugin(self.moments, self.covariances, log_prior)
+
+    def predictive(self, log_prior: Floats, keep: Codes | None = None) -> Rule:
+        """The predictive rule of unbiased covariances, of each class or of all; of some columns (q,)."""
+        counts, moments, gone = self.moments.counts, self.moments, 0
+        divisors, nu = divisors_by_class(counts, self.method), float((counts - 1).sum())
+        free = (counts - 1) / divisors if self.alpha == 1 else [nu / divisors.sum()]
+        each = tuple(own.divided_by(float(f)) for own, f in zip(self.covariances, free, strict=False))
+        if keep is not None:
+            gone, moments = moments.n_columns - len(keep), gaussian.means_of_columns(moments, keep)
+            each = tuple(of_columns(own, keep) for own in each)
+        if self.alpha == 1:
+            return gaussian.separate_predictive(moments, each, log_prior, gone=gone)
+        return gaussian.common_predictive(moments, each[0], log_prior, nu, gone=gone)
 
     def refit(self, moments: ClassMoments) -> RDAFit | None:
         """The same model of other rows, the prior held; None where a covariance is singular."""
@@ -211,7 +232,9 @@ class RDAFit:
 
 
 def regularized_marginal(fit: RDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-    """The rule of some columns (q,), for which there is one method."""
+    """The rule of some columns (q,) by a method that the rule of all of them has."""
+    if method == "predictive":
+        return fit.predictive(log_prior, keep)
     part = gaussian.means_of_columns(fit.moments, keep)
     covariances = tuple(of_columns(covariance, keep) for covariance in fit.covariances)
     if fit.alpha == 0:

@@ -68,6 +68,9 @@ MOST = 2000
 PIECE = 2**21
 """Numbers of a design that are held at once."""
 
+LARGEST_LOG = 40.0
+"""Logarithm of a slope, for leads in their unit, beyond which it is zero or infinite."""
+
 STEPS = 60
 """Most steps of Newton's method; about eight are enough."""
 
@@ -227,50 +230,58 @@ def _tempered(leads: Floats, codes: Codes, weights: Floats, *, penalized: bool) 
         unit, ceiling = 1.0, 1.0
     else:
         ceiling = min(max(float(finite.max()), unit), LARGEST_LEAD * unit)
-    best = _slope(_leads(leads, ceiling) / unit, codes, weights, penalized=penalized)
+    best = _slope(_leads(leads, ceiling) / unit, codes, weights, 0.0, penalized=penalized)
     chosen, most = ceiling, best[1] + GAINED
     lower = ceiling / 2
     while penalized and lower >= unit:
-        found = _slope(_leads(leads, lower) / unit, codes, weights, penalized=True)
+        start = float(np.log(best[0])) if best[0] > 0 else 0.0
+        found = _slope(_leads(leads, lower) / unit, codes, weights, start, penalized=True)
         if found[1] > most:
             best, chosen, most = found, lower, found[1]
         lower /= 2
     return best[0] / unit, chosen
 
 
-def _slope(leads: Floats, codes: Codes, weights: Floats, *, penalized: bool) -> tuple[float, float]:
-    """The slope of leads (n, K) in their unit, and its log-likelihood."""
+def _slope(
+    leads: Floats, codes: Codes, weights: Floats, start: float, *, penalized: bool
+) -> tuple[float, float]:
+    """The slope of leads (n, K) in their unit, and its log-likelihood; the start is of its logarithm."""
     own = leads[np.arange(len(codes)), codes]
 
     def score(log_slope: float) -> float:
-        shares = _shares(leads * np.exp(log_slope))[0]
-        mean = (shares * leads).sum(axis=1)
+        # The largest lead of a row is zero.
+        shares = np.exp(leads * np.exp(log_slope))
+        shares /= shares.sum(axis=1, keepdims=True)
+        mean = np.einsum("ik,ik->i", shares, leads)
         gradient = float(weights @ (own - mean))
         if not penalized:
             return gradient
         off = leads - mean[:, None]
-        information = float(weights @ (shares * off**2).sum(axis=1))
+        shares *= off
+        shares *= off
+        information = float(weights @ shares.sum(axis=1))
         if not information > 0:
             return -1.0
-        return gradient + 0.5 * float(weights @ (shares * off**3).sum(axis=1)) / information
+        return gradient + 0.5 * float(np.einsum("i,ik,ik->", weights, shares, off)) / information
 
     if not leads.any():
         return 1.0, -float(weights.sum()) * np.log(leads.shape[1])
-    low = high = 0.0
+    low = high = start
+    step = 0.5
     while score(low) <= 0:
-        low -= 2.0
-        if low < -40.0:
+        low, high, step = low - step, low, 2 * step
+        if low < -LARGEST_LOG:
             return 0.0, -float(weights.sum()) * np.log(leads.shape[1])
-    high = max(low, high)
-    while score(high) > 0:
-        high += 2.0
-        if high > 40.0 or not (penalized or score(high)):
+    step = 0.5
+    while low == high or score(high) > 0:
+        low, high, step = high, high + step, 2 * step
+        if high > LARGEST_LOG or not (penalized or score(high)):
             raise NotSupportedError(
                 "Every row that was left out has the right class, so that no slope is the most likely: use "
                 "the penalty, which has one."
             )
-    slope = float(np.exp(brentq(score, low, high, xtol=1e-13) if high > low else low))
-    logs = _shares(leads * slope)[1]
+    slope = float(np.exp(brentq(score, low, high, xtol=1e-12)))
+    logs = np.log(np.exp(leads * slope).sum(axis=1))
     return slope, float(weights @ (own * slope - logs))
 
 

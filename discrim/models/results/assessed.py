@@ -15,9 +15,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import Kept
 from discrim.core.numerics.special import normal_isf
+from discrim.core.rules.calibration import Calibrator, fit_calibrator
+from discrim.errors import DataError
 from discrim.frame.values import shown
 from discrim.inference import error_rates as measures
 from discrim.inference.calibration import (
@@ -30,11 +32,13 @@ from discrim.inference.calibration import (
     recalibrated,
 )
 from discrim.inference.error_rates import Estimate, counts_of
-from discrim.inference.roc import Area, PairAreas, pair_areas, roc_area
+from discrim.inference.resampling import dealt_codes
+from discrim.inference.roc import Area, PairAreas, against_rest, pair_areas, roc_area
 from discrim.models.fits.displayed import Shown, displayed
-from discrim.models.fits.fit import Fit, distinct
+from discrim.models.fits.fit import CALIBRATOR, Fit, distinct
 from discrim.models.fits.reading import listed
 from discrim.models.judging.assessment import AssessedRows
+from discrim.models.judging.calibrated import FOLDS, SEED, calibrator_of
 from discrim.models.pictures.pictured import draw_kind
 from discrim.models.registry import ASSESSED, summary_of
 from discrim.report.grid import Pairs, Section
@@ -66,6 +70,9 @@ class Assessment(Shown):
     brier : DataFrame by class
         Brier's score and its parts in bins of the class's probability, for models with posteriors. The last
         row, "total", is of all classes.
+    calibrated : DataFrame by measure
+        Log loss and Brier's score of the posteriors as they are, `plugin`, and of calibrated ones, with the
+        paired difference, its se and its limits.
     confusion : DataFrame, actual by predicted
     nobs : int or float
         Number of rows that are judged, or the sum of their weights.
@@ -168,6 +175,26 @@ class Assessment(Shown):
             table = pd.DataFrame({name: getattr(found, name) for name in names})
             parts[self.classes[k]] = table.set_axis(pd.RangeIndex(1, len(table) + 1))
         return pd.DataFrame(pd.concat(parts, names=["class", "bin"]))
+
+    @property
+    @displayed(every="share")
+    def calibrated(self) -> pd.DataFrame:
+        """Losses of the posteriors as they are, and of calibrated ones.
+
+        Rows of the fit that were left out calibrate each other, by the map of the other nine folds of them;
+        of other rows the posteriors are those of ``predict_proba(method="calibrated")``, and the fit has to
+        have the map, or rows. Negative differences are in favour of the calibration. Standard errors are of
+        independent rows, and take the maps as given.
+        """
+        judged_by_fit = self._rows.method in ("new", "apparent")
+        calibrator = calibrator_of(self._fit) if judged_by_fit else None
+        found = self._figures.told(partial(_calibrated, calibrator))
+        table = pd.DataFrame.from_dict(
+            found, orient="index", columns=["plugin", "calibrated", "difference", "se"]
+        )
+        half = float(normal_isf((1 - self._level) / 2)) * table["se"]
+        table = table.assign(low=table["difference"] - half, high=table["difference"] + half)
+        return table.rename_axis("measure")
 
     @property
     @displayed(every="count")
@@ -274,12 +301,9 @@ class _Figures:
     @cached_property
     def losses(self) -> dict[str, Estimate]:
         rows = self.rows
-        own = rows.values[np.arange(len(rows.codes)), rows.codes]
-        logs = np.logaddexp(0.0, -own)
-        squares = (judged_residuals(rows.values, rows.codes) ** 2).sum(axis=1)
         found = {
-            name: Estimate(*loss_rate(losses, self.judged, self.level, counts=False))
-            for name, losses in (("log loss", logs), ("Brier", squares))
+            name: Estimate(*loss_rate(loss(rows.values, rows.codes), self.judged, self.level, counts=False))
+            for name, loss in LOSSES.items()
         }
         # A single row, or rows that lose the same, say nothing of how losses vary.
         return {name: each if each.se > 0 else Estimate(each.estimate) for name, each in found.items()}
@@ -295,6 +319,48 @@ class _Figures:
         # Of two classes the parts of the second are those of the first.
         wanted = [1, 1] if k == 2 else range(k)
         return [brier_parts(self.proba[:, k], rows.codes == k, self.bins, shares) for k in wanted]
+
+
+def _calibrated(calibrator: Calibrator | None, figures: _Figures) -> dict[str, tuple[float, ...]]:
+    """Losses as they are and calibrated, their difference and its se, by a map or by one of other folds."""
+    rows, judged, own = figures.rows, figures.judged, np.arange(len(figures.rows.codes))
+    logs = rows.values if rows.posteriors or rows.values.shape[1] == 2 else None
+    scores = rows.values if logs is None else -np.logaddexp(0.0, -logs)
+    weights = judged.shares()
+    if calibrator is not None:
+        found = calibrator.scores(scores)
+    else:
+        kind, found = fit_calibrator(scores, rows.codes, weights).kind, np.empty_like(scores)
+        dealt = dealt_codes(rows.codes, min(FOLDS, len(own)), SEED)
+        for fold in range(int(dealt.max()) + 1):
+            out = dealt == fold
+            found[out] = fit_calibrator(scores[~out], rows.codes[~out], weights[~out], kind).scores(
+                scores[out]
+            )
+    after = against_rest(found)
+    table = {}
+    for name, loss in LOSSES.items():
+        better = loss(after, rows.codes)
+        plain = loss(rows.values, rows.codes) if rows.posteriors else np.full(len(own), np.nan)
+        with np.errstate(invalid="ignore"):
+            change = loss_rate(better - plain, judged, figures.level, counts=False)
+        means = (loss_rate(each, judged, figures.level, counts=False)[0] for each in (plain, better))
+        table[name] = (*means, *change[:2])
+    return table
+
+
+def _log_losses(values: Floats, codes: Codes) -> Floats:
+    """Log loss (m,) of rows, from log odds (m, K) of each class against the rest."""
+    return np.asarray(np.logaddexp(0.0, -values[np.arange(len(codes)), codes]))
+
+
+def _brier_scores(values: Floats, codes: Codes) -> Floats:
+    """Brier's score (m,) of rows, from the same."""
+    return np.asarray((judged_residuals(values, codes) ** 2).sum(axis=1))
+
+
+LOSSES: dict[str, Callable[[Floats, Codes], Floats]] = {"log loss": _log_losses, "Brier": _brier_scores}
+"""What posteriors lose, by the name of the measure."""
 
 
 def _without_rows(figures: _Figures) -> tuple[AssessedRows, NDArray[Any], float]:
@@ -337,6 +403,9 @@ def summary(assessment: Assessment, sections: Sequence[str] | None = None) -> Su
         parts["pairs"] = lambda: _pairs(assessment)
     if assessment._rows.posteriors:
         parts["brier"] = lambda: _brier_section(assessment)
+    table = _calibrated_soon(assessment)
+    if table is not None:
+        parts["calibrated"] = partial(_calibrated_section, assessment, table)
     parts["confusion"] = lambda: Section(
         "Actual classes (rows) by predicted classes",
         assessment.confusion.rename_axis(index=None, columns=None),
@@ -415,6 +484,40 @@ def _overall(assessment: Assessment) -> Section:
         headings=_headings(assessment),
         note=" ".join(notes),
         source=".overall",
+    )
+
+
+MOST_CALIBRATED = 2**13
+"""Rows by classes up to which a summary has calibrated posteriors."""
+
+
+def _calibrated_soon(assessment: Assessment) -> pd.DataFrame | None:
+    """Losses of calibrated posteriors, where they are there soon and rows let them be."""
+    left_out = assessment._rows.method in ("loo", "cv")
+    size = len(assessment.classes) * assessment._counts.sum()
+    if size > MOST_CALIBRATED or not (left_out or CALIBRATOR in assessment._fit.cache):
+        return None
+    try:
+        table: pd.DataFrame = assessment.calibrated
+    except DataError:
+        return None
+    return table
+
+
+def _calibrated_section(assessment: Assessment, table: pd.DataFrame) -> Section:
+    how = (
+        "by the map of the fit"
+        if assessment._rows.method in ("new", "apparent")
+        else "each by a map that other rows made"
+    )
+    return Section(
+        "Posteriors as they are, and calibrated",
+        table.rename_axis(None),
+        dict.fromkeys(table.columns, "share"),
+        headings=_headings(assessment),
+        note=f'Calibrated, as by predict_proba(method="calibrated"), {how}: below zero the difference is in '
+        "favour of that. Standard errors are of independent rows.",
+        source=".calibrated",
     )
 
 

@@ -16,12 +16,14 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.errors import NotSupportedError
 from discrim.frame.levels import learns
+from discrim.inference.calibration import recalibrated
 from discrim.inference.mean_differences import anova_table
+from discrim.inference.roc import against_rest
 from discrim.models.fits.displayed import number
 from discrim.models.fits.fit import Fit, distinct, missing_if_refused, whole_counts
 from discrim.models.fits.reading import listed
 from discrim.models.judging.assessment import FEW_COLUMNS, JudgingPlan, counted_rates, takes_long
-from discrim.models.judging.validation import prior_of_rest
+from discrim.models.judging.validation import LEFT_OUT_KEPT_AS, prior_of_rest
 from discrim.report.grid import DIGITS, LABEL, Columns, Pairs, Section, clean, column_texts, frame_of, shorten
 
 Item = tuple[str, Any, str]
@@ -270,6 +272,13 @@ def classes_section(results: Any, fit: Fit[Any]) -> Section:
     return Section("Classes", table, {"prior": "share", "rows": "count"}, source="fit.prior, fit.counts")
 
 
+MOST_RECALIBRATED = 2**18
+"""Left-out scores up to which a summary asks whether they come true."""
+
+Z = 1.96
+"""Standard errors of a slope beyond which it is told."""
+
+
 def header(fit: Fit[Any], items: list[Item], note: str = "") -> Pairs:
     """The header, and what became of the prior where its leave-one-out error leaves rows out."""
     shown = any(label == LEFT_OUT and not np.isnan(value) for label, value, _ in items)
@@ -277,6 +286,7 @@ def header(fit: Fit[Any], items: list[Item], note: str = "") -> Pairs:
         prior_of_rest(fit, None)
     )
     held = [f"Leave-one-out {did}."] if did else []
+    held.append(_sureness(fit))
     learnt = []
     if fit.blocks.design.spec is not None and learns(fit.blocks.design):
         learnt.append("what transforms of the formula learnt")
@@ -284,7 +294,30 @@ def header(fit: Fit[Any], items: list[Item], note: str = "") -> Pairs:
         learnt.append("the standard deviations of the columns")
     if learnt:
         held.append(f"It holds {' and '.join(learnt)}; error_rates(['cv']) learns anew in each fold.")
-    return Pairs(fit.formula, items, " ".join([note, *held]).strip() if shown else note)
+    said = " ".join(each for each in (note, *held) if each)
+    return Pairs(fit.formula, items, said if shown else note)
+
+
+def _sureness(fit: Fit[Any]) -> str:
+    """What is said of posteriors of left-out rows that are too sure, or too cautious; empty where neither is.
+
+    It takes scores that the fit has kept.
+    """
+    scores = fit.cache.get(LEFT_OUT_KEPT_AS[False])
+    if scores is None or fit.model.instead or scores.size > MOST_RECALIBRATED:
+        return ""
+    blocks = fit.blocks
+    # Rows that the fit does not use have no scores.
+    known = scores.max(axis=1) > -np.inf
+    weights = None if blocks.weights is None else blocks.weights[known]
+    slope, se = recalibrated(against_rest(scores[known]), blocks.codes[known], weights).slope
+    if not abs(slope - 1) > Z * se:
+        return ""
+    how = "sure" if slope < 1 else "cautious"
+    return (
+        f"Left-out posteriors are too {how}: slope {slope:.2f} (se {se:.2f}, independent rows); see "
+        'method="calibrated".'
+    )
 
 
 def dropped_note(fit: Fit[Any], where: str) -> str:

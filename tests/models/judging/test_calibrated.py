@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import statsmodels.api as sm
+from scipy import stats
 from scipy.special import log_softmax, softmax
+from sklearn.metrics import brier_score_loss
+from sklearn.metrics import log_loss as sklearn_log_loss
 
 import discrim
 from discrim.core.rules.calibration import fit_calibrator
@@ -190,3 +195,67 @@ def test_a_file_whose_map_is_none(about: dict[str, Any], said: str, tmp_path: Pa
 def test_no_convention_of_calibrated_posteriors() -> None:
     with pytest.raises(NotSupportedError, match='convention="MASS" has no calibrated posteriors'):
         calibrated(discrim.lda(FORMULA, IRIS), convention="MASS")
+
+
+# ---- what an assessment and a summary say
+
+
+def test_an_assessment_has_both_losses_of_new_rows() -> None:
+    rows, new = normal_rows(60, 20, 2.0, seed=0), normal_rows(500, 20, 2.0, seed=1)
+    fit = discrim.lda("y ~ .", rows)
+    found = fit.assess(new)
+    true = (new["y"] == "b").to_numpy()
+    for name, proba in (("plugin", fit.predict_proba(new)), ("calibrated", calibrated(fit, new))):
+        second = proba["b"].to_numpy()
+        assert found.calibrated.loc["log loss", name] == pytest.approx(
+            sklearn_log_loss(true, second), rel=1e-10
+        )
+        assert found.calibrated.loc["Brier", name] == pytest.approx(
+            2 * brier_score_loss(true, second), rel=1e-10
+        )
+    losses = [
+        np.log(proba.to_numpy()[np.arange(500), true.astype(int)])
+        for proba in (fit.predict_proba(new), calibrated(fit, new))
+    ]
+    t = stats.ttest_rel(*losses)
+    row = found.calibrated.loc["log loss"]
+    assert row["difference"] / row["se"] == pytest.approx(t.statistic, rel=2e-3)
+    assert row["high"] < 0
+    assert "calibrated" in found.tables
+
+
+def test_rows_left_out_calibrate_each_other() -> None:
+    # Of labels that say nothing of the columns, no map of other rows can be better than the class shares.
+    rows = normal_rows(80, 20, 0.0, seed=0)
+    found = discrim.lda("y ~ .", rows).assess("loo").calibrated
+    assert found.loc["log loss", "plugin"] == pytest.approx(
+        discrim.lda("y ~ .", rows).assess("loo").overall.loc["log loss", "estimate"]
+    )
+    assert np.log(2) - 0.01 < found.loc["log loss", "calibrated"] < 0.75
+    assert found.loc["log loss", "plugin"] > 0.85
+
+
+def test_planes_are_assessed_by_calibration() -> None:
+    found = discrim.indicator(FORMULA, IRIS).assess()
+    assert found.calibrated["plugin"].isna().all()
+    assert found.calibrated.loc["log loss", "calibrated"] < 0.3
+    assert "calibrated" in found.tables
+
+
+def test_a_summary_says_how_far_left_out_posteriors_are_off() -> None:
+    rows = normal_rows(200, 1, 2.0, seed=0)
+    again = rows.assign(x1=rows["x0"], x2=rows["x0"], x3=rows["x0"])
+    once, four = (discrim.naive_bayes("y ~ .", each) for each in (rows, again))
+    said = re.search(r"are too sure: slope ([\d.]+) ", flat(four.summary()))
+    assert said is not None
+    scores = four.leave_one_out()
+    odds = np.log(scores["b"] / scores["a"])
+    logit = sm.Logit((rows["y"] == "b").to_numpy(), sm.add_constant(odds)).fit(disp=0)
+    assert float(said[1]) == pytest.approx(logit.params.iloc[1], abs=0.005)
+    assert f"(se {logit.bse.iloc[1]:.2f}, independent rows)" in flat(four.summary())
+    assert "too sure" not in flat(once.summary())
+
+
+def flat(summary: Any) -> str:
+    """The text of a summary in one line."""
+    return " ".join(str(summary).split())

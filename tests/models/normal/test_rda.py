@@ -229,3 +229,21 @@ def test_a_singular_covariance_names_the_columns_at_fault():
         rda("species ~ .", few, alpha=1.0, gamma=0.0)
     with pytest.raises(CollinearError, match="an alpha below 1, or more folds"):
         rda("species ~ .", alone, alpha=1.0, folds=3)
+
+
+@pytest.mark.parametrize("method", ["moment", "mle"])
+@pytest.mark.parametrize(("corner", "verb"), [((0.0, 1.0), lda), ((1.0, 1.0), qda), ((1.0, 0.3), qda)])
+def test_posteriors_are_predictive_where_nothing_is_mixed(corner, verb, method):
+    alpha, gamma = corner
+    fit = rda("species ~ .", IRIS, alpha=alpha, gamma=gamma, method=method)
+    own = verb("species ~ .", IRIS, method=method).predict_proba(method="predictive")
+    assert fit.predict_proba(method="predictive").to_numpy() == pytest.approx(own.to_numpy(), rel=1e-9)
+    gaps = IRIS.assign(sepal_width=np.nan)
+    left, right = (
+        each.predict_proba(gaps, method="predictive", missing="integrate")
+        for each in (fit, verb("species ~ .", IRIS, method=method))
+    )
+    assert left.to_numpy() == pytest.approx(right.to_numpy(), rel=1e-9)
+    mixed = rda("species ~ .", IRIS, alpha=0.5, gamma=gamma)
+    with pytest.raises(NotSupportedError, match="no closed form for mixed"):
+        mixed.predict_proba(method="predictive")
