@@ -31,6 +31,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy
 
 from discrim.core.moments.derived_moments import comparable, in_units
 from discrim.core.moments.moments import ClassMoments, standard_columns
@@ -539,8 +540,7 @@ def scores_by_number(
     """
     found = np.full((len(numbers), len(y), len(log_prior)), np.nan)
     if isinstance(kind.inner, Full):
-        with suppress(np.linalg.LinAlgError):
-            return _nested(kind.inner.estimate(moments, divisors), log_prior, y, numbers)
+        return _nested(moments, divisors, log_prior, y, numbers)
     for i, count in enumerate(numbers.tolist()):
         with suppress(NoEstimateError, np.linalg.LinAlgError):
             part = moments.columns(np.arange(count))
@@ -548,18 +548,48 @@ def scores_by_number(
     return found
 
 
-def _nested(fitted: Estimated, log_prior: Floats, y: Floats, numbers: Codes) -> Floats:
+def _nested(moments: ClassMoments, divisors: Floats, log_prior: Floats, y: Floats, numbers: Codes) -> Floats:
     """Scores (G, m, K) by full covariances, all numbers of axes by running sums."""
-    found = np.empty((len(numbers), len(y), len(log_prior)))
-    by_class = len(fitted.covariances) > 1
-    at = numbers - 1
-    for k, mean in enumerate(fitted.moments.class_means):
-        covariance = fitted.covariances[k if by_class else 0]
-        squares = np.cumsum(covariance.whiten((y - mean).T) ** 2, axis=0)[at]
+    found = np.full((len(numbers), len(y), len(log_prior)), np.nan)
+    by_class = len(divisors) > 1
+    whole, means = moments if by_class else moments.pooled(), moments.class_means
+    roots = [_leading_root(whole, k if by_class else 0) for k in range(len(divisors))]
+    there = numbers[numbers <= min(map(len, roots))]
+    if not len(there):
+        return found
+    most = int(there[-1])
+    whitened: Floats = np.empty(0)
+    for k, log_share in enumerate(log_prior.tolist()):
+        root = roots[k if by_class else 0][:most, :most] / np.sqrt(divisors[k if by_class else 0])
+        if by_class or not k:
+            # Once for all classes that share it.
+            whitened = solved((y - means[k])[:, :most], root)
+        steps = solved((means[k] - means[k if by_class else 0])[None, :most], root)
+        squares = np.cumsum((whitened - steps) ** 2, axis=1)[:, there - 1]
         if by_class:
-            squares += 2.0 * np.cumsum(np.log(np.abs(np.diagonal(covariance.root))))[at, None]
-        found[:, :, k] = log_prior[k] - 0.5 * squares
+            squares += 2.0 * np.cumsum(np.log(np.abs(np.diagonal(root))))[there - 1]
+        found[: len(there), :, k] = log_share - 0.5 * squares.T
     return found
+
+
+def solved(rows: Floats, root: Floats) -> Floats:
+    """Rows (m, q) times the inverse of an upper triangular root (q, q)."""
+    return np.asarray(scipy.linalg.blas.dtrsm(1.0, root, rows, side=1))
+
+
+def _leading_root(moments: ClassMoments, k: int) -> Floats:
+    """The triangular root (r, r) of the largest leading block of a scatter that has one."""
+    if moments.roots is not None:
+        root = moments.roots[k]
+        lengths = np.sqrt((root**2).sum(axis=0))
+        lost = np.abs(np.diagonal(root)) <= EPS * len(root) * lengths
+        most = int(np.argmax(lost)) if lost.any() else len(root)
+    else:
+        sd = np.sqrt(np.diagonal(moments.scatters[k]))
+        unit = np.where(sd > 0, sd, 1.0)
+        root, failed = scipy.linalg.lapack.dpotrf(moments.scatters[k] / unit / unit[:, None], clean=1)
+        root, most = root * unit, failed - 1 if failed > 0 else len(root)
+    return np.asarray(root[:most, :most])
 
 
 def missed_by_number(scores: Floats, codes: Codes, weights: Floats | None) -> Floats:
