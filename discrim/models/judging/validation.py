@@ -776,13 +776,19 @@ class TuningFolds:
         """How many there are, in words."""
         return f"{self.count} {'splits' if self.splits else 'folds'}"
 
-    def training_moments(self, blocks: Blocks, spread: Spread) -> tuple[Iterable[ClassMoments], list[Floats]]:
-        """For each fold the moments of the rows to learn from, and how often each row (n,) is judged."""
+    def training_moments(
+        self, blocks: Blocks, spread: Spread, *, rooted: bool = True
+    ) -> tuple[Iterable[ClassMoments], list[Floats]]:
+        """For each fold the moments of the rows to learn from, and how often each row (n,) is judged.
+
+        `rooted` is as of `gather_parts`.
+        """
         if self.splits:
-            return split_moments(blocks, self.splits, spread), [split.test for split in self.splits]
+            learnt = split_moments(blocks, self.splits, spread, rooted=rooted)
+            return learnt, [split.test for split in self.splits]
         dealt = dealt_codes(used_codes(blocks), self.count, self.seed)
         judged = [(dealt == fold).astype(np.float64) for fold in range(self.count)]
-        return moment_folds(blocks, dealt, self.count, spread), judged
+        return moment_folds(blocks, dealt, self.count, spread, rooted=rooted), judged
 
     def training_rows(self, fold: int) -> tuple[str, str]:
         """The rows that a fold leaves to learn from, in words, and what gives more of them."""

@@ -24,7 +24,7 @@ from discrim.core.scatter.projected import (
     refuse_anew,
     scores_by_number,
 )
-from discrim.core.scatter.scatter import Full, Scatter
+from discrim.core.scatter.scatter import Full, NoEstimateError, Scatter
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.rows import used_codes, used_rows
@@ -149,7 +149,7 @@ def _by_folds(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Floats, F
     blocks, k = choice.blocks, choice.moments.n_classes
     used = int((used_codes(blocks) >= 0).sum())
     folds = validation.TuningFolds.read(min(FOLDS, used), SEED, blocks)
-    parts, judged = folds.training_moments(blocks, choice.moments.spread)
+    parts, judged = folds.training_moments(blocks, choice.moments.spread, rooted=False)
     learnt = [(part, choice.kind.spectrum(part)) for part in parts]
     most = min(choice.most(part, len(own.lengths)) for part, own in learnt)
     numbers = choice.numbers(most)
@@ -182,6 +182,23 @@ def _by_leaving_out(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Flo
             told[: len(there)] = scores_by_number(kind, *how)
             wrong += missed_by_number(row.settled(told), np.array([code]), np.array([own]))
     return numbers, wrong, moments.counts
+
+
+LEAST_LENGTH = 1e-8
+"""Share of the longest axis's variance from which on products of the columns have the digits of an axis."""
+
+
+def with_digits(kind: Scatter, blocks: Blocks, moments: ClassMoments) -> ClassMoments:
+    """Moments with the digits of the axes of a kind: with roots of the rows, where an axis is that short."""
+    if not isinstance(kind, Projected) or moments.roots is not None or not blocks.table.nrows:
+        return moments
+    lengths = kind.spectrum(moments).lengths
+    try:
+        count = 1 if kind.needs_rows else kind.number(kind.spectrum(moments))
+    except NoEstimateError:
+        count = len(lengths)
+    short = count == len(lengths) or lengths[count - 1] < LEAST_LENGTH * lengths[0]
+    return reading.class_moments(blocks, moments.spread) if short else moments
 
 
 class PrincipalAxes:

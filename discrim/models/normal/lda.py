@@ -51,7 +51,7 @@ from discrim.models.fits.refits import verb_options
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.normal import normal_fits
-from discrim.models.normal.components import PrincipalAxes
+from discrim.models.normal.components import PrincipalAxes, with_digits
 from discrim.models.normal.em import MissingRows, em_sample
 from discrim.models.normal.normal_fits import ShrunkCovariances
 from discrim.models.normal.robust import Method, RobustRows, ScatterOfT, robust_moments
@@ -718,7 +718,9 @@ def lda(
         if not kind.is_regular and kind.takes_full_rank(len(blocks.terms)):
             reading.refuse_few_rows(blocks)
         spread = kind.spread("pooled", thin=reading.is_wide(blocks))
-        blocks, stats = reading.usable_rows(blocks, spread, na_action)
+        rooted = components is None
+        blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=rooted)
+        stats = with_digits(kind, blocks, stats)
     reading.refuse_no_freedom(stats, blocks.terms, diagonal=not kind.takes_full_rank(stats.n_columns))
     if method == "moment":
         reading.refuse_light(stats.total, stats.n_classes)

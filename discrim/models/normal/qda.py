@@ -33,7 +33,7 @@ from discrim.models.fits.refits import verb_options
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.normal import normal_fits
-from discrim.models.normal.components import PrincipalAxes
+from discrim.models.normal.components import PrincipalAxes, with_digits
 from discrim.models.normal.em import MissingRows, em_sample
 from discrim.models.normal.factor import FactorCovariances
 from discrim.models.normal.normal_fits import ShrunkCovariances
@@ -212,7 +212,9 @@ def qda(
         if kind.takes_full_rank(len(blocks.terms)):
             blocks = _refuse_few_rows(blocks, kind, na_action)
         thin = reading.is_wide(blocks) or (kind.of_few_axes and _is_thin(blocks))
-        blocks, stats = reading.usable_rows(blocks, kind.spread("class", thin=thin), na_action)
+        spread, rooted = kind.spread("class", thin=thin), components is None
+        blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=rooted)
+        stats = with_digits(kind, blocks, stats)
     levels = blocks.design.levels
     normal_fits.refuse_singular(stats, blocks.terms, levels, kind)
     if not kind.is_regular and kind.takes_full_rank(stats.n_columns):

@@ -561,6 +561,7 @@ def rda(
         spread: Spread = "thin class" if reading.is_wide(blocks) else "class"
         # A choice by folds sees to roots where it comes to them.
         rooted = (not chooses or isinstance(folds, str)) and needs_roots(pairs, parametrization)
+        rooted = rooted and components is None
         blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=rooted)
     else:
         blocks, stats = sample.of_moments("class", _by_rows(axes, chooses=chooses))

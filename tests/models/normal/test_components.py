@@ -388,3 +388,19 @@ def test_a_pair_is_chosen_with_axes_of_each_fold(tmp_path):
     refused(NotSupportedError, "principal axes", lambda: shares.llf)
     wide = drawn(40, 60)
     assert rda("y ~ .", wide, components=20, alpha=0.4, gamma=0.5).components == 20
+
+
+@pytest.mark.slow
+def test_short_axes_of_many_rows_have_the_digits_of_the_rows():
+    rng = np.random.default_rng(7)
+    table = drawn(45_000, 19)
+    table.insert(0, "near", table["x3"] + 1e-5 * rng.standard_normal(len(table)))
+    whole = lda("y ~ .", table)
+    fit = lda("y ~ .", table, components=20)
+    np.testing.assert_allclose(fit.predict_proba(), whole.predict_proba(), atol=1e-8)
+    few = lda("y ~ .", table, components=4)
+    x = table.drop(columns="y").to_numpy()
+    other = pipeline(LinearDiscriminantAnalysis(), 4, standardize=False).fit(x, table["y"])
+    theirs = lda("y ~ .", table, components=4, method="mle").predict_proba()
+    np.testing.assert_allclose(theirs, other.predict_proba(x), atol=1e-10)
+    assert few.components == 4
