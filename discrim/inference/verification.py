@@ -26,10 +26,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
+from discrim.inference.roc import SIDES
 
 
 class Costs(NamedTuple):
@@ -63,32 +63,43 @@ class Errors(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairScores:
-    """Scores of pairs, in rising order.
+    """Scores of pairs of one class (S,) and of two (O,), each in rising order.
 
     Attributes
     ----------
-    scores : (P,) float
-    same : (P,) bool
-        Whether a pair is of one class.
-    one, other : (P,) int
-        Classes of the two.
+    same, other : (S,) and (O,) float
+    own : (S,) int
+        Class of a pair of one.
+    one, two : (O,) int
+        Classes of a pair of two.
+    same_logs, other_logs : (S,) and (O,) float
+        What each costs in C_llr.
     n_classes : int
     """
 
-    scores: Floats
-    same: NDArray[np.bool_]
+    same: Floats
+    other: Floats
+    own: Codes
     one: Codes
-    other: Codes
+    two: Codes
+    same_logs: Floats
+    other_logs: Floats
     n_classes: int
 
     @staticmethod
     def of(scores: Floats, codes: Codes) -> PairScores:
         """Those of each pair of rows with classes (m,), from scores (m, m) that are symmetric."""
         at = np.triu_indices(len(codes), 1)
-        values = scores[at]
+        values, one, two = scores[at], codes[at[0]], codes[at[1]]
         order = np.argsort(values, kind="stable")
-        one, other = (codes[each[order]] for each in at)
-        return PairScores(values[order], one == other, one, other, int(codes.max(initial=-1)) + 1)
+        alike = one[order] == two[order]
+        of_one, of_two = order[alike], order[~alike]
+        same, other = values[of_one], values[of_two]
+        same_logs, other_logs = (np.logaddexp(0.0, each) / np.log(2.0) for each in (-same, other))
+        n_classes = int(codes.max(initial=-1)) + 1
+        return PairScores(
+            same, other, one[of_one], one[of_two], two[of_two], same_logs, other_logs, n_classes
+        )
 
     def errors(self, costs: Costs, times: Floats | None = None) -> Errors:
         """Measures of all pairs, where classes count so many times (K,).
@@ -99,26 +110,25 @@ class PairScores:
         >>> PairScores.of(scores, np.array([0, 0, 1])).errors(Costs(0.5)).eer
         0.0
         """
-        same, other = self._weights(times)
+        times = np.ones(self.n_classes) if times is None else times
+        same, other = times[self.own], times[self.one] * times[self.two]
         if not (same.sum() > 0 and other.sum() > 0):
             return Errors(*[np.nan] * 4)
-        # The last of equal scores: thresholds lie between different ones, and beyond both ends.
-        ends = np.flatnonzero(np.append(np.diff(self.scores) > 0, True))
-        missed, passed = (np.append(0.0, np.cumsum(each)[ends] / each.sum()) for each in (same, other))
-        false = 1 - passed
+        below_same, below_other = (np.append(0.0, np.cumsum(each)) for each in (same, other))
+        # Only at scores of pairs of one class, and next above them, can the two shares cross or a cost be
+        # least: in between there is nothing but fewer false alarms.
+        cuts = np.unique(self.same)
+        missed, passed = (
+            np.column_stack([sums[scores.searchsorted(cuts, side)] for side in SIDES]).ravel() / sums[-1]
+            for scores, sums in ((self.same, below_same), (self.other, below_other))
+        )
+        missed, false = np.concatenate([[0.0], missed, [1.0]]), np.concatenate([[1.0], 1 - passed, [0.0]])
         miss_cost, false_cost = costs.sides
-        below = int(np.searchsorted(self.scores[ends], costs.threshold))
         cost = miss_cost * missed + false_cost * false
-        logs = np.logaddexp(0.0, np.where(self.same, -self.scores, self.scores)) / np.log(2.0)
-        cllr = (logs @ same / same.sum() + logs @ other / other.sum()) / 2
-        return Errors(_crossing(missed, false), float(cost.min()), float(cost[below]), float(cllr))
-
-    def _weights(self, times: Floats | None) -> tuple[Floats, Floats]:
-        """How often pairs of one class, and of two, count (P,); zero for the others."""
-        if times is None:
-            return self.same.astype(np.float64), (~self.same).astype(np.float64)
-        one = times[self.one]
-        return np.where(self.same, one, 0.0), np.where(self.same, 0.0, one * times[self.other])
+        actual = miss_cost * below_same[self.same.searchsorted(costs.threshold)] / below_same[-1]
+        actual += false_cost * (1 - below_other[self.other.searchsorted(costs.threshold)] / below_other[-1])
+        cllr = (self.same_logs @ same / below_same[-1] + self.other_logs @ other / below_other[-1]) / 2
+        return Errors(_crossing(missed, false), float(cost.min()), float(actual), float(cllr))
 
     def limits(self, costs: Costs, level: float, replicates: int, seed: int | None) -> Floats:
         """Limits (2, 4) of the measures, by a bootstrap of the classes."""

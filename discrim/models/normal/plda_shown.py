@@ -91,9 +91,9 @@ def trials(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Histograms of the log likelihood ratios of pairs of one class and of two."""
     pairs = results._pairs(options.data)
     axes, is_new = new_axes(options.ax)
-    lowest, highest = float(np.quantile(pairs.scores, FARTHEST)), float(pairs.scores[-1])
-    for place, (name, some) in enumerate({"two classes": ~pairs.same, "one class": pairs.same}.items()):
-        values = pairs.scores[some]
+    lowest = min(float(np.quantile(pairs.other, FARTHEST)), float(np.quantile(pairs.same, FARTHEST)))
+    highest = float(max(pairs.same[-1], pairs.other[-1]))
+    for place, (name, values) in enumerate({"two classes": pairs.other, "one class": pairs.same}.items()):
         left = int((values < lowest).sum())
         more = f", {left:,} of them farther left" if left else ""
         axes.hist(
