@@ -44,7 +44,7 @@ covariance over all rows and divided by their length, they are nearly normal (Ga
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,6 +62,7 @@ from discrim.core.rules.rules import (
 )
 from discrim.core.scatter.covariance import Covariance, dependencies, pooled
 from discrim.core.scatter.principal import positive_signs
+from discrim.errors import DataError
 
 TOL, MAXITER = 1e-9, 1000
 """When EM ends: where less than this is left to gain for each row, or after so many steps."""
@@ -414,11 +415,24 @@ def plda_from_file(
     root: Floats | None = None,
     **numbers: Any,
 ) -> PLDAFit:
-    """The fit that `buffers` and its options are of."""
-    sphere = None
-    if centre is not None and root is not None:
-        sphere = Sphere(moments.origin, moments.scale, centre, root)
-    return PLDAFit(moments=moments, prior=prior, scale=unit, sphere=sphere, **numbers)
+    """The fit that `buffers` and its options are of, or a DataError where they do not fit."""
+    fit = PLDAFit(moments=moments, prior=prior, scale=unit, **numbers)
+    most = most_components(moments.n_classes, moments.n_columns, fit.components)
+    if not 0 <= fit.steps <= fit.maxiter:
+        raise DataError("its steps of EM are no count")
+    if not 0 <= fit.tol < 1 or fit.maxiter < 1 or not np.isfinite(fit.log_marginal):
+        raise DataError("its likelihood, or when EM ends, is no number that there can be")
+    if (fit.between < 0).any() or (np.diff(fit.between) > 0).any() or fit.rank > most:
+        raise DataError("its variances between classes are none")
+    if not (unit > 0).all() or not np.isfinite(np.linalg.slogdet(fit.axes)[1]):
+        raise DataError("its axes are not as many as its columns")
+    if (centre is None) != (root is None):
+        raise DataError("how its rows are brought to one length is not whole")
+    if centre is None or root is None:
+        return fit
+    if np.tril(root, -1).any() or not (np.diagonal(root) > 0).all():
+        raise DataError("its rows are whitened by no root of a covariance")
+    return replace(fit, sphere=Sphere(moments.origin, moments.scale, centre, root))
 
 
 class Sets(NamedTuple):

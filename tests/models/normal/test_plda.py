@@ -11,6 +11,7 @@ import discrim
 from discrim.core.normal.plda import TOL
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
 from discrim.inference.verification import Costs, PairScores
+from discrim.models.saving.tensor_file import read_file, write_file
 from discrim.sklearn import PLDAClassifier
 
 B = np.array([[4.0, 1.0, 0.5], [1.0, 1.0, 0.0], [0.5, 0.0, 0.3]])
@@ -328,3 +329,27 @@ def test_the_summary_and_the_picture():
     centred = within - within.groupby(UNEVEN["speaker"]).transform("mean")
     np.testing.assert_allclose(np.diag(centred.T @ centred) / (len(UNEVEN) - 40), 1, rtol=0.15)
     assert discrim.plda("speaker ~ .", UNEVEN)._fit.options["tol"] == TOL
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda about, tensors: about["options"].update(components=0), "components is 0"),
+        (lambda about, tensors: about["options"].update(steps=-1), "no count"),
+        (lambda about, tensors: about["options"].update(tol=2.0), "no number that there can be"),
+        (lambda about, tensors: tensors["between"].__setitem__(0, -1.0), "variances between classes"),
+        (lambda about, tensors: tensors["between"].__setitem__(2, 1e9), "variances between classes"),
+        (lambda about, tensors: tensors["axes"].__setitem__(slice(0, 2), 1.0), "axes are not as many"),
+        (lambda about, tensors: tensors["unit"].__setitem__(0, -1.0), "axes are not as many"),
+        (lambda about, tensors: tensors.pop("centre"), "not whole"),
+        (lambda about, tensors: tensors["root"].__setitem__((2, 0), 1.0), "no root of a covariance"),
+    ],
+)
+def test_a_file_that_does_not_fit_together_is_refused(change, match, tmp_path):
+    discrim.plda("speaker ~ .", UNEVEN, normalize=True).save(tmp_path / "fit")
+    about, tensors = read_file(tmp_path / "fit")
+    tensors = {name: np.array(tensor) for name, tensor in tensors.items()}
+    change(about, tensors)
+    write_file(tmp_path / "changed", about, tensors)
+    with pytest.raises(DataError, match=match):
+        discrim.load(tmp_path / "changed")
