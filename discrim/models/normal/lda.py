@@ -699,8 +699,9 @@ def lda(
     options = verb_options(locals())
     reading.check_word("collinear", collinear, Collinear)
     keywords = CovarianceKeywords(shrinkage, variance_shrinkage, grid, standardize)
-    words = get_args(LinearCovariance)
-    kind = normal_fits.read_scatter(covariance, words, method, keywords, components, missing)
+    kind = normal_fits.read_scatter(
+        covariance, get_args(LinearCovariance), method, keywords, components, missing
+    )
     if isinstance(grid, Iterator):
         # It has been read.
         options["grid"] = list(kind.shrinkages[0].grid)
@@ -718,8 +719,7 @@ def lda(
         if not kind.is_regular and kind.takes_full_rank(len(blocks.terms)):
             reading.refuse_few_rows(blocks)
         spread = kind.spread("pooled", thin=reading.is_wide(blocks))
-        rooted = components is None
-        blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=rooted)
+        blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=components is None)
         stats = with_digits(kind, blocks, stats)
     reading.refuse_no_freedom(stats, blocks.terms, diagonal=not kind.takes_full_rank(stats.n_columns))
     if method == "moment":
@@ -729,12 +729,11 @@ def lda(
         reading.warn_of_near(stats, blocks.terms)
     normal_fits.warn_where_units_differ(kind, stats, blocks.terms)
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
-    _check_axes(ncomp, stats)
+    ncomp = _checked_axes(ncomp, stats)
     if isinstance(kind, Robust):
         stats, kind = robust_moments(blocks, stats, kind)
     divisors = partial(_divisors, method=method)
     kind, path = normal_fits.known_of_rows(kind, blocks, stats, divisors, shares, sampled=estimated)
-    ncomp = None if ncomp is None else int(ncomp)
     try:
         fit = fit_lda(stats, shares, kind, method=method, ncomp=ncomp, estimated_prior=estimated)
     except NoEstimateError as error:
@@ -759,11 +758,12 @@ def _independent(
     return reading.drop_columns(blocks, stats, found) if found else (blocks, stats)
 
 
-def _check_axes(ncomp: Any, stats: ClassMoments) -> None:
-    """Raise a DataError for a number of canonical axes that there is not."""
+def _checked_axes(ncomp: Any, stats: ClassMoments) -> int | None:
+    """The number of canonical axes that is asked for; a DataError of one that there is not."""
     most = min(stats.n_columns, stats.n_classes - 1)
     if ncomp is not None and not (reading.is_whole(ncomp) and 1 <= ncomp <= most):
         raise DataError(
             f"ncomp={ncomp!r}: {stats.n_columns} columns and {stats.n_classes} classes have "
             f"{most} canonical axes; give a number from 1 to {most}, or None for all."
         )
+    return None if ncomp is None else int(ncomp)
