@@ -39,7 +39,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize
 
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.rules.rules import Rule
@@ -62,7 +62,7 @@ GAINED = 1.92
 QUICK = 2.0**29
 """Products of a step beyond which a map is not among those to choose from."""
 
-MOST = 2000
+MOST = 500
 """Parameters of a map beyond which it is refused."""
 
 PIECE = 2**21
@@ -74,8 +74,8 @@ LARGEST_LOG = 40.0
 STEPS = 60
 """Most steps of Newton's method; about eight are enough."""
 
-NEAR = 1e-18
-"""Squared length of a step, in standard errors and for each row, at which the search ends."""
+NEAR = 1e-9
+"""Length of a step, in standard errors and over the root of the rows, at which the search ends."""
 
 ROUNDED = 1e-12
 """Share of the log-likelihood by which it may seem to fall because its sum is rounded."""
@@ -376,29 +376,49 @@ class _Family(NamedTuple):
 
     def fitted(self, rows: _Rows, *, penalized: bool) -> tuple[Floats, Floats]:
         """The parameters (P,) of most penalized likelihood, and the inverse (P, P) of their information."""
-        ridge = self.squares(rows) if penalized else np.zeros(len(self.centre))
+        if not penalized:
+            return self._most_likely(rows)
+        squares = self.squares(rows)
+        ridge = np.where(squares > 0, squares, 1.0)
+        inverse = self._penalized(rows, ridge, self.centre)[2]
+        root = np.linalg.cholesky(inverse)
+
+        def lost(moved: Floats) -> tuple[float, Floats]:
+            value, gradient, _ = self._penalized(rows, ridge, self.centre + root @ moved)
+            return -value, -(root.T @ gradient)
+
+        # In standard errors of the start, where Newton's step is the gradient.
+        near = NEAR * float(np.sqrt(max(rows.weights.sum(), 1.0)))
+        found = minimize(
+            lost, np.zeros(len(ridge)), jac=True, method="BFGS", options={"gtol": near, "maxiter": STEPS}
+        )
+        at = np.asarray(self.centre + root @ found.x)
+        return at, self._penalized(rows, ridge, at)[2]
+
+    def _penalized(self, rows: _Rows, ridge: Floats, at: Floats) -> tuple[float, Floats, Floats]:
+        """Penalized log-likelihood, its gradient (P,), and the inverse (P, P) of the information."""
+        off = at - self.centre
+        gradient, information = self.slopes(rows, at)
+        information[np.diag_indices(len(at))] += ridge
+        inverse = np.asarray(np.linalg.inv(information), dtype=np.float64)
+        value = self.likelihood(rows, at) + 0.5 * float(np.linalg.slogdet(information)[1] - ridge @ off**2)
+        gradient += self.firths(rows, at, inverse) - ridge * off
+        return value, gradient, (inverse + inverse.T) / 2
+
+    def _most_likely(self, rows: _Rows) -> tuple[Floats, Floats]:
+        """The same without a penalty, by Newton's method."""
         at, value = self.centre.copy(), -np.inf
         step: Floats = np.zeros(len(at))
         for _ in range(STEPS):
             # Half the step for as long as it goes down.
-            for _ in range(STEPS):
-                there = at + step
-                gradient, information = self.slopes(rows, there)
-                information[np.diag_indices(len(at))] += ridge
-                off = there - self.centre
-                found = self.likelihood(rows, there) - float(ridge @ off**2) / 2
-                if penalized:
-                    found += 0.5 * float(np.linalg.slogdet(information)[1])
-                if found >= value - ROUNDED * abs(value) or not step.any():
-                    break
+            while (found := self.likelihood(rows, at + step)) < value - ROUNDED * abs(value) and step.any():
                 step = step / 2
-            at, value = there, found
-            # What all classes share moves nothing: without a ridge the inverse leaves it where it is.
+            at, value = at + step, found
+            gradient, information = self.slopes(rows, at)
+            # What all classes share moves nothing, and the inverse leaves it where it is.
             inverse: Floats = np.linalg.pinv(information, hermitian=True).astype(np.float64)
-            if penalized:
-                gradient += self.firths(rows, at, inverse) - ridge * off
             step = inverse @ gradient
-            if float(gradient @ step) < NEAR * max(float(rows.weights.sum()), 1.0):
+            if float(gradient @ step) < NEAR**2 * max(float(rows.weights.sum()), 1.0):
                 return at + step, inverse
         raise NotSupportedError(
             "The most likely calibration was not found, as where classes are told apart without error: use "
