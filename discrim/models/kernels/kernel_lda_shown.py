@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from discrim.models.regression.indicator_shown import variate_axes, variate_centroids, variate_classes
 from discrim.models.results import headers
@@ -66,8 +67,10 @@ def _path(results: KernelLDAResults, fit: Fit[KernelLDAFit]) -> Section:
     shown = path.loc[sorted({*best, *path.index[path["chosen"]]})]
     table = shown.drop(columns="chosen")
     table["chosen"] = np.where(shown["chosen"], "*", "")
-    table = table.set_index("kernel").rename_axis(None)
+    # Kernels stand in many lines, and names of lines are distinct.
+    table.index = pd.Index([f"{place + 1}" for place in shown.index])
     formats: dict[Any, Any] = {
+        "kernel": "text",
         "scale": "text", "width": "general", "ridge": "general", "loss": "general", "se": "general",
         "by": "text", "chosen": "text",
     }  # fmt: skip

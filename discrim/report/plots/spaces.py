@@ -201,6 +201,8 @@ def draw_scores(
     )
     # Where axes have unit variance within classes, equal units show distances as the rule sees them.
     axes.set_aspect("equal", adjustable="datalim")
+    # Steps of 2.5 would have wider numbers than the layout has made room for, before units were equal.
+    axes.locator_params(steps=[1, 2, 5, 10])
     filled = counts is not None and bool((counts > 0).any())
     style.set_title(axes, scores_title(len(x) > 0, level, of == BETWEEN, filled=filled))
     if not len(x):
