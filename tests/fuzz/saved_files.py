@@ -165,6 +165,12 @@ FITS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "logistic-w": ("logistic", {"weights": "w", "bias_reduction": True}, ("plain",)),
     "perceptron": ("perceptron", {"seed": 1, "maxiter": 50}, ("plain", "categories")),
     "hyperplane": ("hyperplane", {}, ("plain", "scaled", "categories")),
+    "kernel_lda": ("kernel_lda", {"kernel": "gaussian", "width": 2.0, "ridge": 0.5}, ("plain", "categories")),
+    "kernel_lda-w": (
+        "kernel_lda",
+        {"kernel": "laplace", "scale": "ranks", "width": 3.0, "ridge": 0.5, "calibrate": False, "weights": "w"},
+        ("categories",),
+    ),
     "knn": ("knn", {"k": 3}, ("plain", "interactions")),
     "knn-mahalanobis": ("knn", {"k": 3, "metric": "mahalanobis"}, ("plain",)),
     "moments": ("moments", {}, ("plain", "mixed", "scaled", "levels")),

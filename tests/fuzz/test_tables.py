@@ -125,6 +125,13 @@ VERBS = {
         "smoothing": [0.0, 1e-9],
         "unseen": ["raise", "missing"],
     },
+    "kernel_lda": {
+        "kernel": ["auto", "gaussian", "laplace", "polynomial", "arccos"],
+        "scale": ["auto", "sd", "ranks", "categories"],
+        "width": [None, 1.0],
+        "ridge": [None, 0.1],
+        "calibrate": [True, False],
+    },
     "knn": {"k": [None, 1, 3], "scale": [True, False], "metric": ["euclidean", "mahalanobis", "cityblock"]},
     "shrunken_centroids": {"threshold": [None, 0.0, 0.5, 1e9], "seed": [0]},
     "sparse_lda": {"penalty": [0.0, 0.05, 0.5], "ridge": [0.0, 0.1]},
