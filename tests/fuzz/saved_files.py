@@ -168,7 +168,14 @@ FITS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "kernel_lda": ("kernel_lda", {"kernel": "gaussian", "width": 2.0, "ridge": 0.5}, ("plain", "categories")),
     "kernel_lda-w": (
         "kernel_lda",
-        {"kernel": "laplace", "scale": "ranks", "width": 3.0, "ridge": 0.5, "calibrate": False, "weights": "w"},
+        {
+            "kernel": "laplace",
+            "scale": "ranks",
+            "width": 3.0,
+            "ridge": 0.5,
+            "calibrate": False,
+            "weights": "w",
+        },
         ("categories",),
     ),
     "knn": ("knn", {"k": 3}, ("plain", "interactions")),

@@ -447,6 +447,7 @@ def kernel_lda_from_file(
     places = coordinates.of(points, kernel_name)
     indicators = Expansion(standard, function, coordinates, places, coef, intercept)
     residuals = residuals_of(coef, weights, ridge)
+    _check_fitted(indicators, sample, residuals)
     flexible = _scored(indicators, sample, residuals, moments, prior, ncomp, estimated_prior)
     calibrator = None
     if mixing is not None and intercepts is not None:
@@ -454,6 +455,26 @@ def kernel_lda_from_file(
     return KernelLDAFit(
         moments, prior, estimated_prior, sample, scale, ridge, indicators, flexible, None, calibrator, ncomp
     )
+
+
+def _check_fitted(indicators: Expansion, sample: Sample, residuals: Floats) -> None:
+    """Raise a DataError unless coefficients of a file are those of a regression on its rows.
+
+    The residuals (n, K) that they say are no longer than the indicators, and are those of the fitted values,
+    which a sample of the rows tells.
+    """
+    some = slice(None, None, -(-len(sample.u) // SAMPLE))
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = np.average((residuals**2).sum(axis=1), weights=sample.weights)
+        z = indicators.points[some]
+        fitted = indicators.kernel.matrix(z, indicators.points) @ indicators.coef + indicators.intercept
+        gap = np.abs(sample.y[some] - residuals[some] - fitted).max()
+    if not (squares <= 1 + AGREE and gap <= AGREE):
+        raise DataError("its coefficients are not those of a regression on its rows")
+
+
+SAMPLE, AGREE = 64, 1e-5
+"""Rows of a file whose fitted values are computed, and how far they may be from what the residuals say."""
 
 
 def calibrator_from_file(

@@ -504,7 +504,7 @@ class _Work:
             between, across = kernel.matrix(z, some), kernel.matrix(some, some)
             spectrum = spectrum_of_landmarks(between, across, sample.weights, sample.y)
         total = float((spectrum.s**2).sum())
-        size = float(spectrum.values.sum()) / len(z)
+        size = float(spectrum.values.sum()) / total
         refuse_equal_rows(different=size > 0)
         ridges = ridges_of(size, total) if search.ridge is None else np.array([search.ridge])
         found = [
@@ -521,8 +521,8 @@ class _Work:
         search = self._search
         if not search.has_width(name) or search.width is not None:
             return self.look(scale, search.kernel(name, search.width))
-        some = self.points(scale, name)[self._some]
-        unit = median_distance(some, name)
+        weights = None if self._sample.weights is None else self._sample.weights[self._some]
+        unit = median_distance(self.points(scale, name)[self._some], name, weights)
         factors = list(WIDTHS)
         found = [self.look(scale, search.kernel(name, unit * factor)) for factor in factors[::-1]][::-1]
         for _ in range(FARTHER):

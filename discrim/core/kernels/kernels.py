@@ -255,12 +255,18 @@ def few_valued(u: Floats, factors: Sequence[Sequence[int]]) -> bool:
     return any(2 < len(np.unique(u[:, j])) <= FEW_VALUES for j in range(u.shape[1]) if j not in inside)
 
 
-def median_distance(z: Floats, kernel: str) -> float:
+def median_distance(z: Floats, kernel: str, weights: Floats | None = None) -> float:
     """The median of the distances between rows z (n, q) that differ; a DataError where all are equal."""
     distances = cdist(z, z, "cityblock" if kernel in ABSOLUTE else "euclidean")
-    positive = distances[distances > 0]
-    refuse_equal_rows(different=len(positive) > 0)
-    return float(np.median(positive))
+    apart = distances > 0
+    refuse_equal_rows(different=bool(apart.any()))
+    if weights is None:
+        return float(np.median(distances[apart]))
+    order = np.argsort(distances[apart], kind="stable")
+    passed = np.cumsum(np.outer(weights, weights)[apart][order])
+    # As of repeated rows, whose median is the mean of the two in the middle where these differ.
+    middle = np.searchsorted(passed, passed[-1] * np.array([0.5 - 1e-12, 0.5 + 1e-12]))
+    return float(distances[apart][order][middle].mean())
 
 
 def refuse_equal_rows(*, different: bool) -> None:

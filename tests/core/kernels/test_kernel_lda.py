@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from discrim.core.kernels.kernel_lda import fit_kernel_lda
+from discrim.core.kernels.kernel_lda import fit_kernel_lda, kernel_lda_from_file
 from discrim.core.kernels.kernel_ridge import Chosen, Sample, fit_ridge
 from discrim.core.kernels.kernels import Kernel, fit_coordinates, fit_standard
 from discrim.core.moments.moments import gather
+from discrim.errors import DataError
 
 RNG = np.random.default_rng(1)
 N, P, K = 60, 4, 3
@@ -66,3 +67,15 @@ def test_rows_at_other_places_are_scored_by_fits_without_them():
         rule = fitted(X[kept], CODES[kept], rest[kept], None).rule(np.log(PRIOR))
         gaps = found[i] - rule.scores(elsewhere[i : i + 1])[0]
         np.testing.assert_allclose(gaps, gaps[0], atol=1e-11)
+
+
+def test_coefficients_of_a_file_that_are_of_no_regression_on_its_rows_are_refused():
+    fit = fitted(X, CODES, WEIGHTS, None)
+    options = {"estimated_prior": True, "scale": "sd", "kernel_name": "gaussian", "width": 2.0, "degree": 3}
+    options |= {"ridge": RIDGE, "ncomp": None, "map_kind": "", "map_slope": 1.0, "map_ceiling": 1.0}
+    buffers = fit.buffers()
+    again = kernel_lda_from_file(fit.moments, PRIOR, **options, **buffers)
+    assert (again.values == fit.values).all()
+    for name in ("coef", "intercept"):
+        with pytest.raises(DataError, match="not those of a regression on its rows"):
+            kernel_lda_from_file(fit.moments, PRIOR, **options, **buffers | {name: 1.01 * buffers[name]})

@@ -92,6 +92,12 @@ def test_a_factor_of_two_levels_is_the_column_of_zeros_and_ones(kernel):
     np.testing.assert_allclose(kernels[1], kernels[0], rtol=1e-12)
 
 
+def test_the_median_distance_of_weighted_rows_is_that_of_repeated_ones():
+    times = np.array([1, 3, 2, 1, 4, 2, 1])
+    repeated = median_distance(np.repeat(A, times, axis=0), "laplace")
+    assert median_distance(A, "laplace", times.astype(float)) == pytest.approx(repeated, rel=1e-14)
+
+
 def test_rows_that_are_all_equal_are_refused():
     with pytest.raises(DataError, match="All rows are equal"):
         median_distance(np.zeros((4, 2)), "gaussian")

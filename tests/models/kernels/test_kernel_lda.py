@@ -116,6 +116,24 @@ def test_what_is_chosen_bends_where_classes_do():
     assert fit.path["chosen"].sum() == 1
 
 
+@pytest.mark.parametrize("select", ["squared", "log_loss", "error"])
+def test_a_choice_with_weights_is_that_of_repeated_rows_and_the_best_that_was_tried(select):
+    data = moons(60, 6).assign(w=np.arange(60) % 3 + 1)
+    options = {"kernel": "gaussian", "scale": "sd", "select": select}
+    fit = kernel_lda("moon ~ x + y", data, weights="w", **options)
+    again = kernel_lda("moon ~ x + y", data.loc[data.index.repeat(data["w"])], **options)
+    numbers = ["width", "ridge", "loss", "se"]
+    np.testing.assert_allclose(fit.path[numbers], again.path[numbers], rtol=1e-6)
+    np.testing.assert_allclose(fit.predict_proba(data), again.predict_proba(data), rtol=1e-6)
+    chosen = fit.path[fit.path["chosen"]]
+    assert chosen["loss"].iloc[0] == pytest.approx(fit.path["loss"].min(), rel=1e-6)
+    left_out = fit.leave_one_out()
+    wrong = np.average(left_out["label"] != data["moon"], weights=data["w"])
+    if select == "error":
+        # The labels of calibrated posteriors may differ in a row or so.
+        assert abs(chosen["loss"].iloc[0] - wrong) < 0.05
+
+
 def test_the_choice_is_the_same_each_time_and_the_best_of_its_path():
     first, again = (kernel_lda("species ~ .", IRIS) for _ in range(2))
     pd.testing.assert_frame_equal(first.path, again.path)
