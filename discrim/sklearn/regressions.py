@@ -202,11 +202,12 @@ class KernelLDAClassifier(WeightedClassifier):
     ridge : float, optional
         The penalty on the fitted function, as the alpha of scikit-learn's KernelRidge. It is chosen where it
         is not given.
-    scale : {"auto", "sd", "ranks", "categories"}
+    scale : {"auto", "sd", "ranks", "categories", "none"}
         Coordinates of columns of numbers: "sd" divides by the standard deviation over all rows; "ranks" takes
         normal scores of the ranks, between which it interpolates, and beyond which it takes those at the
         ends; "categories" is "sd" but for columns of up to ten different values, which are taken for
-        categories. "auto" chooses.
+        categories; "none" divides all columns by one number, the root of the mean of their variances, for
+        columns in one unit such as pixels. "auto" chooses among the first three.
     degree : int
         Degree of the polynomial kernel, 1 to 10.
     select : {"squared", "log_loss", "error"}
@@ -218,6 +219,13 @@ class KernelLDAClassifier(WeightedClassifier):
         slope and a constant a class, or from normal classes in the space of the variates, as those of `fda`.
     ncomp : int, optional
         Number of axes to keep; by default K - 1. Calibrated posteriors use all of them.
+    components : int, optional
+        Number of features that stand for the kernel of all rows, which is what makes many rows possible; some
+        hundreds to some thousands.
+    features : {"landmarks", "random"}
+        What the features are: the kernel with landmarks, which are rows, or cosines and sines of random
+        projections for the kernels "gaussian" and "laplace", in pairs, and rectified linear units of them for
+        "arccos". As many landmarks are nearer to the kernel; random features cost less.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the rows.
     """
@@ -233,6 +241,8 @@ class KernelLDAClassifier(WeightedClassifier):
     select: str = "squared"
     calibrate: bool = True
     ncomp: int | None = None
+    components: int | None = None
+    features: str = "landmarks"
     prior: Any = None
 
 

@@ -78,6 +78,8 @@ REASONS = {
         "its ",
     ): "the end of a damaged file's message",
     ("discrim/core/kernels/kernel_lda.py", "its "): "the end of a damaged file's message",
+    ("discrim/core/kernels/feature_lda.py", "its "): "the end of a damaged file's message",
+    ("discrim/core/kernels/features.py", "its "): "the end of a damaged file's message",
     ("discrim/core/neighbours/knn.py", "its "): "the end of a damaged file's message",
     (
         "discrim/core/regression/logistic.py",

@@ -76,6 +76,12 @@ CASES = {
     "perceptron": ("perceptron", PETALS, IRIS, {"step": 0.5, "maxiter": 30, "seed": 1}),
     "perceptron, start": ("perceptron", PETALS, TWO, {"start": np.array([1.0, 2.0, 3.0]), "maxiter": 20}),
     "hyperplane": ("hyperplane", PETALS, IRIS[IRIS["species"] != "virginica"].astype({"species": str}), {}),
+    "kernel_lda, features": (
+        "kernel_lda",
+        EVERY,
+        IRIS,
+        {"kernel": "gaussian", "scale": "none", "width": 2.0, "components": 40, "features": "random"},
+    ),
     "kernel_lda": (
         "kernel_lda",
         EVERY,

@@ -35,6 +35,14 @@ BY_PASSES = {
     "lda shrunk": {"covariance": "shrunk"},
     "lda t": {"method": "t"},
     "qda factor": {"covariance": "factor"},
+    "kernel_lda features": {"components": 40, "kernel": "gaussian", "scale": "sd"},
+    "kernel_lda random": {
+        "components": 40,
+        "features": "random",
+        "width": 2.0,
+        "ridge": 0.1,
+        "kernel": "arccos",
+    },
 }
 IN_MEMORY = {
     "knn": {"k": 3},

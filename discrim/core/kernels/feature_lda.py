@@ -29,14 +29,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
-from discrim.core.kernels.features import FeatureMap
-from discrim.core.kernels.kernel_lda import ScoredIndicators, Turned, normal_left_out
-from discrim.core.kernels.kernel_ridge import LEFT
-from discrim.core.kernels.kernels import Kernel
+from discrim.core.kernels.features import (
+    FeatureMap,
+    Landmarks,
+    Law,
+    RandomHinges,
+    RandomWaves,
+    features_along,
+    landmarks_in_order,
+)
+from discrim.core.kernels.kernel_lda import (
+    ScoredIndicators,
+    Turned,
+    calibrator_from_file,
+    check_kernel,
+    normal_left_out,
+    sample_buffers,
+    sample_from_file,
+)
+from discrim.core.kernels.kernel_ridge import LEFT, Sample
+from discrim.core.kernels.kernels import Coordinates, Kernel, Standard, fit_coordinates
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory, slices
 from discrim.core.regression.indicator import FlexibleFit, fit_flexible, starting_scores
@@ -156,7 +173,8 @@ def fit_feature_ridge(sums: FeatureSums, ridge: float) -> FeatureRidge:
             "larger one, or None."
         )
     products = (counts[:, None] * sums.means).T
-    coef = lapack.dpotrs(root, products)[0]
+    # In the layout of a file, by which products round.
+    coef = np.ascontiguousarray(lapack.dpotrs(root, products)[0])
     inverse = lapack.dtrtri(root)[0]
     df = width - ridge * float(np.einsum("ij,ij->", inverse, inverse))
     shares = counts / total
@@ -167,26 +185,34 @@ def fit_feature_ridge(sums: FeatureSums, ridge: float) -> FeatureRidge:
     return FeatureRidge(ridge, coef, shares - sums.mean @ coef, sums.mean, root, total, loss, df)
 
 
+class RidgeTried(NamedTuple):
+    """A ridge, with the loss by generalized cross-validation and the features that it leaves."""
+
+    ridge: float
+    loss: float
+    df: float
+
+
 def choose_feature_ridge(
     sums: FeatureSums, tell: Callable[[float], object]
-) -> tuple[FeatureRidge, list[tuple[float, float, float]]]:
-    """The regression of the ridge with the least loss, and ridge, loss and df of all that were tried."""
+) -> tuple[FeatureRidge, list[RidgeTried]]:
+    """The regression of the ridge with the least loss, and all that were tried, the smallest first."""
     if not sums.size > 0:
         raise DataError(
             "All rows have the same features, so that nothing tells them apart: name other columns."
         )
     largest = int(np.ceil(np.log2(sums.total))) + 1
-    tried: dict[int, tuple[float, float, float]] = {}
+    tried: dict[int, RidgeTried] = {}
 
     def loss(power: int) -> float:
         if power not in tried:
             try:
                 fit = fit_feature_ridge(sums, sums.size * 2.0**power)
-                tried[power] = (fit.ridge, fit.loss, fit.df)
+                tried[power] = RidgeTried(fit.ridge, fit.loss, fit.df)
             except DataError:
-                tried[power] = (sums.size * 2.0**power, np.inf, np.nan)
+                tried[power] = RidgeTried(sums.size * 2.0**power, np.inf, np.nan)
             tell(1)
-        return tried[power][1]
+        return tried[power].loss
 
     best = min(FIRST, largest)
     for step in STEPS:
@@ -234,6 +260,8 @@ class FeatureLDAFit(ScoredIndicators):
         What the coordinates of columns of numbers are.
     products : (K, K) float
         Y'WF, the products of indicators and fitted indicators.
+    sample : Sample
+        Rows by which coordinates, features and posteriors were found.
     """
 
     moments: ClassMoments
@@ -243,6 +271,7 @@ class FeatureLDAFit(ScoredIndicators):
     scale: str
     indicators: FeatureIndicators
     products: Floats
+    sample: Sample
     flexible: FlexibleFit
     calibrator: Calibrator | None
     ncomp: int | None
@@ -251,6 +280,20 @@ class FeatureLDAFit(ScoredIndicators):
     def ridge(self) -> float:
         """The penalty on the fitted function."""
         return self.indicators.regression.ridge
+
+    @property
+    def components(self) -> int:
+        """How many features there are."""
+        return self.indicators.features.width
+
+    def buffers(self) -> dict[str, Floats]:
+        """What a file keeps: the sample, the landmarks or directions, coefficients, the map to posteriors."""
+        regression, mapping = self.indicators.regression, self.indicators.features.mapping
+        drawn = {"landmarks": mapping.points} if isinstance(mapping, Landmarks) else {}
+        if isinstance(mapping, RandomWaves | RandomHinges):
+            drawn = {"directions": mapping.directions}
+        fitted = {"coef": regression.coef, "intercept": regression.intercept, "products": self.products}
+        return sample_buffers(self.sample) | fitted | drawn | self.map_buffers()
 
     def left_out(self, log_prior: Floats) -> LeftOut:
         """Scores of rows under the fit without each of them, the features held; see `left_out_parts`."""
@@ -264,6 +307,86 @@ class FeatureLDAFit(ScoredIndicators):
             return log_prior + normal_left_out(self.products, self.moments.counts, parts, self.ncomp)
 
         return scores
+
+
+def feature_lda_from_file(
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    estimated_prior: bool,
+    kind: str,
+    scale: str,
+    kernel_name: str,
+    width: float,
+    degree: int,
+    ridge: float,
+    ncomp: int | None,
+    map_kind: str,
+    map_slope: float,
+    map_ceiling: float,
+    points: Floats,
+    centre: Floats,
+    unit: Floats,
+    codes: Floats,
+    factor: Floats,
+    coef: Floats,
+    intercept: Floats,
+    weights: Floats | None = None,
+    mixing: Floats | None = None,
+    intercepts: Floats | None = None,
+    landmarks: Floats | None = None,
+    directions: Floats | None = None,
+    products: Floats | None = None,
+) -> FeatureLDAFit:
+    """From what a file keeps, or a DataError where that does not fit together."""
+    check_kernel(kernel_name, scale, width, degree, ridge)
+    sample = sample_from_file(moments.n_classes, points, centre, unit, codes, factor, weights)
+    kernel = Kernel(kernel_name, width, degree)
+    coordinates = fit_coordinates(points, weights, scale, sample.factors, unit)
+    located = Located(sample.standard, coordinates, kernel_name)
+    if landmarks is not None and kind == "landmarks":
+        features = FeatureMap(located, landmarks_in_order(kernel.matrix, landmarks))
+    elif directions is not None and kind == "random":
+        features = FeatureMap(located, features_along(law_of(kernel_name), directions))
+    else:
+        raise DataError("its landmarks and directions are not there")
+    if products is None or len(coef) != features.width:
+        raise DataError("its coefficients are not those of its features, or its products are not there")
+    none = np.zeros((1, 0))
+    regression = FeatureRidge(ridge, coef, intercept, none[0], none, moments.total, np.nan, np.nan)
+    indicators = FeatureIndicators(kernel, features, regression)
+    calibrator = calibrator_from_file(map_kind, map_slope, map_ceiling, mixing, intercepts)
+    start = starting_scores(moments.counts)
+    flexible = fit_flexible(
+        moments, prior, Turned(indicators, start), products @ start,
+        ncomp=ncomp, estimated_prior=estimated_prior,
+    )  # fmt: skip
+    return FeatureLDAFit(
+        moments,
+        prior,
+        estimated_prior,
+        kind,
+        scale,
+        indicators,
+        products,
+        sample,
+        flexible,
+        calibrator,
+        ncomp,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Located:
+    """From rows to the coordinates of a kernel."""
+
+    standard: Standard
+    coordinates: Coordinates
+    kernel: str
+
+    def __call__(self, x: Floats) -> Floats:
+        """Coordinates (m, q) of rows x (m, p)."""
+        return self.coordinates.of(self.standard.of(x), self.kernel)
 
 
 def left_out_parts(
@@ -285,6 +408,21 @@ def left_out_parts(
     return y, residuals, left
 
 
+def law_of(kernel: str) -> Law:
+    """What random directions are of, for a kernel; a DataError of one that has none."""
+    law = LAWS.get(kernel)
+    if law is None:
+        raise DataError(
+            f'features="random" is for the kernels {", ".join(LAWS)}, and not for kernel={kernel!r}: '
+            'take one of these, or features="landmarks".'
+        )
+    return law
+
+
+LAWS: dict[str, Law] = {"gaussian": "gaussian", "laplace": "city-block", "arccos": "relu"}
+"""Kernels that have random features."""
+
+
 def feature_lda(
     indicators: FeatureIndicators,
     sums: FeatureSums,
@@ -293,6 +431,7 @@ def feature_lda(
     *,
     kind: str,
     scale: str,
+    sample: Sample,
     ncomp: int | None = None,
     calibrator: Calibrator | None = None,
     estimated_prior: bool = True,
@@ -314,6 +453,7 @@ def feature_lda(
         scale,
         indicators,
         products,
+        sample,
         flexible,
         calibrator,
         ncomp,

@@ -39,7 +39,7 @@ Those of (x / h, 1) are one hidden layer of a network whose weights are drawn an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -194,10 +194,18 @@ def landmarks(kernel: Kernel, points: Floats) -> Landmarks:
             "The kernel of some row with itself is negative or not finite, or that of all rows is zero: give "
             "another kernel or width."
         )
-    root, pivots, rank, _ = lapack.dpstrf(between, tol=SPANNED * largest)
-    kept = pivots[:rank] - 1
-    root = np.asfortranarray(np.triu(root[:rank, :rank]))
-    return Landmarks(kernel, np.ascontiguousarray(points[kept]), root, len(points) - int(rank))
+    _, pivots, rank, _ = lapack.dpstrf(between, tol=SPANNED * largest)
+    found = landmarks_in_order(kernel, np.ascontiguousarray(points[pivots[:rank] - 1]))
+    return replace(found, spanned=len(points) - int(rank))
+
+
+def landmarks_in_order(kernel: Kernel, points: Floats) -> Landmarks:
+    """Features by landmarks (L, p) of which none is spanned by those before it."""
+    between = np.asfortranarray(kernel(points, points), dtype=np.float64)
+    root, failed = lapack.dpotrf(between, overwrite_a=1)
+    if failed:
+        raise DataError("its landmarks are spanned by others")
+    return Landmarks(kernel, points, root)
 
 
 def drawn_landmarks(kernel: Kernel, x: Floats, count: int, seed: int = 0) -> Codes:
@@ -281,6 +289,11 @@ def random_features(law: Law, width: float, columns: int, count: int, seed: int 
     if law == "laplace":
         directions /= np.abs(rng.standard_normal(half))
     return RandomWaves(directions / width)
+
+
+def features_along(law: Law, directions: Floats) -> Features:
+    """Random features of some law, whose directions were drawn before."""
+    return RandomHinges(directions) if law == "relu" else RandomWaves(directions)
 
 
 def _normal_directions(rng: np.random.Generator, p: int, count: int) -> Floats:

@@ -24,12 +24,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 
 from discrim.core.kernels.kernel_ridge import Chosen, Sample, influence, residuals_of
-from discrim.core.kernels.kernels import NAMES, Coordinates, Kernel, Standard, fit_coordinates
+from discrim.core.kernels.kernels import NAMES, Coordinates, Kernel, ScaleName, Standard, fit_coordinates
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats, are_whole, slices
 from discrim.core.regression.indicator import FlexibleFit, fit_flexible, starting_scores
@@ -170,6 +170,12 @@ class ScoredIndicators(NoLikelihood):
         """Variates (m, r) of rows (m, p); of a row with a missing value, missing."""
         return self.flexible.variates(x)
 
+    def map_buffers(self) -> dict[str, Floats]:
+        """What a file keeps of the map to posteriors."""
+        if self.calibrator is None:
+            return {}
+        return {"mixing": self.calibrator.mixing, "intercepts": self.calibrator.intercepts}
+
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
         """The rule under a prior (K,)."""
         refuse_method(method, "is defined for normal classes")
@@ -216,6 +222,9 @@ class KernelLDAFit(ScoredIndicators):
     left: Floats | None
     calibrator: Calibrator | None
     ncomp: int | None
+
+    kind: ClassVar[str] = ""
+    components: ClassVar[None] = None
 
     def left_out(self, log_prior: Floats) -> Floats:
         """Scores (n, K) of the rows, each under the fit without it."""
@@ -267,24 +276,53 @@ class KernelLDAFit(ScoredIndicators):
 
     def buffers(self) -> dict[str, Floats]:
         """What a file keeps: the rows with classes and weights, coefficients, and the map to posteriors."""
-        sample = self.rows
-        factor = np.full(sample.u.shape[1], -1.0)
-        for number, group in enumerate(sample.factors):
-            factor[list(group)] = number
-        kept = {
-            "points": sample.u,
-            "centre": sample.standard.centre,
-            "unit": sample.standard.unit,
-            "codes": sample.codes.astype(np.float64),
-            "factor": factor,
-            "coef": self.indicators.coef,
-            "intercept": self.indicators.intercept,
-        }
-        if sample.weights is not None:
-            kept["weights"] = sample.weights
-        if self.calibrator is not None:
-            kept |= {"mixing": self.calibrator.mixing, "intercepts": self.calibrator.intercepts}
-        return kept
+        return sample_buffers(self.rows) | {
+            "coef": self.indicators.coef, "intercept": self.indicators.intercept,
+        } | self.map_buffers()  # fmt: skip
+
+
+def sample_buffers(sample: Sample) -> dict[str, Floats]:
+    """What a file keeps of rows in standard units."""
+    factor = np.full(sample.u.shape[1], -1.0)
+    for number, group in enumerate(sample.factors):
+        factor[list(group)] = number
+    kept = {
+        "points": sample.u,
+        "centre": sample.standard.centre,
+        "unit": sample.standard.unit,
+        "codes": sample.codes.astype(np.float64),
+        "factor": factor,
+    }
+    return kept if sample.weights is None else kept | {"weights": sample.weights}
+
+
+def sample_from_file(
+    k: int,
+    points: Floats,
+    centre: Floats,
+    unit: Floats,
+    codes: Floats,
+    factor: Floats,
+    weights: Floats | None,
+) -> Sample:
+    """Rows of k classes in standard units, from what a file keeps."""
+    if not are_whole(codes, 0.0, k - 1) or len(codes) != len(points):
+        raise DataError("its rows are of no classes")
+    if not are_whole(factor, -1.0, len(factor)):
+        raise DataError("its factors are no groups of columns")
+    if weights is not None and not (len(weights) == len(points) and (weights > 0).all()):
+        raise DataError("its weights are not positive")
+    factors = [np.flatnonzero(factor == number).tolist() for number in np.unique(factor[factor >= 0])]
+    classes, groups = codes.astype(np.intp), tuple(map(tuple, factors))
+    return Sample(Standard(centre, unit), points, classes, weights, np.eye(k)[classes], groups)
+
+
+def check_kernel(kernel_name: str, scale: str, width: float, degree: int, ridge: float) -> None:
+    """Raise a DataError of a kernel, or a ridge, that no fit has."""
+    if kernel_name not in NAMES or scale not in get_args(ScaleName):
+        raise DataError(f"its kernel is {kernel_name!r} on the scale {scale!r}")
+    if not (width > 0 and ridge > 0 and 1 <= degree <= MOST_DEGREE):
+        raise DataError("its width, ridge or degree is not positive")
 
 
 def class_products(sample: Sample, residuals: Floats) -> Floats:
@@ -425,33 +463,20 @@ def kernel_lda_from_file(
     intercepts: Floats | None = None,
 ) -> KernelLDAFit:
     """From what a file keeps, or a DataError where that does not fit together."""
-    k, n = moments.n_classes, len(points)
-    if not are_whole(codes, 0.0, k - 1) or not len(codes) == len(coef) == n:
-        raise DataError("its rows are of no classes")
-    if not are_whole(factor, -1.0, len(factor)):
-        raise DataError("its factors are no groups of columns")
-    if kernel_name not in NAMES or scale not in ("sd", "ranks", "categories"):
-        raise DataError(f"its kernel is {kernel_name!r} on the scale {scale!r}")
-    if not (width > 0 and ridge > 0 and 1 <= degree <= MOST_DEGREE):
-        raise DataError("its width, ridge or degree is not positive")
-    if weights is not None and not (len(weights) == n and (weights > 0).all()):
-        raise DataError("its weights are not positive")
-    factors = [np.flatnonzero(factor == number).tolist() for number in np.unique(factor[factor >= 0])]
-    classes, groups = codes.astype(np.intp), tuple(map(tuple, factors))
-    standard = Standard(centre, unit)
-    sample = Sample(standard, points, classes, weights, np.eye(k)[classes], groups)
-    if not np.allclose(np.bincount(sample.codes, weights, k), moments.counts, rtol=1e-12):
+    check_kernel(kernel_name, scale, width, degree, ridge)
+    sample = sample_from_file(moments.n_classes, points, centre, unit, codes, factor, weights)
+    if len(coef) != len(points):
+        raise DataError("its rows do not have a coefficient each")
+    if not np.allclose(np.bincount(sample.codes, weights, moments.n_classes), moments.counts, rtol=1e-12):
         raise DataError("its rows do not have its class counts")
-    coordinates = fit_coordinates(points, weights, scale, factors)
+    coordinates = fit_coordinates(points, weights, scale, sample.factors, unit)
     function = Kernel(kernel_name, width, degree)
     places = coordinates.of(points, kernel_name)
-    indicators = Expansion(standard, function, coordinates, places, coef, intercept)
+    indicators = Expansion(sample.standard, function, coordinates, places, coef, intercept)
     residuals = residuals_of(coef, weights, ridge)
     _check_fitted(indicators, sample, residuals)
     flexible = _scored(indicators, sample, residuals, moments, prior, ncomp, estimated_prior)
-    calibrator = None
-    if mixing is not None and intercepts is not None:
-        calibrator = calibrator_from_file(map_kind, map_slope, map_ceiling, mixing, intercepts)
+    calibrator = calibrator_from_file(map_kind, map_slope, map_ceiling, mixing, intercepts)
     return KernelLDAFit(
         moments, prior, estimated_prior, sample, scale, ridge, indicators, flexible, None, calibrator, ncomp
     )
@@ -478,9 +503,11 @@ SAMPLE, AGREE = 64, 1e-5
 
 
 def calibrator_from_file(
-    kind: str, slope: float, ceiling: float, mixing: Floats, intercepts: Floats
-) -> Calibrator:
-    """The map to posteriors that a file keeps; a DataError of what is none."""
+    kind: str, slope: float, ceiling: float, mixing: Floats | None, intercepts: Floats | None
+) -> Calibrator | None:
+    """The map to posteriors that a file keeps, if it does; a DataError of what is none."""
+    if mixing is None or intercepts is None:
+        return None
     known = next((each for each in KINDS if each == kind), None)
     if known is None or not (slope >= 0 and ceiling > 0):
         raise DataError(f"its calibration is {kind!r} with the slope {slope:g}")

@@ -475,7 +475,9 @@ class _Work:
         at = scale, name in ABSOLUTE
         if scale not in self._coordinates:
             sample = self._sample
-            self._coordinates[scale] = fit_coordinates(sample.u, sample.weights, scale, sample.factors)
+            self._coordinates[scale] = fit_coordinates(
+                sample.u, sample.weights, scale, sample.factors, sample.standard.unit
+            )
         if at not in self._points:
             self._points[at] = self._coordinates[scale].of(self._sample.u, name)
         return self._points[at]

@@ -15,7 +15,8 @@ All of them are positive semidefinite (Schölkopf & Smola, 2002, Learning with K
 *Coordinates* of a column of numbers are its values about the mean over their standard deviation over all
 rows (divisor N), or normal scores of its ranks: of a value up to which a share c of the weights lies, with a
 share d of its own, it is the normal quantile of c - d / 2; such scores are put in standard units as well.
-Between the values of the fit scores are interpolated, and beyond them they are those of the ends.
+Between the values of the fit scores are interpolated, and beyond them they are those of the ends. On no scale
+they are the values about the mean, all over one number, the root of the mean of their variances.
 
 *Categories* have a coordinate a level, 1/sqrt(1 - sum p_l^2) in the row's own level and zero in the others,
 with p the shares of the levels. So squared distances within a factor are all equal, whatever its coding and
@@ -41,7 +42,7 @@ from discrim.errors import DataError
 KernelName = Literal["gaussian", "laplace", "polynomial", "linear", "arccos"]
 """Kernels that have a name."""
 
-ScaleName = Literal["sd", "ranks", "categories"]
+ScaleName = Literal["sd", "ranks", "categories", "none"]
 """How columns of numbers become coordinates."""
 
 WITHOUT_WIDTH = ("linear", "callable")
@@ -197,15 +198,20 @@ class Coordinates:
     knots : tuple of (values, scores)
         Of normal scores, those of each such column; empty for standard units.
     categories : tuple of Category
+    lengths : (q,) float or None
+        Of no scale, what standard units are multiplied by.
     """
 
     at: Codes
     knots: tuple[tuple[Floats, Floats], ...]
     categories: tuple[Category, ...]
+    lengths: Floats | None = None
 
     def of(self, u: Floats, kernel: str) -> Floats:
         """Coordinates of rows u (m, p), in standard units, for a kernel."""
         parts = [u[:, self.at]]
+        if self.lengths is not None:
+            parts = [parts[0] * self.lengths]
         if self.knots:
             scores = [np.interp(u[:, j], *each) for j, each in zip(self.at, self.knots, strict=True)]
             parts = [np.stack(scores, axis=1)]
@@ -214,9 +220,13 @@ class Coordinates:
 
 
 def fit_coordinates(
-    u: Floats, weights: Floats | None, scale: str, factors: Sequence[Sequence[int]] = ()
+    u: Floats,
+    weights: Floats | None,
+    scale: str,
+    factors: Sequence[Sequence[int]] = (),
+    unit: Floats | None = None,
 ) -> Coordinates:
-    """Coordinates learnt from rows u (n, p) in standard units; the columns of each factor are one."""
+    """Coordinates learnt from rows u (n, p) in standard units (p,); the columns of each factor are one."""
     w = np.ones(len(u)) if weights is None else weights
     w = w / w.sum()
     groups = [list(group) for group in factors]
@@ -228,7 +238,18 @@ def fit_coordinates(
         numbers = [j for j in numbers if j not in few]
     categories = tuple(_category(u, w, np.array(group)) for group in groups)
     knots = tuple(_normal_scores(u[:, j], w) for j in numbers) if scale == "ranks" else ()
-    return Coordinates(np.array(numbers, dtype=np.intp), knots, categories)
+    at = np.array(numbers, dtype=np.intp)
+    lengths = None if unit is None or scale != "none" else _lengths(unit[at])
+    return Coordinates(at, knots, categories, lengths)
+
+
+def _lengths(unit: Floats) -> Floats:
+    """Standard deviations (q,) of columns over the root of the mean of their squares, from their inverses."""
+    # Over the largest, which is the inverse of the smallest unit, squares are doubles.
+    varies = unit > 0
+    shares = np.where(varies, unit.min(where=varies, initial=np.inf) / np.where(varies, unit, 1.0), 0.0)
+    mean = float(np.mean(shares[varies] ** 2)) if varies.any() else 1.0
+    return np.asarray(shares / np.sqrt(mean))
 
 
 def _category(u: Floats, w: Floats, at: Codes) -> Category:

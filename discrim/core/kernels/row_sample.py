@@ -104,6 +104,6 @@ def _sample_of(blocks: RowBlocks, *, most: int, n_columns: int) -> RowSample:
         if not len(at):
             continue
         own = np.ones(len(at)) if weights is None else weights[at]
-        new = RowSample(most, keys[at], x[at].copy(), codes[at], own, weights is not None)
+        new = RowSample(most, keys[at], x[at], codes[at], own, weights is not None)
         found = found.merge(new)
     return found

@@ -10,9 +10,11 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from discrim.core.kernels.feature_lda import FeatureLDAFit, feature_lda_from_file
 from discrim.core.kernels.kernel_lda import MOST_DEGREE, KernelLDAFit, fit_kernel_lda, kernel_lda_from_file
 from discrim.core.kernels.kernel_ridge import Chosen, Sample, Search, Select, Tried, candidates, choose
 from discrim.core.kernels.kernels import KernelName, ScaleName
+from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import Rule, best_class, log_posteriors
@@ -26,6 +28,8 @@ from discrim.models.fits.fit import Fit, Gaps, Model
 from discrim.models.fits.reading import Data, NaAction, Prior
 from discrim.models.fits.refits import held_path, moment_refits, text_of, verb_options
 from discrim.models.judging.assessment import labelled_rows, refuse_none
+from discrim.models.kernels import feature_lda
+from discrim.models.kernels.feature_lda import FeatureKind, Made, Plan, feature_lda_result, fit_by_features
 from discrim.models.regression.fda import VariateResults
 from discrim.models.saving.fit_file import NOTHING, Saved
 
@@ -49,6 +53,8 @@ def kernel_lda(
     select: Select = "squared",
     calibrate: bool = True,
     ncomp: int | None = None,
+    components: int | None = None,
+    features: FeatureKind = "landmarks",
     prior: Prior = None,
     weights: Any = None,
     levels: Sequence[Any] | None = None,
@@ -66,7 +72,8 @@ def kernel_lda(
         A DataFrame of pandas, or any other table in memory that narwhals knows, such as one of polars or
         Arrow. Every row is compared with every other, so that a source that is read part by part, such as a
         file or a DataFrame of Dask, is refused, and so are more than 6,000 rows: pass a sample as a
-        DataFrame.
+        DataFrame. With `components` any number of rows and any source can be fitted, but one that is read
+        only once.
     kernel : {"auto", "gaussian", "laplace", "polynomial", "linear", "arccos"} or callable
         The kernel of two rows in coordinates a and b: "gaussian" is exp(-|a - b|^2 / (2 width^2)); "laplace"
         exp(-|a - b|_1 / width), with the sum of the absolute differences; "polynomial" (1 + a'b /
@@ -80,11 +87,12 @@ def kernel_lda(
     ridge : float, optional
         The penalty on the fitted function, as the alpha of scikit-learn's KernelRidge. It is chosen where it
         is not given.
-    scale : {"auto", "sd", "ranks", "categories"}
+    scale : {"auto", "sd", "ranks", "categories", "none"}
         Coordinates of columns of numbers: "sd" divides by the standard deviation over all rows; "ranks" takes
         normal scores of the ranks, between which it interpolates, and beyond which it takes those at the
         ends; "categories" is "sd" but for columns of up to ten different values, which are taken for
-        categories. "auto" chooses.
+        categories; "none" divides all columns by one number, the root of the mean of their variances, for
+        columns in one unit such as pixels. "auto" chooses among the first three.
     degree : int
         Degree of the polynomial kernel, 1 to 10.
     select : {"squared", "log_loss", "error"}
@@ -96,6 +104,13 @@ def kernel_lda(
         slope and a constant a class, or from normal classes in the space of the variates, as those of `fda`.
     ncomp : int, optional
         Number of axes to keep; by default K - 1. Calibrated posteriors use all of them.
+    components : int, optional
+        Number of features that stand for the kernel of all rows, which is what makes many rows possible; some
+        hundreds to some thousands.
+    features : {"landmarks", "random"}
+        What the features are: the kernel with landmarks, which are rows, or cosines and sines of random
+        projections for the kernels "gaussian" and "laplace", in pairs, and rectified linear units of them for
+        "arccos". As many landmarks are nearer to the kernel; random features cost less.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the rows.
     weights : column name or (n,) array, optional
@@ -132,7 +147,7 @@ def kernel_lda(
     CollinearError
         Every column is constant, or there are no more rows than classes.
     NotSupportedError
-        There are more than 6,000 rows.
+        There are more than 6,000 rows, and `components` is not given.
 
     Notes
     -----
@@ -157,7 +172,21 @@ def kernel_lda(
 
     Leave-one-out is exact with kernel, scale, width, ridge, coordinates and calibration held.
 
-    A saved fit holds its rows, with their classes.
+    With `components` the fit is a function of the moments of the features f(x), which takes two passes over
+    the rows. The first draws an even sample of the different rows, 5,000 or twice as many as landmarks; by
+    1,000 of these the kernel, the scale and the width are chosen by leave-one-out, and all of them give what
+    is learnt of ranks and categories. Landmarks are drawn from it by randomly pivoted Cholesky (Chen,
+    Epperly, Tropp & Webber, 2025, Communications on Pure and Applied Mathematics 78, 995-1041), f(x)' =
+    k(x, Z) R^-1 with R'R = k(Z, Z), and directions of random features from the Fourier transform of the
+    kernel (Rahimi & Recht, 2007, NIPS 20), orthogonal where its law allows. The second pass adds up the
+    moments. The ridge is then the one with the least generalized cross-validation (Golub, Heath & Wahba,
+    1979, Technometrics 21, 215-223), which needs the moments alone and is the mean squared error of rows left
+    out with all leverages at their mean; `select` has no part in it. The map to posteriors is learnt from
+    rows of the sample, each left out in closed form. All draws have a fixed seed, and whether a row is in the
+    sample depends on its numbers only, so that the fit is the same whether rows come at once or in parts, in
+    whatever order, repeated or with weights. Leave-one-out holds the features, too.
+
+    A saved fit holds its rows, with their classes; with `components` those of its sample and its landmarks.
 
     Examples
     --------
@@ -170,15 +199,25 @@ def kernel_lda(
     options = verb_options(locals())
     search = _read_search(kernel, width, ridge, scale, degree, select)
     reading.check_flag("calibrate", calibrate)
-    why = "kernel_lda() compares every row with every other, and"
+    if components is None:
+        why = "kernel_lda() without components= compares every row with every other, and"
+        reading.check_word("features", features, FeatureKind)
+    else:
+        why = None
+        feature_lda.check_features(components, features, search)
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions, in_memory=why)
-    _refuse_many(blocks)
+    if components is None:
+        _refuse_many(blocks)
     blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
     reading.refuse_no_spread(moments)
     most = moments.n_classes - 1
     if ncomp is not None:
         reading.check_whole("ncomp", ncomp, 1, most, also=f", the axes of {most + 1} classes, or None")
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, moments.counts)
+    if components is not None:
+        plan = Plan(components, features, search, factors_of(blocks), bool(calibrate), ncomp)
+        made = fit_by_features(blocks, moments, shares, plan, estimated_prior=estimated)
+        return KernelLDAResults(_feature_fit(made, blocks, options, plan))
     sample = _sample(blocks, moments.n_classes)
     chosen = _chosen(sample, search)
     numbers = fit_kernel_lda(
@@ -222,7 +261,7 @@ def _words(names: Any) -> tuple[str, ...]:
 def _refuse_many(blocks: Blocks) -> None:
     """Raise where the rows are too many to be compared with each other."""
     n = blocks.table.nrows
-    way_out = "Take a sample of the rows, as in data.sample(5000, random_state=0)"
+    way_out = "Pass components=1000, or take a sample of the rows, as in data.sample(5000, random_state=0)"
     if n > MOST_ROWS:
         raise NotSupportedError(
             f"kernel_lda() compares every row with every other, which of {n:,} rows takes too long: it takes "
@@ -287,16 +326,44 @@ MODEL = Model(
 )
 
 
+def _feature_fit(made: Made, blocks: Blocks, options: Mapping[str, Any], plan: Plan) -> Fit[FeatureLDAFit]:
+    """A kernel discriminant analysis by features as one value, with all that was tried."""
+    numbers, chosen, ridges = made
+    feature_lda.say_fewer(numbers, plan.components)
+    kernel, least = numbers.kernel, min((each.loss for each in ridges), default=np.nan)
+    lines = [] if chosen is None else [_line(each, chosen) | {"chosen": False} for each in chosen.tried]
+    for line in lines:
+        line["by"] = "sample" if line["by"] == "all rows" else line["by"]
+    lines += [
+        {
+            "kernel": kernel.name,
+            "scale": numbers.scale,
+            "width": kernel.width if Search.has_width(kernel.name) else np.nan,
+            "ridge": each.ridge,
+            "loss": each.loss,
+            "se": np.nan,
+            "by": "GCV",
+            "chosen": each.loss == least,
+        }
+        for each in ridges
+    ]
+    path = pd.DataFrame(lines) if lines else None
+    choice = "" if path is None else _choice(options)
+    return feature_lda_result(MODEL, numbers, blocks, options, plan=plan, choice=choice, path=path)
+
+
 def kernel_lda_result(
-    numbers: KernelLDAFit,
+    numbers: KernelLDAFit | FeatureLDAFit,
     blocks: Blocks,
     options: Mapping[str, Any],
     *,
     has_rows: bool = True,
     search: Search | None = None,
     path: pd.DataFrame | None = None,
-) -> Fit[KernelLDAFit]:
+) -> Fit[Any]:
     """A kernel discriminant analysis as one value; `search` and `path` are those of a choice."""
+    if isinstance(numbers, FeatureLDAFit):
+        return feature_lda_result(MODEL, numbers, blocks, options, has_rows=has_rows)
     held = partial(_refitted_rule, None)
     # A column that is constant in a fold has no coordinate there, and is no other design.
     refits = replace(
@@ -342,14 +409,21 @@ def _left_out(fit: Fit[KernelLDAFit]) -> Floats:
     return fit.numbers.left_out(fit.log_prior())
 
 
+def _from_file(moments: ClassMoments, prior: Floats, *, kind: str, **kept: Any) -> Any:
+    """The numbers that a file has: of the kernel of all rows, or of features of a kind."""
+    if kind:
+        return feature_lda_from_file(moments, prior, kind=kind, **kept)
+    return kernel_lda_from_file(moments, prior, **kept)
+
+
 SAVED = Saved(
     {"estimated_prior": (bool,), "scale": (str,), "kernel_name": (str,), "width": (float,), "degree": (int,)}
-    | {"ridge": (float,), "ncomp": (int, NOTHING)}
+    | {"ridge": (float,), "ncomp": (int, NOTHING), "kind": (str,)}
     | {"map_kind": (str,), "map_slope": (float,), "map_ceiling": (float,)},
     "diagonal",
-    kernel_lda_from_file,
+    _from_file,
     kernel_lda_result,
-    KernelLDAFit.buffers,
+    lambda numbers: numbers.buffers(),
     lambda k, p: (
         {
             "points": (-1, p),
@@ -361,16 +435,17 @@ SAVED = Saved(
             "intercept": (k,),
         }
     ),
-    lambda k, p: {"weights": (-1,), "mixing": (k, k), "intercepts": (k,)},
+    lambda k, p: (
+        {"weights": (-1,), "mixing": (k, k), "intercepts": (k,)}
+        | {"landmarks": (-1, -1), "directions": (-1, -1), "products": (k, k)}
+    ),
     constant=True,
     # Its rows say by themselves where they are.
     scored_at_means=False,
 )
 
 
-def _importance(
-    fit: Fit[KernelLDAFit], data: Data | None, repeats: int, rng: np.random.Generator
-) -> pd.DataFrame:
+def _importance(fit: Fit[Any], data: Data | None, repeats: int, rng: np.random.Generator) -> pd.DataFrame:
     """Mean rises of losses by term, each permuted so many times."""
     judged = _rows_to_permute(fit, data)
     terms = _terms(fit.blocks)
@@ -422,11 +497,15 @@ class _Judged:
         return [mean[0], errors[0], mean[1], errors[1]]
 
 
-def _rows_to_permute(fit: Fit[KernelLDAFit], data: Data | None) -> _Judged:
+def _rows_to_permute(fit: Fit[Any], data: Data | None) -> _Judged:
     """The rows of the fit, each to be judged without it, or those of a table."""
     numbers, log_prior = fit.numbers, fit.log_prior()
     if data is None:
         fit.rows("importance()", "pass data=")
+        if numbers.kind:
+            raise NotSupportedError(
+                "importance() of a fit with components= leaves no rows out: pass data=, rows that are new."
+            )
         sample = numbers.rows
         return _Judged(sample.u, sample.codes, sample.weights, numbers.left_out_elsewhere(log_prior))
     rows = labelled_rows(fit, data, Gaps(), None, _columns_of)
@@ -452,6 +531,8 @@ class KernelLDAResults(VariateResults):
         As they were given or chosen.
     width, ridge : float
         As they were given or chosen; the width is missing where the kernel has none.
+    components : int or None
+        Number of features that stand for the kernel of all rows; None where nothing does.
     path : DataFrame
         What a choice tried: kernel, scale, width, ridge, loss, se, by, chosen.
     scores : DataFrame, classes by LD1, LD2, ...
@@ -465,12 +546,17 @@ class KernelLDAResults(VariateResults):
         Class means.
     """
 
-    _fit: Fit[KernelLDAFit]
+    _fit: Fit[KernelLDAFit | FeatureLDAFit]
+
+    @property
+    def components(self) -> int | None:
+        """Number of features, None where the kernel is that of all rows."""
+        return self._fit.numbers.components
 
     @property
     def kernel(self) -> str:
         """Name of the kernel; that of the function, where it is one of your own."""
-        function = self._fit.numbers.indicators.kernel.function
+        function = self._fit.numbers.kernel.function
         return (
             self._fit.numbers.kernel_name
             if function is None
@@ -555,5 +641,6 @@ class KernelLDAResults(VariateResults):
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         row = {"axes": len(self._names), "kernel": self.kernel, "scale": self.scale, "width": self.width}
+        row |= {"components": self.components}
         calibrated = self._fit.numbers.calibrator is not None
         return pd.DataFrame([self._sizes() | row | {"ridge": self.ridge, "calibrated": calibrated}])

@@ -46,7 +46,12 @@ def _header(results: KernelLDAResults, fit: Fit[KernelLDAFit]) -> Pairs:
         *headers.row_items(fit),
         ("Kernel and scale", results.kernel, f"{name}, {results.scale}"),
         ("Width and ridge", results.width, f"{width}, {results.ridge:.4g}"),
-        headers.chosen_item(fit, "leave-one-out"),
+        *(
+            [("Features", numbers.components, f"{numbers.components:,}, {numbers.kind}")]
+            if numbers.kind
+            else []
+        ),
+        headers.chosen_item(fit, "sample and GCV" if numbers.kind else "leave-one-out"),
         ("Posteriors", posteriors, posteriors),
         *headers.size_items(fit),
         headers.prior_item(fit),

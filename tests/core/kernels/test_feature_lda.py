@@ -14,7 +14,7 @@ from discrim.core.kernels.feature_lda import (
     left_out_parts,
 )
 from discrim.core.kernels.features import FeatureMap, FeatureRows, landmarks, random_features
-from discrim.core.kernels.kernel_ridge import fit_ridge
+from discrim.core.kernels.kernel_ridge import Sample, fit_ridge
 from discrim.core.kernels.kernels import Kernel
 from discrim.core.kernels.row_sample import sampled_rows
 from discrim.core.moments.moments import gather, merged
@@ -23,7 +23,8 @@ RNG = np.random.default_rng(0)
 CODES = RNG.integers(0, 3, 80)
 ROWS = RNG.normal(size=(80, 3)) + CODES[:, None]
 WEIGHTS = RNG.integers(1, 4, 80).astype(float)
-NAMED = {"kind": "random", "scale": "sd"}
+SAMPLE = Sample.of(ROWS, CODES, None, 3, [])
+NAMED = {"kind": "random", "scale": "sd", "sample": SAMPLE}
 KERNEL = Kernel("gaussian", 1.3)
 PRIOR = np.array([0.2, 0.3, 0.5])
 
@@ -126,7 +127,7 @@ def test_the_ridge_chosen_has_the_least_loss_of_all_near_it(waves):
     sums = sums_of(waves, ROWS, CODES)
     fit, tried = choose_feature_ridge(sums, lambda done: None)
     grid = [fit_feature_ridge(sums, sums.size * 2.0**power).loss for power in range(-18, 9)]
-    assert fit.loss == min(grid) == min(loss for _, loss, _ in tried)
+    assert fit.loss == min(grid) == min(loss for loss in [each.loss for each in tried])
 
 
 def test_a_sample_is_of_different_rows_whatever_their_parts_and_order():

@@ -90,7 +90,7 @@ def test_draws_follow_what_is_left():
     for i in range(4):
         left = np.maximum(np.diagonal(kernel) - kernel[i] ** 2 / kernel[i, i], 0)
         wanted[i] = np.diagonal(kernel)[i] / np.trace(kernel) * left / left.sum()
-    seen, draws = np.zeros((4, 4)), 600
+    seen, draws = np.zeros((4, 4)), 300
     for seed in range(draws):
         i, j = drawn_landmarks(gaussian, rows, 2, seed=seed)
         seen[i, j] += 1

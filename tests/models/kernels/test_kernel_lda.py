@@ -208,7 +208,7 @@ def test_rows_that_cannot_be_told_apart_or_are_too_many_are_refused():
         kernel_lda("y ~ x", pd.DataFrame({"x": 1.0, "y": list("aabb")}))
     with pytest.raises(CollinearError, match="some class has to have two rows"):
         kernel_lda("y ~ x", pd.DataFrame({"x": [1.0, 2.0], "y": list("ab")}))
-    with pytest.raises(NotSupportedError, match=r"takes up to 6,000\. Take a sample"):
+    with pytest.raises(NotSupportedError, match=r"takes up to 6,000\. Pass components=1000"):
         kernel_lda("y ~ x", pd.DataFrame({"x": np.arange(7000.0), "y": list("ab") * 3500}))
 
 

@@ -1,0 +1,252 @@
+"""Kernel discriminant analysis by landmarks or random features, of rows in any number of parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.kernels.feature_lda import (
+    FeatureIndicators,
+    FeatureLDAFit,
+    FeatureSums,
+    Located,
+    RidgeTried,
+    choose_feature_ridge,
+    feature_lda,
+    fit_feature_ridge,
+    law_of,
+    left_out_parts,
+    refuse_many_features,
+)
+from discrim.core.kernels.features import (
+    FeatureMap,
+    FeatureRows,
+    drawn_landmarks,
+    landmarks,
+    random_features,
+)
+from discrim.core.kernels.kernel_ridge import Chosen, Sample, Search, candidates, choose
+from discrim.core.kernels.kernels import Kernel, Standard, fit_coordinates
+from discrim.core.kernels.row_sample import RowSample, sampled_rows
+from discrim.core.moments.moments import ClassMoments, gather
+from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.progress import late_bar
+from discrim.core.rules.calibration import fit_calibrator
+from discrim.core.rules.rules import Rule
+from discrim.core.scatter.covariance import constant_columns, total_squares
+from discrim.errors import DataError, warn_user
+from discrim.frame.blocks import Blocks
+from discrim.models.fits import reading
+from discrim.models.fits.fit import Fit, Model
+from discrim.models.fits.refits import moment_refits
+
+FeatureKind = Literal["landmarks", "random"]
+"""What features are of."""
+
+SAMPLED = 5_000
+"""Rows of the sample, or twice as many as landmarks where that is more."""
+
+COMPARED = 1_000
+"""Rows of the sample by which kernel, scale and width are chosen."""
+
+MOST = 100_000
+"""More features are none that a matrix of their products has memory for."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """What is fitted: so many features of a kind, by what kernel, and how posteriors are made.
+
+    `factors` has the positions of the columns of each factor.
+    """
+
+    components: int
+    kind: FeatureKind
+    search: Search
+    factors: list[list[int]]
+    calibrate: bool
+    ncomp: int | None
+
+
+class Made(NamedTuple):
+    """A fit, with the choice of the kernel, if there was one, and the ridges that were tried."""
+
+    numbers: FeatureLDAFit
+    chosen: Chosen | None
+    ridges: list[RidgeTried]
+
+
+def check_features(components: Any, kind: Any, search: Search) -> None:
+    """Raise a DataError of options that no features can be made of."""
+    reading.check_whole("components", components, 1, MOST, also=", or None for the kernel of all rows")
+    reading.check_word("features", kind, FeatureKind)
+    if kind == "random":
+        if search.kernels[0] != "auto":
+            law_of(search.kernels[0])
+        if components % 2 and search.kernels[0] != "arccos":
+            raise DataError(
+                f"components={components}: random features of a kernel of distances are cosines and sines, "
+                f"two for each direction: give an even number, such as {components + 1}."
+            )
+    refuse_many_features(components)
+
+
+def fit_by_features(
+    blocks: Blocks, moments: ClassMoments, prior: Floats, plan: Plan, *, estimated_prior: bool = True
+) -> Made:
+    """The fit of rows, in two passes: for a sample of them, and for the moments of the features."""
+    most = max(SAMPLED, 2 * plan.components if plan.kind == "landmarks" else 0)
+    with late_bar(0, "sample of the rows"):
+        rows = sampled_rows(blocks, most, len(blocks.terms))
+    standard = _standard(moments)
+    sample = _as_sample(rows, standard, moments.n_classes, plan.factors)
+    kernel, scale, chosen = _kernel(rows, standard, moments.n_classes, plan)
+    coordinates = fit_coordinates(sample.u, sample.weights, scale, plan.factors, standard.unit)
+    features = _features(plan, kernel, Located(standard, coordinates, kernel.name), rows)
+    sums = _sums(blocks, features, moments.n_classes)
+    ridges: list[RidgeTried] = []
+    if plan.search.ridge is None:
+        with late_bar(0, "choice of the ridge") as tell:
+            regression, ridges = choose_feature_ridge(sums, tell)
+    else:
+        regression = fit_feature_ridge(sums, plan.search.ridge)
+    indicators = FeatureIndicators(kernel, features, regression)
+    calibrator = None
+    if plan.calibrate:
+        y, residuals, left = left_out_parts(indicators, rows.x, rows.codes, sample.weights)
+        there = ~np.isnan(left)
+        weights = None if sample.weights is None else sample.weights[there]
+        fitted = y[there] - residuals[there] / left[there, None]
+        calibrator = fit_calibrator(fitted, rows.codes[there], weights, "vector")
+    numbers = feature_lda(
+        indicators, sums, moments, prior, kind=plan.kind, scale=scale, sample=sample,
+        ncomp=plan.ncomp, calibrator=calibrator, estimated_prior=estimated_prior,
+    )  # fmt: skip
+    return Made(numbers, chosen, ridges)
+
+
+def _standard(moments: ClassMoments) -> Standard:
+    """Standard units of the columns, divisor N; a column that is constant has a unit of zero."""
+    sd = np.sqrt(total_squares(moments) / moments.total) / moments.scale
+    sd[constant_columns(moments)] = np.inf
+    middle = moments.counts @ moments.means / moments.total
+    return Standard(moments.origin + middle / moments.scale, 1 / np.where(sd > 0, sd, np.inf))
+
+
+def _as_sample(rows: RowSample, standard: Standard, n_classes: int, factors: list[list[int]]) -> Sample:
+    weights = rows.weights if rows.weighted or (rows.weights != 1).any() else None
+    groups = tuple(map(tuple, factors))
+    return Sample(standard, standard.of(rows.x), rows.codes, weights, np.eye(n_classes)[rows.codes], groups)
+
+
+def _kernel(
+    rows: RowSample, standard: Standard, n_classes: int, plan: Plan
+) -> tuple[Kernel, str, Chosen | None]:
+    """The kernel and the scale that are given, or the best for a part of the sample, with the choice."""
+    search = plan.search
+    sample = _as_sample(rows.first(COMPARED), standard, n_classes, plan.factors)
+    kernels, scales = candidates(search.kernels[0], search.scales[0], sample.u, sample.factors)
+    # The ridge of few rows is none for many, and is chosen with the kernel whatever it is for these.
+    asked = replace(search, kernels=kernels, scales=scales, ridge=None)
+    if len(kernels) * len(scales) == 1 and (search.width is not None or not search.has_width(kernels[0])):
+        return search.kernel(kernels[0], search.width), scales[0], None
+    with late_bar(0, "choice of the kernel") as tell:
+        chosen = choose(sample, asked, tell)
+    return chosen.kernel, chosen.scale, chosen
+
+
+def _features(plan: Plan, kernel: Kernel, located: Located, rows: RowSample) -> FeatureMap:
+    if plan.kind == "random":
+        columns = located(rows.x[:1]).shape[1]
+        drawn = random_features(law_of(kernel.name), kernel.width, columns, plan.components)
+        return FeatureMap(located, drawn)
+    pool = located(rows.first(max(2 * plan.components, COMPARED)).x)
+    with late_bar(0, "choice of landmarks"):
+        places = drawn_landmarks(kernel.matrix, pool, plan.components)
+        return FeatureMap(located, landmarks(kernel.matrix, pool[places]))
+
+
+def _sums(blocks: Blocks, features: FeatureMap, n_classes: int) -> FeatureSums:
+    with late_bar(0, "moments of the features"):
+        moments = gather(
+            FeatureRows(blocks, features), n_classes=n_classes, n_columns=features.width, rooted=False
+        )
+    return FeatureSums.of(moments)
+
+
+def say_fewer(fit: FeatureLDAFit, asked: int) -> None:
+    """Warn of landmarks that are fewer than asked for."""
+    if fit.components < asked:
+        warn_user(
+            f"components={asked}: {fit.components} landmarks span all rows of the sample, as far as doubles "
+            "tell, and the fit has as many features."
+        )
+
+
+def feature_lda_result(
+    model: Model,
+    numbers: FeatureLDAFit,
+    blocks: Blocks,
+    options: Mapping[str, Any],
+    *,
+    has_rows: bool = True,
+    plan: Plan | None = None,
+    choice: str = "",
+    path: pd.DataFrame | None = None,
+) -> Fit[FeatureLDAFit]:
+    """A kernel discriminant analysis by features as one value; of a file there is no plan."""
+    refits = replace(
+        moment_refits(None),
+        of_rows=partial(_rule_anew, plan),
+        held=_rule_held,
+        left_out=_left_out,
+        choice=choice,
+        informative=range(len(blocks.terms)),
+    )
+    return Fit(model, numbers, blocks, numbers.prior, refits, options, has_rows, path)
+
+
+def _rule_anew(plan: Plan | None, fit: Fit[FeatureLDAFit], blocks: Blocks) -> Rule | None:
+    """The rule of other rows, with features, kernel and ridge found anew."""
+    moments = _enough_moments(blocks)
+    if moments is None or plan is None:
+        return None
+    try:
+        made = fit_by_features(blocks, moments, fit.numbers.prior, plan)
+    except DataError:
+        return None
+    return made.numbers.rule(fit.log_prior())
+
+
+def _rule_held(fit: Fit[FeatureLDAFit], blocks: Blocks) -> Rule | None:
+    """The rule of other rows with the features, the ridge and the map to posteriors of the fit."""
+    moments, numbers = _enough_moments(blocks), fit.numbers
+    if moments is None:
+        return None
+    features = numbers.indicators.features
+    sums = _sums(blocks, features, moments.n_classes)
+    try:
+        regression = fit_feature_ridge(sums, numbers.ridge)
+    except DataError:
+        return None
+    indicators = FeatureIndicators(numbers.kernel, features, regression)
+    refit = feature_lda(
+        indicators, sums, moments, numbers.prior, kind=numbers.kind, scale=numbers.scale,
+        sample=numbers.sample, ncomp=numbers.ncomp, calibrator=numbers.calibrator,
+    )  # fmt: skip
+    return refit.rule(fit.log_prior())
+
+
+def _enough_moments(blocks: Blocks) -> ClassMoments | None:
+    moments = reading.class_moments(blocks, "diagonal")
+    enough = (moments.counts > 0).all() and moments.total > moments.n_classes
+    return moments if enough else None
+
+
+def _left_out(fit: Fit[FeatureLDAFit]) -> Any:
+    return fit.numbers.left_out(fit.log_prior())

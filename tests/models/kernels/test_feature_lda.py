@@ -1,0 +1,137 @@
+"""kernel_lda(components=): all rows as landmarks give the fit of the kernel, and all sources one fit."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim.datasets import load_iris
+from discrim.errors import DataError, DiscrimWarning, NotSupportedError
+
+IRIS = load_iris()
+GIVEN = {"kernel": "gaussian", "width": 2.0, "ridge": 0.1, "scale": "sd"}
+
+
+def mixed(n=240):
+    """Three classes in two numbers and a factor."""
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 3, n)
+    return pd.DataFrame(
+        {
+            "y": np.array(["a", "b", "c"])[y],
+            "u": np.cos(2 * y) + rng.normal(scale=0.7, size=n),
+            "v": np.sin(2 * y) + rng.normal(scale=0.7, size=n),
+            "g": np.array(["p", "q", "r"])[(y + (rng.random(n) < 0.4)) % 3],
+            "w": rng.integers(1, 4, n),
+        }
+    )
+
+
+MIXED = mixed()
+
+
+@pytest.mark.parametrize("calibrate", [True, False])
+@pytest.mark.parametrize("scale", ["sd", "ranks", "none"])
+def test_all_rows_as_landmarks_give_the_fit_of_the_kernel(scale, calibrate):
+    options = GIVEN | {"scale": scale, "calibrate": calibrate, "data": MIXED, "weights": "w", "width": 0.3}
+    exact = discrim.kernel_lda("y ~ u + v + g", **options)
+    fit = discrim.kernel_lda("y ~ u + v + g", **options, components=240)
+    assert fit.components == 240
+    np.testing.assert_allclose(fit.predict_proba(), exact.predict_proba(), rtol=0, atol=1e-8)
+    np.testing.assert_allclose(
+        fit.leave_one_out().iloc[:, 1:].astype(float),
+        exact.leave_one_out().iloc[:, 1:].astype(float),
+        rtol=0,
+        atol=1e-8,
+    )
+    np.testing.assert_allclose(fit.values, exact.values, rtol=1e-9)
+    np.testing.assert_allclose(fit.centroids, exact.centroids, rtol=0, atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("features", ["landmarks", "random"])
+def test_one_fit_for_rows_in_parts_in_any_order_weighted_or_repeated(features, tmp_path):
+    options = {"components": 60, "features": features, "kernel": "gaussian"}
+    fit = discrim.kernel_lda("y ~ u + v + g", MIXED, weights="w", **options)
+    again = MIXED.loc[MIXED.index.repeat(MIXED["w"])].sample(frac=1, random_state=2)
+    repeated = discrim.kernel_lda("y ~ u + v + g", again, **options)
+    for i in range(3):
+        again.iloc[i::3].to_parquet(tmp_path / f"{i}.parquet")
+    in_parts = discrim.kernel_lda("y ~ u + v + g", sorted(tmp_path.glob("*.parquet")), **options)
+    for other in (repeated, in_parts):
+        assert other.width == pytest.approx(fit.width, rel=1e-12)
+        assert other.ridge == pytest.approx(fit.ridge, rel=1e-12)
+        np.testing.assert_allclose(other.predict_proba(MIXED), fit.predict_proba(MIXED), rtol=0, atol=1e-7)
+
+
+def test_more_features_are_nearer_to_the_kernel():
+    exact = discrim.kernel_lda("species ~ .", IRIS, **GIVEN, calibrate=False).predict_proba()
+
+    def gap(**options):
+        fit = discrim.kernel_lda("species ~ .", IRIS, **GIVEN, calibrate=False, **options)
+        return float(np.abs(fit.predict_proba() - exact).to_numpy().mean())
+
+    for features, most in (("landmarks", 60), ("random", 1000)):
+        few, many = (gap(features=features, components=count) for count in (10, most))
+        assert many < few / 5
+
+
+@pytest.mark.slow
+def test_a_fit_of_many_rows_tells_rings_apart():
+    rng = np.random.default_rng(0)
+    n = 7500
+    y = rng.integers(0, 2, n)
+    angle, radius = rng.uniform(0, 2 * np.pi, n), 1 + y + rng.normal(scale=0.15, size=n)
+    data = pd.DataFrame({"y": y, "a": radius * np.cos(angle), "b": radius * np.sin(angle)})
+    train, test = data[:6500], data[6500:]
+    with pytest.raises(NotSupportedError, match="components=1000"):
+        discrim.kernel_lda("y ~ a + b", train)
+    fit = discrim.kernel_lda("y ~ a + b", train, components=60, kernel="gaussian", scale="sd")
+    # The rings overlap where a normal deviate exceeds 0.5 / 0.15.
+    assert (fit.predict(test) != test["y"]).mean() < 0.01
+
+
+def test_landmarks_that_are_too_many_are_counted():
+    twice = pd.concat([IRIS.iloc[::5]] * 2)
+    with pytest.warns(DiscrimWarning, match="components=50: 30 landmarks span all rows"):
+        fit = discrim.kernel_lda("species ~ .", twice, **GIVEN, components=50, calibrate=False)
+    assert fit.components == 30
+
+
+@pytest.mark.parametrize("features", ["landmarks", "random"])
+def test_a_file_predicts_alike(features, tmp_path):
+    fit = discrim.kernel_lda(
+        "y ~ u + v + g", MIXED, kernel="laplace", scale="ranks", components=40, features=features
+    )
+    fit.save(tmp_path / "fit")
+    loaded = discrim.load(tmp_path / "fit")
+    pd.testing.assert_frame_equal(loaded.predict_proba(MIXED), fit.predict_proba(MIXED))
+    assert loaded.components == 40
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"components": 0}, "components=0"),
+        ({"components": 2.5}, "components=2.5"),
+        ({"components": 9, "features": "random"}, "an even number, such as 10"),
+        ({"components": 10, "features": "random", "kernel": "polynomial"}, "gaussian, laplace, arccos"),
+        ({"components": 10, "features": "fourier"}, "features="),
+        ({"features": "fourier"}, "features="),
+    ],
+)
+def test_options_that_make_no_features_are_refused(options, words):
+    with pytest.raises(DataError, match=words):
+        discrim.kernel_lda("species ~ .", IRIS, **options)
+
+
+def test_the_summary_says_what_the_features_are():
+    fit = discrim.kernel_lda("species ~ .", IRIS, components=30, kernel="gaussian", scale="sd")
+    text = str(fit.summary())
+    assert "30, landmarks" in text
+    assert set(fit.path["by"]) == {"sample", "GCV"}
+    assert fit.path["chosen"].sum() == 1
+    assert fit.glance()["components"].tolist() == [30]
+    with pytest.raises(NotSupportedError, match="data="):
+        fit.importance()
+    assert len(fit.importance(IRIS, seed=1)) == 4
