@@ -552,8 +552,9 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         Notes
         -----
         Pairs that share a row or a class are not independent. The intervals are percentiles of a bootstrap of
-        the classes and assume that these are a random sample of the classes to come; with few classes they
-        are too short. Rows with a missing value or class are left out.
+        the classes and assume that these are a random sample of the classes to come; with few classes, and of
+        costs where few pairs lie beyond the threshold, they are too short. Rows with a missing value or class
+        are left out.
 
         Examples
         --------

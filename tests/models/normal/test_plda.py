@@ -264,6 +264,19 @@ def test_classes_that_count_twice_are_there_twice():
     assert low[0] < pairs.errors(Costs()).eer < high[0]
 
 
+@pytest.mark.slow
+def test_intervals_hold_the_errors_of_all_classes():
+    fit = discrim.plda("speaker ~ .", table([5] * 200, 11))
+    options = {"probability": 0.3, "cost_miss": 2.0}
+    truth = fit.trials(table([6] * 400, 12), replicates=0, **options)["estimate"]
+    held = np.zeros(4)
+    for seed in range(100):
+        found = fit.trials(table([4] * 60, 1000 + seed), replicates=100, seed=seed, **options)
+        held += (found["low"] <= truth) & (truth <= found["high"])
+    # Three standard errors below 95 in 100, and what a bootstrap of 60 classes falls short.
+    assert (held >= 86).all()
+
+
 def test_trials_without_pairs_are_refused():
     fit = discrim.plda("speaker ~ .", UNEVEN)
     for rows in (NEW[:3], NEW[::3]):
