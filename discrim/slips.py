@@ -83,6 +83,7 @@ path | out <- file filename filepath
 
 ATTRIBUTES = """
 predict_proba() <- posterior posteriors proba probabilities
+predict_proba(method="calibrated") <- calibrate calibrated calibrator platt temperaturescaling
 transform() | decision_function() <- x scores variates canonicalscores
 predict() <- class fittedvalues fitted labels predictions
 classes <- lev levels targetnames groups

@@ -272,7 +272,7 @@ def classes_section(results: Any, fit: Fit[Any]) -> Section:
     return Section("Classes", table, {"prior": "share", "rows": "count"}, source="fit.prior, fit.counts")
 
 
-MOST_RECALIBRATED = 2**18
+MOST_RECALIBRATED = 2**15
 """Left-out scores up to which a summary asks whether they come true."""
 
 Z = 1.96
