@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 if find_spec("sklearn") is None:
     raise ImportError("discrim.sklearn needs scikit-learn: pip install 'discrim[sklearn]'.", name="sklearn")
 
+from discrim.sklearn.choosing import ChooseClassifier
 from discrim.sklearn.formulas import FormulaClassifier, as_estimator
 from discrim.sklearn.geometric import (
     HyperplaneClassifier,
@@ -54,6 +55,7 @@ from discrim.sklearn.regressions import (
 )
 
 __all__ = [
+    "ChooseClassifier",
     "FDAClassifier",
     "FormulaClassifier",
     "HyperplaneClassifier",

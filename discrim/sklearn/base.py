@@ -31,7 +31,7 @@ from sklearn.utils.validation import (
 )
 
 from discrim.core.numerics.arrays import Array, Floats
-from discrim.core.rules.rules import LinearRule, log_posteriors, posteriors
+from discrim.core.rules.rules import LinearRule, Rule, log_posteriors, posteriors
 from discrim.core.scatter.robust import ROBUST
 from discrim.errors import (
     CollinearError,
@@ -42,10 +42,11 @@ from discrim.errors import (
     SeparationError,
     warn_user,
 )
+from discrim.frame.blocks import Blocks
 from discrim.frame.grammar import quote
 from discrim.frame.sparse import SparseFrame
 from discrim.frame.table import Table, array_table, last_column, refuse_missing, with_column
-from discrim.models.fits.fit import AS_FITTED, Gaps, distinct, finished_scores
+from discrim.models.fits.fit import AS_FITTED, Decision, Gaps, distinct, finished_scores, predicted_codes
 from discrim.models.fits.reading import check_word, listed, with_ways_out
 from discrim.models.fits.renamed import with_new_keywords
 from discrim.models.results.results import ClassifierResults
@@ -254,7 +255,7 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
             can give.
         """
         results, blocks = self._asked(X)
-        codes = results._fit.predicted_codes(blocks)
+        codes = predicted_codes(blocks, self._rule_of(results, blocks), len(results._fit.prior), Decision())
         if blocks.rows.excluded is not None:
             codes[blocks.rows.excluded] = int(np.argmax(results.prior.to_numpy()))
         if (codes < 0).any():
@@ -291,6 +292,10 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.results_, self.results_._fit.new_rows(self._table(X), self._gaps())
 
+    def _rule_of(self, results: ClassifierResults, blocks: Blocks) -> Rule:
+        """The rule that gives labels and posteriors of rows."""
+        return results._fit.rule_of(blocks)
+
     def _gaps(self) -> Gaps:
         """How rows are predicted that have a level which the fit has not seen."""
         return AS_FITTED
@@ -299,7 +304,7 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
         results, blocks = self._asked(X)
         results._fit.need_posteriors("predict_log_proba()" if logs else "predict_proba()")
         finish = log_posteriors if logs else posteriors
-        found = finished_scores(blocks, results._fit.rule_of(blocks), len(results._fit.prior), finish)
+        found = finished_scores(blocks, self._rule_of(results, blocks), len(results._fit.prior), finish)
         if blocks.rows.excluded is not None:
             prior = results.prior.to_numpy()
             found[blocks.rows.excluded] = np.log(prior) if logs else prior

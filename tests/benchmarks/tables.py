@@ -146,7 +146,6 @@ def ours(verb: str, **options: Any) -> Method:
         call = getattr(discrim, verb)
         seeded = {"seed": seed} if "seed" in inspect.signature(call).parameters else {}
         fitted = call("target ~ .", train, **seeded, **options)
-        fitted = getattr(fitted, "fit", fitted)
         return lambda rows: fitted.predict_proba(rows).to_numpy()
 
     return fit
@@ -258,7 +257,7 @@ def methods() -> dict[str, Method]:
 
     own = {
         "kernel_lda": ours("kernel_lda"),
-        "choose": ours("choose"),
+        "choose": ours("choose", folds=5),
         "lda": ours("lda"),
         "qda": ours("qda"),
         "rda": ours("rda"),

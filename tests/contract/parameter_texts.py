@@ -148,6 +148,7 @@ OTHER = {
 """Parameters that are something else, by function or method, and why."""
 
 OF_ESTIMATORS = {
+    "ChooseClassifier.by": "labels pay no costs",
     "IndicatorClassifier.collinear": "dropped by default",
     "LDAClassifier.collinear": "falls back on a shrunk covariance",
     "LogisticClassifier.collinear": "dropped by default",

@@ -47,6 +47,7 @@ ESTIMATORS = {
     for name, kind in inspect.getmembers(estimators, inspect.isclass)
     if name.endswith("Classifier") and name != "FormulaClassifier"
 }
+ESTIMATORS["ChooseClassifier"] = partial(estimators.ChooseClassifier, candidates=("lda", "qda"), seed=1)
 
 
 SEARCHING = ("MixtureClassifier", "SparseLDAClassifier")

@@ -602,7 +602,9 @@ class ChooseResults(ChosenAnew):
         on_rows: Callable[[Codes], ChooseResults],
     ) -> None:
         self.formula, self.by, self.seed, self.select = trial.formula, trial.by, trial.seed, select
-        self._trial, self._tried = trial, tried
+        # The table stays with the fits, which leave it behind when they travel.
+        self._folds, self._costs, self._grouped = trial.folds, trial.costs, trial.groups is not None
+        self._tried = tried
         self._judged = tried[0].validation._rows()
         self._refused = dict(refused)
         self._compared: ComparedLosses = compared(self._losses(trial.by), self._judged, select)
@@ -669,7 +671,7 @@ class ChooseResults(ChosenAnew):
         ['setosa', 'virginica', 'versicolor']
         """
         rule = posterior_rule(self._fit._fit, "predict()", None, self.method, None)
-        decision = Decision(self._trial.costs)
+        decision = Decision(self._costs)
 
         def labels(results: ClassifierResults, rows: Any) -> pd.Series:
             fit = results._fit
@@ -742,7 +744,7 @@ class ChooseResults(ChosenAnew):
         with np.errstate(divide="ignore"):
             log_prior = np.log(self._fit._fit.prior_values())
         rows = self._tried[place].validation._folded
-        nothing = rows.told(partial(_losses_of_shares, self._trial.costs, log_prior))
+        nothing = rows.told(partial(_losses_of_shares, self._costs, log_prior))
         low, high = self._corrected.interval(level)
         columns = {
             "chosen": known,
@@ -816,7 +818,7 @@ class ChooseResults(ChosenAnew):
             ("Rows dropped, missing", fit.dropped, str(fit.dropped)),
             ("Columns", len(fit.terms), str(len(fit.terms))),
             ("Classes", len(fit.classes), str(len(fit.classes))),
-            ("Folds", self._trial.folds, str(self._trial.folds)),
+            ("Folds", self._folds, str(self._folds)),
             ("Seed", self.seed, str(self.seed)),
         ]
         return Pairs(self.formula, items)
@@ -833,7 +835,7 @@ class ChooseResults(ChosenAnew):
             headings={"se_difference": "its se", "log_loss": "log loss"},
             note=(
                 "The standard error of a difference takes rows"
-                f"{' of different groups' if self._trial.groups is not None else ''} for independent, and "
+                f"{' of different groups' if self._grouped else ''} for independent, and "
                 f"the fits for given. Chosen: {self.chosen}; found.fit is its fit to all rows."
             ),
             source=".table",

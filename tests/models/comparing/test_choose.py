@@ -265,3 +265,19 @@ def test_labels_are_those_of_the_fit_and_of_least_cost():
     near = choose(FORMULA, IRIS, by="costs", costs=costs, candidates=["lda"], seed=3, select="min")
     labels = (near.predict_proba().to_numpy() @ costs).argmin(axis=1)
     assert near.predict().tolist() == [near.fit.classes[k] for k in labels]
+
+
+def test_the_estimator_is_the_verb():
+    sklearn = pytest.importorskip("discrim.sklearn")
+    rng = np.random.default_rng(7)
+    x = rng.standard_normal((120, 8))
+    y = np.where(x[:, 0] + rng.standard_normal(120) > 0, "u", "v")
+    model = sklearn.ChooseClassifier(candidates=["qda"], cv=4, seed=3).fit(x, y)
+    ours = choose("y ~ .", pd.DataFrame(x).add_prefix("x").assign(y=y), candidates=["qda"], folds=4, seed=3)
+    assert (model.chosen_, model.refused_.empty) == ("qda, calibrated", True)
+    pd.testing.assert_frame_equal(model.table_.drop(columns="seconds"), ours.table.drop(columns="seconds"))
+    np.testing.assert_allclose(model.predict_proba(x), ours.predict_proba().to_numpy(), rtol=1e-12)
+    assert model.predict(x).tolist() == ours.predict().tolist()
+    assert not hasattr(model, "decision_function")
+    plain = sklearn.ChooseClassifier(candidates=["lda"], calibrate=False).fit(x, y)
+    np.testing.assert_allclose(plain.predict_proba(x), sklearn.LDAClassifier().fit(x, y).predict_proba(x))
