@@ -12,6 +12,7 @@ import tracemalloc
 import weakref
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import joblib
