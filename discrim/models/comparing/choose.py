@@ -20,6 +20,7 @@ from discrim.core.rules.calibration import fit_calibrator
 from discrim.core.rules.rules import best_class, least_cost_codes
 from discrim.errors import DataError, DiscrimError, DiscrimWarning
 from discrim.frame.blocks import Blocks
+from discrim.frame.levels import Unseen
 from discrim.frame.rows import read
 from discrim.frame.table import rows_of
 from discrim.frame.values import shown
@@ -29,10 +30,10 @@ from discrim.inference.resampling import drawn_seed
 from discrim.models.comparing import term_choice
 from discrim.models.comparing.chosen_anew import ChosenAnew
 from discrim.models.comparing.comparable import verb_named
-from discrim.models.comparing.cross_validation import CrossValidation, FoldedRows, validated
+from discrim.models.comparing.cross_validation import CrossValidation, FoldedRows, validated, warn_unlabelled
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed, number
-from discrim.models.fits.fit import Decision, Fit, Selection, predicted_codes
+from discrim.models.fits.fit import Decision, Fit, Gaps, Selection, predicted_codes
 from discrim.models.fits.reading import (
     Data,
     NaAction,
@@ -300,11 +301,6 @@ class Trial:
             if not hasattr(fit, "error_rates"):
                 raise DataError("It gives no fit of classes: give a verb, such as discrim.qda.")
             judged = validated(fit._fit, self.folds, 1, self.groups, self.seed)
-        if judged.unlabelled:
-            raise DataError(
-                f"{judged.unlabelled} rows are impossible in every class without their fold, and have no "
-                "label: leave the candidate out."
-            )
         losses = _told(judged, partial(_losses, self.costs))
         return Tried(candidate.name, fit, judged, losses, monotonic() - start, list(said))
 
@@ -377,7 +373,25 @@ def tried_in_time(
             except DiscrimError as error:
                 refused[name] = Refusal("failed", str(error))
             tell(1)
-    return tried, refused
+    return _labelled(tried, refused), refused
+
+
+def _labelled(tried: list[Tried], refused: dict[str, Refusal]) -> list[Tried]:
+    """The candidates that give each row a label which any of them does; others are refused.
+
+    A row whose level no row of another fold has gets a label of none.
+    """
+    known = [each.validation._judged for each in tried]
+    most = max(known, key=np.count_nonzero, default=np.array([], dtype=bool))
+    kept = []
+    for each, labelled in zip(tried, known, strict=True):
+        lost = int((most & ~labelled).sum())
+        if lost:
+            why = "without their fold, and get no label: leave the candidate out"
+            refused[each.name] = Refusal("failed", f"{lost} rows are impossible in every class {why}.")
+        else:
+            kept.append(each)
+    return kept
 
 
 # ---- the verb
@@ -611,6 +625,7 @@ class ChooseResults(ChosenAnew):
         pick = tried[self._compared.chosen]
         self.chosen, self.method = pick.name, pick.method
         self.validations = {each.name: each.validation for each in tried}
+        warn_unlabelled(pick.validation)
         for each in pick.warnings:
             warn_explicit(each.message, each.category, each.filename, each.lineno)
         words = f"choose by {trial.by}, of {len(tried)} models"
@@ -634,28 +649,36 @@ class ChooseResults(ChosenAnew):
         """The fit of the chosen model to all rows."""
         return self._fit
 
-    def predict_proba(self, data: Data | None = None) -> pd.DataFrame:
+    def predict_proba(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Posteriors of the chosen kind by the chosen fit.
 
         Parameters
         ----------
         data : table, optional
             New rows. Without it, the rows of the fit.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except
+            for fits of `naive_bayes(unseen="missing")`.
 
         Returns
         -------
         DataFrame
             Rows by classes.
         """
-        return self._fit.predict_proba(data, method=self.method)
+        return self._fit.predict_proba(data, method=self.method, unseen=unseen)
 
-    def predict(self, data: Data | None = None) -> pd.Series:
+    def predict(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.Series:
         """The class of the largest posterior of the chosen kind, or of least expected cost for by="costs".
 
         Parameters
         ----------
         data : table, optional
             New rows. Without it, the rows of the fit.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except
+            for fits of `naive_bayes(unseen="missing")`.
 
         Returns
         -------
@@ -675,7 +698,7 @@ class ChooseResults(ChosenAnew):
 
         def labels(results: ClassifierResults, rows: Any) -> pd.Series:
             fit = results._fit
-            blocks = fit.new_rows(rows)
+            blocks = fit.new_rows(rows, Gaps(unseen))
             return fit.labelled(predicted_codes(blocks, rule, len(fit.classes), decision), blocks.table.index)
 
         return answered(self._fit, data, None, labels)
@@ -810,12 +833,14 @@ class ChooseResults(ChosenAnew):
         from discrim.report.grid import Pairs
 
         fit = self._fit._fit
+        pick = self.validations[self.chosen]
         rule = "the simplest within one standard error" if self.select == "1se" else "the least loss"
         items: list[tuple[str, Any, str]] = [
             ("Chosen", self.chosen, self.chosen),
             ("Rule", self.select, rule),
             ("Rows", float(self._judged.weights.sum()), number(self._judged.weights.sum())),
             ("Rows dropped, missing", fit.dropped, str(fit.dropped)),
+            ("Rows without a label", pick.unlabelled, str(pick.unlabelled)),
             ("Columns", len(fit.terms), str(len(fit.terms))),
             ("Classes", len(fit.classes), str(len(fit.classes))),
             ("Folds", self._folds, str(self._folds)),

@@ -10,7 +10,7 @@ from discrim import choose, cross_validate
 from discrim.core.rules.calibration import fit_calibrator
 from discrim.core.rules.rules import log_posteriors
 from discrim.datasets import load_iris, load_penguins
-from discrim.errors import DataError
+from discrim.errors import DataError, DiscrimWarning
 from discrim.inference.calibration import JudgedRows, loss_rate
 from discrim.inference.model_choice import compared, corrected
 
@@ -281,3 +281,17 @@ def test_the_estimator_is_the_verb():
     assert not hasattr(model, "decision_function")
     plain = sklearn.ChooseClassifier(candidates=["lda"], calibrate=False).fit(x, y)
     np.testing.assert_allclose(plain.predict_proba(x), sklearn.LDAClassifier().fit(x, y).predict_proba(x))
+
+
+def test_rows_of_a_level_in_one_fold_have_no_label_and_count_for_no_candidate():
+    table = IRIS.assign(kind=["rare"] + ["a", "b"] * 74 + ["a"])
+    with pytest.warns(DiscrimWarning, match="1 row has no label"):
+        ours = choose(FORMULA, table, candidates=["lda", "naive_bayes"], **PLAIN)
+    assert ours.refused.empty
+    assert ours.summary().tables["header"].loc["Rows without a label", "value"] == 1
+    actual = pd.get_dummies(IRIS["species"]).astype(float)[1:]
+    own = (ours.validations["lda"].posteriors()[1:][actual.columns] * actual).sum(axis=1)
+    assert ours.table["log_loss"]["lda"] == pytest.approx(-np.log(own).mean())
+    new = table[:2].assign(kind=["new", "a"])
+    with pytest.warns(DiscrimWarning, match="new"):
+        assert ours.predict(new, unseen="missing").isna().tolist() == [True, False]
