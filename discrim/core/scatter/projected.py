@@ -17,9 +17,10 @@ sum of the first q squares, and the log-determinant that of the first q logarith
 *Without a row.* In all r axes of the fit, on which nothing of the rows is lost, taking a row out takes a
 matrix of rank one from the r x r scatters. The axes without it are the eigenvectors of what is then left of
 T, so that leaving a row out learns them anew at the cost of one decomposition, without a pass over the rows.
-Standard deviations by which columns are divided stay. Where that takes long and rows are many beside the
-columns, the axes stay too, and the kind of covariance has its closed form. Of more columns than rows the axes
-of a fit follow each of its rows so closely that errors with held axes would be far too small.
+Of more columns than rows, standard deviations that these are divided by stay. Where that takes long and rows
+are many beside the columns, the axes stay too, and the kind of covariance has its closed form. Of more
+columns than rows the axes of a fit follow each of its rows so closely that errors with held axes would be far
+too small.
 """
 
 from __future__ import annotations
@@ -311,7 +312,7 @@ class Projected(Scatter):
         """
         spectrum = self.spectrum(fitted.moments)
         if learns_anew(fitted.moments, len(spectrum.lengths)):
-            return partial(self._scores_anew, fitted, Without.of(fitted.moments, spectrum))
+            return partial(self._scores_anew, fitted, self.without(fitted.moments, spectrum))
         if fitted.moments.roots is not None and fitted.moments.scatters.ndim == 2:
             raise refuse_anew("Leave-one-out", fitted.moments)
         scores = Scores.of(fitted.moments, spectrum, self.number(spectrum))
@@ -319,6 +320,10 @@ class Projected(Scatter):
         own = replace(fitted, moments=found.moments, covariances=found.covariances, rows=None)
         left_out = found.scatter.left_out(own)
         return lambda x, codes, weights: left_out(scores.of_rows(x), codes, weights)
+
+    def without(self, moments: ClassMoments, spectrum: TotalAxes) -> Without:
+        """The moments without each row, of moments that have these axes."""
+        return Without.of(moments, spectrum, standardize=self.standardize)
 
     def _scores_anew(
         self, fitted: NormalClasses, without: Without, x: Floats, codes: Codes, weights: Floats | None
@@ -483,14 +488,23 @@ class WithoutRow:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Without:
-    """The rows of a fit in all of its axes, and their moments without each of them."""
+    """The rows of a fit, in all of its axes where columns are more, and their moments without each of them.
+
+    Standard deviations that columns are divided by are without the row, but for more columns than rows.
+    """
 
     whole: Scores
+    standardize: bool
 
     @staticmethod
-    def of(moments: ClassMoments, spectrum: TotalAxes) -> Without:
+    def of(moments: ClassMoments, spectrum: TotalAxes, *, standardize: bool) -> Without:
         """From moments, and all axes that they have."""
-        return Without(Scores.of(moments, spectrum, len(spectrum.lengths)))
+        if moments.scatters.ndim == 2:
+            return Without(Scores.of(moments, spectrum, len(spectrum.lengths)), standardize=False)
+        moments = comparable(moments)
+        columns = np.diag(moments.common_unit)
+        own = on_axes(moments, columns)
+        return Without(Scores(spectrum, columns, moments.origin, moments.scale, own), standardize)
 
     def rows(self, x: Floats, codes: Codes, weights: Floats | None) -> Iterator[WithoutRow]:
         """The moments without each of the rows x (m, p)."""
@@ -516,7 +530,8 @@ class Without:
             own = code if len(scatters) > 1 else 0
             scatters[own] -= out * count / (count - out) * np.outer(gap, gap)
         left = replace(moments, counts=counts, rows=rows, centres=means, scatters=scatters, roots=None)
-        return WithoutRow(y[None], code, out, alone, left, principal_axes(left, standardize=False))
+        spectrum = principal_axes(left, standardize=self.standardize)
+        return WithoutRow(y[None], code, out, alone, left, spectrum)
 
 
 def rule_of(found: Estimated, log_prior: Floats) -> Rule:

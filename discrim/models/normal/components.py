@@ -17,7 +17,6 @@ from discrim.core.scatter.projected import (
     Projected,
     Scores,
     TotalAxes,
-    Without,
     learns_anew,
     missed_by_number,
     numbers_tried,
@@ -170,7 +169,8 @@ def _by_leaving_out(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Flo
         raise refuse_anew('components="loo"', moments)
     most = choice.most(moments, min(rank, int(moments.rows.sum()) - 2), out=1)
     numbers = choice.numbers(most)
-    without, kind, log_prior = Without.of(moments, spectrum), choice.kind, logs_of_prior(choice.prior)
+    without, kind = choice.kind.without(moments, spectrum), choice.kind
+    log_prior = logs_of_prior(choice.prior)
     divisors, wrong = choice.divisors(moments), np.zeros((len(numbers), moments.n_classes))
     for _, x, codes, weights in used_rows(choice.blocks):
         mass = np.ones(len(codes)) if weights is None else weights
