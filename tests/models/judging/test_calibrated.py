@@ -20,6 +20,7 @@ import discrim
 from discrim.core.rules.calibration import fit_calibrator
 from discrim.datasets import load_iris
 from discrim.errors import DataError, NotSupportedError, PriorError
+from discrim.models.registry import MODELS
 from discrim.models.saving.tensor_file import read_file, write_file
 
 IRIS = load_iris()
@@ -155,6 +156,35 @@ def test_rows_with_gaps_and_rows_that_come_in_parts() -> None:
     assert calibrated(fit, gaps, missing="integrate").sum(axis=1).to_numpy() == pytest.approx(1.0)
     parts = fit.predict_proba(lambda: iter([IRIS[:80], IRIS[80:]]), method="calibrated")
     assert pd.concat(parts).equals(calibrated(fit, IRIS))
+
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "pls": {"ncomp": 2},
+    "knn": {"k": 5},
+    "rda": {"alpha": 0.5, "gamma": 0.1},
+    "logistic": {"penalty": "ridge", "strength": 0.1},
+    "perceptron": {"maxiter": 20},
+    "kernel_density": {"bandwidth": 0.5},
+    "sparse_lda": {"nonzero": 2},
+    "kernel_lda": {"kernel": "gaussian", "width": 2.0, "ridge": 0.1},
+}
+VERBS = [
+    verb for verb in dict.fromkeys(model.verb for model in MODELS) if verb not in ("bayes", "fda", "mlm")
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "verb", [pytest.param(verb, marks=[pytest.mark.slow] if verb == "sparse_lda" else []) for verb in VERBS]
+)
+def test_every_verb_has_calibrated_posteriors(verb: str) -> None:
+    rows = (IRIS[IRIS["species"] != "virginica"] if verb == "hyperplane" else IRIS)[::3]
+    fit = getattr(discrim, verb)(FORMULA, rows, **SETTINGS.get(verb, {}))
+    proba = calibrated(fit)
+    assert proba.sum(axis=1).to_numpy() == pytest.approx(1.0)
+    assert (proba.idxmax(axis=1).to_numpy() == rows["species"].to_numpy()).mean() > 0.75
+    logs = fit.predict_log_proba(rows, method="calibrated")
+    assert np.exp(logs.to_numpy()) == pytest.approx(proba.to_numpy(), rel=1e-9, abs=1e-12)
 
 
 # ---- a fit without rows
