@@ -72,8 +72,7 @@ class Expansion:
         out = np.full((len(x), len(self.intercept)), np.nan)
         known = np.flatnonzero(~np.isnan(x).any(axis=1))
         z = self.coordinates.of(self.standard.of(x[known]), self.kernel.name)
-        for some in slices(len(known), max(AT_ONCE // len(self.points), 1)):
-            out[known[some]] = self.kernel.matrix(z[some], self.points) @ self.coef + self.intercept
+        out[known] = self.kernel.products(z, self.points, self.coef) + self.intercept
         return out
 
 

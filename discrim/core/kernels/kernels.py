@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
@@ -71,20 +72,37 @@ class Kernel:
         """Kernels (m, n) of rows a (m, q) and b (n, q), in coordinates."""
         if self.function is not None:
             return _of_function(self.function, a, b)
-        out = np.empty((len(a), len(b)))
+        out, fill = np.empty((len(a), len(b))), self._fill_with(b)
         for rows in slices(len(a), max(AT_ONCE // len(b), 1)):
-            self._fill(a[rows], b, out[rows])
+            fill(a[rows], out[rows])
         return out
 
-    def _fill(self, a: Floats, b: Floats, out: Floats) -> None:
-        """Write the kernels of some rows."""
+    def products(self, a: Floats, b: Floats, coef: Floats) -> Floats:
+        """Products (m, r) of the kernels of rows a (m, q) and b (n, q) with coefficients (n, r)."""
+        step = max(AT_ONCE // len(b), 1)
+        out = np.empty((len(a), coef.shape[1]))
+        if self.function is not None:
+            for rows in slices(len(a), step):
+                np.matmul(_of_function(self.function, a[rows], b), coef, out=out[rows])
+            return out
+        buffer, fill = np.empty((min(step, len(a)), len(b))), self._fill_with(b)
+        for rows in slices(len(a), step):
+            kernels = buffer[: rows.stop - rows.start]
+            fill(a[rows], kernels)
+            np.matmul(kernels, coef, out=out[rows])
+        return out
+
+    def _fill_with(self, b: Floats) -> Callable[[Floats, Floats], None]:
+        """What writes the kernels (m, n) of rows (m, q) with b (n, q)."""
+        if self.name == "gaussian":
+            return partial(_fill_gaussian, self.width, *_right_side(b / self.width))
+        return partial(self._fill, b)
+
+    def _fill(self, b: Floats, a: Floats, out: Floats) -> None:
         if self.name == "laplace":
             cdist(a, b, "cityblock", out=out)
             out *= -1.0 / self.width
             np.exp(out, out=out)
-            return
-        if self.name == "gaussian":
-            _fill_gaussian(a / self.width, b / self.width, out)
             return
         np.matmul(a, b.T, out=out)
         if self.name == "linear":
@@ -95,33 +113,44 @@ class Kernel:
                 out += 1.0
                 out **= self.degree
                 return
-            own, other = _halves(a, self.width), _halves(b, self.width)
+            own, other = _halves(a / self.width), _halves(b / self.width)
         lengths = np.sqrt(2 * own + 1)[:, None] * np.sqrt(2 * other + 1)
         cosine = np.clip((out + 1.0) / lengths, -1.0, 1.0)
         out[...] = lengths * (np.sqrt(1 - cosine**2) + (np.pi - np.arccos(cosine)) * cosine) / np.pi
 
 
-def _fill_gaussian(a: Floats, b: Floats, out: Floats) -> None:
-    """Write exp(-|a - b|^2 / 2), the exponent by one product."""
+def _right_side(b: Floats) -> tuple[Floats, bool]:
+    """Rows (q + 2, n) by which others become exponents, and whether rounding leaves these below zero, nearly."""
+    other = _halves(b)
+    return np.column_stack([b, np.ones(len(b)), -other]).T, bool(other.max(initial=0.0) < SHORT)
+
+
+def _fill_gaussian(width: float, right: Floats, short: bool, a: Floats, out: Floats) -> None:
+    """Write exp(-|a / width - b|^2 / 2), the exponents a'b - |a|^2 / 2 - |b|^2 / 2 by one product."""
     with np.errstate(over="ignore", invalid="ignore"):
-        own, other = _halves(a, 1.0), _halves(b, 1.0)
+        a = a / width
+        own = _halves(a)
         far = ~(own < LARGEST)
         left = np.column_stack([a, -own, np.ones(len(a))])
         left[far] = 0.0
-        np.matmul(left, np.column_stack([b, np.ones(len(b)), -other]).T, out=out)
-    np.minimum(out, 0.0, out=out)
+        np.matmul(left, right, out=out)
+    if not short:
+        np.minimum(out, 0.0, out=out)
     np.exp(out, out=out)
     # A row that is all but infinitely far away is near none.
     out[far] = 0.0
 
 
+SHORT = 1e3
+"""Half the squared length of rows up to which the rounding of an exponent near zero does not matter."""
+
 LARGEST = 1e150
 """Half of the squared length of a row beyond which its kernels are zero."""
 
 
-def _halves(a: Floats, width: float) -> Floats:
-    """Half the squared lengths (m,) of rows a (m, q) over the width."""
-    return np.asarray(np.einsum("ij,ij->i", a, a) / (2 * width**2))
+def _halves(a: Floats) -> Floats:
+    """Half the squared lengths (m,) of rows a (m, q)."""
+    return np.asarray(np.einsum("ij,ij->i", a, a) / 2)
 
 
 def _of_function(function: Callable[[Floats, Floats], Floats], a: Floats, b: Floats) -> Floats:
