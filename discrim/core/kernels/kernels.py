@@ -120,7 +120,7 @@ class Kernel:
 
 
 def _right_side(b: Floats) -> tuple[Floats, bool]:
-    """Rows (q + 2, n) by which others become exponents, and whether rounding leaves these below zero, nearly."""
+    """Rows (q + 2, n) by which others become exponents, and whether these need no clipping at zero."""
     other = _halves(b)
     return np.column_stack([b, np.ones(len(b)), -other]).T, bool(other.max(initial=0.0) < SHORT)
 
