@@ -66,6 +66,9 @@ LEAST_RIDGE = 1e-9
 SAME = 1e-9
 """Share by which losses differ that rounding may tell apart."""
 
+ENOUGH = 1e-3
+"""Share of the loss that a step has to gain: less is far below what its standard error can tell."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RidgeFit:
@@ -134,14 +137,20 @@ class _Inverse:
     means: Floats
 
 
+def least_ridge(kernel: Floats, weights: Floats | None) -> float:
+    """The least ridge that a regression on a kernel (n, n) of weighted rows takes."""
+    w = unit_weights(len(kernel), weights) ** 2
+    return LEAST_RIDGE * float(w @ np.diagonal(kernel) - w @ (kernel @ w) / w.sum())
+
+
 def _inverse(kernel: Floats, weights: Floats | None, ridge: float) -> _Inverse:
     """By a Cholesky factor of a kernel (n, n), whose memory is used."""
     s = unit_weights(len(kernel), weights)
     u = s / np.linalg.norm(s)
     means = (s**2 / (s**2).sum()) @ kernel
+    least = least_ridge(kernel, weights)
     centred = centred_kernel(kernel, weights)
     size = float(np.trace(centred)) / len(centred)
-    least = LEAST_RIDGE * size * len(centred)
     if ridge < least:
         raise DataError(
             f"ridge={ridge:.6g} is so small that coefficients are rounding: give {least:.2g} or more, or "
@@ -319,6 +328,12 @@ class Tried:
         """Losses by which candidates are compared; equal shares of errors are told apart by squares."""
         return self.loss, self.squared
 
+    def gains(self, other: Tried) -> bool:
+        """Whether the loss is smaller than another by enough for one more step of a search."""
+        if self.loss < (1 - ENOUGH) * other.loss:
+            return True
+        return self.loss <= other.loss and self.squared < (1 - ENOUGH) * other.squared
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
@@ -488,9 +503,12 @@ class _Work:
         check_semidefinite(self._search.kernel(self._search.kernels[0], None).matrix(z, z))
 
     def exactly(self, scale: str, kernel: Kernel, ridge: float) -> tuple[Tried, Chosen]:
-        """The regression on all rows."""
+        """The regression on all rows; a ridge that is chosen is one that they take."""
         sample, z = self._sample, self.points(scale, kernel.name)
-        fit = fit_ridge(kernel.matrix(z, z), sample.weights, sample.y, ridge)
+        matrix = kernel.matrix(z, z)
+        if self._search.ridge is None:
+            ridge = max(ridge, least_ridge(matrix, sample.weights))
+        fit = fit_ridge(matrix, sample.weights, sample.y, ridge)
         residuals = fit.left_out_residuals()
         tried = sample.tried(scale, kernel, ridge, self._search.select, residuals)
         return tried, Chosen(scale, kernel, ridge, self._coordinates[scale], z, fit)
@@ -506,9 +524,12 @@ class _Work:
             between, across = kernel.matrix(z, some), kernel.matrix(some, some)
             spectrum = spectrum_of_landmarks(between, across, sample.weights, sample.y)
         total = float((spectrum.s**2).sum())
-        size = float(spectrum.values.sum()) / total
-        refuse_equal_rows(different=size > 0)
-        ridges = ridges_of(size, total) if search.ridge is None else np.array([search.ridge])
+        trace = float(spectrum.values.sum())
+        refuse_equal_rows(different=trace > 0)
+        ridges = np.array([search.ridge])
+        if search.ridge is None:
+            ridges = ridges_of(trace / total, total)
+            ridges = ridges[ridges >= 2 * LEAST_RIDGE * trace]
         found = [
             replace(sample.tried(scale, kernel, float(ridge), search.select, residuals), exact=self._few)
             for ridge, residuals in zip(ridges, spectrum.left_out_residuals(ridges), strict=True)
@@ -573,7 +594,7 @@ class _Work:
                 continue
             seen.add(at)
             tried, kept = self._settle(first.scale, replace(first.kernel, width=at[0]), at[1])
-            if tried.order < first.order:
+            if tried.gains(first):
                 first, chosen = tried, kept
                 # As it was better there, it may be better still beyond.
                 steps.insert(0, (width, ridge))

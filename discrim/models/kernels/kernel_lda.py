@@ -166,7 +166,8 @@ def kernel_lda(
     all ridges at once. Of more rows, 200 landmarks stand for all while the search is wide (Williams & Seeger,
     2001, NIPS 13), and the best are settled by all rows. Widths are tried about the median distance of rows,
     by factors of two and then of the root of two; ridges by factors of two. Nothing is random, and where
-    losses are equal but for rounding the larger ridge is taken, and then the larger width. The least of many
+    losses are equal but for rounding the larger ridge is taken, and then the larger width; a step by all of
+    more than 400 rows has to gain a thousandth of the loss. The least of many
     losses is smaller than what new rows will show, the more so the fewer rows there are: `cross_validate` and
     `error_rates(["cv"])` choose anew in each fold.
 

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge
 
-from discrim.core.kernels.kernel_ridge import fit_ridge, spectrum_of_kernel, spectrum_of_landmarks
+from discrim.core.kernels.kernel_ridge import (
+    Sample,
+    Search,
+    Tried,
+    choose,
+    fit_ridge,
+    spectrum_of_kernel,
+    spectrum_of_landmarks,
+)
 from discrim.core.kernels.kernels import Kernel
 
 RNG = np.random.default_rng(5)
@@ -75,3 +83,27 @@ def test_weights_are_repeated_rows():
     repeated = fit_ridge(KERNEL.matrix(X[again], X[again]), None, Y[again], RIDGE)
     np.testing.assert_allclose(repeated.residuals, fit.residuals[again], atol=1e-12)
     np.testing.assert_allclose(repeated.left_out_residuals(), fit.left_out_residuals()[again], atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [40, 420], ids=["few", "landmarks"])
+@pytest.mark.parametrize("weight", [None, 1e9], ids=["rows", "weights"])
+def test_a_ridge_that_is_chosen_is_one_that_can_be_given(n, weight):
+    # Of classes far apart, and of rows that leave their equals behind, the least ridge is the best.
+    rng = np.random.default_rng(8)
+    codes = np.arange(n) % 2
+    x = rng.normal(size=(n, 2)) + 30.0 * codes[:, None]
+    sample = Sample.of(x, codes, None if weight is None else np.full(n, weight), 2, [])
+    found = choose(sample, Search(("laplace",), ("sd",), None, None))
+    given = choose(sample, Search(("laplace",), ("sd",), found.kernel.width, found.ridge))
+    np.testing.assert_array_equal(given.fit.coef, found.fit.coef)
+    assert any(each.ridge == found.ridge and each.kernel == found.kernel for each in found.tried)
+
+
+def test_a_step_has_to_gain_a_thousandth():
+    def tried(loss, squared):
+        return Tried("sd", KERNEL, RIDGE, loss, 0.1, squared, True)
+
+    assert tried(0.998, 0.5).gains(tried(1.0, 0.5))
+    assert not tried(0.9995, 0.4999).gains(tried(1.0, 0.5))
+    assert tried(1.0, 0.4).gains(tried(1.0, 0.5))
+    assert not tried(1.1, 0.4).gains(tried(1.0, 0.5))
