@@ -579,11 +579,15 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         values = {"estimate": pairs.errors(costs), "low": limits[0], "high": limits[1]}
         return pd.DataFrame(values, index=pd.Index(names, name="measure"))
 
-    def _pairs(self, data: Any) -> PairScores:
-        """Scores of each pair of rows with a class."""
+    def _pairs(self, data: Any, most: float = np.inf) -> PairScores:
+        """Scores of each pair of rows with a class; of classes drawn by chance where there are more rows."""
         blocks, places = self._places(data)
         codes = strata(blocks)
         known = (codes >= 0) & ~np.isnan(places).any(axis=1)
+        if known.sum() > most:
+            order = np.random.default_rng(0).permutation(codes.max() + 1)
+            drawn = np.cumsum(np.bincount(codes[known], minlength=len(order))[order]) <= most
+            known &= np.isin(codes, order[: max(int(drawn.sum()), 2)])
         codes = np.unique(codes[known], return_inverse=True)[1]
         counts = np.bincount(codes, minlength=1)
         if len(counts) < 2 or counts.max() < 2:
@@ -594,7 +598,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         refuse_beyond_memory(
             6.0 * len(codes) ** 2,
             f"Pairs of {len(codes):,} rows",
-            "Pass a sample of the classes",
+            "Pass the rows of some of the classes as data=",
         )
         rows = core.Sets(np.ones(len(codes)), places[known])
         return PairScores.of(core.all_ratios(self.ratios.to_numpy(), rows, rows), codes)

@@ -27,6 +27,10 @@ BINS, FARTHEST = 60, 0.01
 """Bins of the histogram of trials, and the share of them that may lie farther left than it reaches."""
 
 
+MOST_ROWS = 1000
+"""Rows whose pairs are drawn; of more rows, those of some of the classes."""
+
+
 def plda_sections(results: PLDAResults, fit: Fit[PLDAFit]) -> Sections:
     """Sections of a probabilistic linear discriminant analysis, in their order."""
     return {"header": _header, "classes": headers.classes_section, "columns": _columns, "axes": _axes}
@@ -89,7 +93,8 @@ plda_brief: Sections = {"axes": _axes}
 
 def trials(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Histograms of the log likelihood ratios of pairs of one class and of two."""
-    pairs = results._pairs(options.data)
+    pairs = results._pairs(options.data, MOST_ROWS)
+    whole = results._fit.new_rows(options.data).table.nrows <= MOST_ROWS
     axes, is_new = new_axes(options.ax)
     lowest = min(float(np.quantile(pairs.other, FARTHEST)), float(np.quantile(pairs.same, FARTHEST)))
     highest = float(max(pairs.same[-1], pairs.other[-1]))
@@ -105,5 +110,6 @@ def trials(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     axes.set_ylabel("Density")
     eer = pairs.errors(Costs()).eer
     which = "rows of the fit" if options.data is None else "new rows"
+    which += "" if whole else f" of {pairs.n_classes:,} classes, drawn by chance"
     set_title(axes, f"Pairs of rows, {which}: equal error rate {100 * eer:.1f} %")
     return add_legend(axes, is_new)

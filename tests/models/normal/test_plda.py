@@ -3,7 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.stats as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
 from sklearn.metrics import roc_curve
 from statsmodels.regression.mixed_linear_model import MixedLM
 
@@ -37,7 +39,7 @@ def joint(rows, mean, between, within):
     """Log-density of rows of one class, stacked into one normal vector."""
     n = len(rows)
     cov = np.kron(np.eye(n), within) + np.kron(np.ones((n, n)), between)
-    return st.multivariate_normal.logpdf(np.ravel(rows), np.tile(mean, n), cov)
+    return stats.multivariate_normal.logpdf(np.ravel(rows), np.tile(mean, n), cov)
 
 
 def of_all(data, mean, between, within):
@@ -277,6 +279,30 @@ def test_intervals_hold_the_errors_of_all_classes():
     assert (held >= 86).all()
 
 
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10_000), n=st.integers(1, 4), m=st.integers(1, 4), k=st.integers(1, 4))
+def test_ratios_of_sets_add_up_and_know_no_units(seed, n, m, k):
+    rng = np.random.default_rng(seed)
+    fit = discrim.plda("speaker ~ .", UNEVEN)
+    turn, shift = rng.normal(size=(3, 3)) + 2 * np.eye(3), 100 * rng.normal(size=3)
+
+    def moved(data):
+        x = data[COLUMNS].to_numpy() @ turn + shift
+        return data.assign(**dict(zip(COLUMNS, x.T, strict=True)))
+
+    def ratio(one, other, of=fit, by=lambda data: data):
+        a, b = (by(pd.concat(each)).assign(set="x") for each in (one, other))
+        return of.verify(a, b, by="set").iloc[0]
+
+    a, b, c = (NEW.sample(size, random_state=seed + size) for size in (n, m, k))
+    # p(abc)/p(a)p(bc) p(bc)/p(b)p(c) = p(abc)/p(b)p(ac) p(ac)/p(a)p(c)
+    assert ratio([a], [b, c]) + ratio([b], [c]) == pytest.approx(
+        ratio([b], [a, c]) + ratio([a], [c]), abs=1e-8
+    )
+    elsewhere = discrim.plda("speaker ~ .", moved(UNEVEN))
+    assert ratio([a], [b], elsewhere, moved) == pytest.approx(ratio([a], [b]), rel=1e-4, abs=1e-4)
+
+
 def test_trials_without_pairs_are_refused():
     fit = discrim.plda("speaker ~ .", UNEVEN)
     for rows in (NEW[:3], NEW[::3]):
@@ -337,6 +363,9 @@ def test_the_summary_and_the_picture():
     assert "B rests on 40 classes" in text
     axes = fit.plot("trials", data=NEW)
     assert "new rows: equal error rate" in axes.get_title()
+    many = table([4] * 1000, 5)
+    axes = fit.plot("trials", data=many)
+    assert "new rows of 750 classes, drawn by chance: equal error rate" in axes.get_title()
     assert fit.transform(NEW).shape == (36, 3)
     within = fit.transform(UNEVEN)
     centred = within - within.groupby(UNEVEN["speaker"]).transform("mean")
