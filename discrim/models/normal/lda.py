@@ -113,7 +113,7 @@ class LDAResults(
         Class means.
     cov : DataFrame, terms by terms
         Covariance within classes, with divisor N - K (`method="moment"`) or N ("mle"), or robust ("t",
-        "mcd").
+        "mcd"). With `components=`, what of it lies within the principal axes.
     scaling : DataFrame, terms by LD1, LD2, ...
         Discriminant coefficients, which give scores of unit variance within classes. In each column the
         largest coefficient, standardized within classes, is positive.
@@ -659,6 +659,15 @@ def lda(
     estimator, anew in each fold. scikit-learn's `LinearDiscriminantAnalysis(shrinkage="auto")` differs: it
     applies the rule of Ledoit and Wolf class by class, to columns that were first divided by their standard
     deviations.
+
+    *Principal axes.* With components= the covariance is that of the scores on leading eigenvectors of the
+    covariance of all rows about their common mean, which is discriminant analysis of principal components
+    (Jombart, Devillard & Balloux, 2010, BMC Genetics 11, 94; R's adegenet). All of it follows from the
+    moments of the columns, and coefficients are those of the columns: axes times coefficients. Directions
+    beyond the axes do not count. `leave_one_out()` learns the axes anew without each of up to a thousand
+    rows where that takes seconds; beyond, it holds the axes, or refuses where there are more columns than
+    rows. There is no likelihood that could be compared with another number of axes, and tests and standard
+    errors are refused.
 
     *Columns that are nearly collinear.* A warning names a column of which the columns before it leave less
     than a millionth of its standard deviation within classes, and those columns: its variance inflation

@@ -182,6 +182,15 @@ def qda(
     -----
     The rule is that of normal classes with a covariance each (Smith, 1947, Annals of Eugenics 13, 272-282).
 
+    *Principal axes.* With components= the covariance is that of the scores on leading eigenvectors of the
+    covariance of all rows about their common mean, which is discriminant analysis of principal components
+    (Jombart, Devillard & Balloux, 2010, BMC Genetics 11, 94; R's adegenet). All of it follows from the
+    moments of the columns, and coefficients are those of the columns: axes times coefficients. Directions
+    beyond the axes do not count. `leave_one_out()` learns the axes anew without each of up to a thousand
+    rows where that takes seconds; beyond, it holds the axes, or refuses where there are more columns than
+    rows. There is no likelihood that could be compared with another number of axes, and tests and standard
+    errors are refused.
+
     With covariance="factor" the divisors are those of `method`, and `df_model` counts the numbers of
     dimensions where the rows chose them.
 

@@ -534,6 +534,15 @@ def rda(
     A grid costs little more than its longer decompositions: all gammas of one alpha share theirs under
     "friedman" and "klar", and all alphas of one gamma under "esl".
 
+    *Principal axes.* With components= the covariance is that of the scores on leading eigenvectors of the
+    covariance of all rows about their common mean, which is discriminant analysis of principal components
+    (Jombart, Devillard & Balloux, 2010, BMC Genetics 11, 94; R's adegenet). All of it follows from the
+    moments of the columns, and coefficients are those of the columns: axes times coefficients. Directions
+    beyond the axes do not count. `leave_one_out()` learns the axes anew without each of up to a thousand
+    rows where that takes seconds; beyond, it holds the axes, or refuses where there are more columns than
+    rows. There is no likelihood that could be compared with another number of axes, and tests and standard
+    errors are refused.
+
     The least error of a path is optimistic, as it is the best of many. `error_rates(["cv"])` and
     `discrim.cross_validate` choose alpha and gamma anew without each fold, and so do bootstrap samples, while
     `leave_one_out()` holds a pair that was chosen.
