@@ -10,7 +10,9 @@ see tells how far. With t_k the lead of class k over the best class of a row, ze
     dirichlet     log p_k = sum_j W_kj ln q_j + b_k            q the posteriors of the temperature (Kull et
                                                                al., 2019, NeurIPS 32, 12295-12305)
 
-up to a number that the classes of a row share. A temperature leaves every label as it is.
+up to a number that the classes of a row share. Where the scores contain the log of a prior, a_k, the
+temperature is one of log densities beside it, s (t_k - a_k) + a_k, as it is these that estimates spoil, and
+the others shrink to that. Without one, or with equal ones, it leaves every label as it is.
 
 *Few rows, and classes that are told apart without error.* The slope of the temperature maximizes l(s) + ln
 I(s) / 2 over s >= 0, I the information of all rows: the prior of Jeffreys, which takes the bias of order 1/n
@@ -148,14 +150,16 @@ def fit_calibrator(
     weights: Floats | None = None,
     kind: Kind | Literal["auto"] = "auto",
     *,
+    log_prior: Floats | None = None,
     penalized: bool = True,
 ) -> Calibrator:
     """The map from scores (n, K) of rows that the rule did not see, of classes (n,), to posteriors.
 
     Rows without a score (NaN) or a class (-1), and rows that are impossible in every class, are left out.
-    Frequency weights (n,) are so many rows. Without the penalties it is the maximum of the likelihood, with
-    no ceiling; a NotSupportedError says that there is none, as where no row is wrong. A DataError refuses
-    scores of no row, and scores that are infinitely large.
+    Frequency weights (n,) are so many rows. A log prior (K,) is what the scores contain of one. Without the
+    penalties it is the maximum of the likelihood, with no ceiling; a NotSupportedError says that there is
+    none, as where no row is wrong. A DataError refuses scores of no row, and scores that are infinitely
+    large.
 
     Examples
     --------
@@ -170,20 +174,24 @@ def fit_calibrator(
     k = int(there.sum())
     own = np.cumsum(there)[codes] - 1
     leads = _leads(scores[:, there], np.inf)
-    slope, ceiling = _tempered(leads, own, weights, penalized=penalized)
+    base = np.zeros(k) if log_prior is None else log_prior[there]
+    slope, ceiling = _tempered(leads, base, own, weights, penalized=penalized)
     rows = _Rows(_leads(leads, ceiling) * slope, own, weights)
-    tempered = Calibrator("temperature", slope, ceiling, np.eye(len(there)), np.where(there, 0.0, -np.inf))
+    intercepts = np.full(len(there), -np.inf)
+    # s (t - a) + a, with a the log prior.
+    intercepts[there] = base * (1 - slope)
+    tempered = Calibrator("temperature", slope, ceiling, np.eye(len(there)), intercepts)
     if kind == "temperature" or k == 1:
         return tempered
     if kind != "auto":
-        family = _family(kind, k)
+        family = _family(kind, intercepts[there])
         if len(family.centre) > MOST:
             raise NotSupportedError(
                 f"A {kind} calibration of {k} classes has {len(family.centre):,} parameters: "
                 'use "temperature" or "vector".'
             )
         return _expanded(tempered, kind, family.fitted(rows, penalized=penalized)[0], there)
-    return _chosen(tempered, rows, there, penalized=penalized)
+    return _chosen(tempered, rows, base, there, penalized=penalized)
 
 
 def _usable(scores: Floats, codes: Codes, weights: Floats | None) -> tuple[Floats, Codes, Floats]:
@@ -217,8 +225,10 @@ def _leads(scores: Floats, ceiling: float) -> Floats:
 # ---- the temperature
 
 
-def _tempered(leads: Floats, codes: Codes, weights: Floats, *, penalized: bool) -> tuple[float, float]:
-    """Slope and ceiling of leads (n, K)."""
+def _tempered(
+    leads: Floats, base: Floats, codes: Codes, weights: Floats, *, penalized: bool
+) -> tuple[float, float]:
+    """Slope and ceiling of leads (n, K), which contain a log prior (K,)."""
     if leads.shape[1] == 1:
         return 1.0, 1.0
     finite = -leads[np.isfinite(leads)]
@@ -230,12 +240,12 @@ def _tempered(leads: Floats, codes: Codes, weights: Floats, *, penalized: bool) 
         unit, ceiling = 1.0, 1.0
     else:
         ceiling = min(max(float(finite.max()), unit), LARGEST_LEAD * unit)
-    best = _slope(_leads(leads, ceiling) / unit, codes, weights, 0.0, penalized=penalized)
+    best = _slope((_leads(leads, ceiling) - base) / unit, base, codes, weights, 0.0, penalized=penalized)
     chosen, most = ceiling, best[1] + GAINED
     lower = ceiling / 2
     while penalized and lower >= unit:
         start = float(np.log(best[0])) if best[0] > 0 else 0.0
-        found = _slope(_leads(leads, lower) / unit, codes, weights, start, penalized=True)
+        found = _slope((_leads(leads, lower) - base) / unit, base, codes, weights, start, penalized=True)
         if found[1] > most:
             best, chosen, most = found, lower, found[1]
         lower /= 2
@@ -243,14 +253,19 @@ def _tempered(leads: Floats, codes: Codes, weights: Floats, *, penalized: bool) 
 
 
 def _slope(
-    leads: Floats, codes: Codes, weights: Floats, start: float, *, penalized: bool
+    leads: Floats, base: Floats, codes: Codes, weights: Floats, start: float, *, penalized: bool
 ) -> tuple[float, float]:
-    """The slope of leads (n, K) in their unit, and its log-likelihood; the start is of its logarithm."""
+    """The slope of leads (n, K) beside a log prior (K,), in their unit, and its log-likelihood.
+
+    Its logarithm is sought from a start.
+    """
+    leads = leads - leads.max(axis=1, keepdims=True)
     own = leads[np.arange(len(codes)), codes]
+    prior = np.exp(base - base.max())
 
     def score(log_slope: float) -> float:
         # The largest lead of a row is zero.
-        shares = np.exp(leads * np.exp(log_slope))
+        shares = np.exp(leads * np.exp(log_slope)) * prior
         shares /= shares.sum(axis=1, keepdims=True)
         mean = np.einsum("ik,ik->i", shares, leads)
         gradient = float(weights @ (own - mean))
@@ -264,14 +279,18 @@ def _slope(
             return -1.0
         return gradient + 0.5 * float(np.einsum("i,ik,ik->", weights, shares, off)) / information
 
+    def likelihood(slope: float) -> float:
+        logs = np.log(np.exp(leads * slope) @ prior)
+        return float(weights @ (own * slope + np.log(prior)[codes] - logs))
+
     if not leads.any():
-        return 1.0, -float(weights.sum()) * np.log(leads.shape[1])
+        return 1.0, likelihood(1.0)
     low = high = start
     step = 0.5
     while score(low) <= 0:
         low, high, step = low - step, low, 2 * step
         if low < -LARGEST_LOG:
-            return 0.0, -float(weights.sum()) * np.log(leads.shape[1])
+            return 0.0, likelihood(0.0)
     step = 0.5
     while low == high or score(high) > 0:
         low, high, step = high, high + step, 2 * step
@@ -281,8 +300,7 @@ def _slope(
                 "the penalty, which has one."
             )
     slope = float(np.exp(brentq(score, low, high, xtol=1e-12)))
-    logs = np.log(np.exp(leads * slope).sum(axis=1))
-    return slope, float(weights @ (own * slope - logs))
+    return slope, likelihood(slope)
 
 
 def _shares(scores: Floats) -> tuple[Floats, Floats]:
@@ -444,11 +462,9 @@ class _Family(NamedTuple):
         return losses
 
 
-def _family(kind: Kind, k: int) -> _Family:
-    """The map of a kind, of k classes."""
-
-    def temperature(leads: Floats) -> Floats:
-        return leads[:, :, None]
+def _family(kind: Kind, intercepts: Floats) -> _Family:
+    """The map of a kind, which is the temperature's with these intercepts (K,)."""
+    k = len(intercepts)
 
     def vector(leads: Floats) -> Floats:
         design = np.zeros((len(leads), k, k + 1))
@@ -463,11 +479,9 @@ def _family(kind: Kind, k: int) -> _Family:
             design[:, each, k, each] = 1.0
         return design.reshape(len(leads), k, -1)
 
-    if kind == "temperature":
-        return _Family(temperature, np.ones(1))
     if kind == "vector":
-        return _Family(vector, np.append(1.0, np.zeros(k)))
-    return _Family(mixed, np.append(np.eye(k).ravel(), np.zeros(k)))
+        return _Family(vector, np.append(1.0, intercepts))
+    return _Family(mixed, np.append(np.eye(k).ravel(), intercepts))
 
 
 def _expanded(tempered: Calibrator, kind: Kind, at: Floats, there: Mask) -> Calibrator:
@@ -482,26 +496,27 @@ def _expanded(tempered: Calibrator, kind: Kind, at: Floats, there: Mask) -> Cali
     return replace(tempered, kind=kind, mixing=mixing, intercepts=intercepts)
 
 
-def _chosen(tempered: Calibrator, rows: _Rows, there: Mask, *, penalized: bool) -> Calibrator:
+def _chosen(tempered: Calibrator, rows: _Rows, base: Floats, there: Mask, *, penalized: bool) -> Calibrator:
     """The simplest map whose left-out loss is within a standard error of the least."""
     n, k = rows.leads.shape
     found: list[tuple[Calibrator, Floats]] = []
-    for kind in KINDS:
-        # Of two classes the multinomial is the vector, with more parameters for the same.
-        if kind == "multinomial" and k == 2:
-            continue
-        family = _family(kind, k)
+    for kind in KINDS[1:]:
+        family = _family(kind, tempered.intercepts[there])
         p = len(family.centre)
-        if kind != "temperature" and (p > MOST or float(n) * k * p**2 > QUICK):
+        # Of two classes the multinomial is the vector, with more parameters for the same.
+        if (kind == "multinomial" and k == 2) or p > MOST or float(n) * k * p**2 > QUICK:
             continue
-        if kind == "temperature":
-            at, information = family.centre, family.slopes(rows, family.centre)[1]
-            information = information + (family.squares(rows) if penalized else 0.0)
-            inverse = np.divide(1.0, information, out=np.zeros((1, 1)), where=information > 0)
-            found.append((tempered, family.left_out(rows, at, inverse)))
-        else:
-            at, inverse = family.fitted(rows, penalized=penalized)
-            found.append((_expanded(tempered, kind, at, there), family.left_out(rows, at, inverse)))
+        if not found:
+            # A temperature moves along one line of the parameters of a vector.
+            along = np.append(1.0, -tempered.slope * base)
+            information = along @ family.slopes(rows, family.centre)[1] @ along
+            information += family.squares(rows)[0] if penalized else 0.0
+            inverse = np.outer(along, along) / (information or 1.0)
+            found.append((tempered, family.left_out(rows, family.centre, inverse)))
+        at, inverse = family.fitted(rows, penalized=penalized)
+        found.append((_expanded(tempered, kind, at, there), family.left_out(rows, at, inverse)))
+    if not found:
+        return tempered
     total = float(rows.weights.sum())
     means = [float(rows.weights @ losses) / total for _, losses in found]
     least = found[int(np.argmin(means))][1]

@@ -45,7 +45,8 @@ def calibrator_of(fit: Fit[Any]) -> Calibrator:
     """
     if CALIBRATOR not in fit.cache:
         scores, codes, weights = left_out(fit)
-        fit.cache[CALIBRATOR] = fit_calibrator(scores, codes, weights)
+        log_prior = None if fit.model.instead else fit.log_prior()
+        fit.cache[CALIBRATOR] = fit_calibrator(scores, codes, weights, log_prior=log_prior)
     kept: Calibrator = fit.cache[CALIBRATOR]
     return kept
 

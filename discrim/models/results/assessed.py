@@ -188,7 +188,8 @@ class Assessment(Shown):
         """
         judged_by_fit = self._rows.method in ("new", "apparent")
         calibrator = calibrator_of(self._fit) if judged_by_fit else None
-        found = self._figures.told(partial(_calibrated, calibrator))
+        log_prior = self._fit.log_prior() if self._rows.posteriors else None
+        found = self._figures.told(partial(_calibrated, calibrator, log_prior))
         table = pd.DataFrame.from_dict(
             found, orient="index", columns=["plugin", "calibrated", "difference", "se"]
         )
@@ -321,7 +322,9 @@ class _Figures:
         return [brier_parts(self.proba[:, k], rows.codes == k, self.bins, shares) for k in wanted]
 
 
-def _calibrated(calibrator: Calibrator | None, figures: _Figures) -> dict[str, tuple[float, ...]]:
+def _calibrated(
+    calibrator: Calibrator | None, log_prior: Floats | None, figures: _Figures
+) -> dict[str, tuple[float, ...]]:
     """Losses as they are and calibrated, their difference and its se, by a map or by one of other folds."""
     rows, judged, own = figures.rows, figures.judged, np.arange(len(figures.rows.codes))
     logs = rows.values if rows.posteriors or rows.values.shape[1] == 2 else None
@@ -330,13 +333,12 @@ def _calibrated(calibrator: Calibrator | None, figures: _Figures) -> dict[str, t
     if calibrator is not None:
         found = calibrator.scores(scores)
     else:
-        kind, found = fit_calibrator(scores, rows.codes, weights).kind, np.empty_like(scores)
-        dealt = dealt_codes(rows.codes, min(FOLDS, len(own)), SEED)
+        kind = fit_calibrator(scores, rows.codes, weights, log_prior=log_prior).kind
+        found, dealt = np.empty_like(scores), dealt_codes(rows.codes, min(FOLDS, len(own)), SEED)
         for fold in range(int(dealt.max()) + 1):
             out = dealt == fold
-            found[out] = fit_calibrator(scores[~out], rows.codes[~out], weights[~out], kind).scores(
-                scores[out]
-            )
+            rest = scores[~out], rows.codes[~out], weights[~out]
+            found[out] = fit_calibrator(*rest, kind, log_prior=log_prior).scores(scores[out])
     after = against_rest(found)
     table = {}
     for name, loss in LOSSES.items():

@@ -200,6 +200,28 @@ def test_scores_that_say_nothing(kind: Kind) -> None:
     assert proba(found, np.zeros((1, 3)))[0] == pytest.approx(expected, abs=0.03)
 
 
+def test_a_slope_of_log_densities_leaves_the_prior() -> None:
+    rng = np.random.default_rng(0)
+    log_prior = np.log([0.7, 0.2, 0.1])
+    densities = rng.normal(size=(80, 3))
+    codes = (densities + log_prior + rng.gumbel(size=(80, 3))).argmax(axis=1)
+    scores = 3 * densities + log_prior
+
+    def lost(log_slope: Floats) -> float:
+        logs = log_softmax(np.exp(log_slope[0]) * 3 * densities + log_prior, axis=1)
+        mean = (np.exp(logs) * densities).sum(axis=1, keepdims=True)
+        information = (np.exp(logs) * (densities - mean) ** 2).sum()
+        return float(-logs[np.arange(80), codes].sum() - 0.5 * np.log(information))
+
+    slope = np.exp(minimize(lost, [0.0], method="Nelder-Mead", options={"xatol": 1e-10}).x[0])
+    found = fit_calibrator(scores, codes, kind="temperature", log_prior=log_prior)
+    expected = softmax(slope * 3 * densities + log_prior, axis=1)
+    assert proba(found, scores) == pytest.approx(expected, abs=1e-6)
+    # What says nothing of the classes leaves the prior alone.
+    turned = fit_calibrator(log_prior - 3 * densities, codes, kind="temperature", log_prior=log_prior)
+    assert proba(turned, scores) == pytest.approx(np.tile(np.exp(log_prior), (80, 1)))
+
+
 def test_scores_that_mislead_are_not_followed() -> None:
     logs, codes = drawn(300, 2)
     assert fit_calibrator(logs[:, ::-1], codes, kind="temperature").slope == 0.0

@@ -73,11 +73,12 @@ def test_few_rows_are_too_sure_until_they_are_calibrated() -> None:
     assert better < -logs[np.arange(4000), codes].mean() + 0.02
 
 
-def test_columns_that_are_said_four_times_count_once() -> None:
+@pytest.mark.parametrize("prior", ["equal", [0.9, 0.1]])
+def test_columns_that_are_said_four_times_count_once(prior: Any) -> None:
     rows = normal_rows(200, 1, 2.0, seed=0)
     again = rows.assign(x1=rows["x0"], x2=rows["x0"], x3=rows["x0"])
-    once = discrim.naive_bayes("y ~ .", rows, prior="equal")
-    four = discrim.naive_bayes("y ~ .", again, prior="equal")
+    once = discrim.naive_bayes("y ~ .", rows, prior=prior)
+    four = discrim.naive_bayes("y ~ .", again, prior=prior)
     assert calibrated(four, again).to_numpy() == pytest.approx(calibrated(once, rows).to_numpy(), abs=1e-10)
     assert abs(four.predict_proba(again) - once.predict_proba(rows)).to_numpy().max() > 0.2
 
