@@ -279,7 +279,7 @@ def test_intervals_hold_the_errors_of_all_classes():
     assert (held >= 86).all()
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 4), m=st.integers(1, 4), k=st.integers(1, 4))
 def test_ratios_of_sets_add_up_and_know_no_units(seed, n, m, k):
     rng = np.random.default_rng(seed)
@@ -296,9 +296,8 @@ def test_ratios_of_sets_add_up_and_know_no_units(seed, n, m, k):
 
     a, b, c = (NEW.sample(size, random_state=seed + size) for size in (n, m, k))
     # p(abc)/p(a)p(bc) p(bc)/p(b)p(c) = p(abc)/p(b)p(ac) p(ac)/p(a)p(c)
-    assert ratio([a], [b, c]) + ratio([b], [c]) == pytest.approx(
-        ratio([b], [a, c]) + ratio([a], [c]), abs=1e-8
-    )
+    one_way, other_way = ratio([a], [b, c]) + ratio([b], [c]), ratio([b], [a, c]) + ratio([a], [c])
+    assert one_way == pytest.approx(other_way, abs=1e-8)
     elsewhere = discrim.plda("speaker ~ .", moved(UNEVEN))
     assert ratio([a], [b], elsewhere, moved) == pytest.approx(ratio([a], [b]), rel=1e-4, abs=1e-4)
 
@@ -363,9 +362,8 @@ def test_the_summary_and_the_picture():
     assert "B rests on 40 classes" in text
     axes = fit.plot("trials", data=NEW)
     assert "new rows: equal error rate" in axes.get_title()
-    many = table([4] * 1000, 5)
-    axes = fit.plot("trials", data=many)
-    assert "new rows of 750 classes, drawn by chance: equal error rate" in axes.get_title()
+    axes = fit.plot("trials", data=table([4] * 300, 5))
+    assert "new rows of 250 classes, drawn by chance" in " ".join(axes.get_title().split())
     assert fit.transform(NEW).shape == (36, 3)
     within = fit.transform(UNEVEN)
     centred = within - within.groupby(UNEVEN["speaker"]).transform("mean")
