@@ -142,6 +142,7 @@ mixture <- mda mclustda mclust gaussianmixture gmm
 plda <- probabilisticlda twocovariance ivectorplda
 sparse_lda <- penalizedlda dsda
 hyperplane <- svm svc linearsvc
+choose <- automl autoclassifier gridsearchcv modelselection bestmodel tune train caret pycaret tpot
 stepwise <- stepdisc stepclass greedywilks step stepaic
 lda(..., covariance="correlation") <- sda catscore
 qda(..., covariance="factor") <- hdda

@@ -128,6 +128,8 @@ NAMES = {
     ("", "MASS"): "lda() and qda() are here.",
     ("", "LDA"): "use lda.",
     ("", "stepclass"): "use stepwise.",
+    ("", "AutoML"): "use choose.",
+    ("", "GridSearchCV"): "use choose.",
     ("", "predict"): "fit.predict()",
     ("", "anova"): "fit.predict()",
     ("", "wine"): "use discrim.datasets.load_wine().",
