@@ -4,7 +4,8 @@ The mean loss of each candidate is compared with the least one row by row. The s
 difference is that of independent rows, or groups, under rules that are taken as they are; it is smaller than
 those of the two means, because rows that are hard for one model are hard for others. The *one-standard-error
 rule* (Breiman, Friedman, Olshen & Stone, 1984, Classification and Regression Trees, 3.4.3) takes the simplest
-candidate whose mean is within one standard error of the least, here that of the difference.
+candidate whose mean is within one standard error of the least, here that of the difference. One that loses
+more than the class shares alone is passed over where another loses no more.
 
 The least of many means is too small an estimate of what its model loses, as it is least by chance too.
 Tsamardinos, Greasidou & Borboudakis (2018, Machine Learning 107, 1895-1922) correct it without another fit:
@@ -27,6 +28,9 @@ from discrim.inference.resampling import generator
 Select = Literal["1se", "min"]
 SELECT: tuple[Select, ...] = get_args(Select)
 
+ROUNDED = 1e-12
+"""Share of a mean loss that rounding may add."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComparedLosses:
@@ -40,6 +44,8 @@ class ComparedLosses:
         Mean losses less the least one, and the standard errors of these differences.
     best, chosen : int
         The candidate of least mean, the first of equals, and the one that is chosen.
+    in_vain : bool
+        Whether every candidate loses more than what knows nothing but the class shares.
     """
 
     means: Floats
@@ -48,10 +54,16 @@ class ComparedLosses:
     difference_errors: Floats
     best: int
     chosen: int
+    in_vain: bool
 
 
-def compared(losses: Floats, judged: JudgedRows, select: Select) -> ComparedLosses:
-    """Compare the losses (C, m) of candidates on rows, the simplest candidate first."""
+def compared(
+    losses: Floats, judged: JudgedRows, select: Select, nothing: Floats | None = None
+) -> ComparedLosses:
+    """Compare the losses (C, m) of candidates on rows, the simplest candidate first.
+
+    Of what knows nothing but the class shares the losses are `nothing` (m,).
+    """
     means, errors = _means(losses, judged)
     best = int(np.argmin(np.where(np.isnan(means), np.inf, means)))
     with np.errstate(invalid="ignore"):
@@ -60,7 +72,15 @@ def compared(losses: Floats, judged: JudgedRows, select: Select) -> ComparedLoss
     limit = difference_errors if select == "1se" else np.zeros(len(means))
     good = differences <= np.nan_to_num(limit)
     good[best] = True
-    return ComparedLosses(means, errors, differences, difference_errors, best, int(np.argmax(good)))
+    worth = np.ones(len(means), dtype=bool)
+    if nothing is not None:
+        worth = means <= _means(nothing[None], judged)[0] * (1 + ROUNDED)
+    if worth.any():
+        good &= worth
+    chosen = int(np.argmax(good))
+    return ComparedLosses(
+        means, errors, differences, difference_errors, best, chosen, in_vain=not worth.any()
+    )
 
 
 def _means(losses: Floats, judged: JudgedRows) -> tuple[Floats, Floats]:
@@ -116,10 +136,22 @@ class CorrectedLosses:
 
 
 def corrected(
-    losses: Floats, by: int, judged: JudgedRows, select: Select, replicates: int, seed: int
+    losses: Floats,
+    by: int,
+    judged: JudgedRows,
+    select: Select,
+    replicates: int,
+    seed: int,
+    nothing: Floats | None = None,
 ) -> CorrectedLosses:
-    """What is chosen by one of losses (L, C, m), judged by rows or groups that a draw has left out."""
+    """What is chosen by one of losses (L, C, m), judged by rows or groups that a draw has left out.
+
+    A candidate of infinite mean loss is chosen by no draw, unless all are; `nothing` is as in `compared`.
+    """
     rng = generator(seed)
+    able = np.flatnonzero(np.isfinite(losses[by]).all(axis=1))
+    if not len(able):
+        able = np.arange(losses.shape[1])
     units = judged.clusters if judged.clusters is not None else np.arange(len(judged.codes))
     _, units = np.unique(units, return_inverse=True)
     count = int(units.max()) + 1
@@ -130,7 +162,7 @@ def corrected(
         drawn, out = replace(judged, weights=judged.weights * times), times == 0
         if not out.any():
             continue
-        pick = compared(losses[by], drawn, select).chosen
+        pick = able[compared(losses[by][able], drawn, select, nothing).chosen]
         left = replace(judged, weights=judged.weights * out)
         shares = left.shares()
         draws.append(losses[:, pick, out] @ shares[out] / shares.sum())

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.errors import DataError
+from discrim.errors import DataError, warn_user
 from discrim.frame.levels import Unseen
 from discrim.frame.rows import read
 from discrim.frame.table import rows_of
@@ -48,6 +48,7 @@ from discrim.models.fits.reading import (
     check_word,
     cost_matrix,
     is_wide,
+    listed,
     usable_rows,
 )
 from discrim.models.judging.calibrated import posterior_rule
@@ -161,7 +162,8 @@ def choose(
     Warns
     -----
     DiscrimWarning
-        As of the verb that is chosen; warnings of other candidates are not shown.
+        As of the verb that is chosen; warnings of other candidates are not shown. Also where no candidate
+        loses less than the class shares alone do.
 
     Notes
     -----
@@ -177,7 +179,8 @@ def choose(
 
     Losses are compared row by row, and the standard error of a mean difference takes rows, or groups, for
     independent and the fits for given: it does not know that another sample would have other fits. The rule
-    of one standard error is that of Breiman, Friedman, Olshen & Stone (1984).
+    of one standard error is that of Breiman, Friedman, Olshen & Stone (1984); a candidate that loses more
+    than the class shares alone do is passed over where another does not.
 
     The least of several losses is too small by the choice itself. `corrected` gives the loss of the choice by
     the bootstrap of Tsamardinos, Greasidou & Borboudakis (2018, Machine Learning 107, 1895-1922): rows are
@@ -223,7 +226,8 @@ def choose(
     tried, others = tried_in_time(trial, suited, seconds)
     refused |= others
     if not tried:
-        first = next(iter(refused))
+        # What was tried and failed says more than what was not suited.
+        first = min(refused, key=lambda name: refused[name].reason != "failed")
         raise DataError(
             "No candidate can be tried: see why, or give others as candidates=. Of "
             f"{shown(first)}: {refused[first].why}"
@@ -292,11 +296,19 @@ class ChooseResults(ChosenAnew):
         self._tried = tried
         self._judged = tried[0].validation._rows()
         self._refused = dict(refused)
-        self._compared: ComparedLosses = compared(self._losses(trial.by), self._judged, select)
+        self._compared: ComparedLosses = compared(
+            self._losses(trial.by), self._judged, select, self._nothing[trial.by]
+        )
         pick = tried[self._compared.chosen]
         self.chosen, self.method = pick.name, pick.method
         self.validations = {each.name: each.validation for each in tried}
         warn_unlabelled(pick.validation)
+        if self._compared.in_vain:
+            warn_user(
+                f"Every candidate has a larger {WORDS[self.by]} than the class shares alone: the one that is "
+                f"chosen, {self.chosen}, has learnt nothing of use from the columns. See corrected(), and "
+                "give other columns, more rows or other candidates=."
+            )
         for each in pick.warnings:
             warn_explicit(each.message, each.category, each.filename, each.lineno)
         words = f"choose by {trial.by}, of {len(tried)} models"
@@ -307,8 +319,18 @@ class ChooseResults(ChosenAnew):
         self._fit = pick.fit
 
     def _losses(self, measure: str) -> Floats:
-        """Losses (C, m) of the candidates."""
-        return np.stack([each.losses[measure] for each in self._tried])
+        """Losses (C, m) of the candidates; a row without a part in the mean may lose an infinite amount."""
+        losses = np.stack([each.losses[measure] for each in self._tried])
+        return np.where(self._judged.shares() > 0, losses, 0.0)
+
+    @cached_property
+    def _nothing(self) -> dict[str, Floats]:
+        """Losses (m,) by measure where no column is known, and each row has the prior."""
+        first = self._tried[0]
+        with np.errstate(divide="ignore"):
+            log_prior = np.log(first.fit._fit.prior_values())
+        losses = first.validation._folded.told(partial(losses_of_shares, self._costs, log_prior))
+        return {name: np.where(self._judged.shares() > 0, each, 0.0) for name, each in losses.items()}
 
     def _measures(self) -> list[str]:
         """The losses that every candidate has, that of the choice first."""
@@ -404,7 +426,8 @@ class ChooseResults(ChosenAnew):
     @cached_property
     def _corrected(self) -> CorrectedLosses:
         losses = np.stack([self._losses(measure) for measure in self._measures()])
-        return corrected(losses, 0, self._judged, self.select, REPLICATES, self.seed)
+        nothing = self._nothing[self.by]
+        return corrected(losses, 0, self._judged, self.select, REPLICATES, self.seed, nothing)
 
     @displayed(every="share")
     def corrected(self, level: float = 0.95) -> pd.DataFrame:
@@ -435,17 +458,13 @@ class ChooseResults(ChosenAnew):
         measures = self._measures()
         shares, place = self._judged.shares(), self._compared.chosen
         known = [self._losses(name)[place] @ shares / shares.sum() for name in measures]
-        with np.errstate(divide="ignore"):
-            log_prior = np.log(self._fit._fit.prior_values())
-        rows = self._tried[place].validation._folded
-        nothing = rows.told(partial(losses_of_shares, self._costs, log_prior))
         low, high = self._corrected.interval(level)
         columns = {
             "chosen": known,
             "corrected": self._corrected.means(),
             "low": low,
             "high": high,
-            "nothing": [nothing[name] @ shares / shares.sum() for name in measures],
+            "nothing": [self._nothing[name] @ shares / shares.sum() for name in measures],
         }
         return pd.DataFrame(columns, index=pd.Index(measures, name="measure"))
 
@@ -549,9 +568,21 @@ class ChooseResults(ChosenAnew):
             note=(
                 f"Corrected: the rows of {REPLICATES} draws choose, and the rows not drawn judge. The loss "
                 "of the chosen model itself is too small, because it was chosen by it. Nothing: no column is "
-                "known, and each row has the prior."
+                f"known, and each row has the prior.{self._impossible()}"
             ),
             source=".corrected()",
+        )
+
+    def _impossible(self) -> str:
+        """What is said of candidates of infinite loss."""
+        names = [
+            each.name for each, mean in zip(self._tried, self._compared.means, strict=True) if mean == np.inf
+        ]
+        if not names or len(names) == len(self._tried):
+            return ""
+        return (
+            f" No draw chooses {listed(names)}, which held the class of a row to be impossible, and whose "
+            "loss is infinite."
         )
 
     def _refusals(self) -> Section:

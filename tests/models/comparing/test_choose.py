@@ -92,6 +92,44 @@ def test_an_infinite_loss_is_never_chosen():
     assert (ours.chosen, ours.best, ours.means[0]) == (1, 1, np.inf)
 
 
+def test_what_loses_more_than_the_class_shares_is_passed_over():
+    judged = JudgedRows(np.zeros(20, dtype=int), np.ones(20), 1, None, None)
+    rough = np.where(np.arange(20) < 1, 30.0, 0.0)
+    losses = np.stack([rough, np.full(20, 1.0), np.full(20, 0.9)])
+    assert compared(losses, judged, "1se").chosen == 0
+    assert compared(losses, judged, "1se", np.full(20, 1.2)).chosen == 2
+    assert compared(losses, judged, "1se", np.full(20, 1.5)).chosen == 0
+    ours = compared(losses, judged, "1se", np.full(20, 0.8))
+    assert (ours.chosen, ours.in_vain) == (0, True)
+
+
+def test_a_draw_does_not_choose_what_loses_an_infinite_amount():
+    rng, judged = np.random.default_rng(6), JudgedRows(np.zeros(30, dtype=int), np.ones(30), 1, None, None)
+    losses = np.stack([rng.gamma(1.0, size=30) / 9, rng.gamma(1.0, size=30)])[None]
+    losses[0, 0, 4] = np.inf
+    ours = corrected(losses, 0, judged, "min", 50, 1)
+    alone = corrected(losses[:, 1:], 0, judged, "min", 50, 1)
+    np.testing.assert_array_equal(ours.draws, alone.draws)
+    assert ours.chosen.tolist() == [0, 50]
+
+
+def test_columns_that_say_nothing_are_told_of():
+    rng = np.random.default_rng(4)
+    table = pd.DataFrame(rng.standard_normal((60, 4)), columns=list("abcd"))
+    table["y"] = rng.permutation(["u", "v"] * 30)
+    with pytest.warns(DiscrimWarning, match="larger log loss than the class shares alone: .* qda, has"):
+        ours = choose("y ~ .", table, candidates=["qda"], **PLAIN)
+    assert ours.corrected().loc["log_loss", "chosen"] > np.log(2)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_class_without_a_prior_has_no_part_in_losses():
+    prior = {"setosa": 0.4, "versicolor": 0.6, "virginica": 0.0}
+    ours = choose(FORMULA, IRIS, prior=prior, candidates=["lda"], **PLAIN).corrected()
+    assert ours.loc["log_loss", "nothing"] == pytest.approx(-0.4 * np.log(0.4) - 0.6 * np.log(0.6))
+    assert ours.loc["log_loss", "corrected"] == pytest.approx(ours.loc["log_loss", "chosen"], abs=1e-3)
+
+
 def test_the_corrected_loss_of_one_candidate_is_its_mean():
     losses = np.random.default_rng(2).gamma(1.0, size=(1, 1, 400))
     judged = JudgedRows(np.zeros(400, dtype=int), np.ones(400), 1, None, None)
