@@ -11,7 +11,7 @@ from discrim.models.regression.indicator_shown import variate_axes, variate_cent
 from discrim.models.results import headers
 from discrim.models.results.headers import Item
 from discrim.report.grid import INTERVAL, Pairs, Section
-from discrim.report.plots.style import SIGNS, ink, new_axes, numbers, set_title, shown_name
+from discrim.report.plots.style import SIGNS, ink, log_axis, new_axes, numbers, set_title, shown_name
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def kernel_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     chosen = path[path["chosen"]]
     look = {"color": SIGNS.colour(len(lines)), "marker": "*", "markersize": 12, "linestyle": "none"}
     axes.plot(chosen["width"], chosen["loss"], label="chosen", **look)
-    axes.set_xscale("log")
+    log_axis(axes, path["width"].to_numpy())
     axes.set_xlabel("Width of the kernel")
     axes.set_ylabel(f"Mean {LOSSES[fit.options['select']]}, rows left out")
     axes.legend()

@@ -97,16 +97,16 @@ def trials(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     whole = results._fit.new_rows(options.data).table.nrows <= MOST_ROWS
     axes, is_new = new_axes(options.ax)
     lowest = min(float(np.quantile(pairs.other, FARTHEST)), float(np.quantile(pairs.same, FARTHEST)))
-    highest = float(max(pairs.same[-1], pairs.other[-1]))
+    highest, left = float(max(pairs.same[-1], pairs.other[-1])), 0
     for place, (name, values) in enumerate({"two classes": pairs.other, "one class": pairs.same}.items()):
-        left = int((values < lowest).sum())
-        more = f", {left:,} of them farther left" if left else ""
+        left += int((values < lowest).sum())
         axes.hist(
             values, BINS, range=(lowest, highest), density=True, alpha=0.5, color=SIGNS.colour(place),
-            label=f"{len(values):,} pairs of {name}{more}",
+            label=f"{len(values):,} of {name}",
         )  # fmt: skip
     axes.axvline(0.0, color="0.35", linewidth=0.8)
-    axes.set_xlabel("Log likelihood ratio of one class against two")
+    beyond = f"; {left:,} pairs lie farther left" if left else ""
+    axes.set_xlabel(f"Log likelihood ratio of one class against two{beyond}")
     axes.set_ylabel("Density")
     eer = pairs.errors(Costs()).eer
     which = "rows of the fit" if options.data is None else "new rows"

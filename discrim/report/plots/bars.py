@@ -219,9 +219,6 @@ def heat_map(
     return axes
 
 
-MOST_DECADES = 3.5
-"""Of ratios whose axis has numbers; on wider ones it has powers of ten."""
-
 MOST_WRITTEN = 40
 """Lines up to which the numbers stand beside them."""
 
@@ -245,22 +242,7 @@ def draw_forest(
     several = table["class"].nunique() > 1
     axes.axvline(1.0 if ratios else 0.0, color=style.faint(0.35), linewidth=0.8, linestyle="--", zorder=1)
     if ratios:
-        from matplotlib.ticker import LogLocator, NullFormatter
-
-        axes.set_xscale("log")
-        ends = table[["estimate", "low", "high"]].to_numpy(dtype=np.float64)
-        ends = ends[np.isfinite(ends) & (ends > 0)]
-        decades = float(np.ptp(np.log10(ends))) if len(ends) else 0.0
-        if decades < MOST_DECADES:
-            # Odds of 2 and 5, and not 2 x 10^0; of many decades the labels are powers of ten.
-            subs = [1.0, 2.0, 5.0] if decades < 2.5 else [1.0]
-            axes.xaxis.set_major_locator(LogLocator(subs=subs))
-            axes.xaxis.set_major_formatter("{x:g}")
-            axes.xaxis.set_minor_formatter(NullFormatter())
-        elif decades > 150:
-            # Powers that matplotlib would choose lie beyond the doubles.
-            axes.set_xticks([10.0**power for power in (-200, -100, 0, 100, 200)])
-            axes.set_xticks([], minor=True)
+        style.log_axis(axes, table[["estimate", "low", "high"]].to_numpy(dtype=np.float64))
     seen: set[Any] = set()
     for i, (label, _, value, low, high) in enumerate(table.itertuples(index=False, name=None)):
         k = order[label]
@@ -315,7 +297,7 @@ def draw_errors(
     look: dict[str, Any] = {"color": style.SIGNS.colour(0), "ecolor": style.faint(0.6), "marker": "o"}
     axes.errorbar(at, error, yerr=se, markersize=size, capsize=2, **look)
     if log:
-        axes.set_xscale("log")
+        style.log_axis(axes, at)
     axes.axvline(chosen, color=style.SIGNS.colour(1), linestyle="--", linewidth=1.0, label="chosen")
     if one_se:
         least = int(error.argmin())

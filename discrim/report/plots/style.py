@@ -361,6 +361,32 @@ def panels(
     return outer, inner
 
 
+MOST_DECADES = 3.5
+"""Of ratios whose axis has numbers; on wider ones it has powers of ten."""
+
+
+def log_axis(axes: Axes, values: Floats) -> None:
+    """Make the horizontal axis one of logs, with the numbers of some values written out where they are few.
+
+    Values that are not positive have no place on it.
+    """
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axes.set_xscale("log")
+    ends = values[np.isfinite(values) & (values > 0)]
+    decades = float(np.ptp(np.log10(ends))) if len(ends) else 0.0
+    if decades < MOST_DECADES:
+        # Odds of 2 and 5, and not 2 x 10^0; of many decades the labels are powers of ten.
+        subs = [1.0, 2.0, 5.0] if decades < 2.5 else [1.0]
+        axes.xaxis.set_major_locator(LogLocator(subs=subs))
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    elif decades > 150:
+        # Powers that matplotlib would choose lie beyond the doubles.
+        axes.set_xticks([10.0**power for power in (-200, -100, 0, 100, 200)])
+        axes.set_xticks([], minor=True)
+
+
 def lay_out(axes: Axes) -> None:
     """Let legend and names take their places, so that the axes have the size they will be drawn with."""
     from matplotlib.figure import Figure
