@@ -419,7 +419,7 @@ def law_of(kernel: str) -> Law:
     return law
 
 
-LAWS: dict[str, Law] = {"gaussian": "gaussian", "laplace": "city-block", "arccos": "relu"}
+LAWS: dict[str, Law] = {"gaussian": "gaussian", "laplace": "laplace", "arccos": "relu"}
 """Kernels that have random features."""
 
 

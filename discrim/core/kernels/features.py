@@ -25,9 +25,8 @@ cos(w'(a - b)) over directions w, whose law is the Fourier transform of the kern
     f(x) = sqrt(2/D) (cos w_1'x, sin w_1'x, cos w_2'x, ...)
 
 has f(a)'f(b) = k(a, b) in the mean, with |f| = 1. For exp(-|d|^2 / 2 h^2) the w are normal with standard
-deviation 1/h; for exp(-|d| / h) they are multivariate Cauchy with scale 1/h, normal vectors over |normal|
-numbers; for exp(-sum |d_j| / h) the entries of w are independent Cauchy. Where the law looks alike in all
-directions, directions are drawn orthogonal in groups of p, which leaves the means as they are and makes the
+deviation 1/h; for exp(-sum |d_j| / h) their entries are independent Cauchy with scale 1/h. Normal vectors are
+drawn orthogonal in groups of p, which leaves the means as they are and makes the
 variances less (Yu et al., 2016, NIPS 29, 1975-1983).
 
 *ReLU features*, sqrt(2/D) max(0, w'x) with normal w, have the mean product |a| |b| (sin t + (pi - t) cos t) /
@@ -56,8 +55,8 @@ T = TypeVar("T")
 Kernel = Callable[[Floats, Floats], Floats]
 """From rows (m, p) and (n, p) to the kernel (m, n) between them."""
 
-Law = Literal["gaussian", "laplace", "city-block", "relu"]
-"""Kernels of random features: exp(-|d|^2 / 2 h^2), exp(-|d| / h), exp(-sum |d_j| / h), and the arc-cosine."""
+Law = Literal["gaussian", "laplace", "relu"]
+"""Kernels of random features: exp(-|d|^2 / 2 h^2), exp(-sum |d_j| / h), and the arc-cosine."""
 
 SPANNED = 1e-12
 """Share of the largest k(z, z) that is left of a landmark which others span, but for rounding."""
@@ -283,12 +282,9 @@ def random_features(law: Law, width: float, columns: int, count: int, seed: int 
             f"each direction; give an even number, such as {count + 1}."
         )
     half = count // 2
-    if law == "city-block":
-        return RandomWaves(rng.standard_cauchy((columns, half)) / width)
-    directions = _normal_directions(rng, columns, half)
     if law == "laplace":
-        directions /= np.abs(rng.standard_normal(half))
-    return RandomWaves(directions / width)
+        return RandomWaves(rng.standard_cauchy((columns, half)) / width)
+    return RandomWaves(_normal_directions(rng, columns, half) / width)
 
 
 def features_along(law: Law, directions: Floats) -> Features:
