@@ -43,6 +43,7 @@ from discrim.core.moments.row_sums import packed_triangle
 from discrim.core.numerics.arrays import Codes, Floats, svd
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut
 from discrim.core.scatter.covariance import EPS, divisors_by_class
+from discrim.core.scatter.projected import on_axes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,17 +68,7 @@ class Span:
         rows = np.concatenate([*whole.roots, whole.means]) * unit
         basis, _ = np.linalg.qr(rows.T)
         axes = basis.T * unit
-        roots = np.stack([packed_triangle(root @ axes.T) for root in whole.roots])
-        moments = ClassMoments(
-            whole.counts,
-            whole.rows,
-            whole.means @ axes.T,
-            np.zeros((whole.n_classes, len(axes))),
-            np.ones(len(axes)),
-            np.swapaxes(roots, 1, 2) @ roots,
-            roots,
-        )
-        return Span(moments, whole.origin, whole.scale, axes)
+        return Span(on_axes(whole, axes), whole.origin, whole.scale, axes)
 
     @property
     def columns(self) -> int:
