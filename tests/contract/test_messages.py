@@ -91,6 +91,7 @@ REASONS = {
         "its ",
     ): "the end of a damaged file's message",
     ("discrim/core/scatter/robust.py", "its "): "the end of a damaged file's message",
+    ("discrim/core/normal/plda.py", "its "): "the end of a damaged file's message",
     ("discrim/core/projections/sparse_lda.py", "its "): "the end of a damaged file's message",
     ("discrim/core/projections/sparse_lda.py", "Correlations are"): "a mistake of the package",
     ("discrim/core/scatter/em.py", "its "): "the end of a damaged file's message",

@@ -427,7 +427,7 @@ def plda_from_file(
     if not (unit > 0).all() or not np.isfinite(np.linalg.slogdet(fit.axes)[1]):
         raise DataError("its axes are not as many as its columns")
     if (centre is None) != (root is None):
-        raise DataError("how its rows are brought to one length is not whole")
+        raise DataError("its way of bringing rows to one length is not whole")
     if centre is None or root is None:
         return fit
     if np.tril(root, -1).any() or not (np.diagonal(root) > 0).all():
