@@ -260,6 +260,12 @@ class KernelLDAFit(ScoredIndicators):
 
         return scores
 
+    def predicted(self) -> Floats:
+        """Shares (r,) of the variance of the scores, held, that the fits without each row predict."""
+        gone = residuals_of(self.indicators.coef, self.rows.weights, self.ridge) / self._known_left()[:, None]
+        squares = (gone @ self.scores) ** 2
+        return np.asarray(1 - np.average(squares, axis=0, weights=self.rows.weights))
+
     def _left_out_normal(self, log_prior: Floats, fitted: Floats) -> Floats:
         """Scores (n, K) by normal classes of rows with fitted indicators (n, K), each without itself."""
         residuals = residuals_of(self.indicators.coef, self.rows.weights, self.ridge)

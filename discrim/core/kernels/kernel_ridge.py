@@ -525,7 +525,12 @@ class _Work:
             spectrum = spectrum_of_landmarks(between, across, sample.weights, sample.y)
         total = float((spectrum.s**2).sum())
         trace = float(spectrum.values.sum())
-        refuse_equal_rows(different=trace > 0)
+        if not trace > 0:
+            refuse_equal_rows(different=bool((z != z[:1]).any()))
+            raise DataError(
+                f"With width={kernel.width:.6g} the kernel is the same number for all pairs of rows: give "
+                "another width, or None to have it chosen."
+            )
         ridges = np.array([search.ridge])
         if search.ridge is None:
             ridges = ridges_of(trace / total, total)

@@ -27,12 +27,15 @@ MOST_BARS = 30
 MOST_TRIED = 12
 """Lines of the path that the summary shows, the best."""
 
+INTERPOLATED = 0.999
+"""Squared canonical correlation from which a fit is said to pass through its rows."""
+
 LOSSES = {"squared": "squared error", "log_loss": "log loss", "error": "error rate"}
 
 
 def kernel_lda_sections(results: KernelLDAResults, fit: Fit[KernelLDAFit]) -> Sections:
     """Sections of a kernel discriminant analysis, in their order."""
-    parts: Sections = {"header": _header, "classes": variate_classes, "axes": variate_axes}
+    parts: Sections = {"header": _header, "classes": variate_classes, "axes": _axes}
     parts |= {"centroids": variate_centroids}
     return parts if fit.path is None else parts | {"path": _path}
 
@@ -64,6 +67,26 @@ def _header(results: KernelLDAResults, fit: Fit[KernelLDAFit]) -> Pairs:
             "error_rates(['cv'])."
         )
     return headers.header(fit, items, note)
+
+
+def _axes(results: KernelLDAResults, fit: Fit[KernelLDAFit]) -> Section:
+    """The axes, and what of them is found again in rows left out."""
+    if fit.numbers.kind or fit.numbers.left is None:
+        return variate_axes(results, fit)
+    columns = {"squared correlation": results.values, "share": results.explained}
+    table = pd.DataFrame(columns).assign(predicted=fit.numbers.predicted())
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
+    note = (
+        "Squared correlation: the mean product of given and fitted scores, which the ridge makes smaller. "
+        "Predicted: the share of the variance of the given scores that the fits without each row predict; "
+        "scores, kernel and ridge are held."
+    )
+    if results.values.iloc[0] > INTERPOLATED:
+        note += (
+            " The fit all but passes through its rows: variates and centroids are in units of what little "
+            "spread that leaves within the classes, and say nothing of how far classes lie apart."
+        )
+    return Section("Axes", table, formats, note=note, source="fit.values, fit.explained")
 
 
 def _path(results: KernelLDAResults, fit: Fit[KernelLDAFit]) -> Section:

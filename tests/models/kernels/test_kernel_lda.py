@@ -264,3 +264,30 @@ def test_pictures_are_drawn(kind):
     if kind == "path":
         (star,) = (line for line in axes.lines if line.get_label() == "chosen")
         assert star.get_xdata() == [fit.width]
+
+
+def test_what_is_predicted_of_the_scores_is_that_of_fits_without_each_row():
+    options = {"kernel": "gaussian", "width": 1.2, "ridge": 0.3, "scale": "sd"}
+    fit = kernel_lda("species ~ petal_length + petal_width", IRIS, **options)
+    x = IRIS[["petal_length", "petal_width"]].to_numpy()
+    z = (x - x.mean(axis=0)) / x.std(axis=0)
+    gram = np.exp(-((z[:, None] - z[None]) ** 2).sum(axis=2) / (2 * 1.2**2))
+    given = pd.get_dummies(IRIS["species"]).to_numpy(dtype=float) @ fit.scores.to_numpy()
+    errors = []
+    for i in range(len(x)):
+        rest = np.arange(len(x)) != i
+        system = np.ones((len(x), len(x)))
+        system[:-1, :-1] = gram[np.ix_(rest, rest)] + 0.3 * np.eye(len(x) - 1)
+        system[-1, -1] = 0.0
+        found = np.linalg.solve(system, np.vstack([given[rest], np.zeros((1, 2))]))
+        errors.append(given[i] - gram[i, rest] @ found[:-1] - found[-1])
+    section = fit.summary().tables["axes"]
+    np.testing.assert_allclose(section["predicted"], 1 - np.mean(np.square(errors), axis=0), atol=1e-12)
+    assert "passes through" not in str(fit.summary())
+    rough = kernel_lda("species ~ .", IRIS, kernel="laplace", width=5.0, ridge=1e-6)
+    assert "passes through its rows" in " ".join(str(rough.summary()).split())
+
+
+def test_a_width_at_which_all_rows_are_alike_is_at_fault():
+    with pytest.raises(DataError, match="With width=1e-300 the kernel is the same number"):
+        kernel_lda("species ~ .", IRIS, kernel="gaussian", width=1e-300)
