@@ -187,8 +187,8 @@ class LDAFit:
             raise refusal
         if not self.has_distances:
             raise NotSupportedError(
-                f'method="{method}" has a closed form for the full covariance, not the {self.scatter.word} '
-                'one: use "plugin" or "calibrated".'
+                f'method="{method}" has a closed form for the full covariance, not the '
+                f'{self.scatter.adjective} one: use "plugin" or "calibrated".'
             )
         nu, p = self.residual_df, self.moments.n_columns
         if not self.has_freedom:

@@ -679,9 +679,10 @@ class Fit(Generic[N]):
     def need_marginals(self) -> None:
         """Raise NotSupportedError where the model has no law of the columns to integrate some out of."""
         if self.model.marginal is None and not self.model.reads_gaps:
+            axes = " with components=" if getattr(self.numbers, "within_axes", None) else ""
             raise NotSupportedError(
                 'missing="integrate" integrates missing columns out of a density of the rows within '
-                f"classes, which {self.model.name}() does not have: fill the values or leave the rows "
+                f"classes, which {self.model.name}(){axes} does not have: fill the values or leave the rows "
                 "out, or fit lda(), qda() or naive_bayes()."
             )
 

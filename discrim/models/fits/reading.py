@@ -642,12 +642,16 @@ def _without_empty(
     return blocks.classes(present), moments.classes(present)
 
 
+COLLINEAR_DROP = 'pass collinear="drop"'
+"""The way out of collinear columns of verbs that take it."""
+
+
 def collinear_error(
     found: list[Dependency],
     terms: tuple[str, ...],
     where: str = "within classes",
     *,
-    instead: str = 'pass collinear="drop"',
+    instead: str = COLLINEAR_DROP,
 ) -> CollinearError:
     """The error that names each column at fault and what it depends on.
 
@@ -665,7 +669,7 @@ def collinear_error(
     instead = 'pass shrinkage="oas"' if where.startswith("in class") else instead
     what = "columns are collinear" if where == "over all rows" else "covariance is singular"
     separating = [dependency for dependency in found if dependency.separates]
-    if where == "within classes" and separating:
+    if where == "within classes" and separating and instead == COLLINEAR_DROP:
         return CollinearError(
             f"The {what}: {'; '.join(said)}{more}. {separation_sentence(separating, terms)} "
             'covariance="shrunk" with shrinkage=1e-6 uses this; dropping such a column, as '

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.rows import used_codes, used_rows
 from discrim.inference.error_rates import as_good
 from discrim.models.fits import reading
+from discrim.models.fits.fit import Model
 from discrim.models.fits.refits import error_path
 from discrim.models.judging import validation
 
@@ -67,6 +68,15 @@ def within_axes(kind: Scatter, components: Any, method: str, missing: Any, *, st
         'moments: leave out one of the two. With components= go full covariances, "diagonal", "spherical", '
         'and "shrunk" with shrinkage="oas" or a number.'
     )
+
+
+def as_compared(model: Model, components: int | None) -> Model:
+    """The model of normal classes; within axes, one in which no missing column is integrated out.
+
+    A covariance of scores has no variance beyond their axes, so that a column would seem to be known from the
+    others.
+    """
+    return model if components is None else replace(model, marginal=None)
 
 
 CHOSEN_FROM_ROWS = "components={!r} chooses the number of axes by the rows: give a number, or a share as 0.9"

@@ -25,6 +25,7 @@ from discrim.core.scatter.covariance import common_divisor
 from discrim.core.scatter.em import Em
 from discrim.core.scatter.kinds import shapes
 from discrim.core.scatter.principal import Canonical
+from discrim.core.scatter.projected import Projected
 from discrim.core.scatter.robust import Robust
 from discrim.core.scatter.scatter import CovarianceKeywords, NoEstimateError, Scatter
 from discrim.errors import DataError, NotSupportedError, warn_user
@@ -51,7 +52,7 @@ from discrim.models.fits.refits import verb_options
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.normal import normal_fits
-from discrim.models.normal.components import PrincipalAxes, with_digits
+from discrim.models.normal.components import PrincipalAxes, as_compared, with_digits
 from discrim.models.normal.em import MissingRows, em_sample
 from discrim.models.normal.normal_fits import ShrunkCovariances
 from discrim.models.normal.robust import Method, RobustRows, ScatterOfT, robust_moments
@@ -76,7 +77,8 @@ def lda_fit(
     blocks = replace(blocks, partial=True) if isinstance(numbers.scatter, Em) else blocks
     drops = options["collinear"] == "drop"
     refits = normal_fits.normal_refits(numbers, common=True, drops=drops)
-    return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
+    model = as_compared(MODEL, numbers.components)
+    return Fit(model, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 
 SAVED = Saved(
@@ -738,7 +740,7 @@ def lda(
         reading.warn_of_near(stats, blocks.terms)
     normal_fits.warn_where_units_differ(kind, stats, blocks.terms)
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
-    ncomp = _checked_axes(ncomp, stats)
+    ncomp = _checked_axes(ncomp, stats, kind)
     if isinstance(kind, Robust):
         stats, kind = robust_moments(blocks, stats, kind)
     divisors = partial(_divisors, method=method)
@@ -767,12 +769,15 @@ def _independent(
     return reading.drop_columns(blocks, stats, found) if found else (blocks, stats)
 
 
-def _checked_axes(ncomp: Any, stats: ClassMoments) -> int | None:
+def _checked_axes(ncomp: Any, stats: ClassMoments, kind: Scatter) -> int | None:
     """The number of canonical axes that is asked for; a DataError of one that there is not."""
-    most = min(stats.n_columns, stats.n_classes - 1)
+    most, within = min(stats.n_columns, stats.n_classes - 1), ""
+    if isinstance(kind, Projected) and isinstance(kind.wanted, int):
+        most, within = min(most, kind.wanted), f", within {kind.wanted} principal axes,"
     if ncomp is not None and not (reading.is_whole(ncomp) and 1 <= ncomp <= most):
         raise DataError(
-            f"ncomp={ncomp!r}: {stats.n_columns} columns and {stats.n_classes} classes have "
-            f"{most} canonical axes; give a number from 1 to {most}, or None for all."
+            f"ncomp={ncomp!r}: {stats.n_columns} columns and {stats.n_classes} classes have"
+            f"{within} {most} canonical ax{'i' if most == 1 else 'e'}s; "
+            f"give a number from 1 to {most}, or None for all."
         )
     return None if ncomp is None else int(ncomp)

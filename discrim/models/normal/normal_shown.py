@@ -538,7 +538,9 @@ def _shrinkage_path(results: LDAResults | QDAResults, fit: Fit[Any]) -> Section:
 def _axes_path(results: Any, fit: Fit[Any]) -> Section:
     """Errors of some of the numbers of principal axes that were tried, among them the one chosen."""
     path = results.path
-    steps = np.unique(np.geomspace(1, len(path), min(MOST_STEPS, len(path))).round().astype(int)) - 1
+    steps = np.arange(len(path))
+    if len(path) > MOST_STEPS:
+        steps = np.unique(np.geomspace(1, len(path), MOST_STEPS).round().astype(int)) - 1
     chosen = int(np.flatnonzero(path["components"] == results.components)[0])
     table = path.iloc[np.unique([*steps, chosen])].set_index("components").rename_axis(index=None)
     table.index = [f"{count}{' *' if count == results.components else ''}" for count in table.index]

@@ -177,7 +177,7 @@ def _refuse_singular(moments: ClassMoments, blocks: Blocks) -> None:
             f"{rows} rows in {k} classes leave {rows - k} degrees of freedom within classes, too few for W "
             f"of {p} columns: give more rows of each class, or fewer columns, such as the scores of lda()."
         )
-    reading.refuse_no_freedom(moments, blocks.terms, diagonal=False)
+    reading.refuse_no_spread(moments)
     collinear = dependencies(moments)
     if collinear:
         raise reading.collinear_error(collinear, blocks.terms, instead="use fewer columns")
@@ -554,7 +554,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         Pairs that share a row or a class are not independent. The intervals are percentiles of a bootstrap of
         the classes and assume that these are a random sample of the classes to come; with few classes, and of
         costs where few pairs lie beyond the threshold, they are too short. Rows with a missing value or class
-        are left out.
+        are left out; each of the others counts once, whatever its weight.
 
         Examples
         --------
@@ -592,8 +592,8 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         counts = np.bincount(codes, minlength=1)
         if len(counts) < 2 or counts.max() < 2:
             raise DataError(
-                f"Trials need pairs of rows of one class and of two; there are {len(codes)} rows of "
-                f"{len(counts)} classes: give two rows of a class, and rows of another."
+                f"Trials need pairs of rows of one class and of two; the {len(codes)} rows with a class have "
+                f"{len(set(codes.tolist()))} of them: give two rows of a class, and rows of another."
             )
         refuse_beyond_memory(
             6.0 * len(codes) ** 2,

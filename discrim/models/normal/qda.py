@@ -33,7 +33,7 @@ from discrim.models.fits.refits import verb_options
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.normal import normal_fits
-from discrim.models.normal.components import PrincipalAxes, with_digits
+from discrim.models.normal.components import PrincipalAxes, as_compared, with_digits
 from discrim.models.normal.em import MissingRows, em_sample
 from discrim.models.normal.factor import FactorCovariances
 from discrim.models.normal.normal_fits import ShrunkCovariances
@@ -308,7 +308,8 @@ def qda_fit(
     """A quadratic discriminant analysis as one value; `path` is that of a choice of its shrinkage."""
     blocks = replace(blocks, partial=True) if isinstance(numbers.scatter, Em) else blocks
     refits = normal_fits.normal_refits(numbers, common=False, why_no_rule=_why_no_rule)
-    return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
+    model = as_compared(MODEL, numbers.components)
+    return Fit(model, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 
 SAVED = Saved(

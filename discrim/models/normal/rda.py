@@ -48,7 +48,13 @@ from discrim.models.judging.validation import (
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.normal.components import CHOSEN_FROM_ROWS as NUMBER_FROM_ROWS
-from discrim.models.normal.components import AxesChoice, PrincipalAxes, choose_axes, read_components
+from discrim.models.normal.components import (
+    AxesChoice,
+    PrincipalAxes,
+    as_compared,
+    choose_axes,
+    read_components,
+)
 from discrim.models.normal.normal_fits import warn_of_units, warn_where_units_differ
 from discrim.models.results.geometry import SeparateCovariances
 from discrim.models.results.results import ClassifierResults
@@ -770,7 +776,8 @@ def rda_fit(
         rule = partial(_chosen_rule, plan)
         choice = "alpha and gamma" if numbers.components_by is None else "the number of principal axes"
         refits = replace(refits, spread=None, of_rows=rule, choice=choice, search=plan)
-    return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
+    model = as_compared(MODEL, numbers.components)
+    return Fit(model, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 
 def _chosen_rule(plan: PairChoice, fit: Fit[RDAFit], blocks: Blocks) -> Rule | None:

@@ -281,8 +281,8 @@ def qq(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
         raise refusal
     if not (robust or numbers.has_distances):
         raise NotSupportedError(
-            f"kind='qq' needs full covariances, not {numbers.scatter.word} ones: fit with the default "
-            "covariance=."
+            f"kind='qq' needs full covariances, not {numbers.scatter.adjective} ones: fit with the default "
+            "covariance=, and without components=."
         )
     rows = needed_rows(fit, options, "qq")
     held, free = (numbers.distances(), None) if robust else numbers.unbiased_distances()

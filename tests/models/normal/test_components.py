@@ -223,6 +223,19 @@ def test_what_makes_no_sense_is_refused_with_a_way_out():
         refused(NotSupportedError, "components=|principal axes", lambda a=ask: getattr(fit, a))
     refused(NotSupportedError, "without components=", fit.canonical)
     refused(NotSupportedError, "fit with components=", lambda: lda("species ~ .", IRIS).loadings)
+    two = "4 columns and 3 classes have, within 1 principal axes, 1 canonical axis; give"
+    refused(DataError, two, of_iris(components=1, ncomp=2))
+    of_all = r"full covariance, not the full \(within principal axes\) one"
+    refused(NotSupportedError, of_all, lambda: fit.predict_proba(method="predictive"))
+
+
+@pytest.mark.parametrize(("verb", "options"), [(lda, {}), (qda, {}), (rda, {"alpha": 0.5, "gamma": 0.1})])
+def test_scores_on_axes_have_no_law_of_some_of_the_columns(verb, options):
+    fit = verb("species ~ .", IRIS, components=2, **options)
+    with_gap = IRIS[::50].assign(petal_width=np.nan)
+    with pytest.raises(NotSupportedError, match=r"which \w+\(\) with components= does not have"):
+        fit.predict_proba(with_gap, missing="integrate")
+    assert fit.predict_proba(with_gap).isna().all(axis=None)
 
 
 def test_units_that_differ_are_warned_of():

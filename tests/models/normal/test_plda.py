@@ -318,6 +318,7 @@ def test_trials_without_pairs_are_refused():
 # ---- what is refused, and what is shown
 
 
+@pytest.mark.filterwarnings("ignore:The weights of")
 def test_what_is_refused():
     fit = discrim.plda("speaker ~ .", UNEVEN)
     with pytest.raises(DataError, match=r"a has 3 rows and b 2: give as many of both, or verify_all"):
@@ -333,6 +334,11 @@ def test_what_is_refused():
     lone = UNEVEN.drop_duplicates("speaker")
     with pytest.raises(CollinearError, match="leave 0 degrees of freedom within classes, too few for W"):
         discrim.plda("speaker ~ .", lone)
+    with pytest.raises(CollinearError, match="leave nothing from which to estimate the spread"):
+        discrim.plda("speaker ~ .", UNEVEN, weights=np.full(len(UNEVEN), 0.2))
+    own = UNEVEN.groupby("speaker")["a"].transform("mean")
+    with pytest.raises(CollinearError, match=r"'own' is constant within classes\. Drop it.*or use fewer"):
+        discrim.plda("speaker ~ .", UNEVEN.assign(own=own))
     with pytest.warns(DiscrimWarning, match="EM did not converge in 2 steps"):
         discrim.plda("speaker ~ .", UNEVEN, maxiter=2, tol=0.0)
     alike = EVEN[COLUMNS] - EVEN.groupby("speaker")[COLUMNS].transform("mean")

@@ -118,6 +118,10 @@ def test_what_a_batch_is_refused_for():
         fit.update(BATCHES[1], IRIS)
     with pytest.raises(DataError, match=r"levels= does not name 'virginica'"):
         fit.update(BATCHES[1], levels=["setosa", "versicolor"])
+    with pytest.raises(DataError, match=r"names a level twice"):
+        fit.update(BATCHES[1], levels=["setosa", "versicolor", "virginica", "setosa"])
+    with pytest.raises(DataError, match=r"'virginica', and those that are new, 7, are text and numbers"):
+        fit.update(BATCHES[1].assign(species=7))
     with pytest.raises(DataError, match=r"has no functions="):
         fit.update(BATCHES[1], functions={"f": abs})
     with pytest.raises(TypeError, match=r"'priors': use prior="):
