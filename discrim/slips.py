@@ -36,7 +36,7 @@ leave_one_out(), error_rates(["loo", "cv"]) of a fit leave rows out <- folds loo
 methods of a fit take it, as conf_int(level=) and predict(costs=) do <- level costs outlier reject typicality
 kind | predict() gives labels, predict_proba() posteriors, transform() variates <- type output prob proba
 ncomp | components <- dimen ncan nd ndim ncomponents nfactors ncp ncomp components
-components | mixture() has several components a class, as components= <- subclasses g
+starts: use components= | mixture() has several components a class, as components= <- subclasses g
 k | knn() has neighbours, as k= <- k nneighbors nneighbours neighbors neighbours
 seed | nothing is random here, so leave it out <- randomstate randomseed seed
 maxiter <- maxit niter iterations
