@@ -589,7 +589,8 @@ class ChooseResults(ChosenAnew):
         from discrim.report.grid import Section
 
         table = self.refused[["reason"]].rename_axis(None)
-        said = " ".join(f"{name}: {each.why}" for name, each in self._refused.items())
+        # Messages have lines of their own, as where they point into a formula.
+        said = " ".join(f"{name}: {' '.join(each.why.split())}" for name, each in self._refused.items())
         return Section("Not compared", table, {"reason": "text"}, note=said, source=".refused")
 
 

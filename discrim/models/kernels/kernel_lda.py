@@ -165,13 +165,15 @@ def kernel_lda(
     one factorization each row is left out in closed form: of up to 400 rows each kernel's eigenvectors give
     all ridges at once. Of more rows, 200 landmarks stand for all while the search is wide (Williams & Seeger,
     2001, NIPS 13), and the best are settled by all rows. Widths are tried about the median distance of rows,
-    by factors of two and then of the root of two; ridges by factors of two. Nothing is random, and where
-    losses are equal but for rounding the larger ridge is taken, and then the larger width; a step by all of
-    more than 400 rows has to gain a thousandth of the loss. The least of many
-    losses is smaller than what new rows will show, the more so the fewer rows there are: `cross_validate` and
-    `error_rates(["cv"])` choose anew in each fold.
+    by factors of two and then of the root of two; ridges by factors of two. The same rows in the same order
+    make the same choice; in another order the landmarks are others. Where losses are equal but for rounding
+    the larger ridge is taken, and then the larger width; a step by all of more than 400 rows has to gain a
+    thousandth of the loss. The least of many losses is smaller than what new rows will show, the more so the
+    fewer rows there are: `cross_validate` and `error_rates(["cv"])` choose anew in each fold.
 
-    Leave-one-out is exact with kernel, scale, width, ridge, coordinates and calibration held.
+    Leave-one-out is exact with kernel, scale, width, ridge, coordinates and calibration held. A row whose
+    copy stays in the table is known in spite of it, and draws the choice to small widths and ridges: drop
+    rows that were entered twice.
 
     With `components` the fit is a function of the moments of the features f(x), which takes two passes over
     the rows. The first draws an even sample of the different rows, 5,000 or twice as many as landmarks; by
@@ -185,7 +187,8 @@ def kernel_lda(
     out with all leverages at their mean; `select` has no part in it. The map to posteriors is learnt from
     rows of the sample, each left out in closed form. All draws have a fixed seed, and whether a row is in the
     sample depends on its numbers only, so that the fit is the same whether rows come at once or in parts, in
-    whatever order, repeated or with weights. Leave-one-out holds the features, too.
+    whatever order, repeated or with weights; in other units the sample and the landmarks are others.
+    Leave-one-out holds the features, too.
 
     A saved fit holds its rows, with their classes; with `components` those of its sample and its landmarks.
 
@@ -202,7 +205,7 @@ def kernel_lda(
     reading.check_flag("calibrate", calibrate)
     if components is None:
         why = "kernel_lda() without components= compares every row with every other, and"
-        reading.check_word("features", features, FeatureKind)
+        _refuse_kind(features)
     else:
         why = None
         feature_lda.check_features(components, features, search)
@@ -227,6 +230,15 @@ def kernel_lda(
     )  # fmt: skip
     path = _path(chosen) if chosen.tried else None
     return KernelLDAResults(kernel_lda_result(numbers, blocks, options, search=search, path=path))
+
+
+def _refuse_kind(features: Any) -> None:
+    """Raise where a kind of features is asked for, and no number of them."""
+    reading.check_word("features", features, FeatureKind)
+    if features != "landmarks":
+        raise DataError(
+            f'features="{features}" goes with components=, their number: give it, or leave features= out.'
+        )
 
 
 def _read_search(kernel: Any, width: Any, ridge: Any, scale: Any, degree: Any, select: Any) -> Search:

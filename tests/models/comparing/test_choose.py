@@ -205,6 +205,14 @@ def test_a_candidate_that_cannot_be_fitted_is_refused_in_its_words():
         choose(FORMULA, IRIS, candidates=["logistic"], seed=1)
 
 
+def test_words_of_several_lines_are_one_paragraph():
+    def pointing(formula, data, **options):
+        raise DataError("No such place:\n    y ~ a\n        ^")
+
+    ours = choose(FORMULA, IRIS, candidates={"lda": "lda", "pointing": pointing}, **PLAIN)
+    assert "pointing: No such place: y ~ a ^\n" in str(ours.summary())
+
+
 def test_time_is_a_limit_and_the_first_candidate_is_tried_in_any_case():
     ours = choose(FORMULA, IRIS, candidates=THREE, seed=1, calibrate=False, seconds=1e-9)
     assert ours.chosen == "lda"

@@ -135,3 +135,8 @@ def test_the_summary_says_what_the_features_are():
     with pytest.raises(NotSupportedError, match="data="):
         fit.importance()
     assert len(fit.importance(IRIS, seed=1)) == 4
+
+
+def test_a_kind_of_features_without_their_number_is_refused():
+    with pytest.raises(DataError, match="goes with components="):
+        discrim.kernel_lda("species ~ .", load_iris(), features="random")
