@@ -131,8 +131,9 @@ class CorrectedLosses:
         return np.asarray(self.draws.mean(axis=0))
 
     def interval(self, level: float) -> Floats:
-        """Their intervals (2, L): quantiles of the draws."""
-        return np.asarray(np.quantile(self.draws, [(1 - level) / 2, (1 + level) / 2], axis=0))
+        """Their intervals (2, L): quantiles of the draws, each of them a draw, as some may be infinite."""
+        ends = [(1 - level) / 2, (1 + level) / 2]
+        return np.asarray(np.quantile(self.draws, ends, axis=0, method="inverted_cdf"))
 
 
 def corrected(

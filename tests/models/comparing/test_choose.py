@@ -113,6 +113,16 @@ def test_a_draw_does_not_choose_what_loses_an_infinite_amount():
     assert ours.chosen.tolist() == [0, 50]
 
 
+@pytest.mark.filterwarnings("error")
+def test_intervals_of_infinite_losses_have_ends():
+    rng, judged = np.random.default_rng(6), JudgedRows(np.zeros(30, dtype=int), np.ones(30), 1, None, None)
+    losses = rng.gamma(1.0, size=(2, 1, 30))
+    losses[1, 0, 4] = np.inf
+    low, high = corrected(losses, 0, judged, "min", 50, 1).interval(0.95)
+    assert np.isfinite(low).all()
+    assert (np.isfinite(high[0]), high[1]) == (True, np.inf)
+
+
 def test_columns_that_say_nothing_are_told_of():
     rng = np.random.default_rng(4)
     table = pd.DataFrame(rng.standard_normal((60, 4)), columns=list("abcd"))
