@@ -61,9 +61,6 @@ FUNCTIONS = {
 NOT_PROMISED = {"covariance_models", "hausman"}
 """Public functions that a page teaches, and that no script needs."""
 
-NOT_THERE_YET: dict[str, str] = {}
-"""What the contract has for a later release: functions of the package, and keywords of verbs."""
-
 ATTRIBUTES = "formula classes nobs counts prior terms"
 METHODS = (
     "predict decision_function summary confusion error_rates assess tidy glance augment plot save update "
@@ -132,12 +129,6 @@ def test_a_function_takes_its_keywords(name):
 def test_every_public_function_is_promised_or_known_not_to_be():
     public = {name for name in discrim.__all__ if inspect.isfunction(getattr(discrim, name))}
     assert public == {*VERBS, *FUNCTIONS, *NOT_PROMISED}
-
-
-@pytest.mark.parametrize("place", NOT_THERE_YET)
-def test_what_is_not_there_yet_is_not_there(place):
-    there = set(discrim.__all__) if place == "discrim" else parameters(getattr(discrim, place))
-    assert not there & set(NOT_THERE_YET[place].split())
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -1,9 +1,12 @@
 """Write fits as the version of discrim that is imported saves them, and what they predict.
 
-    python -m tests.golden.saved.write_saved FOLDER [newest | options]
+    python -m tests.golden.saved.write_saved FOLDER [newest | options | kernels]
 
 Run it in the checkout of the version whose files are wanted. A folder that is there is not written again:
 that its files load, and predict what `predictions.json` says, is the promise of the format.
+
+`before_37` is of the commit that added it: "kernels" writes fits by kernels, within principal axes, of classes
+drawn at random, and with a map to calibrated posteriors.
 
 `before_33` is of the commit that added it, in which files hold the arguments of the verb as they were given:
 "options" writes a fit of each verb, with arguments of every form.
@@ -298,6 +301,43 @@ def fits_with_options() -> dict[str, Made]:
     }
 
 
+def fits_of_kernels() -> dict[str, Made]:
+    """What `before_33` has not: kernels, principal axes, classes drawn at random, calibrated posteriors."""
+    lda, qda, rda, plda, kernel = discrim.lda, discrim.qda, discrim.rda, discrim.plda, discrim.kernel_lda
+    every, mixed = "species ~ .", "species ~ bill_length_mm + body_mass_g + sex + island"
+    given = {"kernel": "gaussian", "scale": "sd", "width": 1.5, "ridge": 0.1}
+    laplace = {"kernel": "laplace", "scale": "ranks", "width": 3.0, "ridge": 0.5, "calibrate": False}
+    return {
+        "kernel_lda": (kernel, every, FEW, {}),
+        "kernel_lda_given": (kernel, every, FEW, given | {"weights": WEIGHTS, "prior": "equal"}),
+        "kernel_lda_plain": (kernel, every, FEW, laplace | {"ncomp": 1}),
+        "kernel_lda_mixed": (kernel, mixed, PENGUINS, {}),
+        "kernel_lda_landmarks": (kernel, mixed, PENGUINS, {"components": 20}),
+        "kernel_lda_random": (kernel, every, FEW, given | {"components": 30, "features": "random"}),
+        "lda_axes": (lda, every, FEW, {"components": 2}),
+        "lda_axes_wide": (lda, every, WIDE, {"components": 0.9, "covariance": "shrunk"}),
+        "lda_axes_chosen": (lda, every, FEW, {"components": "loo", "standardize": True}),
+        "qda_axes": (qda, every, FEW, {"components": 3, "weights": WEIGHTS}),
+        "rda_axes": (rda, every, FEW, {"components": 2, "alpha": 0.3, "gamma": 0.6}),
+        "plda": (plda, every, FEW, {}),
+        "plda_unbalanced": (plda, every, FEW[:40], {"components": 1}),
+        "plda_normalized": (plda, every, FEW, {"normalize": True}),
+        "qda_calibrated": (calibrated(qda), every, FEW, {}),
+        "perceptron_calibrated": (calibrated(discrim.perceptron), every, PLANE, {"seed": 1}),
+    }
+
+
+def calibrated(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """A verb whose fits have learnt their map to calibrated posteriors."""
+
+    def fitted(formula: str, data: pd.DataFrame, **options: Any) -> Any:
+        fit = verb(formula, data, **options)
+        fit.predict_proba(method="calibrated")
+        return fit
+
+    return fitted
+
+
 def of_moments(verb: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     """A verb that is given the moments of a table."""
 
@@ -376,6 +416,8 @@ def write_fits(folder: Path, made: dict[str, Made]) -> dict[str, Any]:
             held["log_proba"] = fit.predict_log_proba(rows).clip(lower=-1e300).to_numpy().tolist()
         except NotSupportedError:
             held["decision"] = np.asarray(fit.decision_function(rows)).tolist()
+        if name.endswith("_calibrated"):
+            held["calibrated"] = fit.predict_proba(rows, method="calibrated").to_numpy().tolist()
         about[name] = held
     return about
 
@@ -390,7 +432,7 @@ def main(folder: Path, chosen: str) -> None:
         (folder / name).write_text(json.dumps(about, indent=None, separators=(",", ":")) + "\n")
 
 
-CHOSEN = {"all": fits, "newest": newest_fits, "options": fits_with_options}
+CHOSEN = {"all": fits, "newest": newest_fits, "options": fits_with_options, "kernels": fits_of_kernels}
 
 
 if __name__ == "__main__":

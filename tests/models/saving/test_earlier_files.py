@@ -19,7 +19,7 @@ SAVED = support.GOLDEN / "saved"
 FOLDER = SAVED / "before_13"
 FITS = {
     folder.name: json.loads((folder / "predictions.json").read_text(encoding="utf-8"))
-    for folder in (FOLDER, *(SAVED / f"before_{issue}" for issue in (15, 17, 20, 33)))
+    for folder in (FOLDER, *(SAVED / f"before_{issue}" for issue in (15, 17, 20, 33, 37)))
 }
 MOMENTS = json.loads((SAVED / "before_17" / "moments.json").read_text(encoding="utf-8"))
 
@@ -40,6 +40,9 @@ def test_a_file_of_an_earlier_version_predicts_what_it_did(version, name, tmp_pa
         else:
             found = held.predict_log_proba(rows).clip(lower=-1e300)
             np.testing.assert_allclose(found, then["log_proba"], rtol=1e-12, atol=1e-12)
+        if "calibrated" in then:
+            found = held.predict_proba(rows, method="calibrated")
+            np.testing.assert_allclose(found, then["calibrated"], rtol=1e-12)
     assert fit.title.split()[0] in fit.summary().as_text()
 
 
@@ -71,7 +74,7 @@ def test_each_verb_that_could_be_saved_has_a_file(version, kinds):
     assert {type(load(file, functions=FUNCTIONS)).__name__ for file in files} == kinds
 
 
-@pytest.mark.parametrize("versions", [("before_17", "before_20"), ("before_33",)])
+@pytest.mark.parametrize("versions", [("before_17", "before_20", "before_37"), ("before_33", "before_37")])
 def test_the_last_files_are_of_every_verb_that_can_be_saved(versions):
     files = [file for version in versions for file in (SAVED / version).glob("*.fit")]
     kinds = {type(load(file, functions=FUNCTIONS)).__name__ for file in files}
