@@ -52,7 +52,7 @@ class Costs(NamedTuple):
         return float(np.log(false / miss))
 
 
-class Errors(NamedTuple):
+class VerificationErrors(NamedTuple):
     """The measures of scores, each NaN without pairs of both kinds."""
 
     eer: float
@@ -101,7 +101,7 @@ class PairScores:
             same, other, one[of_one], one[of_two], two[of_two], same_logs, other_logs, n_classes
         )
 
-    def errors(self, costs: Costs, times: Floats | None = None) -> Errors:
+    def errors(self, costs: Costs, times: Floats | None = None) -> VerificationErrors:
         """Measures of all pairs, where classes count so many times (K,).
 
         Examples
@@ -113,7 +113,7 @@ class PairScores:
         times = np.ones(self.n_classes) if times is None else times
         same, other = times[self.own], times[self.one] * times[self.two]
         if not (same.sum() > 0 and other.sum() > 0):
-            return Errors(*[np.nan] * 4)
+            return VerificationErrors(*[np.nan] * 4)
         below_same, below_other = (np.append(0.0, np.cumsum(each)) for each in (same, other))
         # Only at scores of pairs of one class, and next above them, can the two shares cross or a cost be
         # least: in between there is nothing but fewer false alarms.
@@ -128,7 +128,7 @@ class PairScores:
         actual = miss_cost * below_same[self.same.searchsorted(costs.threshold)] / below_same[-1]
         actual += false_cost * (1 - below_other[self.other.searchsorted(costs.threshold)] / below_other[-1])
         cllr = (self.same_logs @ same / below_same[-1] + self.other_logs @ other / below_other[-1]) / 2
-        return Errors(_crossing(missed, false), float(cost.min()), float(actual), float(cllr))
+        return VerificationErrors(_crossing(missed, false), float(cost.min()), float(actual), float(cllr))
 
     def limits(self, costs: Costs, level: float, replicates: int, seed: int | None) -> Floats:
         """Limits (2, 4) of the measures, by a bootstrap of the classes."""

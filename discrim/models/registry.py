@@ -220,7 +220,7 @@ CHOSEN_NUMBER = _of_normal(
     "path",
     "errors of the choice of a shrinkage, or of a number of principal axes",
     leaves=ROWS_AND_COLORS,
-    drawn_by="tried",
+    drawn_by="choice_path",
 )
 CHOSEN_PAIR = _of_normal("path", "errors of the choice by alpha and gamma", leaves=("data",))
 CHOSEN_THRESHOLD = _of_centroids("path", "cross-validated error by threshold", leaves=ROWS_AND_COLORS)

@@ -15,9 +15,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-FLAGS = re.compile(
-    r"\bstructure\s*(?:==|!=|in\b|not in\b)|\.standardize\b|\.chosen\b|\.found is\b|\.robust is\b"
-)
+FLAGS = re.compile(r"\bstructure\s*(?:==|!=|in\b|not in\b)|\.standardize\b|\.found is\b|\.robust is\b")
 """Questions to which a kind of covariance would have the answer."""
 
 SOURCES = re.compile(r"\bsource is (?:not )?None\b|\.apart\b")

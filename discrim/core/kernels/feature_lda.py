@@ -52,7 +52,7 @@ from discrim.core.kernels.kernel_lda import (
     sample_buffers,
     sample_from_file,
 )
-from discrim.core.kernels.kernel_ridge import LEFT, Sample
+from discrim.core.kernels.kernel_ridge import LEFT, KernelRows
 from discrim.core.kernels.kernels import Coordinates, Kernel, Standard, fit_coordinates
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory, slices
@@ -260,7 +260,7 @@ class FeatureLDAFit(ScoredIndicators):
         What the coordinates of columns of numbers are.
     products : (K, K) float
         Y'WF, the products of indicators and fitted indicators.
-    sample : Sample
+    sample : KernelRows
         Rows by which coordinates, features and posteriors were found.
     """
 
@@ -271,7 +271,7 @@ class FeatureLDAFit(ScoredIndicators):
     scale: str
     indicators: FeatureIndicators
     products: Floats
-    sample: Sample
+    sample: KernelRows
     flexible: FlexibleFit
     calibrator: Calibrator | None
     ncomp: int | None
@@ -431,7 +431,7 @@ def feature_lda(
     *,
     kind: str,
     scale: str,
-    sample: Sample,
+    sample: KernelRows,
     ncomp: int | None = None,
     calibrator: Calibrator | None = None,
     estimated_prior: bool = True,

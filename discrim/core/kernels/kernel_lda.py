@@ -28,7 +28,7 @@ from typing import Any, ClassVar, get_args
 
 import numpy as np
 
-from discrim.core.kernels.kernel_ridge import Chosen, Sample, influence, residuals_of
+from discrim.core.kernels.kernel_ridge import Chosen, KernelRows, influence, residuals_of
 from discrim.core.kernels.kernels import NAMES, Coordinates, Kernel, ScaleName, Standard, fit_coordinates
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats, are_whole, slices
@@ -46,7 +46,7 @@ AT_ONCE = 2**18
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Expansion:
+class KernelExpansion:
     """A function of rows: kernels with the points of a fit, times coefficients.
 
     Attributes
@@ -193,12 +193,12 @@ class KernelLDAFit(ScoredIndicators):
 
     Attributes
     ----------
-    rows : Sample
+    rows : KernelRows
         The rows, with their classes and weights.
     scale : str
         What the coordinates of columns of numbers are.
     ridge : float
-    indicators : Expansion
+    indicators : KernelExpansion
         The fitted indicators of the classes (m, K).
     flexible : FlexibleFit
         Optimal scoring by them.
@@ -213,10 +213,10 @@ class KernelLDAFit(ScoredIndicators):
     moments: ClassMoments
     prior: Floats
     estimated_prior: bool
-    rows: Sample
+    rows: KernelRows
     scale: str
     ridge: float
-    indicators: Expansion
+    indicators: KernelExpansion
     flexible: FlexibleFit
     left: Floats | None
     calibrator: Calibrator | None
@@ -286,7 +286,7 @@ class KernelLDAFit(ScoredIndicators):
         } | self.map_buffers()  # fmt: skip
 
 
-def sample_buffers(sample: Sample) -> dict[str, Floats]:
+def sample_buffers(sample: KernelRows) -> dict[str, Floats]:
     """What a file keeps of rows in standard units."""
     factor = np.full(sample.u.shape[1], -1.0)
     for number, group in enumerate(sample.factors):
@@ -309,7 +309,7 @@ def sample_from_file(
     codes: Floats,
     factor: Floats,
     weights: Floats | None,
-) -> Sample:
+) -> KernelRows:
     """Rows of k classes in standard units, from what a file keeps."""
     if not are_whole(codes, 0.0, k - 1) or len(codes) != len(points):
         raise DataError("its rows are of no classes")
@@ -319,7 +319,7 @@ def sample_from_file(
         raise DataError("its weights are not positive")
     factors = [np.flatnonzero(factor == number).tolist() for number in np.unique(factor[factor >= 0])]
     classes, groups = codes.astype(np.intp), tuple(map(tuple, factors))
-    return Sample(Standard(centre, unit), points, classes, weights, np.eye(k)[classes], groups)
+    return KernelRows(Standard(centre, unit), points, classes, weights, np.eye(k)[classes], groups)
 
 
 def check_kernel(kernel_name: str, scale: str, width: float, degree: int, ridge: float) -> None:
@@ -330,7 +330,7 @@ def check_kernel(kernel_name: str, scale: str, width: float, degree: int, ridge:
         raise DataError("its width, ridge or degree is not positive")
 
 
-def class_products(sample: Sample, residuals: Floats) -> Floats:
+def class_products(sample: KernelRows, residuals: Floats) -> Floats:
     """Products Y'WF (K, K) of indicators and fitted indicators of weighted rows."""
     weighted = sample.y if sample.weights is None else sample.weights[:, None] * sample.y
     products = weighted.T @ (sample.y - residuals)
@@ -391,7 +391,7 @@ def _normal_scores(products: Floats, counts: Floats, fitted: Floats, ncomp: int 
 
 def fit_kernel_lda(
     chosen: Chosen,
-    sample: Sample,
+    sample: KernelRows,
     moments: ClassMoments,
     prior: Floats,
     *,
@@ -402,7 +402,7 @@ def fit_kernel_lda(
     """The fit of a regression that was chosen, or given."""
     fit = chosen.fit
     parts = chosen.kernel, chosen.coordinates, chosen.points, fit.coef, fit.intercept
-    indicators = Expansion(sample.standard, *parts)
+    indicators = KernelExpansion(sample.standard, *parts)
     flexible = _scored(indicators, sample, fit.residuals, moments, prior, ncomp, estimated_prior)
     calibrator = None
     if calibrate:
@@ -415,8 +415,8 @@ def fit_kernel_lda(
 
 
 def _scored(
-    indicators: Expansion,
-    sample: Sample,
+    indicators: KernelExpansion,
+    sample: KernelRows,
     residuals: Floats,
     moments: ClassMoments,
     prior: Floats,
@@ -477,7 +477,7 @@ def kernel_lda_from_file(
     coordinates = fit_coordinates(points, weights, scale, sample.factors, unit)
     function = Kernel(kernel_name, width, degree)
     places = coordinates.of(points, kernel_name)
-    indicators = Expansion(sample.standard, function, coordinates, places, coef, intercept)
+    indicators = KernelExpansion(sample.standard, function, coordinates, places, coef, intercept)
     residuals = residuals_of(coef, weights, ridge)
     _check_fitted(indicators, sample, residuals)
     flexible = _scored(indicators, sample, residuals, moments, prior, ncomp, estimated_prior)
@@ -487,7 +487,7 @@ def kernel_lda_from_file(
     )
 
 
-def _check_fitted(indicators: Expansion, sample: Sample, residuals: Floats) -> None:
+def _check_fitted(indicators: KernelExpansion, sample: KernelRows, residuals: Floats) -> None:
     """Raise a DataError unless coefficients of a file are those of a regression on its rows.
 
     The residuals (n, K) that they say are no longer than the indicators, and are those of the fitted values,

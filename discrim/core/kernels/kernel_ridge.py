@@ -187,7 +187,7 @@ def fit_ridge(kernel: Floats, weights: Floats | None, y: Floats, ridge: float) -
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Influence:
+class KernelInfluence:
     """What the response of each row adds to fitted values anywhere.
 
     Attributes
@@ -211,7 +211,7 @@ class Influence:
         return np.asarray(gaps.sum(axis=1) + self.shares[rows])
 
 
-def influence(kernel: Floats, weights: Floats | None, ridge: float) -> Influence:
+def influence(kernel: Floats, weights: Floats | None, ridge: float) -> KernelInfluence:
     """Of a kernel (n, n), whose memory is used."""
     found = _inverse(kernel, weights, ridge)
     pull = np.tril(found.lower)
@@ -219,7 +219,7 @@ def influence(kernel: Floats, weights: Floats | None, ridge: float) -> Influence
     pull -= np.outer(found.u, found.u) / (found.size + ridge)
     pull *= found.s[:, None]
     pull *= found.s
-    return Influence(pull, found.means, found.s**2 / (found.s**2).sum())
+    return KernelInfluence(pull, found.means, found.s**2 / (found.s**2).sum())
 
 
 def residuals_of(coef: Floats, weights: Floats | None, ridge: float) -> Floats:
@@ -309,7 +309,7 @@ FARTHER = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tried:
+class TriedKernel:
     """A kernel that was tried, with its best ridge; `exact` says whether by all rows or by landmarks.
 
     The loss is the mean over rows left out, with its standard error as if they were independent.
@@ -328,7 +328,7 @@ class Tried:
         """Losses by which candidates are compared; equal shares of errors are told apart by squares."""
         return self.loss, self.squared
 
-    def gains(self, other: Tried) -> bool:
+    def gains(self, other: TriedKernel) -> bool:
         """Whether the loss is smaller than another by enough for one more step of a search."""
         if self.loss < (1 - ENOUGH) * other.loss:
             return True
@@ -336,7 +336,7 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sample:
+class KernelRows:
     """Rows u (n, p) in standard units: classes (n,), weights, indicators (n, K), columns that are factors."""
 
     standard: Standard
@@ -349,7 +349,7 @@ class Sample:
     @classmethod
     def of(
         cls, x: Floats, codes: Codes, weights: Floats | None, n_classes: int, factors: Sequence[Sequence[int]]
-    ) -> Sample:
+    ) -> KernelRows:
         """Of rows x (n, p)."""
         groups = tuple(tuple(group) for group in factors)
         standard = fit_standard(x, weights)
@@ -368,13 +368,15 @@ class Sample:
         """The weighted mean of losses (n,)."""
         return float(np.average(losses, weights=self.weights))
 
-    def tried(self, scale: str, kernel: Kernel, ridge: float, select: Select, residuals: Floats) -> Tried:
+    def tried(
+        self, scale: str, kernel: Kernel, ridge: float, select: Select, residuals: Floats
+    ) -> TriedKernel:
         """A kernel with a ridge as it does by rows left out."""
         losses = self.losses(select, residuals)
         mean = self.mean(losses)
         total = len(losses) if self.weights is None else float(self.weights.sum())
         se = np.sqrt(self.mean((losses - mean) ** 2) / total)
-        return Tried(scale, kernel, ridge, mean, float(se), self.mean((residuals**2).sum(axis=1)), True)
+        return TriedKernel(scale, kernel, ridge, mean, float(se), self.mean((residuals**2).sum(axis=1)), True)
 
 
 def _log_losses(fitted: Floats, codes: Codes, weights: Floats | None) -> Floats:
@@ -451,10 +453,10 @@ class Chosen:
     coordinates: Coordinates
     points: Floats
     fit: RidgeFit
-    tried: tuple[Tried, ...] = ()
+    tried: tuple[TriedKernel, ...] = ()
 
 
-def choose(sample: Sample, search: Search, tell: Callable[[float], object] | None = None) -> Chosen:
+def choose(sample: KernelRows, search: Search, tell: Callable[[float], object] | None = None) -> Chosen:
     """The regression whose rows left out are predicted best, or the one that is given.
 
     Of all kernels, scales and widths the best ridge is found, by the eigenvectors of all rows where these are
@@ -475,13 +477,13 @@ def choose(sample: Sample, search: Search, tell: Callable[[float], object] | Non
 class _Work:
     """One search: what was tried, and coordinates that several candidates share."""
 
-    def __init__(self, sample: Sample, search: Search, tell: Callable[[float], object]) -> None:
+    def __init__(self, sample: KernelRows, search: Search, tell: Callable[[float], object]) -> None:
         self._sample, self._search, self._tell = sample, search, tell
         n = len(sample.u)
         self._few = n <= MOST_EIGEN
         order = np.random.default_rng(0).permutation(n)
         self._some = np.sort(order[: MOST_EIGEN if self._few else LANDMARKS])
-        self._tried: list[Tried] = []
+        self._tried: list[TriedKernel] = []
         self._points: dict[tuple[str, bool], Floats] = {}
         self._coordinates: dict[str, Coordinates] = {}
 
@@ -502,7 +504,7 @@ class _Work:
         z = self.points(self._search.scales[0], self._search.kernels[0])
         check_semidefinite(self._search.kernel(self._search.kernels[0], None).matrix(z, z))
 
-    def exactly(self, scale: str, kernel: Kernel, ridge: float) -> tuple[Tried, Chosen]:
+    def exactly(self, scale: str, kernel: Kernel, ridge: float) -> tuple[TriedKernel, Chosen]:
         """The regression on all rows; a ridge that is chosen is one that they take."""
         sample, z = self._sample, self.points(scale, kernel.name)
         matrix = kernel.matrix(z, z)
@@ -513,7 +515,7 @@ class _Work:
         tried = sample.tried(scale, kernel, ridge, self._search.select, residuals)
         return tried, Chosen(scale, kernel, ridge, self._coordinates[scale], z, fit)
 
-    def look(self, scale: str, kernel: Kernel) -> Tried:
+    def look(self, scale: str, kernel: Kernel) -> TriedKernel:
         """A kernel with its best ridge, by all rows where they are few and by landmarks else."""
         sample, search = self._sample, self._search
         z = self.points(scale, kernel.name)
@@ -544,7 +546,7 @@ class _Work:
         self._tell(1)
         return best
 
-    def widths(self, scale: str, name: str) -> Tried:
+    def widths(self, scale: str, name: str) -> TriedKernel:
         """The best width of a kernel on a scale."""
         search = self._search
         if not search.has_width(name) or search.width is not None:
@@ -578,7 +580,7 @@ class _Work:
             return replace(chosen, tried=tuple(self._tried))
         return self._settled(sorted(best, key=lambda each: each.order)[:2])
 
-    def _settled(self, finalists: list[Tried]) -> Chosen:
+    def _settled(self, finalists: list[TriedKernel]) -> Chosen:
         """The best by all rows, of finalists and what is near the better one."""
         search, n = self._search, len(self._sample.u)
         most = max(int(SETTLED / n**3), LEAST_SETTLED)
@@ -605,7 +607,7 @@ class _Work:
                 steps.insert(0, (width, ridge))
         return replace(chosen, tried=tuple(self._tried))
 
-    def _settle(self, scale: str, kernel: Kernel, ridge: float) -> tuple[Tried, Chosen]:
+    def _settle(self, scale: str, kernel: Kernel, ridge: float) -> tuple[TriedKernel, Chosen]:
         found = self.exactly(scale, kernel, ridge)
         self._tried.append(found[0])
         self._tell(1)
@@ -633,7 +635,7 @@ SEMIDEFINITE = 1e-8
 """Share of the largest eigenvalue up to which a negative one is rounding."""
 
 
-def smoothest(found: Sequence[Tried]) -> Tried:
+def smoothest(found: Sequence[TriedKernel]) -> TriedKernel:
     """The first, and so the smoothest of those given, whose losses are the least but for rounding."""
     least = min(each.loss for each in found)
     as_good = [each for each in found if each.loss <= least * (1 + SAME)]
@@ -641,7 +643,7 @@ def smoothest(found: Sequence[Tried]) -> Tried:
     return next(each for each in as_good if each.squared <= least * (1 + SAME))
 
 
-def candidates(
+def kernel_candidates(
     kernel: str, scale: str, u: Floats, factors: Sequence[Sequence[int]]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Kernels and scales to choose from, where "auto" is asked for."""

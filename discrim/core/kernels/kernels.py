@@ -201,7 +201,7 @@ def fit_standard(x: Floats, weights: Floats | None) -> Standard:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Category:
+class CategoryColumns:
     """Columns that together say a level, at some positions (c,), and the values (L, c) of its levels."""
 
     at: Codes
@@ -226,14 +226,14 @@ class Coordinates:
         Positions of the columns of numbers.
     knots : tuple of (values, scores)
         Of normal scores, those of each such column; empty for standard units.
-    categories : tuple of Category
+    categories : tuple of CategoryColumns
     lengths : (q,) float or None
         Of no scale, what standard units are multiplied by.
     """
 
     at: Codes
     knots: tuple[tuple[Floats, Floats], ...]
-    categories: tuple[Category, ...]
+    categories: tuple[CategoryColumns, ...]
     lengths: Floats | None = None
 
     def of(self, u: Floats, kernel: str) -> Floats:
@@ -281,12 +281,12 @@ def _lengths(unit: Floats) -> Floats:
     return np.asarray(shares / np.sqrt(mean))
 
 
-def _category(u: Floats, w: Floats, at: Codes) -> Category:
+def _category(u: Floats, w: Floats, at: Codes) -> CategoryColumns:
     values, inverse = np.unique(u[:, at] + 0.0, axis=0, return_inverse=True)
     shares = np.bincount(inverse.ravel(), w)
     spread = 1 - float((shares**2).sum())
     # Of one level all rows are alike, and another one is as far as in a factor of two even levels.
-    return Category(at, values, float(1 / np.sqrt(spread if len(values) > 1 else 0.5)))
+    return CategoryColumns(at, values, float(1 / np.sqrt(spread if len(values) > 1 else 0.5)))
 
 
 def _normal_scores(u: Floats, w: Floats) -> tuple[Floats, Floats]:

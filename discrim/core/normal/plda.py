@@ -75,7 +75,7 @@ NEXT_TO_NOTHING = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sphere:
+class LengthNormalization:
     """How rows are brought to one length: less a centre (p,), whitened by a root (p, p), in z."""
 
     origin: Floats
@@ -84,13 +84,15 @@ class Sphere:
     root: Floats
 
     @staticmethod
-    def of(moments: ClassMoments) -> Sphere:
+    def of(moments: ClassMoments) -> LengthNormalization:
         """That of the mean and the covariance of all rows, divisor N."""
         one = moments.as_one()
         centre = one.means_from(moments.origin)[0]
         root = pooled(one, one.total).root
         # A root has any signs, of which the coordinates on the sphere are.
-        return Sphere(moments.origin, moments.scale, centre, root * np.sign(np.diagonal(root))[:, None])
+        return LengthNormalization(
+            moments.origin, moments.scale, centre, root * np.sign(np.diagonal(root))[:, None]
+        )
 
     def on(self, x: Floats) -> Floats:
         """Rows x (m, p) on the sphere of radius sqrt(p); a row at the centre stays there."""
@@ -141,7 +143,7 @@ class PLDAFit:
     steps : int
         Of EM; none of balanced classes, which have a closed form.
     converged : bool
-    sphere : Sphere or None
+    sphere : LengthNormalization or None
         How rows are brought to one length, where they are.
     """
 
@@ -160,7 +162,7 @@ class PLDAFit:
     log_marginal: float
     steps: int
     converged: bool
-    sphere: Sphere | None = None
+    sphere: LengthNormalization | None = None
 
     has_distances = False
 
@@ -309,7 +311,7 @@ def fit_plda(
     maxiter: int = MAXITER,
     estimated_prior: bool = True,
     tell: Callable[[int], None] | None = None,
-    lengths: tuple[Sphere, ClassMoments] | None = None,
+    lengths: tuple[LengthNormalization, ClassMoments] | None = None,
 ) -> PLDAFit:
     """Fit by maximum likelihood from pooled moments that have a covariance within classes.
 
@@ -432,7 +434,7 @@ def plda_from_file(
         return fit
     if np.tril(root, -1).any() or not (np.diagonal(root) > 0).all():
         raise DataError("its rows are whitened by no root of a covariance")
-    return replace(fit, sphere=Sphere(moments.origin, moments.scale, centre, root))
+    return replace(fit, sphere=LengthNormalization(moments.origin, moments.scale, centre, root))
 
 
 class Sets(NamedTuple):

@@ -198,7 +198,7 @@ class Projected(Scatter):
 
     inner: Scatter
     wanted: int | float | str
-    standardize: bool = False
+    standardized: bool = False
     count: int | None = None
     share: float = 0.0
     total: int = 0
@@ -231,7 +231,7 @@ class Projected(Scatter):
 
     def keywords(self) -> dict[str, Any]:
         """The keywords of a verb that ask for it."""
-        return self.inner.keywords() | {"components": self.wanted, "standardize": self.standardize}
+        return self.inner.keywords() | {"components": self.wanted, "standardize": self.standardized}
 
     @property
     def shrinkages(self) -> tuple[Shrinkage, ...]:
@@ -251,7 +251,7 @@ class Projected(Scatter):
     @property
     def compares_units(self) -> bool:
         """Unless columns are standardized."""
-        return not self.standardize
+        return not self.standardized
 
     @property
     def compared(self) -> str:
@@ -267,7 +267,7 @@ class Projected(Scatter):
 
     def spectrum(self, moments: ClassMoments) -> TotalAxes:
         """All principal axes of some moments."""
-        return principal_axes(moments, standardize=self.standardize)
+        return principal_axes(moments, standardize=self.standardized)
 
     def number(self, spectrum: TotalAxes) -> int:
         """How many axes are taken of those that there are; a DataError where there are fewer."""
@@ -321,12 +321,12 @@ class Projected(Scatter):
         left_out = found.scatter.left_out(own)
         return lambda x, codes, weights: left_out(scores.of_rows(x), codes, weights)
 
-    def without(self, moments: ClassMoments, spectrum: TotalAxes) -> Without:
+    def without(self, moments: ClassMoments, spectrum: TotalAxes) -> AxesWithout:
         """The moments without each row, of moments that have these axes."""
-        return Without.of(moments, spectrum, standardize=self.standardize)
+        return AxesWithout.of(moments, spectrum, standardize=self.standardized)
 
     def _scores_anew(
-        self, fitted: NormalClasses, without: Without, x: Floats, codes: Codes, weights: Floats | None
+        self, fitted: NormalClasses, without: AxesWithout, x: Floats, codes: Codes, weights: Floats | None
     ) -> Floats:
         """Scores (m, K) of rows x (m, p), each under axes learnt without it; missing without a rule."""
         kind, found = self.for_other_moments(), np.full((len(x), len(fitted.log_prior)), np.nan)
@@ -351,7 +351,7 @@ class Projected(Scatter):
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
         """The number of axes, and their share of the variance."""
-        label = f"Principal axes{', standardized' if self.standardize else ''}"
+        label = f"Principal axes{', standardized' if self.standardized else ''}"
         said = f"{self.count} of {self.total}, {self.share:.1%} of variance"
         return [(label, self.count, said), *(shrinkage.item for shrinkage in self.shrinkages)]
 
@@ -381,7 +381,7 @@ class Projected(Scatter):
             "structure": self.inner.word,
             "components": self.count if self.is_chosen else self.wanted,
             "components_by": self.wanted if self.is_chosen else None,
-            "standardize": self.standardize,
+            "standardize": self.standardized,
         }
 
     def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
@@ -449,7 +449,7 @@ def refuse_anew(what: str, moments: ClassMoments) -> NotSupportedError:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WithoutRow:
+class AxesWithoutRow:
     """The moments without one row, in all axes of the fit, and the axes that they have.
 
     Attributes
@@ -487,26 +487,26 @@ class WithoutRow:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Without:
+class AxesWithout:
     """The rows of a fit, in all of its axes where columns are more, and their moments without each of them.
 
     Standard deviations that columns are divided by are without the row, but for more columns than rows.
     """
 
     whole: Scores
-    standardize: bool
+    standardized: bool
 
     @staticmethod
-    def of(moments: ClassMoments, spectrum: TotalAxes, *, standardize: bool) -> Without:
+    def of(moments: ClassMoments, spectrum: TotalAxes, *, standardize: bool) -> AxesWithout:
         """From moments, and all axes that they have."""
         if moments.scatters.ndim == 2:
-            return Without(Scores.of(moments, spectrum, len(spectrum.lengths)), standardize=False)
+            return AxesWithout(Scores.of(moments, spectrum, len(spectrum.lengths)), standardized=False)
         moments = comparable(moments)
         columns = np.diag(moments.common_unit)
         own = on_axes(moments, columns)
-        return Without(Scores(spectrum, columns, moments.origin, moments.scale, own), standardize)
+        return AxesWithout(Scores(spectrum, columns, moments.origin, moments.scale, own), standardize)
 
-    def rows(self, x: Floats, codes: Codes, weights: Floats | None) -> Iterator[WithoutRow]:
+    def rows(self, x: Floats, codes: Codes, weights: Floats | None) -> Iterator[AxesWithoutRow]:
         """The moments without each of the rows x (m, p)."""
         units = np.ones(len(codes)) if weights is None else np.minimum(weights, 1.0)
         mass = np.ones(len(codes)) if weights is None else weights
@@ -515,7 +515,7 @@ class Without:
         ):
             yield self._without(y, code, out, gone=own <= 1)
 
-    def _without(self, y: Floats, code: int, out: float, *, gone: bool) -> WithoutRow:
+    def _without(self, y: Floats, code: int, out: float, *, gone: bool) -> AxesWithoutRow:
         """Without a weight of one row of a class, and without the row where it has gone."""
         moments = self.whole.moments
         count = float(moments.counts[code])
@@ -530,8 +530,8 @@ class Without:
             own = code if len(scatters) > 1 else 0
             scatters[own] -= out * count / (count - out) * np.outer(gap, gap)
         left = replace(moments, counts=counts, rows=rows, centres=means, scatters=scatters, roots=None)
-        spectrum = principal_axes(left, standardize=self.standardize)
-        return WithoutRow(y[None], code, out, alone, left, spectrum)
+        spectrum = principal_axes(left, standardize=self.standardized)
+        return AxesWithoutRow(y[None], code, out, alone, left, spectrum)
 
 
 def rule_of(found: Estimated, log_prior: Floats) -> Rule:

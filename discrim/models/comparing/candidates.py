@@ -215,7 +215,7 @@ CALIBRATED = ", calibrated"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tried:
+class TriedCandidate:
     """A candidate with its fit to all rows, and its losses on rows outside their folds.
 
     Attributes
@@ -249,7 +249,7 @@ class Trial:
     seed: int
     calibrate: bool
 
-    def of(self, candidate: Candidate) -> Tried:
+    def of(self, candidate: Candidate) -> TriedCandidate:
         """A candidate, tried; a DiscrimError where it cannot be."""
         start = monotonic()
         options = dict(candidate.options)
@@ -268,9 +268,9 @@ class Trial:
                 raise DataError("It gives no fit of classes: give a verb, such as discrim.qda.")
             judged = validated(fit._fit, self.folds, 1, self.groups, self.seed)
         losses = _told(judged, partial(_losses, self.costs))
-        return Tried(candidate.name, fit, judged, losses, monotonic() - start, list(said))
+        return TriedCandidate(candidate.name, fit, judged, losses, monotonic() - start, list(said))
 
-    def calibrated(self, tried: Tried) -> Tried:
+    def calibrated(self, tried: TriedCandidate) -> TriedCandidate:
         """A candidate that was tried with calibrated posteriors; a DiscrimError where there are none."""
         start = monotonic()
         losses = _told(tried.validation, partial(_calibrated_losses, self.costs))
@@ -314,9 +314,9 @@ def losses_of_shares(costs: Floats | None, log_prior: Floats, rows: FoldedRows) 
 
 def tried_in_time(
     trial: Trial, candidates: Sequence[Candidate], seconds: float | None
-) -> tuple[list[Tried], dict[str, Refusal]]:
+) -> tuple[list[TriedCandidate], dict[str, Refusal]]:
     """The candidates that could be tried before so many seconds had gone, and why others were not."""
-    tried: list[Tried] = []
+    tried: list[TriedCandidate] = []
     refused: dict[str, Refusal] = {}
     start = monotonic()
     with late_bar(len(candidates), "candidates") as tell:
@@ -342,7 +342,7 @@ def tried_in_time(
     return _labelled(tried, refused), refused
 
 
-def _labelled(tried: list[Tried], refused: dict[str, Refusal]) -> list[Tried]:
+def _labelled(tried: list[TriedCandidate], refused: dict[str, Refusal]) -> list[TriedCandidate]:
     """The candidates that give each row a label which any of them does; others are refused.
 
     A row whose level no row of another fold has gets a label of none.

@@ -26,7 +26,7 @@ from discrim.models.comparing.candidates import (
     By,
     Refusal,
     Trial,
-    Tried,
+    TriedCandidate,
     losses_of_shares,
     own_candidates,
     read_candidates,
@@ -285,7 +285,7 @@ class ChooseResults(ChosenAnew):
     def __init__(
         self,
         trial: Trial,
-        tried: Sequence[Tried],
+        tried: Sequence[TriedCandidate],
         refused: Mapping[str, Refusal],
         select: Select,
         on_rows: Callable[[Codes], ChooseResults],

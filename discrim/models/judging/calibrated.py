@@ -44,14 +44,14 @@ def calibrator_of(fit: Fit[Any]) -> Calibrator:
     A NotSupportedError says that the fit has neither the map nor the rows to make it from.
     """
     if CALIBRATOR not in fit.cache:
-        scores, codes, weights = left_out(fit)
+        scores, codes, weights = left_out_sample(fit)
         log_prior = None if fit.model.instead else fit.log_prior()
         fit.cache[CALIBRATOR] = fit_calibrator(scores, codes, weights, log_prior=log_prior)
     kept: Calibrator = fit.cache[CALIBRATOR]
     return kept
 
 
-def left_out(fit: Fit[Any]) -> tuple[Floats, Codes, Floats]:
+def left_out_sample(fit: Fit[Any]) -> tuple[Floats, Codes, Floats]:
     """Scores (n, K) of the rows of a fit that are left out, their classes (n,), and what each counts (n,)."""
     blocks = fit.rows(
         'method="calibrated"',

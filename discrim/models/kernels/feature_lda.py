@@ -30,7 +30,7 @@ from discrim.core.kernels.features import (
     landmarks,
     random_features,
 )
-from discrim.core.kernels.kernel_ridge import Chosen, Sample, Search, candidates, choose
+from discrim.core.kernels.kernel_ridge import Chosen, KernelRows, Search, choose, kernel_candidates
 from discrim.core.kernels.kernels import Kernel, Standard, fit_coordinates
 from discrim.core.kernels.row_sample import RowSample, sampled_rows
 from discrim.core.moments.moments import ClassMoments, gather
@@ -73,7 +73,7 @@ class Plan:
     ncomp: int | None
 
 
-class Made(NamedTuple):
+class FittedByFeatures(NamedTuple):
     """A fit, with the choice of the kernel, if there was one, and the ridges that were tried."""
 
     numbers: FeatureLDAFit
@@ -98,7 +98,7 @@ def check_features(components: Any, kind: Any, search: Search) -> None:
 
 def fit_by_features(
     blocks: Blocks, moments: ClassMoments, prior: Floats, plan: Plan, *, estimated_prior: bool = True
-) -> Made:
+) -> FittedByFeatures:
     """The fit of rows, in two passes: for a sample of them, and for the moments of the features."""
     most = max(SAMPLED, 2 * plan.components if plan.kind == "landmarks" else 0)
     with late_bar(0, "sample of the rows"):
@@ -127,7 +127,7 @@ def fit_by_features(
         indicators, sums, moments, prior, kind=plan.kind, scale=scale, sample=sample,
         ncomp=plan.ncomp, calibrator=calibrator, estimated_prior=estimated_prior,
     )  # fmt: skip
-    return Made(numbers, chosen, ridges)
+    return FittedByFeatures(numbers, chosen, ridges)
 
 
 def _standard(moments: ClassMoments) -> Standard:
@@ -138,10 +138,12 @@ def _standard(moments: ClassMoments) -> Standard:
     return Standard(moments.origin + middle / moments.scale, 1 / np.where(sd > 0, sd, np.inf))
 
 
-def _as_sample(rows: RowSample, standard: Standard, n_classes: int, factors: list[list[int]]) -> Sample:
+def _as_sample(rows: RowSample, standard: Standard, n_classes: int, factors: list[list[int]]) -> KernelRows:
     weights = rows.weights if rows.weighted or (rows.weights != 1).any() else None
     groups = tuple(map(tuple, factors))
-    return Sample(standard, standard.of(rows.x), rows.codes, weights, np.eye(n_classes)[rows.codes], groups)
+    return KernelRows(
+        standard, standard.of(rows.x), rows.codes, weights, np.eye(n_classes)[rows.codes], groups
+    )
 
 
 def _kernel(
@@ -150,7 +152,7 @@ def _kernel(
     """The kernel and the scale that are given, or the best for a part of the sample, with the choice."""
     search = plan.search
     sample = _as_sample(rows.first(COMPARED), standard, n_classes, plan.factors)
-    kernels, scales = candidates(search.kernels[0], search.scales[0], sample.u, sample.factors)
+    kernels, scales = kernel_candidates(search.kernels[0], search.scales[0], sample.u, sample.factors)
     # The ridge of few rows is none for many, and is chosen with the kernel whatever it is for these.
     asked = replace(search, kernels=kernels, scales=scales, ridge=None)
     if len(kernels) * len(scales) == 1 and (search.width is not None or not search.has_width(kernels[0])):

@@ -12,7 +12,15 @@ import pandas as pd
 
 from discrim.core.kernels.feature_lda import FeatureLDAFit, feature_lda_from_file
 from discrim.core.kernels.kernel_lda import MOST_DEGREE, KernelLDAFit, fit_kernel_lda, kernel_lda_from_file
-from discrim.core.kernels.kernel_ridge import Chosen, Sample, Search, Select, Tried, candidates, choose
+from discrim.core.kernels.kernel_ridge import (
+    Chosen,
+    KernelRows,
+    Search,
+    Select,
+    TriedKernel,
+    choose,
+    kernel_candidates,
+)
 from discrim.core.kernels.kernels import KernelName, ScaleName
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
@@ -29,7 +37,13 @@ from discrim.models.fits.reading import Data, NaAction, Prior
 from discrim.models.fits.refits import held_path, moment_refits, text_of, verb_options
 from discrim.models.judging.assessment import labelled_rows, refuse_none
 from discrim.models.kernels import feature_lda
-from discrim.models.kernels.feature_lda import FeatureKind, Made, Plan, feature_lda_result, fit_by_features
+from discrim.models.kernels.feature_lda import (
+    FeatureKind,
+    FittedByFeatures,
+    Plan,
+    feature_lda_result,
+    fit_by_features,
+)
 from discrim.models.regression.fda import VariateResults
 from discrim.models.saving.fit_file import NOTHING, Saved
 
@@ -219,7 +233,7 @@ def kernel_lda(
         reading.check_whole("ncomp", ncomp, 1, most, also=f", the axes of {most + 1} classes, or None")
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, moments.counts)
     if components is not None:
-        plan = Plan(components, features, search, factors_of(blocks), bool(calibrate), ncomp)
+        plan = Plan(components, features, search, factor_columns(blocks), bool(calibrate), ncomp)
         made = fit_by_features(blocks, moments, shares, plan, estimated_prior=estimated)
         return KernelLDAResults(_feature_fit(made, blocks, options, plan))
     sample = _sample(blocks, moments.n_classes)
@@ -283,7 +297,7 @@ def _refuse_many(blocks: Blocks) -> None:
     refuse_beyond_memory(3.0 * n**2, f"The kernels of {n:,} rows with each other", way_out)
 
 
-def factors_of(blocks: Blocks) -> list[list[int]]:
+def factor_columns(blocks: Blocks) -> list[list[int]]:
     """Positions of the columns of each factor of the design that stands alone in a term."""
     spec = blocks.design.spec
     if spec is None:
@@ -299,14 +313,14 @@ def factors_of(blocks: Blocks) -> list[list[int]]:
     return [group for group in groups if group]
 
 
-def _sample(blocks: Blocks, n_classes: int) -> Sample:
+def _sample(blocks: Blocks, n_classes: int) -> KernelRows:
     x, codes, weights = weighted_rows(blocks)
-    return Sample.of(np.ascontiguousarray(x), codes, weights, n_classes, factors_of(blocks))
+    return KernelRows.of(np.ascontiguousarray(x), codes, weights, n_classes, factor_columns(blocks))
 
 
-def _chosen(sample: Sample, search: Search) -> Chosen:
+def _chosen(sample: KernelRows, search: Search) -> Chosen:
     """The regression that is given, or the best of the candidates for the rows."""
-    kernels, scales = candidates(search.kernels[0], search.scales[0], sample.u, sample.factors)
+    kernels, scales = kernel_candidates(search.kernels[0], search.scales[0], sample.u, sample.factors)
     with late_bar(0, "choice of the kernel") as tell:
         return choose(sample, replace(search, kernels=kernels, scales=scales), tell)
 
@@ -316,7 +330,7 @@ def _path(chosen: Chosen) -> pd.DataFrame:
     return pd.DataFrame([_line(each, chosen) for each in chosen.tried])
 
 
-def _line(tried: Tried, chosen: Chosen) -> dict[str, Any]:
+def _line(tried: TriedKernel, chosen: Chosen) -> dict[str, Any]:
     kernel = tried.kernel
     same = (kernel, tried.scale, tried.ridge) == (chosen.kernel, chosen.scale, chosen.ridge)
     return {
@@ -339,7 +353,9 @@ MODEL = Model(
 )
 
 
-def _feature_fit(made: Made, blocks: Blocks, options: Mapping[str, Any], plan: Plan) -> Fit[FeatureLDAFit]:
+def _feature_fit(
+    made: FittedByFeatures, blocks: Blocks, options: Mapping[str, Any], plan: Plan
+) -> Fit[FeatureLDAFit]:
     """A kernel discriminant analysis by features as one value, with all that was tried."""
     numbers, chosen, ridges = made
     feature_lda.say_fewer(numbers, plan.components)

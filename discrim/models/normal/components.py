@@ -70,13 +70,13 @@ def within_axes(kind: Scatter, components: Any, method: str, missing: Any, *, st
     )
 
 
-def as_compared(model: Model, components: int | None) -> Model:
-    """The model of normal classes; within axes, one in which no missing column is integrated out.
+def within(model: Model) -> Model:
+    """A model of normal classes within principal axes, in which no missing column is integrated out.
 
     A covariance of scores has no variance beyond their axes, so that a column would seem to be known from the
     others.
     """
-    return model if components is None else replace(model, marginal=None)
+    return replace(model, marginal=None)
 
 
 CHOSEN_FROM_ROWS = "components={!r} chooses the number of axes by the rows: give a number, or a share as 0.9"

@@ -52,7 +52,7 @@ from discrim.models.fits.refits import verb_options
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.normal import normal_fits
-from discrim.models.normal.components import PrincipalAxes, as_compared, with_digits
+from discrim.models.normal.components import PrincipalAxes, with_digits, within
 from discrim.models.normal.em import MissingRows, em_sample
 from discrim.models.normal.normal_fits import ShrunkCovariances
 from discrim.models.normal.robust import Method, RobustRows, ScatterOfT, robust_moments
@@ -77,7 +77,7 @@ def lda_fit(
     blocks = replace(blocks, partial=True) if isinstance(numbers.scatter, Em) else blocks
     drops = options["collinear"] == "drop"
     refits = normal_fits.normal_refits(numbers, common=True, drops=drops)
-    model = as_compared(MODEL, numbers.components)
+    model = MODEL if numbers.components is None else within(MODEL)
     return Fit(model, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 
@@ -731,7 +731,7 @@ def lda(
             reading.refuse_few_rows(blocks)
         spread = kind.spread("pooled", thin=reading.is_wide(blocks))
         blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=components is None)
-        stats = with_digits(kind, blocks, stats)
+        stats = stats if components is None else with_digits(kind, blocks, stats)
     reading.refuse_no_freedom(stats, blocks.terms, diagonal=not kind.takes_full_rank(stats.n_columns))
     if method == "moment":
         reading.refuse_light(stats.total, stats.n_classes)

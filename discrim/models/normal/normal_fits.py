@@ -67,8 +67,8 @@ def read_scatter(
     With components it is one within principal axes. A DataError tells of an unknown word, a number out of
     range, or keywords that do not go together.
     """
+    reading.check_flag("standardize", keywords.standardize)
     if components is not None:
-        reading.check_flag("standardize", keywords.standardize)
         inner = read_scatter(covariance, words, method, replace(keywords, standardize=False))
         return within_axes(inner, components, method, missing, standardize=bool(keywords.standardize))
     if isinstance(covariance, str):
@@ -108,7 +108,6 @@ def _refuse_others(
         )
     if keywords.grid is not None and "grid" not in takes:
         refuse_grid(keywords.grid)
-    reading.check_flag("standardize", keywords.standardize)
     if keywords.standardize and "standardize" not in takes:
         raise DataError(
             'standardize=True goes with covariance="shrunk" or "spherical", and in qda() with '

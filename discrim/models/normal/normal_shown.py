@@ -638,7 +638,7 @@ def scree(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     return axes
 
 
-def tried(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def choice_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Errors of the choice of a shrinkage, or of a number of principal axes, with what was chosen."""
     path = results.path
     of_axes = "components" in path
@@ -656,7 +656,7 @@ def tried(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Errors of the choice by alpha and gamma, with the pair chosen."""
     if "components" in results.path:
-        return tried(results, fit, options)
+        return choice_path(results, fit, options)
     errors = results.path.pivot(index="alpha", columns="gamma", values="error")
     pair, title = (results.alpha, results.gamma), f"Error by {_chosen_by(fit)}"
     return heat_map(errors, pair, title, ax=options.ax, colormap=options.colormap("path"))

@@ -12,7 +12,7 @@ import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments, gather
 from discrim.core.normal import plda as core
-from discrim.core.normal.plda import PLDAFit, Sphere
+from discrim.core.normal.plda import LengthNormalization, PLDAFit
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import Rule
@@ -199,7 +199,7 @@ class _OnSphere:
     """The rows of blocks, brought to one length, as often as they are asked for."""
 
     blocks: Blocks
-    sphere: Sphere
+    sphere: LengthNormalization
 
     def __iter__(self) -> Iterator[tuple[Floats, Codes, Floats | None]]:
         for x, codes, weights in self.blocks:
@@ -216,7 +216,7 @@ def _fitted(
     """The fit to moments; where there are blocks, to their rows brought to one length."""
     lengths = None
     if blocks is not None:
-        sphere = Sphere.of(moments)
+        sphere = LengthNormalization.of(moments)
         shape: Any = {"n_classes": moments.n_classes, "n_columns": moments.n_columns}
         lengths = sphere, gather(_OnSphere(blocks, sphere), **shape, spread="pooled")
     return core.fit_plda(moments, prior, **how, tell=tell, lengths=lengths)

@@ -33,7 +33,7 @@ from discrim.models.fits.refits import verb_options
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.normal import normal_fits
-from discrim.models.normal.components import PrincipalAxes, as_compared, with_digits
+from discrim.models.normal.components import PrincipalAxes, with_digits, within
 from discrim.models.normal.em import MissingRows, em_sample
 from discrim.models.normal.factor import FactorCovariances
 from discrim.models.normal.normal_fits import ShrunkCovariances
@@ -223,7 +223,7 @@ def qda(
         thin = reading.is_wide(blocks) or (kind.of_few_axes and _is_thin(blocks))
         spread, rooted = kind.spread("class", thin=thin), components is None
         blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=rooted)
-        stats = with_digits(kind, blocks, stats)
+        stats = stats if components is None else with_digits(kind, blocks, stats)
     levels = blocks.design.levels
     normal_fits.refuse_singular(stats, blocks.terms, levels, kind)
     if not kind.is_regular and kind.takes_full_rank(stats.n_columns):
@@ -308,7 +308,7 @@ def qda_fit(
     """A quadratic discriminant analysis as one value; `path` is that of a choice of its shrinkage."""
     blocks = replace(blocks, partial=True) if isinstance(numbers.scatter, Em) else blocks
     refits = normal_fits.normal_refits(numbers, common=False, why_no_rule=_why_no_rule)
-    model = as_compared(MODEL, numbers.components)
+    model = MODEL if numbers.components is None else within(MODEL)
     return Fit(model, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 

@@ -51,9 +51,9 @@ from discrim.models.normal.components import CHOSEN_FROM_ROWS as NUMBER_FROM_ROW
 from discrim.models.normal.components import (
     AxesChoice,
     PrincipalAxes,
-    as_compared,
     choose_axes,
     read_components,
+    within,
 )
 from discrim.models.normal.normal_fits import warn_of_units, warn_where_units_differ
 from discrim.models.results.geometry import SeparateCovariances
@@ -776,7 +776,7 @@ def rda_fit(
         rule = partial(_chosen_rule, plan)
         choice = "alpha and gamma" if numbers.components_by is None else "the number of principal axes"
         refits = replace(refits, spread=None, of_rows=rule, choice=choice, search=plan)
-    model = as_compared(MODEL, numbers.components)
+    model = MODEL if numbers.components is None else within(MODEL)
     return Fit(model, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 

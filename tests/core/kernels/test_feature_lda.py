@@ -14,7 +14,7 @@ from discrim.core.kernels.feature_lda import (
     left_out_parts,
 )
 from discrim.core.kernels.features import FeatureMap, FeatureRows, landmarks, random_features
-from discrim.core.kernels.kernel_ridge import Sample, fit_ridge
+from discrim.core.kernels.kernel_ridge import KernelRows, fit_ridge
 from discrim.core.kernels.kernels import Kernel
 from discrim.core.kernels.row_sample import sampled_rows
 from discrim.core.moments.moments import gather, merged
@@ -23,7 +23,7 @@ RNG = np.random.default_rng(0)
 CODES = RNG.integers(0, 3, 80)
 ROWS = RNG.normal(size=(80, 3)) + CODES[:, None]
 WEIGHTS = RNG.integers(1, 4, 80).astype(float)
-SAMPLE = Sample.of(ROWS, CODES, None, 3, [])
+SAMPLE = KernelRows.of(ROWS, CODES, None, 3, [])
 NAMED = {"kind": "random", "scale": "sd", "sample": SAMPLE}
 KERNEL = Kernel("gaussian", 1.3)
 PRIOR = np.array([0.2, 0.3, 0.5])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discrim.core.kernels.kernel_lda import fit_kernel_lda, kernel_lda_from_file
-from discrim.core.kernels.kernel_ridge import Chosen, Sample, fit_ridge
+from discrim.core.kernels.kernel_ridge import Chosen, KernelRows, fit_ridge
 from discrim.core.kernels.kernels import Kernel, fit_coordinates, fit_standard
 from discrim.core.moments.moments import gather
 from discrim.errors import DataError
@@ -24,7 +24,7 @@ def fitted(x, codes, weights, ncomp):
     """A fit in the coordinates of all rows."""
     moments = gather([(x, codes, weights)], n_classes=K, n_columns=P, spread="diagonal")
     u = STANDARD.of(x)
-    sample = Sample(STANDARD, u, codes, weights, np.eye(K)[codes])
+    sample = KernelRows(STANDARD, u, codes, weights, np.eye(K)[codes])
     z = COORDINATES.of(u, "gaussian")
     ridge = fit_ridge(KERNEL.matrix(z, z), weights, sample.y, RIDGE)
     chosen = Chosen("sd", KERNEL, RIDGE, COORDINATES, z, ridge)
@@ -48,7 +48,7 @@ def test_scores_of_rows_left_out_are_those_of_fits_without_them(weights, ncomp):
 def test_variates_have_unit_variance_within_classes_where_nothing_is_penalized():
     kernel = Kernel("linear")
     moments = gather([(X, CODES, None)], n_classes=K, n_columns=P, spread="diagonal")
-    sample = Sample.of(X, CODES, None, K, ())
+    sample = KernelRows.of(X, CODES, None, K, ())
     coordinates = fit_coordinates(sample.u, None, "sd")
     z = coordinates.of(sample.u, "linear")
     chosen = Chosen("sd", kernel, 1e-5, coordinates, z, fit_ridge(kernel.matrix(z, z), None, sample.y, 1e-5))

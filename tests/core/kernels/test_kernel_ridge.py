@@ -5,9 +5,9 @@ import pytest
 from sklearn.kernel_ridge import KernelRidge
 
 from discrim.core.kernels.kernel_ridge import (
-    Sample,
+    KernelRows,
     Search,
-    Tried,
+    TriedKernel,
     choose,
     fit_ridge,
     spectrum_of_kernel,
@@ -92,7 +92,7 @@ def test_a_ridge_that_is_chosen_is_one_that_can_be_given(n, weight):
     rng = np.random.default_rng(8)
     codes = np.arange(n) % 2
     x = rng.normal(size=(n, 2)) + 30.0 * codes[:, None]
-    sample = Sample.of(x, codes, None if weight is None else np.full(n, weight), 2, [])
+    sample = KernelRows.of(x, codes, None if weight is None else np.full(n, weight), 2, [])
     found = choose(sample, Search(("laplace",), ("sd",), None, None))
     given = choose(sample, Search(("laplace",), ("sd",), found.kernel.width, found.ridge))
     np.testing.assert_array_equal(given.fit.coef, found.fit.coef)
@@ -101,7 +101,7 @@ def test_a_ridge_that_is_chosen_is_one_that_can_be_given(n, weight):
 
 def test_a_step_has_to_gain_a_thousandth():
     def tried(loss, squared):
-        return Tried("sd", KERNEL, RIDGE, loss, 0.1, squared, True)
+        return TriedKernel("sd", KERNEL, RIDGE, loss, 0.1, squared, True)
 
     assert tried(0.998, 0.5).gains(tried(1.0, 0.5))
     assert not tried(0.9995, 0.4999).gains(tried(1.0, 0.5))

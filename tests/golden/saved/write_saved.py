@@ -5,8 +5,8 @@
 Run it in the checkout of the version whose files are wanted. A folder that is there is not written again:
 that its files load, and predict what `predictions.json` says, is the promise of the format.
 
-`before_37` is of the commit that added it: "kernels" writes fits by kernels, within principal axes, of classes
-drawn at random, and with a map to calibrated posteriors.
+`before_37` is of the commit that added it: "kernels" writes fits by kernels, within principal axes, of
+classes drawn at random, and with a map to calibrated posteriors.
 
 `before_33` is of the commit that added it, in which files hold the arguments of the verb as they were given:
 "options" writes a fit of each verb, with arguments of every form.
