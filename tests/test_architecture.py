@@ -100,16 +100,17 @@ FOUND_BY_TEXT = {"models/registry.py", "cli/reading.py"}
 # the rules by which choose() tries models, in their order of simplicity.
 NAMING_MODELS = {"models/saving/earlier_files.py", "cli/options.py", "models/comparing/candidates.py"}
 
-# What it takes to read the package, as `python -m tests.benchmarks.house` counts it; these become less. The
-# lines and files alone have grown: by interactive figures, by what takes rules and tables out of Python, by
-# kernel discriminant analysis, plda, calibrated posteriors and choose().
+# What it takes to read the package, as `python -m tests.benchmarks.house` counts it; these become less.
+# Some have grown. Files, lines and imports: by interactive figures, by what takes rules and tables out of
+# Python, by kernel discriminant analysis, principal axes, plda, calibrated posteriors and choose(). The
+# files of a summary: by what is said of the posteriors of rows left out.
 HOUSE = {
-    "files": 262,
-    "lines": 97_500,
-    "lines of imports over lines of other code, in percent": 7.6,
+    "files": 265,
+    "lines": 98_650,
+    "lines of imports over lines of other code, in percent": 7.8,
     "lda() on iris, files": 20,
     "lda() on iris, depth": 10,
-    "lda().summary(), files": 39,
+    "lda().summary(), files": 41,
     "lines that ask for a flag of the covariance": 17,
     "lines outside frame/ that ask for a source": 0,
     "public names defined in more than one module": 23,
