@@ -107,6 +107,8 @@ def _path(results: KernelLDAResults, fit: Fit[KernelLDAFit]) -> Section:
         f"The loss is the mean {LOSSES[fit.options['select']]} of rows left out; its standard error takes "
         "rows for independent."
     )
+    if (shown["by"] == "GCV").any():
+        note += " Generalized cross-validation (GCV) is of all rows, and has no standard error."
     title = "Rows left out, by kernel"
     return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")
 
@@ -130,7 +132,8 @@ def kernel_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
         axes.plot(line["width"], line["loss"], label=f"{kernel}, {scale}", **look)
     chosen = path[path["chosen"]]
     look = {"color": SIGNS.colour(len(lines)), "marker": "*", "markersize": 12, "linestyle": "none"}
-    axes.plot(chosen["width"], chosen["loss"], label="chosen", **look)
+    by_gcv = ", by GCV of all rows" if chosen["by"].iloc[0] == "GCV" else ""
+    axes.plot(chosen["width"], chosen["loss"], label=f"chosen{by_gcv}", **look)
     log_axis(axes, path["width"].to_numpy())
     axes.set_xlabel("Width of the kernel")
     axes.set_ylabel(f"Mean {LOSSES[fit.options['select']]}, rows left out")
