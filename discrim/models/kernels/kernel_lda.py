@@ -89,8 +89,8 @@ def kernel_lda(
         DataFrame. With `components` any number of rows and any source can be fitted, but one that is read
         only once.
     kernel : {"auto", "gaussian", "laplace", "polynomial", "linear", "arccos"} or callable
-        The kernel of two rows in coordinates a and b: "gaussian" is exp(-|a - b|^2 / (2 width^2)); "laplace"
-        exp(-|a - b|_1 / width), with the sum of the absolute differences; "polynomial" (1 + a'b /
+        The kernel of two rows in coordinates a and b: "gaussian" is exp(-d'd / (2 width^2)), d = a - b;
+        "laplace" exp(-s / width), with s the sum of the absolute differences; "polynomial" (1 + a'b /
         width^2)^degree; "linear" a'b, without a width; "arccos" that of order 1 of Cho & Saul (2009), between
         (a / width, 1) and (b / width, 1), which is the kernel of a wide network of rectified linear units.
         "auto" chooses between "gaussian" and "laplace". A callable takes two arrays of rows, (m, q) and (n,
