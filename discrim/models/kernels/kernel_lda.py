@@ -212,7 +212,7 @@ def kernel_lda(
     >>> from discrim.datasets import load_iris
     >>> fit = kernel_lda("species ~ .", load_iris(), kernel="gaussian", width=2.0, ridge=0.1)
     >>> fit.error_rates(["loo"])["wrong"].tolist()
-    [6.0]
+    [7.0]
     """
     options = verb_options(locals())
     search = _read_search(kernel, width, ridge, scale, degree, select)
@@ -660,8 +660,8 @@ class KernelLDAResults(VariateResults):
         --------
         >>> from discrim import kernel_lda
         >>> fit = kernel_lda("species ~ .", "iris", kernel="gaussian", scale="sd", width=2.0, ridge=0.1)
-        >>> fit.importance().index[:2].tolist()
-        ['petal_width', 'petal_length']
+        >>> fit.importance(seed=1).index[:2].tolist()
+        ['petal_length', 'petal_width']
         """
         repeats = reading.check_whole("repeats", repeats, 1)
         return _importance(self._fit, data, repeats, generator(seed))
