@@ -33,8 +33,8 @@ from discrim.core.kernels.kernels import NAMES, Coordinates, Kernel, ScaleName, 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats, are_whole, slices
 from discrim.core.regression.indicator import FlexibleFit, fit_flexible, starting_scores
-from discrim.core.rules.calibration import KINDS, CalibratedRule, Calibrator, fit_calibrator
-from discrim.core.rules.rules import NoLikelihood, Rule, logs_of_prior, refuse_method
+from discrim.core.rules.calibration import KINDS, Calibrator, fit_calibrator
+from discrim.core.rules.rules import CalibratedRule, NoLikelihood, Rule, logs_of_prior, refuse_method
 from discrim.core.scatter.covariance import EPS
 from discrim.errors import DataError
 

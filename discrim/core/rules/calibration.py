@@ -41,10 +41,9 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq, minimize
+import scipy
 
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
-from discrim.core.rules.rules import Rule
 from discrim.errors import DataError, NotSupportedError
 
 Kind = Literal["temperature", "vector", "multinomial", "dirichlet"]
@@ -124,24 +123,6 @@ class Calibrator:
         out[:, there] = leads + self.intercepts[there]
         out[impossible] = -np.inf
         return out
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CalibratedRule:
-    """A rule whose scores are mapped to calibrated log posteriors, to which a shift (K,) is added."""
-
-    rule: Rule
-    calibrator: Calibrator
-    shift: Floats
-
-    @property
-    def has_ends(self) -> bool:
-        """Whether a row may be impossible in every class."""
-        return bool(getattr(self.rule, "has_ends", False))
-
-    def scores(self, x: Floats) -> Floats:
-        """Log posteriors (m, K) of rows x (m, p), up to a number a row."""
-        return np.asarray(self.calibrator.scores(self.rule.scores(x)) + self.shift)
 
 
 def fit_calibrator(
@@ -299,7 +280,7 @@ def _slope(
                 "Every row that was left out has the right class, so that no slope is the most likely: use "
                 "the penalty, which has one."
             )
-    slope = float(np.exp(brentq(score, low, high, xtol=1e-12)))
+    slope = float(np.exp(scipy.optimize.brentq(score, low, high, xtol=1e-12)))
     return slope, likelihood(slope)
 
 
@@ -407,7 +388,7 @@ class _Family(NamedTuple):
 
         # In standard errors of the start, where Newton's step is the gradient.
         near = NEAR * float(np.sqrt(max(rows.weights.sum(), 1.0)))
-        found = minimize(
+        found = scipy.optimize.minimize(
             lost, np.zeros(len(ridge)), jac=True, method="BFGS", options={"gtol": near, "maxiter": STEPS}
         )
         at = np.asarray(self.centre + root @ found.x)

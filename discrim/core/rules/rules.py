@@ -393,6 +393,24 @@ class OtherRule(Protocol):
 Rule = LinearRule | GaussianRule | StudentRule | IndependentRule | PartRule | OtherRule
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class CalibratedRule:
+    """A rule whose scores a calibrator maps to calibrated log posteriors, to which a shift (K,) is added."""
+
+    rule: Rule
+    calibrator: OtherRule
+    shift: Floats
+
+    @property
+    def has_ends(self) -> bool:
+        """Whether a row may be impossible in every class."""
+        return bool(getattr(self.rule, "has_ends", False))
+
+    def scores(self, x: Floats) -> Floats:
+        """Log posteriors (m, K) of rows x (m, p), up to a number a row."""
+        return np.asarray(self.calibrator.scores(self.rule.scores(x)) + self.shift)
+
+
 class NoLikelihood:
     """Numbers of a model that maximizes no likelihood, and say by what else to compare it."""
 

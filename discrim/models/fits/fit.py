@@ -23,10 +23,9 @@ from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules import rules
-from discrim.core.rules.calibration import CalibratedRule
 from discrim.core.rules.gaussian import MarginalRule
 from discrim.core.rules.leave_one_out import LeftOut
-from discrim.core.rules.rules import IndependentRule, LinearRule, Rule
+from discrim.core.rules.rules import CalibratedRule, IndependentRule, LinearRule, Rule
 from discrim.core.scatter.covariance import Covariance, Dependency
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks

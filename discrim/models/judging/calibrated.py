@@ -18,9 +18,9 @@ import pandas as pd
 
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
-from discrim.core.rules.calibration import CalibratedRule, Calibrator, fit_calibrator
+from discrim.core.rules.calibration import Calibrator, fit_calibrator
 from discrim.core.rules.leave_one_out import ByRefits
-from discrim.core.rules.rules import Rule, logs_of_prior
+from discrim.core.rules.rules import CalibratedRule, Rule, logs_of_prior
 from discrim.errors import NotSupportedError, PriorError
 from discrim.frame.rows import used_codes
 from discrim.inference.calibration import JudgedRows

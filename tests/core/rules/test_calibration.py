@@ -12,7 +12,8 @@ from scipy.special import log_softmax, softmax
 from sklearn.calibration import _SigmoidCalibration
 
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.rules.calibration import KINDS, CalibratedRule, Calibrator, Kind, fit_calibrator
+from discrim.core.rules.calibration import KINDS, Calibrator, Kind, fit_calibrator
+from discrim.core.rules.rules import CalibratedRule
 from discrim.errors import DataError, NotSupportedError
 from tests.support import before
 
