@@ -392,7 +392,15 @@ class _Family(NamedTuple):
             lost, np.zeros(len(ridge)), jac=True, method="BFGS", options={"gtol": near, "maxiter": STEPS}
         )
         at = np.asarray(self.centre + root @ found.x)
-        return at, self._penalized(rows, ridge, at)[2]
+        _, gradient, inverse = self._penalized(rows, ridge, at)
+        # The search ends where the likelihood is rounded; the gradient has twice the digits.
+        for _ in range(STEPS):
+            step = inverse @ gradient
+            _, slope, after = self._penalized(rows, ridge, at + step)
+            if not slope @ after @ slope < gradient @ step / 4:
+                break
+            at, gradient, inverse = at + step, slope, after
+        return at, inverse
 
     def _penalized(self, rows: _Rows, ridge: Floats, at: Floats) -> tuple[float, Floats, Floats]:
         """Penalized log-likelihood, its gradient (P,), and the inverse (P, P) of the information."""
