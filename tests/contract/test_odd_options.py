@@ -78,6 +78,7 @@ def fits():
         ("stepwise", "enter", [TWO, "a", pd.NA, 1j, None]),
         ("stepwise", "stay", [TWO, "a", pd.NA, 1j, None]),
         ("stepwise", "include", [3, [1], TWO, True, None]),
+        ("manova", "term", [3, TWO, [], pd.NA, np.array([1.0, 2.0])]),
         ("stepwise", "verb", ["no such verb", 3, TWO, lambda: 1, lambda *args, **options: 1]),
         ("stepwise", "options", ["no", 3, TWO, [1]]),
     ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import pandas as pd
@@ -111,7 +111,8 @@ class ChosenAnew(Shown):
         """
         usual = methods is None and data is None
         data, methods = table_and_methods(data, methods)
-        named: list[Any] = [methods] if isinstance(methods, str) else list(methods)
+        several = isinstance(methods, Iterable) and not isinstance(methods, str)
+        named: list[Any] = list(methods) if several else [methods]
         named = ["apparent", "cv"] if usual else named
         for method in named:
             check_word("methods", method, CHOSEN_ANEW)

@@ -646,7 +646,7 @@ def manova(
             )
         fit = mlm(formula, data, weights=weights, na_action=na_action, functions=functions)
         return fit.manova(term, kind)
-    if term not in (None, alone, alone.strip("`")):
+    if term is not None and not (isinstance(term, str) and term in (alone, alone.strip("`"))):
         raise DataError(f"term={told(term)} is no term: the left side has one, so leave term= out.")
     text = responses_right(formula)
     return lda(text, data, weights=weights, levels=levels, na_action=na_action, functions=functions).manova()

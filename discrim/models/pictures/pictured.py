@@ -493,7 +493,9 @@ def draw_kind(
     with fonts_for([*names, options.title or ""]):
         picture = resolve(kind.address)(*shown, options)
         if options.title is not None:
-            (retitled if options.interactive else set_title)(picture, options.title)
+            # Halves of characters, which no font has, are written out.
+            text = options.title.encode("utf-8", "backslashreplace").decode("utf-8")
+            (retitled if options.interactive else set_title)(picture, text)
         if not options.interactive:
             fit_texts(picture, options.ax is None)
     return picture

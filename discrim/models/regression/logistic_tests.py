@@ -219,7 +219,7 @@ def _read(fit: Fit[LogisticFit], hypothesis: Any, index: pd.MultiIndex) -> Hypot
         matrix = np.atleast_2d(np.asarray(hypothesis, dtype=np.float64))
         if hypothesis is None:
             raise TypeError
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError(
             f"The hypothesis {told(hypothesis)} is none: name terms, write equations such as 'a = b, c = "
             "0', or give a matrix."

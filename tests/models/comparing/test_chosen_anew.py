@@ -287,9 +287,9 @@ def test_without_a_word_the_fit_stands_beside_its_choice():
 
 def test_errors_of_held_terms_are_asked_of_the_fit():
     choice = stepwise("cultivar ~ .", WINE, **STRICT)
-    for method in ("posterior", "D", "none"):
+    for methods in (["posterior"], ["D"], ["none"], 3, slice(None)):
         with pytest.raises(DataError, match="methods="):
-            choice.error_rates([method])
+            choice.error_rates(methods=methods)
     for judged in (choice.confusion, choice.assess):
         with pytest.raises(DataError, match="method="):
             judged(method=WINE)
