@@ -70,7 +70,8 @@ def coordinates_within_range(
             size = np.abs(z[far]).max(axis=1, keepdims=True)
             over[far] += np.where(np.isfinite(size), np.frexp(size)[1], LARGEST_EXPONENT) - FARTHEST_EXPONENT
             z[far] = coordinates(np.ldexp(x[far], -over[far]), np.ldexp(origin, -over[far]))
-            far = far[~_within_range(z[far])]
+            # Where row and origin are zero by now, what is left is of no fit, but of a damaged file.
+            far = far[~_within_range(z[far]) & (over[far, 0] <= 2 * LARGEST_EXPONENT + FARTHEST_EXPONENT)]
     return z
 
 

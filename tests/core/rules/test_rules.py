@@ -14,7 +14,7 @@ from scipy import stats
 import discrim
 import discrim.sklearn
 from discrim.core.rules import gaussian as nearest_means
-from discrim.core.rules.rules import LinearRule, Plane, posteriors
+from discrim.core.rules.rules import LinearRule, Plane, coordinates_within_range, posteriors
 from discrim.datasets import load_iris
 from discrim.errors import DataError
 from discrim.inference.covariance_models import quantile
@@ -363,3 +363,11 @@ def test_scores_of_many_classes_are_one_product(m, p, k):
     np.testing.assert_allclose(scores, x @ coef + intercept, rtol=1e-12, atol=1e-12)
     shares = posteriors(scores)
     np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-14)
+
+
+def test_coordinates_that_no_shorter_row_brings_into_range_end_the_search():
+    def coordinates(x, origin):
+        return x - origin - 1e308
+
+    x = np.array([[1.0, 2.0], [1e300, 0.0]])
+    assert (np.abs(coordinates_within_range(coordinates, x, np.zeros(2))) > 1e300).all()
