@@ -17,7 +17,7 @@ are of the fits as they are: each loss is that of a model on rows outside its fo
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from discrim.inference.calibration import JudgedRows
 from discrim.inference.resampling import generator
 
 Select = Literal["1se", "min"]
-SELECT: tuple[Select, ...] = get_args(Select)
 
 ROUNDED = 1e-12
 """Share of a mean loss that rounding may add."""

@@ -45,10 +45,10 @@ from discrim.core.kernels.features import (
 )
 from discrim.core.kernels.kernel_lda import (
     ScoredIndicators,
-    Turned,
     calibrator_from_file,
     check_kernel,
     normal_left_out,
+    optimal_scoring,
     sample_buffers,
     sample_from_file,
 )
@@ -56,7 +56,7 @@ from discrim.core.kernels.kernel_ridge import LEFT, KernelRows
 from discrim.core.kernels.kernels import Coordinates, Kernel, Standard, fit_coordinates
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory, slices
-from discrim.core.regression.indicator import FlexibleFit, fit_flexible, starting_scores
+from discrim.core.regression.indicator import FlexibleFit
 from discrim.core.rules.calibration import Calibrator
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.errors import DataError
@@ -356,11 +356,9 @@ def feature_lda_from_file(
     regression = FeatureRidge(ridge, coef, intercept, none[0], none, moments.total, np.nan, np.nan)
     indicators = FeatureIndicators(kernel, features, regression)
     calibrator = calibrator_from_file(map_kind, map_slope, map_ceiling, mixing, intercepts)
-    start = starting_scores(moments.counts)
-    flexible = fit_flexible(
-        moments, prior, Turned(indicators, start), products @ start,
-        ncomp=ncomp, estimated_prior=estimated_prior,
-    )  # fmt: skip
+    flexible = optimal_scoring(
+        indicators, products, moments, prior, ncomp=ncomp, estimated_prior=estimated_prior
+    )
     return FeatureLDAFit(
         moments,
         prior,
@@ -440,11 +438,9 @@ def feature_lda(
     counts, regression = sums.counts, indicators.regression
     products = counts[:, None] * (counts / sums.total + sums.means @ regression.coef)
     products = (products + products.T) / 2
-    start = starting_scores(counts)
-    flexible = fit_flexible(
-        moments, prior, Turned(indicators, start), products @ start,
-        ncomp=ncomp, estimated_prior=estimated_prior,
-    )  # fmt: skip
+    flexible = optimal_scoring(
+        indicators, products, moments, prior, ncomp=ncomp, estimated_prior=estimated_prior
+    )
     return FeatureLDAFit(
         moments,
         prior,

@@ -403,7 +403,10 @@ def fit_kernel_lda(
     fit = chosen.fit
     parts = chosen.kernel, chosen.coordinates, chosen.points, fit.coef, fit.intercept
     indicators = KernelExpansion(sample.standard, *parts)
-    flexible = _scored(indicators, sample, fit.residuals, moments, prior, ncomp, estimated_prior)
+    flexible = optimal_scoring(
+        indicators, class_products(sample, fit.residuals), moments, prior,
+        ncomp=ncomp, estimated_prior=estimated_prior,
+    )  # fmt: skip
     calibrator = None
     if calibrate:
         fitted = sample.y - fit.left_out_residuals()
@@ -414,20 +417,21 @@ def fit_kernel_lda(
     )  # fmt: skip
 
 
-def _scored(
-    indicators: KernelExpansion,
-    sample: KernelRows,
-    residuals: Floats,
+def optimal_scoring(
+    indicators: Callable[[Floats], Floats],
+    products: Floats,
     moments: ClassMoments,
     prior: Floats,
+    *,
     ncomp: int | None,
     estimated_prior: bool,
 ) -> FlexibleFit:
-    """Optimal scoring by fitted indicators, of rows with such residuals (n, K)."""
+    """Optimal scoring by fitted indicators, whose products with the indicators are (K, K)."""
     start = starting_scores(moments.counts)
-    regress = Turned(indicators, start)
-    sums = class_products(sample, residuals) @ start
-    return fit_flexible(moments, prior, regress, sums, ncomp=ncomp, estimated_prior=estimated_prior)
+    return fit_flexible(
+        moments, prior, Turned(indicators, start), products @ start,
+        ncomp=ncomp, estimated_prior=estimated_prior,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -480,7 +484,10 @@ def kernel_lda_from_file(
     indicators = KernelExpansion(sample.standard, function, coordinates, places, coef, intercept)
     residuals = residuals_of(coef, weights, ridge)
     _check_fitted(indicators, sample, residuals)
-    flexible = _scored(indicators, sample, residuals, moments, prior, ncomp, estimated_prior)
+    flexible = optimal_scoring(
+        indicators, class_products(sample, residuals), moments, prior,
+        ncomp=ncomp, estimated_prior=estimated_prior,
+    )  # fmt: skip
     calibrator = calibrator_from_file(map_kind, map_slope, map_ceiling, mixing, intercepts)
     return KernelLDAFit(
         moments, prior, estimated_prior, sample, scale, ridge, indicators, flexible, None, calibrator, ncomp

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
@@ -23,17 +23,13 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.values import shown
 from discrim.models.comparing.comparable import verb_named
 from discrim.models.comparing.cross_validation import CrossValidation, FoldedRows, validated
-from discrim.models.fits.reading import (
-    listed,
-    told,
-)
+from discrim.models.fits.reading import listed, told
 from discrim.models.registry import BY_VERB
 
 if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults
 
 By = Literal["log_loss", "error", "costs", "brier"]
-BY: tuple[By, ...] = get_args(By)
 
 MEASURES = {"log loss": "log_loss", "error": "error", "Brier": "brier", "costs": "costs"}
 """Names of the losses in tables, by those of `cross_validate`."""
@@ -267,20 +263,15 @@ class Trial:
             if not hasattr(fit, "error_rates"):
                 raise DataError("It gives no fit of classes: give a verb, such as discrim.qda.")
             judged = validated(fit._fit, self.folds, 1, self.groups, self.seed)
-        losses = _told(judged, partial(_losses, self.costs))
+        losses = judged._folded.told(partial(_losses, self.costs))
         return TriedCandidate(candidate.name, fit, judged, losses, monotonic() - start, list(said))
 
     def calibrated(self, tried: TriedCandidate) -> TriedCandidate:
         """A candidate that was tried with calibrated posteriors; a DiscrimError where there are none."""
         start = monotonic()
-        losses = _told(tried.validation, partial(_calibrated_losses, self.costs))
+        losses = tried.validation._folded.told(partial(_calibrated_losses, self.costs))
         name, seconds = tried.name + CALIBRATED, tried.seconds + monotonic() - start
         return replace(tried, name=name, losses=losses, seconds=seconds, method="calibrated")
-
-
-def _told(judged: CrossValidation, losses: Callable[[FoldedRows], dict[str, Floats]]) -> dict[str, Floats]:
-    """Losses (m,) of the rows that are judged, by measure."""
-    return judged._folded.told(losses)
 
 
 def _losses(costs: Floats | None, rows: FoldedRows) -> dict[str, Floats]:

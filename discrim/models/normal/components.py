@@ -202,9 +202,10 @@ def with_digits(kind: Scatter, blocks: Blocks, moments: ClassMoments) -> ClassMo
     """Moments with the digits of the axes of a kind: with roots of the rows, where an axis is that short."""
     if not isinstance(kind, Projected) or moments.roots is not None or not blocks.table.nrows:
         return moments
-    lengths = kind.spectrum(moments).lengths
+    spectrum = kind.spectrum(moments)
+    lengths = spectrum.lengths
     try:
-        count = 1 if kind.needs_rows else kind.number(kind.spectrum(moments))
+        count = 1 if kind.needs_rows else kind.number(spectrum)
     except NoEstimateError:
         count = len(lengths)
     short = count == len(lengths) or lengths[count - 1] < LEAST_LENGTH * lengths[0]
