@@ -249,6 +249,9 @@ def _rotate(turned: Floats, axes: Floats, gaps: Floats, i: int, j: int) -> float
 SINGULAR_SD = 1e-6
 """Standard deviation, over that of the rows of the class, below which a component is singular."""
 
+FALLEN = 1e-9
+"""Share of the log-likelihood by which a step lowers it only where a component is flat but for rounding."""
+
 FEW_ROWS = 2
 """Rows, over one more than the columns, up to which a component may be near a plane by chance."""
 
@@ -467,7 +470,8 @@ def maximized(
 ) -> Components | Degenerate:
     """Steps of EM from components until a step gains less than `tol` times the weight of the rows.
 
-    The rows are of the classes that are fitted together. Each step is told.
+    The rows are of the classes that are fitted together. Each step is told. No step lowers the likelihood but
+    by rounding, of a component that is all but flat.
     """
     if max(components.sizes) == 1:
         # The weights of the rows are known, and the first step is the last.
@@ -483,8 +487,10 @@ def maximized(
         step = of_weights(rows, parts, form, components.axes, FEW_TURNS, least)
         if isinstance(step, Degenerate):
             return step
-        components = step
-        parts, llf = _expected(components, rows)
+        posteriors, llf = _expected(step, rows)
+        if llf < path[-1] - FALLEN * (1 + abs(llf)):
+            return _flattest(components, parts)
+        components, parts = step, posteriors
         path.append(llf)
         tell(1)
         if path[-1] - path[-2] <= tol * total:
@@ -492,6 +498,15 @@ def maximized(
             break
     ended = replace(components, path=tuple(path), converged=converged)
     return ended if form in ("EII", "EEI", "EEE") else _unless_narrow(ended, parts)
+
+
+def _flattest(components: Components, parts: Sequence[Floats]) -> Degenerate:
+    """The component of least standard deviation along some direction, which is rounding."""
+    owner = np.repeat(np.arange(len(components.sizes)), components.sizes)
+    counts = np.concatenate([part.sum(axis=1) for part in parts])
+    roots = [np.diag(each.root) if each.is_diagonal else each.root for each in components.covariances]
+    least = [np.linalg.svd(root, compute_uv=False)[-1] for root in roots]
+    return _degenerate(int(np.argmin(least)), "singular", owner, counts)
 
 
 def _unless_narrow(components: Components, parts: Sequence[Floats]) -> Components | Degenerate:

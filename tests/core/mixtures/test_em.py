@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 import scipy
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from discrim.core.mixtures.em import (
@@ -71,6 +71,7 @@ def test_a_pooled_covariance_takes_the_steps_of_mda_and_ends_where_it_does():
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(FORMS), st.integers(2, 3))
+@example(540733, "VVE", 3)
 def test_the_likelihood_never_falls(seed, form, size):
     rng = np.random.default_rng(seed)
     z = rng.normal(size=(3, 40)) + 3 * rng.integers(0, 2, 40)
