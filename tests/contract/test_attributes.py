@@ -6,6 +6,7 @@ import copy
 import inspect
 import pickle
 import rlcompleter
+import sys
 
 import numpy as np
 import pandas as pd
@@ -38,10 +39,13 @@ def loaded(name, tmp_path):
 
 def check(fit) -> None:
     """Every name that dir() lists is there or is missing; nothing else is raised."""
-    for name in dir(fit):
+    # Before Python 3.11.3 the weak reference of a class with slots is that of another class.
+    names = [name for name in dir(fit) if name != "__weakref__" or sys.version_info >= (3, 11, 3)]
+    for name in names:
         there = hasattr(fit, name)
         assert there or getattr(fit, name, "missing") == "missing"
-    assert {name for name, _ in inspect.getmembers(fit)} >= {name for name in dir(fit) if hasattr(fit, name)}
+    if len(names) == len(dir(fit)):
+        assert {name for name, _ in inspect.getmembers(fit)} >= {name for name in names if hasattr(fit, name)}
     space = {"fit": fit}
     found = rlcompleter.Completer(space).attr_matches("fit.")
     assert any(word.startswith("fit.") for word in found)

@@ -47,10 +47,10 @@ class TermModel:
     total: float
     has_rows: bool = True
 
-    def __getstate__(self) -> list[Any]:
+    def __reduce__(self) -> tuple[Any, ...]:
         # Tables stay in their process: what is pickled may travel anywhere.
         bare = replace(self, blocks=self.blocks.without_rows(), has_rows=False)
-        return [getattr(bare, each.name) for each in fields(bare)]
+        return object.__new__, (type(self),), [getattr(bare, each.name) for each in fields(bare)]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return with_rows_copied(self, memo)

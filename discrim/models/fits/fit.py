@@ -566,10 +566,12 @@ class Fit(Generic[N]):
         object.__setattr__(self, "counts", numbers.moments.counts)
         object.__setattr__(self, "dropped", self.blocks.dropped)
 
-    def __getstate__(self) -> list[Any]:
-        # Tables stay in their process: what is pickled may travel anywhere.
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Tables stay in their process: what is pickled may travel anywhere. Python 3.11.2 puts a state of
+        # its own in the place of __getstate__.
         bare = self.without_rows()
-        return [{} if each.name == "_derived" else getattr(bare, each.name) for each in fields(bare)]
+        state = [{} if each.name == "_derived" else getattr(bare, each.name) for each in fields(bare)]
+        return object.__new__, (type(self),), state
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return with_rows_copied(self, memo)
