@@ -21,7 +21,7 @@ perpendicular from x is x less this many unit normals; the distance of the plane
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, NoReturn, Protocol
@@ -91,6 +91,22 @@ def scaled_columns(x: Floats, origin: Floats, scale: Floats, exponent: Exponents
     mantissa, power = np.frexp(scale[:, None])
     shift = power - exponent
     return np.asarray((np.ldexp(x.T, shift) - np.ldexp(origin[:, None], shift)) * mantissa)
+
+
+def squares_in_range(whitened: Iterable[Floats]) -> tuple[Floats, Exponents]:
+    """Squared lengths (K, m) of the columns of each (p, m), over 4 to the power of exponents (m,).
+
+    Exponents are those of the shortest, as a class of a tiny covariance is infinitely far from what is near
+    another.
+    """
+    squares, powers = [], []
+    for z in whitened:
+        power = np.frexp(np.abs(z).max(axis=0, initial=0.0))[1]
+        squares.append(column_squares(np.ldexp(z, -power)))
+        powers.append(power)
+    least = np.min(powers, axis=0)
+    with np.errstate(over="ignore"):
+        return np.ldexp(squares, 2 * (powers - least)), least
 
 
 def stretched(scores: Floats, constant: Floats, exponent: Exponents) -> Floats:
@@ -224,7 +240,8 @@ class Nearest:
         """Distances (K, m) of rows far from all points, over 4 to the power of exponents (m,)."""
         exponent = exponents(x, self.rule.origin, self.rule.scale)
         z = scaled_columns(x, self.rule.origin, self.rule.scale, exponent)
-        return np.repeat(column_squares(self.whiten(z))[None], len(self.centres), axis=0), exponent
+        squares, more = squares_in_range([self.whiten(z)])
+        return np.repeat(squares, len(self.centres), axis=0), exponent + more
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -255,15 +272,20 @@ class Distances:
         return distances
 
     def scaled(self, x: Floats) -> tuple[Floats, Exponents]:
-        """Distances (K, m) of rows far from all means, over 4 to the power of exponents (m,)."""
+        """Distances (K, m) of rows far from all means, over 4 to the power of exponents (m,).
+
+        Of missing columns (NaN), which covariances that are diagonal allow, nothing is added.
+        """
         if self.nearest is not None:
             return self.nearest.scaled(x)
+        missing = np.isnan(x.T)
         exponent = exponents(x, self.origin, self.scale)
-        distances = np.empty((len(self.means), len(x)))
-        for k, covariance in enumerate(self.covariances):
-            z = scaled_columns(x, self.origin[k], self.scale, exponent)
-            distances[k] = column_squares(covariance.whiten(z))
-        return distances, exponent
+        whitened = (
+            covariance.whiten(scaled_columns(x, origin, self.scale, exponent))
+            for covariance, origin in zip(self.covariances, self.origin, strict=True)
+        )
+        squares, more = squares_in_range(np.where(missing, 0.0, z) if missing.any() else z for z in whitened)
+        return squares, exponent + more
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -362,13 +384,8 @@ class IndependentRule:
             scores[rows, k] = self.log_prior[k] + np.where(known, density, 0.0).sum(axis=0)
         far = np.flatnonzero(np.isneginf(scores[rows]).all(axis=1))
         if len(far):
-            part, known = part[far], known[:, far]
-            exponent = exponents(part, distances.origin, distances.scale)
-            leading = np.empty((len(far), len(self.log_prior)))
-            for k, covariance in enumerate(distances.covariances):
-                z = covariance.whiten(scaled_columns(part, distances.origin[k], distances.scale, exponent))
-                leading[:, k] = -0.5 * np.where(known, z**2, 0.0).sum(axis=0)
-            scores[rows[far]] = stretched(leading, self.log_prior, 2 * exponent)
+            squares, exponent = distances.scaled(part[far])
+            scores[rows[far]] = stretched(-0.5 * squares.T, self.log_prior, 2 * exponent)
         return scores
 
 

@@ -242,6 +242,28 @@ def test_quadratic_posteriors_of_far_rows_against_mpmath():
             assert ours == pytest.approx(float(theirs), rel=1e-12)
 
 
+@pytest.mark.parametrize("covariance", ["full", "diagonal"])
+def test_a_row_that_is_beyond_range_of_every_class_has_posteriors(covariance):
+    """Each class hardly varies in a column of its own, so that squares overflow in all classes."""
+    x, codes = np.random.default_rng(0).standard_normal((40, 2)), np.repeat([0, 1], 20)
+    x[codes == 0, 0] *= 1e-155
+    x[codes == 1, 1] *= 1e-155
+    rows = np.array([[3.0, 2.0], [2.0, 3.0], [1e200, 1.0], [1e-160, 1.0], [1.0, 1e-160]])
+    moments = ref.Moments.of(ref.exact(x), codes)
+    separate = moments.separate("moment")
+    if covariance == "diagonal":
+        separate = [np.diag(np.diag(each)) for each in separate]
+    exact = ref.quadratic_scores(ref.exact(rows), moments, separate, moments.proportions())
+    wanted = ref.normalise(exact).argmax(axis=1)
+    table = pd.DataFrame(x, columns=["u", "v"]).assign(y=np.array(["a", "b"])[codes])
+    new = pd.DataFrame(rows, columns=["u", "v"])
+    fits = [discrim.qda("y ~ .", table, **({} if covariance == "full" else {"covariance": "diagonal"}))]
+    if covariance == "diagonal":
+        fits.append(discrim.naive_bayes("y ~ .", table))
+    for fit in fits:
+        assert fit.predict_proba(new).to_numpy().tolist() == np.eye(2)[wanted].tolist()
+
+
 def test_naive_bayes_integrates_out_what_is_missing_of_a_far_row():
     fit = discrim.naive_bayes("species ~ .", IRIS)
     rows = pd.DataFrame([[1e200, np.nan, 1.0, 1.0], [np.nan, -1e300, 1.0, np.nan]], columns=COLUMNS)
