@@ -207,12 +207,15 @@ def _strength_path(results: PenalizedLogisticResults, fit: Fit[Any]) -> Section:
         "df": "count", "explained": "share", "deviance": "share", "se": "share", "error": "share",
         "chosen": "text",
     }  # fmt: skip
+    note = "deviance is the mean of -2 log P of rows left out."
+    if results.penalty.strength == results.path["strength"].iloc[-1]:
+        note += " The least strength that was tried is chosen, and a lesser one may be better: see grid=."
     return Section(
         "Rows left out, by strength",
         table,
         formats,
         headings=INTERVAL | {"df": "not zero"},
-        note="deviance is the mean of -2 log P of rows left out.",
+        note=note,
         source="fit.path",
     )
 
