@@ -19,6 +19,7 @@ from discrim.cli.verbs import model_of, models_of
 from discrim.errors import DataError, FormulaError, NotSupportedError
 from discrim.frame.sources.parts import Source
 from discrim.models.judging.assessment import ErrorMethod
+from discrim.models.judging.calibrated import calibrator_of
 from discrim.models.registry import resolve
 from discrim.report.grid import INTERVAL, Section
 from discrim.report.tables import Summary
@@ -126,6 +127,13 @@ def of_table(given: TableArgument, formulas: Sequence[str], output: Output, use:
         return use(given.table(labels))
 
 
+def save_fit(fit: Any, path: str, *, calibrated: bool) -> None:
+    """Save a fit, with a map to calibrated posteriors if the file is to hold one."""
+    if calibrated:
+        calibrator_of(fit._fit)
+    fit.save(path)
+
+
 def with_prior(options: dict[str, Any], formula: str, data: Any) -> dict[str, Any]:
     """Options in which a prior by class has the labels of the response column, which need not be text."""
     if "prior" not in options:
@@ -152,7 +160,12 @@ def summarize(verb: str, options: dict[str, Any]) -> None:
     summary = with_errors(summary, fit, errors)
     if test is not None:
         summary = summary.followed(_assessed(fit, test, {}).summary(), "test_", f"Test rows: {test.data}")
-    deliver(summary, output, draw=lambda **view: fit.plot(**view), save=lambda path: fit.save(path))
+    deliver(
+        summary,
+        output,
+        draw=lambda **view: fit.plot(**view),
+        save=lambda path: save_fit(fit, path, calibrated=output.calibrated),
+    )
 
 
 def _fitted(verb: str, formula: str, given: TableArgument, output: Output, options: dict[str, Any]) -> Any:
@@ -179,7 +192,10 @@ def stepwise(verb: str, options: dict[str, Any]) -> None:
     found = of_table(given, [formula], output, lambda data: discrim.stepwise(formula, data, **options))
     summary = found.summary() if errors is None else with_errors(found.summary(), found.fit, errors)
     deliver(
-        summary, output, draw=lambda **view: found.fit.plot(**view), save=lambda path: found.fit.save(path)
+        summary,
+        output,
+        draw=lambda **view: found.fit.plot(**view),
+        save=lambda path: save_fit(found.fit, path, calibrated=output.calibrated),
     )
 
 
@@ -197,7 +213,7 @@ def choose(verb: str, options: dict[str, Any]) -> None:
         found.summary(),
         output,
         draw=lambda **view: found.plot(**view),
-        save=lambda path: found.fit.save(path),
+        save=lambda path: save_fit(found.fit, path, calibrated=output.calibrated),
     )
 
 

@@ -264,6 +264,8 @@ def predict(verb: str, options: dict[str, Any]) -> None:
     gaps: dict[str, Any] = {name: options[name] for name in ("unseen", "missing") if name in options}
     if augment and "prior" in options:
         raise DataError("--augment uses the prior of the fit: leave out --prior, or use --proba")
+    if "method" in options and "proba" not in options:
+        raise DataError("--method says how posteriors are computed: add --proba, or leave it out")
     prior = by_label(parse_prior(options["prior"]), fit.classes) if "prior" in options else None
     given = given_of(options)
     data = given.rows(labels_of_fit(fit, whole=augment))
@@ -275,7 +277,8 @@ def predict(verb: str, options: dict[str, Any]) -> None:
     if augment:
         answer = fit.augment(data, **gaps, out=out)
     else:
-        answer = _labelled(fit, data, prior, out, gaps, proba="proba" in options)
+        method = options.get("method", "plugin") if "proba" in options else None
+        answer = _labelled(fit, data, prior, out, gaps, method=method)
     if out is None:
         # Of a source an iterator of frames.
         for number, frame in enumerate([answer] if hasattr(answer, "columns") else answer):
@@ -305,16 +308,18 @@ def export(verb: str, options: dict[str, Any]) -> None:
     write_to_file(path, fit.to_onnx(prior=prior).SerializeToString())
 
 
-def _labelled(fit: Any, data: Any, prior: Any, out: str | None, gaps: dict[str, Any], *, proba: bool) -> Any:
-    """Labels of a table, or of each part of a source, with any posteriors beside them."""
-    if not proba:
+def _labelled(
+    fit: Any, data: Any, prior: Any, out: str | None, gaps: dict[str, Any], *, method: str | None
+) -> Any:
+    """Labels of a table, or of each part of a source, with the posteriors of any method beside them."""
+    if method is None:
         labels: Any = fit.predict(data, prior=prior, **gaps, out=out)
         return labels.to_frame() if isinstance(labels, pd.Series) else labels
 
     def answer(results: Any, part: Any) -> pd.DataFrame:
         rows = results._fit.new_rows(part, Gaps(**gaps))
-        parts = [results.predict(rows, prior=prior), results.predict_proba(rows, prior=prior)]
-        return pd.DataFrame(pd.concat(parts, axis=1))
+        posteriors = results.predict_proba(rows, prior=prior, method=method)
+        return pd.DataFrame(pd.concat([results.predict(rows, prior=prior), posteriors], axis=1))
 
     return answered(fit, data, out, answer)
 

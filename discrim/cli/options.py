@@ -290,6 +290,12 @@ OTHERS = (
         "column of frequency weights",
         "weights stepwise choose compare assess canonical manova report",
     ),
+    Option(
+        "--method",
+        "plugin predictive debiased calibrated",
+        "how the posteriors of --proba are computed",
+        "predict",
+    ),
     Option("--unseen", "raise missing", "rows with levels that the fit has not seen", "assess predict"),
     Option("--missing", "drop integrate", f"{_GAPS}: left out if not given", "assess"),
     Option(
@@ -395,6 +401,12 @@ WRITING = (
     ),
     Option("--axes NAME,NAME", parsing.names, "axes that --plot draws, such as LD1,LD3", _PICTURES),
     Option("--save FILE", str, "the fit, for discrim predict", "files stepwise choose"),
+    Option(
+        "--calibrated",
+        True,
+        "with it a map to posteriors that come true for rows left out, for predict --method calibrated",
+        "files stepwise choose",
+    ),
     Option("--force", True, "let --save replace a file that is no fit", "files stepwise choose"),
 )
 

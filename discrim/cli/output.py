@@ -162,7 +162,10 @@ NOT_SUMMARIES = {".pdf", ".png", ".svg", ".doc", ".docx", ".odt", ".rtf", ".ods"
 
 
 class Output(NamedTuple):
-    """Where the answer of a verb goes: style, width as text, files, and the view, which `plot` takes."""
+    """Where the answer of a verb goes: style, width as text, files, and the view, which `plot` takes.
+
+    The fit may be saved with a map to calibrated posteriors.
+    """
 
     style: str
     width: int | None = None
@@ -170,11 +173,12 @@ class Output(NamedTuple):
     picture: str | None = None
     view: Mapping[str, Any] = MappingProxyType({})
     save: str | None = None
+    calibrated: bool = False
 
 
 def output_of(options: dict[str, Any], *read: str) -> Output:
     """Take the options of the output from the others; what cannot be written, or is read here, is refused."""
-    force = options.pop("force", False)
+    force, calibrated = options.pop("force", False), options.pop("calibrated", False)
     save, path, picture = (options.pop(name, None) for name in ("save", "output", "plot"))
     # As everywhere, - is the standard stream.
     path = None if path == "-" else path
@@ -194,6 +198,8 @@ def output_of(options: dict[str, Any], *read: str) -> Output:
         raise DataError(f"--width is for text, and this is {style}: leave it out, or give --format text")
     if save is not None:
         _check_target(save, force)
+    elif calibrated:
+        raise DataError("--calibrated is of the file that --save writes: add --save FILE, or leave it out")
     if picture is not None:
         suffix(picture)
     for option, target in (("--output", path), ("--plot", picture)):
@@ -210,7 +216,7 @@ def output_of(options: dict[str, Any], *read: str) -> Output:
             f"--output {path!r} would hold text under a name that says otherwise: name a file that ends in "
             ".txt, .html, .tex, .md or .xlsx, or give --plot for a picture"
         )
-    return Output(style, width, path, picture, view, save)
+    return Output(style, width, path, picture, view, save, calibrated)
 
 
 def suffix(picture: str) -> str:

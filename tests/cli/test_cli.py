@@ -472,6 +472,19 @@ def test_a_saved_fit_labels_new_rows(saved, capsys, tmp_path):
     assert found.columns.tolist() == fit.augment(iris).columns.tolist()
 
 
+def test_a_file_may_hold_the_map_to_calibrated_posteriors(saved, capsys, tmp_path):
+    iris, path = datasets.load_iris(), str(tmp_path / "calibrated.fit")
+    assert cli.main(["lda", FORMULA, "iris", "--save", path, "--calibrated"]) == 0
+    capsys.readouterr()
+    found = printed(capsys, "predict", path, "iris", "--proba", "--method", "calibrated")
+    expected = discrim.lda(FORMULA, iris).predict_proba(method="calibrated")
+    np.testing.assert_allclose(found.drop(columns="species"), expected, rtol=1e-12)
+    asked = ["--proba", "--method", "calibrated"]
+    assert "before it is saved" in fails(capsys, "predict", saved, "iris", *asked)
+    assert "--proba" in fails(capsys, "predict", path, "iris", "--method", "calibrated")
+    assert "--save" in fails(capsys, "lda", FORMULA, "iris", "--calibrated")
+
+
 def test_predict_names_the_culprit(saved, capsys):
     assert "'no.fit'" in fails(capsys, "predict", "no.fit", "iris")
     assert "cannot be read as a saved fit" in fails(capsys, "predict", "README.md", "iris")
