@@ -284,6 +284,39 @@ def _matrix(coding: Coding, levels: int) -> Floats:
     return np.asarray(coding.matrix, dtype=np.float64)
 
 
+def within_terms(design: str, table: Table) -> list[tuple[str, ...]]:
+    """Terms of a design within rows by the names of their columns, in a formula without a left side.
+
+    Examples
+    --------
+    >>> within_terms("~ time * drug", Table({"time": [1, 1, 2, 2], "drug": ["a", "b"] * 2}))
+    [('time',), ('drug',), ('time', 'drug')]
+    """
+    if not isinstance(design, str):
+        raise FormulaError(
+            f"design= is of type {type(design).__name__}: write a formula in the columns of within=, such as "
+            f"{' * '.join(map(quote, table.names))!r}."
+        )
+    source = scan(f"responses ~ {design.strip().removeprefix('~')}")
+
+    def leaf(each: Node) -> Terms:
+        if each.token.extra == ".":
+            return {frozenset({name}): (name,) for name in table.names}
+        found = read_leaf(source, each, table, {})
+        if not isinstance(found.root, Column):
+            start, end = each.origin.start, each.origin.end
+            raise source.error("Factors within rows are columns as they are: name one.", start, end)
+        return {frozenset({found.root.name}): (found.root.name,)}
+
+    left, right = parse(source)
+    if left.type != "PYTHON_EXPR":
+        raise source.error("A design has no left side: leave it out.", left.origin.start, left.origin.end)
+    terms = Expansion(source, leaf).expand(right).terms
+    if not terms:
+        raise FormulaError(f"design={design[:80]!r} has no term: name a column of within=.")
+    return sorted(terms.values(), key=len)
+
+
 UNREADABLE = (AssertionError, AttributeError, IndexError, RecursionError, ValueError, ZeroDivisionError)
 """What patsy raises of equations that it cannot read, beside its own error."""
 

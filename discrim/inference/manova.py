@@ -37,8 +37,8 @@ of the error it shows by how much the means differ (Friendly & Fox's heplots hav
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -216,6 +216,16 @@ class LeastSquares:
             y = y + np.outer(self.x[:m, 0], origin)
         return Hypothesis(basis.T @ y, len(combinations))
 
+    def overall(self, origin: Floats) -> Hypothesis:
+        """That the responses, with an origin (p,) added, have mean zero over all rows."""
+        # The constant is the first column: of the rows of the triangle the first alone holds it.
+        return Hypothesis(self.y[:1] + self.x[:1, :1] * origin, 1)
+
+    def combined(self, weights: Floats) -> LeastSquares:
+        """The same model of combinations (p, d) of the responses."""
+        error = scipy.linalg.qr(self.error @ weights, mode="r", check_finite=False)[0]
+        return replace(self, y=self.y @ weights, error=error[: weights.shape[1]])
+
     def roots(self, hypothesis: Hypothesis) -> tuple[Floats, Floats]:
         """Roots (s,) of E^-1 H, largest first, and axes (p, s) of unit length in E."""
         unit = np.sqrt((self.error**2).sum(axis=0))
@@ -302,6 +312,48 @@ def spans(x: Floats, groups: Sequence[Sequence[int] | range]) -> list[Floats]:
         known = np.hstack([known, basis])
         bases.append(basis)
     return bases
+
+
+Statistic = Literal["pillai", "wilks", "hotelling-lawley", "roy"]
+
+STATISTICS: dict[Statistic, str] = {
+    "pillai": "Pillai's trace",
+    "wilks": "Wilks' lambda",
+    "hotelling-lawley": "Hotelling-Lawley trace",
+    "roy": "Roy's greatest root",
+}
+"""Rows of `manova_table` by the words that ask for them."""
+
+
+def hypothesis_table(numbers: LeastSquares, hypothesis: Hypothesis) -> pd.DataFrame:
+    """The table of `manova_table` of a hypothesis; it is missing where degrees of freedom are."""
+    q, p = hypothesis.df, len(numbers.error)
+    if not q or numbers.df < p:
+        nothing = manova_table(np.zeros(1), p, 2, p + 2)
+        nothing.loc[:, ["statistic", "F", "df1", "df2", "p"]] = np.nan
+        return nothing.assign(F_is="not defined")
+    return manova_table(numbers.roots(hypothesis)[0], p, q + 1, numbers.df + q + 1)
+
+
+def partial_etas(numbers: LeastSquares, hypothesis: Hypothesis) -> dict[Statistic, float]:
+    """Partial eta squared of a hypothesis by each statistic; see `MLMResults.effect_sizes`."""
+    s = min(hypothesis.df, len(numbers.error))
+    if not s or numbers.df < len(numbers.error):
+        return dict.fromkeys(STATISTICS, np.nan)
+    roots = numbers.roots(hypothesis)[0]
+    trace = float(roots.sum())
+    return {
+        "pillai": float((roots / (1 + roots)).sum()) / s,
+        "wilks": -float(np.expm1(-np.log1p(roots).sum() / s)),
+        "hotelling-lawley": trace / (trace + s),
+        "roy": float(roots[0] / (1 + roots[0])),
+    }
+
+
+def row_of_test(numbers: LeastSquares, hypothesis: Hypothesis, test: Statistic) -> dict[str, Any]:
+    """One statistic of a hypothesis: its degrees of freedom, the row of the table, partial eta squared."""
+    row: dict[Any, Any] = hypothesis_table(numbers, hypothesis).loc[STATISTICS[test]].to_dict()
+    return {"df": hypothesis.df, **row, "eta2": partial_etas(numbers, hypothesis)[test]}
 
 
 def roy_critical(n_columns: int, n_classes: int, total: float, alpha: float = 0.05) -> float:

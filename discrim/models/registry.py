@@ -714,6 +714,8 @@ SUMMARIES = {
     "CanonicalResults": "discrim.models.normal.normal_shown:canonical_summary",
     "CrossValidation": "discrim.models.comparing.cross_validation:cross_validation_summary",
     "MLMResults": "discrim.models.comparing.mlm_shown:mlm_summary",
+    "ProfileResults": "discrim.models.comparing.repeated_shown:profile_summary",
+    "RepeatedResults": "discrim.models.comparing.repeated_shown:repeated_summary",
     "TermCanonicalResults": "discrim.models.comparing.mlm_shown:canonical_summary",
 }
 """Summaries of what is no model, by the class of the results."""

@@ -11,11 +11,20 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from discrim.core.moments.row_sums import gather_root
-from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.special import f_sf
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.linear_model import ModelTerm, equations, model_rows, one_class, responses_right
-from discrim.inference.manova import Hypothesis, least_squares, manova_table, roy_critical, t_table
+from discrim.inference.manova import (
+    Hypothesis,
+    Statistic,
+    hypothesis_table,
+    least_squares,
+    partial_etas,
+    row_of_test,
+    roy_critical,
+    t_table,
+)
+from discrim.models.comparing.repeated import ProfileResults, RepeatedResults
 from discrim.models.comparing.term_model import TermCanonicalResults, TermModel
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import Shown, displayed
@@ -26,15 +35,6 @@ from discrim.models.registry import summary_of
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
     from discrim.report.tables import Summary
-
-Statistic = Literal["pillai", "wilks", "hotelling-lawley", "roy"]
-
-STATISTICS: dict[Statistic, str] = {
-    "pillai": "Pillai's trace",
-    "wilks": "Wilks' lambda",
-    "hotelling-lawley": "Hotelling-Lawley trace",
-    "roy": "Roy's greatest root",
-}
 
 
 class MLMResults(Shown):
@@ -114,12 +114,9 @@ class MLMResults(Shown):
             df, statistic, F, df1, df2, p, F_is, and the partial eta squared of that statistic.
         """
         check_word("test", test, Statistic)
-        rows = {}
-        for label in self.terms:
-            hypothesis = self._hypothesis(label, type)
-            row = self._table(hypothesis).loc[STATISTICS[test]]
-            eta = self._etas(hypothesis)[test]
-            rows[label] = {"df": hypothesis.df, **row.to_dict(), "eta2": eta}
+        self._model.need_error()
+        numbers = self._model.numbers
+        rows = {label: row_of_test(numbers, self._hypothesis(label, type), test) for label in self.terms}
         return pd.DataFrame.from_dict(rows, orient="index")
 
     @displayed(every="share")
@@ -135,7 +132,9 @@ class MLMResults(Shown):
             Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
             not contain it, and 3 after all others, with contrasts that sum to zero.
         """
-        rows = {label: self._etas(self._hypothesis(label, type)) for label in self.terms}
+        self._model.need_error()
+        numbers = self._model.numbers
+        rows = {label: partial_etas(numbers, self._hypothesis(label, type)) for label in self.terms}
         return pd.DataFrame.from_dict(rows, orient="index")
 
     @displayed()
@@ -182,6 +181,7 @@ class MLMResults(Shown):
             There is no such term, or none is named and there are several.
         """
         at = self._model.position(term)
+        self._model.need_error()
         return TermCanonicalResults(self._model, at, self._model.hypothesis(at, asked_type(type)))
 
     def canonicals(self, type: int | str = 2) -> dict[str, TermCanonicalResults]:
@@ -199,6 +199,104 @@ class MLMResults(Shown):
             A result of `canonical` by the name of each term.
         """
         return {label: self.canonical(label, type) for label in self.terms}
+
+    def profile(self, term: str | None = None, type: int | str = 2) -> ProfileResults:
+        """Profile analysis: whether the responses' means have parallel, equal and flat profiles.
+
+        The responses are one quantity in one unit, such as scores of several scales or one measure at several
+        times. Three hypotheses are tested. *Parallelism*: the differences between neighbouring responses are
+        the same at all levels of the term. *Level*: the mean of the responses is the same. *Flatness*: all
+        responses have the same mean, over all rows. Level and flatness are about profiles that are parallel:
+        where they are not, a mean over the responses, or over the rows, stands for none of them.
+
+        Parameters
+        ----------
+        term : str, optional
+            The term, such as "species"; it may be left out where the model has only one.
+        type : {1, 2, 3}
+            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
+            not contain it, and 3 after all others, with contrasts that sum to zero. Flatness is that of the
+            mean over all rows; by type 3, of the mean in which each level counts alike and covariates are
+            zero, as in SAS and SPSS.
+
+        Returns
+        -------
+        ProfileResults
+            `tests()`, `manova()`, `means()` and `plot()`.
+
+        Raises
+        ------
+        DataError
+            There is no such term or type, none is named and there are several, or the model has one response.
+
+        Notes
+        -----
+        The tests are those of Morrison (1976, Multivariate Statistical Methods, 2nd ed., sec. 4.6 and 5.6)
+        and of Johnson and Wichern (2007, Applied Multivariate Statistical Analysis, 6th ed., sec. 6.8), by
+        the tests of terms on successive differences and on the mean of the responses. They hold for normal
+        rows that have one covariance, whatever that is. Two classes, level and flatness have an exact F.
+
+        Examples
+        --------
+        >>> from discrim import mlm
+        >>> from discrim.datasets import load_iris
+        >>> mlm("species ~ sepal_length + petal_length", load_iris()).profile().tests()["F"].round(2)
+        hypothesis
+        parallelism     737.27
+        level           529.03
+        flatness       5663.86
+        Name: F, dtype: float64
+        """
+        return ProfileResults(self._model, self._model.position(term), asked_type(type))
+
+    def repeated(self, within: Data, design: str | None = None) -> RepeatedResults:
+        """Repeated measures: the responses are one quantity under the conditions of a design within rows.
+
+        Parameters
+        ----------
+        within : table
+            The design within rows: a row for each response in the order of the formula, and a column for each
+            factor. Every column is a factor, whatever it holds. Where the labels of the rows are the
+            responses, they say which row is whose.
+        design : str, optional
+            The terms within rows as a formula in the columns of `within`, such as "phase + hour"; by default
+            all factors and all their interactions.
+
+        Returns
+        -------
+        RepeatedResults
+            `univariate()` with the corrections of Greenhouse and Geisser, Huynh and Feldt, `sphericity()`
+            with Mauchly's test, and the multivariate `tests()`, of each term between rows by each term within
+            them.
+
+        Raises
+        ------
+        FormulaError
+            The design cannot be read, or names no column of `within`.
+        DataError
+            The design within rows has not a row for each response, a factor has one level or a missing value,
+            or combinations of levels have unequally many responses.
+
+        Notes
+        -----
+        The rows of the table are subjects, and hold all their measurements. Rows are normal with one
+        covariance; the univariate tests also assume sphericity, or correct for the lack of it, and the
+        multivariate ones do not. In R's `car::Anova`, `idata` is `within` and `idesign` is `design`.
+
+        Mauchly's p-value is Anderson's, in which R's `mauchly.test`, and with it car, has for one of the
+        numbers of contrasts that of the responses, so that the two differ in small samples.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from discrim import mlm
+        >>> from discrim.datasets import load_iris
+        >>> within = pd.DataFrame({"part": ["sepal", "petal"] * 2, "size": ["length"] * 2 + ["width"] * 2})
+        >>> fit = mlm("species ~ sepal_length + petal_length + sepal_width + petal_width", load_iris())
+        >>> fit.repeated(within).univariate().loc["species:part:size", ["F", "df1", "df2"]].round(2).tolist()
+        [7.6, 2.0, 147.0]
+        """
+        return RepeatedResults(self._model, within, design)
 
     @displayed()
     def linear_hypothesis(self, hypothesis: str) -> pd.DataFrame:
@@ -242,7 +340,7 @@ class MLMResults(Shown):
                 "whose right side is zero for every response."
             )
         origin = self._model.origin[self._model.n_model - 1 :] / self._model.unit
-        contrast = self._model.numbers.contrast(self._shifted_back(combinations), origin)
+        contrast = self._model.numbers.contrast(self._model.shifted_back(combinations), origin)
         if contrast.df < contrast.columns:
             raise DataError(
                 f"The hypothesis {hypothesis[:80]!r} has equations that follow from others, or from none: "
@@ -308,7 +406,7 @@ class MLMResults(Shown):
         params, level = self.params, 0.95
         m = self._model.n_model
         inverse = solve_triangular(self._model.numbers.x[:m], np.eye(m))
-        inverse = self._shifted_back(np.eye(m)) @ inverse
+        inverse = self._model.shifted_back(np.eye(m)) @ inverse
         length = np.sqrt((inverse**2).sum(axis=1))
         sd = np.sqrt(np.diagonal(self.cov_resid))
         tables = []
@@ -324,7 +422,11 @@ class MLMResults(Shown):
     def glance(self) -> pd.DataFrame:
         """One row: rows, degrees of freedom, log-likelihood, AIC and BIC of normal residuals."""
         n, p, rank = self.nobs, len(self.responses), self._model.numbers.rank
-        log_det = 2 * np.log(np.abs(np.diagonal(self._model.numbers.error))).sum()
+        if self._model.has_error:
+            log_det = 2 * np.log(np.abs(np.diagonal(self._model.numbers.error))).sum()
+        else:
+            # The likelihood has no maximum.
+            log_det = np.nan
         log_det += 2 * np.log(self._model.unit).sum() - p * np.log(n)
         llf = -n / 2 * (p * np.log(2 * np.pi) + log_det + p)
         df = p * rank + p * (p + 1) / 2
@@ -390,33 +492,8 @@ class MLMResults(Shown):
         return self._model.hypothesis(self._model.position(term), kind)
 
     def _table(self, hypothesis: Hypothesis) -> pd.DataFrame:
-        q, p = hypothesis.df, len(self.responses)
-        if not q:
-            nothing = manova_table(np.zeros(1), p, 2, self.df_resid + 2)
-            nothing.loc[:, ["statistic", "F", "df1", "df2", "p"]] = np.nan
-            return nothing.assign(F_is="not defined")
-        return manova_table(self._model.numbers.roots(hypothesis)[0], p, q + 1, self.df_resid + q + 1)
-
-    def _etas(self, hypothesis: Hypothesis) -> dict[str, float]:
-        s = min(hypothesis.df, len(self.responses))
-        if not s:
-            return dict.fromkeys(STATISTICS, np.nan)
-        roots = self._model.numbers.roots(hypothesis)[0]
-        trace = float(roots.sum())
-        return {
-            "pillai": float((roots / (1 + roots)).sum()) / s,
-            "wilks": -float(np.expm1(-np.log1p(roots).sum() / s)),
-            "hotelling-lawley": trace / (trace + s),
-            "roy": float(roots[0] / (1 + roots[0])),
-        }
-
-    def _shifted_back(self, combinations: Floats) -> Floats:
-        """Combinations (q, m) of the coefficients as those of shifted columns over their units."""
-        m = self._model.n_model
-        shifted = combinations.copy()
-        shifted[:, 1:] -= np.outer(combinations[:, 0], self._model.origin[: m - 1])
-        shifted[:, 1:] /= self._model.model_unit
-        return shifted
+        self._model.need_error()
+        return hypothesis_table(self._model.numbers, hypothesis)
 
     def _need_full_rank(self, what: str) -> None:
         lacking = self._model.lacking()
@@ -476,7 +553,9 @@ def mlm(
     DataError
         A column is unknown, a value is infinite, or no row is left.
     CollinearError
-        The covariance of the residuals is singular, or too few rows are left for it.
+        The covariance of the residuals is singular, or no degree of freedom is left. Where some are left but
+        fewer than there are responses, `anova()`, `repeated()` and coefficients are there, and what needs the
+        covariance of all responses raises the error.
 
     Notes
     -----
@@ -525,7 +604,7 @@ def mlm(
     groups = [[1 + column for column in term.columns] for term in terms]
     numbers = least_squares(rows, root.total, n_model, groups, [term.factors for term in terms])
     model = TermModel(blocks, tuple(terms), numbers, unit[n_model:], unit[1:n_model], root.origin, root.total)
-    model.need_error()
+    model.refuse_dependent()
     lacking = model.lacking()
     if lacking is not None:
         warn_user(

@@ -33,26 +33,28 @@ TESTS: dict[Any, Any] = {
     "eta2": "share",
 }
 
+HEADINGS = {"F_is": "F is", "eta2": "partial eta2"}
+
 
 def mlm_summary(results: Any, sections: Sequence[str] | None = None, type: int | str = 2) -> Summary:
     """Header, one test of each term, all four, each response alone, coefficients."""
     kind = asked_type(type)
     argument = "" if kind == 2 else f"type={kind}"
     parts: dict[str, Callable[[], Section | Pairs]] = {
-        "header": lambda: _header(results),
+        "header": lambda: model_header(results._model),
         "tests": lambda: Section(
             f"Tests of the terms, type {ROMAN[kind]}: Pillai's trace",
             results.tests(type=kind),
             TESTS,
-            headings={"F_is": "F is", "eta2": "partial eta2"},
-            note=_note(results, kind),
+            headings=HEADINGS,
+            note=type_note(results._model, kind),
             source=f".tests({argument})",
         ),
         "manova": lambda: Section(
             f"All four statistics, type {ROMAN[kind]}",
             results.manova(type=kind).rename_axis(index=NO_NAMES),
             TESTS,
-            headings={"F_is": "F is"},
+            headings=HEADINGS,
             source=f".manova({argument})",
         ),
         "anova": lambda: Section(
@@ -62,6 +64,9 @@ def mlm_summary(results: Any, sections: Sequence[str] | None = None, type: int |
             source=f".anova({argument})",
         ),
     }
+    if not results._model.has_error:
+        # Tests of all responses at once need their covariance.
+        del parts["tests"], parts["manova"]
     if results._model.lacking() is None:
         parts["params"] = lambda: Section(
             "Coefficients (contrasts that sum to zero)", results.params, source=".params, .tidy()"
@@ -72,27 +77,28 @@ def mlm_summary(results: Any, sections: Sequence[str] | None = None, type: int |
     return summarize("Multivariate linear model", parts, pick=sections)
 
 
-def _header(results: Any) -> Pairs:
-    model = results._model
+def model_header(model: Any) -> Pairs:
+    """Formula, rows, responses and degrees of freedom of a model."""
     rows = "Sum of weights" if model.blocks.weighted else "Rows used"
     items: list[tuple[str, Any, str]] = [
-        (rows, results.nobs, f"{results.nobs:.10g}"),
-        ("Responses", len(results.responses), str(len(results.responses))),
+        (rows, model.total, f"{model.total:.10g}"),
+        ("Responses", len(model.responses), str(len(model.responses))),
         ("Rows dropped, missing", model.blocks.dropped, str(model.blocks.dropped)),
-        ("Terms", len(results.terms), str(len(results.terms))),
-        ("Residual df", results.df_resid, f"{results.df_resid:.10g}"),
+        ("Terms", len(model.terms), str(len(model.terms))),
+        ("Residual df", model.numbers.df, f"{model.numbers.df:.10g}"),
         ("Columns of the model", model.numbers.rank, str(model.numbers.rank)),
     ]
-    return Pairs(results.formula, items)
+    return Pairs(model.blocks.design.formula, items)
 
 
-def _note(results: Any, kind: int) -> str:
+def type_note(model: Any, kind: int) -> str:
+    """What tests of a type hold, and what some term lacks."""
     note = f"Type {ROMAN[kind]}: each term {EACH[kind]}."
     if kind == 3:
         note += " Factors are coded by contrasts that sum to zero."
-    lacking = results._model.lacking()
+    lacking = model.lacking()
     if lacking is not None:
-        note += f" {results._model.lacking_said(lacking)}: it has fewer degrees of freedom than columns."
+        note += f" {model.lacking_said(lacking)}: it has fewer degrees of freedom than columns."
     return note
 
 

@@ -87,13 +87,35 @@ class TermModel:
     def hypothesis(self, term: int, kind: TestType) -> Hypothesis:
         """That a term is not needed; of type III, cells without rows may leave it undefined."""
         if kind == 3:
-            lacking = self.lacking()
-            if lacking is not None:
-                raise NotSupportedError(
-                    f"{self.lacking_said(lacking)}, so that tests of type III depend on how the factors are "
-                    f"coded: ask for type=2, or leave {self.labels[lacking]!r} out of the formula."
-                )
+            self.refuse_lacking()
         return self.numbers.hypothesis(term, kind)
+
+    def refuse_lacking(self) -> None:
+        """Raise a NotSupportedError of tests of type III where some term has less than its columns."""
+        lacking = self.lacking()
+        if lacking is not None:
+            raise NotSupportedError(
+                f"{self.lacking_said(lacking)}, so that tests of type III depend on how the factors are "
+                f"coded: ask for type=2, or leave {self.labels[lacking]!r} out of the formula."
+            )
+
+    def shifted_back(self, combinations: Floats) -> Floats:
+        """Combinations (q, m) of the coefficients as those of shifted columns over their units."""
+        shifted = combinations.copy()
+        shifted[:, 1:] -= np.outer(combinations[:, 0], self.origin[: self.n_model - 1])
+        shifted[:, 1:] /= self.model_unit
+        return shifted
+
+    def of_constant(self, numbers: LeastSquares, origin: Floats, kind: TestType) -> Hypothesis:
+        """That the means (d,) of some combinations of the responses are zero, these being their numbers.
+
+        Of types I and II the mean is that over the rows. Of type III it is where all columns of the model
+        are zero, which weighs the levels of factors alike. The origin (d,) is added to the combinations.
+        """
+        if kind != 3:
+            return numbers.overall(origin)
+        self.refuse_lacking()
+        return numbers.contrast(self.shifted_back(np.eye(1, self.n_model)), origin)
 
     def lacking(self) -> int | None:
         """The first term that has fewer degrees of freedom than columns, given all before it."""
@@ -162,15 +184,31 @@ class TermModel:
         """Means (..., p) of responses, less the origin and over their units, as those of the responses."""
         return np.asarray(means * self.unit + self.origin[self.n_model - 1 :])
 
+    @property
+    def has_error(self) -> bool:
+        """Whether the degrees of freedom are enough for the covariance of the residuals."""
+        return self.numbers.df >= len(self.unit)
+
     def need_error(self) -> None:
-        """Raise a CollinearError where the residuals have no covariance of full rank."""
-        p, names = len(self.unit), list(self.responses)
-        if self.numbers.df < p:
-            raise CollinearError(
-                f"{self.total:g} rows and a model of {self.numbers.rank} columns leave "
-                f"{max(self.numbers.df, 0):g} degrees of freedom, too few for the covariance of {p} "
-                f"responses ({listed(names)}): name fewer responses, or leave out terms."
-            )
+        """Raise a CollinearError where too few degrees of freedom are left for the residuals' covariance."""
+        if self.has_error:
+            return
+        each = " anova() tests each response alone, repeated() those of one quantity."
+        raise CollinearError(
+            f"{self.total:g} rows and a model of {self.numbers.rank} columns leave "
+            f"{max(self.numbers.df, 0):g} degrees of freedom, too few for the covariance of {len(self.unit)} "
+            f"responses ({listed(self.responses)}): name fewer responses, or leave out terms."
+            + each
+            * (self.numbers.df > 0)
+        )
+
+    def refuse_dependent(self) -> None:
+        """Raise a CollinearError of responses whose residuals are zero, or follow from those of others."""
+        names = list(self.responses)
+        if self.numbers.df <= 0:
+            self.need_error()
+        if not self.has_error:
+            return
         texts = []
         for dependency in self.numbers.dependent()[:4]:
             on = listed(names[j] for j in dependency.on)

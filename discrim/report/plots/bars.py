@@ -276,6 +276,40 @@ def _short(value: float) -> str:
     return (f"{number}e{int(power)}" if power else number).replace("-", "\u2212")
 
 
+def draw_profiles(
+    table: pd.DataFrame,
+    names: tuple[str, str],
+    ax: Axes | None = None,
+    signs: Signs = style.SIGNS,
+) -> Axes:
+    """Means of responses that lines join to profiles, one of each class, with an interval at each mean.
+
+    The table has mean, low and high by (class, response); the responses stand in their order. The names are
+    those of the classes together and of the picture.
+    """
+    axes, is_new = style.new_axes(ax)
+    classes, responses = (list(dict.fromkeys(table.index.get_level_values(i))) for i in (0, 1))
+    places = {response: i for i, response in enumerate(responses)}
+    for k, label in enumerate(classes):
+        own = table.loc[label]
+        # Beside each other, intervals of one response are told apart.
+        aside = 0.05 * (k - (len(classes) - 1) / 2) / max(1.0, len(classes) / 6)
+        at = np.array([places[response] for response in own.index]) + aside
+        mean, low, high = style.numbers(own[["mean", "low", "high"]]).T
+        axes.vlines(at, low, high, color=signs.colour(k), linewidth=1.4)
+        axes.plot(at, mean, label=style.shown_name(label), markersize=5, **signs.of(k))
+    axes.set_xticks(range(len(responses)), [style.shown_name(name) for name in responses])
+    axes.set_xlim(-0.35, len(responses) - 0.65)
+    axes.set_ylabel("Mean")
+    axes.grid(axis="y", color=style.faint(0.85))
+    axes.set_axisbelow(True)
+    style.add_legend(axes, is_new)
+    if legend := axes.get_legend():
+        legend.set_title(style.shown_name(names[0]))
+    style.set_title(axes, names[1])
+    return axes
+
+
 MOST_COUNTS = 8
 """Numbers of columns that are written along the top."""
 

@@ -1,0 +1,121 @@
+"""Repeated measures: contrasts within rows, their univariate tests, and sphericity.
+
+The p responses of a row are one quantity, measured under p conditions that are the cells of a design within
+rows. A term of that design has d contrasts, the columns of C (p, d), orthonormal and with sums of zero; the
+mean of the responses has the one column 1/sqrt(p). A term of the model between rows is then tested on Y C:
+its scatters C'HC and C'EC, on q and v degrees of freedom, give the four multivariate tests, and their traces
+
+    F = (tr C'HC/(q d)) / (tr C'EC/(v d))   on q d and v d degrees of freedom,
+
+the univariate test, which holds where C'SC, S being the covariance of a row, is a multiple of the identity:
+sphericity. Where it is none, F has about eps times these degrees of freedom (Box, 1954, Annals of
+Mathematical Statistics 25, 484-498), where eps = tr(C'SC)^2/(d tr (C'SC)^2) lies from 1/d to 1. Estimates:
+
+    Greenhouse & Geisser   that of C'EC/v (1959, Psychometrika 24, 95-112),
+    Huynh & Feldt          (n d eps - 2)/(d (v - d eps)), eps that of Greenhouse and Geisser. n is v + 1
+                           (Lecoutre, 1991, Journal of Educational Statistics 16, 371-372), or the number of
+                           rows, as Huynh and Feldt wrote for several groups (1976, ibid. 1, 69-82).
+
+Mauchly's criterion (1940, Annals of Mathematical Statistics 11, 204-209) is W = |C'EC|/(tr(C'EC)/d)^d. With
+rho = 1 - (2d^2 + d + 2)/(6 d v), f = d(d+1)/2 - 1 and z = -v rho ln W, its tail is that of chi-square at z on
+f, and w2 times what that on f + 4 exceeds it by, where w2 = (d+2)(d-1)(d-2)(2d^3 + 6d^2 + 3d + 2)/(288 (d v
+rho)^2) (Anderson, 2003, An Introduction to Multivariate Statistical Analysis, sec. 10.7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.special import chi2_sf, f_sf
+from discrim.inference.manova import Hypothesis, LeastSquares
+
+HuynhFeldt = Literal["lecoutre", "1976"]
+
+NOT_ORTHOGONAL = 1e-9
+"""Cosine from which two contrasts of a design within rows are not orthogonal."""
+
+
+def contrasts_of(codes: Sequence[Codes]) -> Floats | None:
+    """Orthonormal contrasts (p, d) of the interaction of some factors, whose codes are (p,) each.
+
+    There is none where cells without a row leave it fewer than it should have.
+
+    Examples
+    --------
+    >>> contrasts_of([np.array([0, 0, 1, 1])]).round(3).ravel().tolist()
+    [-0.5, -0.5, 0.5, 0.5]
+    """
+    columns = np.ones((len(codes[0]), 1))
+    for each in codes:
+        levels = int(each.max()) + 1
+        summed = np.vstack([np.eye(levels - 1), -np.ones((1, levels - 1))])[each]
+        columns = (columns[:, :, None] * summed[:, None, :]).reshape(len(each), -1)
+    if columns.shape[1] >= len(columns) or np.linalg.matrix_rank(columns) < columns.shape[1]:
+        return None
+    return np.asarray(np.linalg.qr(columns)[0])
+
+
+def not_orthogonal(contrasts: Sequence[Floats]) -> tuple[int, int] | None:
+    """Positions of the first two groups of contrasts that are not orthogonal, if there are any."""
+    for j, later in enumerate(contrasts):
+        for i, earlier in enumerate(contrasts[:j]):
+            if np.abs(earlier.T @ later).max() > NOT_ORTHOGONAL:
+                return i, j
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Sphericity:
+    """How far the covariance of some contrasts is from a multiple of the identity.
+
+    `mauchly` is W and `p` the p-value of its test, missing of one contrast and where
+    too few degrees of freedom are left; `gg` and `hf` estimate eps.
+    """
+
+    mauchly: float
+    p: float
+    gg: float
+    hf: float
+
+
+def sphericity(numbers: LeastSquares, total: float, kind: HuynhFeldt) -> Sphericity:
+    """The sphericity of a model whose responses are d orthonormal contrasts; N is the total."""
+    roots = np.linalg.svd(numbers.error, compute_uv=False) ** 2
+    d, v = len(roots), numbers.df
+    roots = roots / roots.mean()
+    gg = d / float((roots**2).sum())
+    n = v + 1 if kind == "lecoutre" else total
+    # Of one row more than contrasts differ in, it has no bound.
+    with np.errstate(divide="ignore"):
+        hf = float(np.divide(n * d * gg - 2, d * (v - d * gg)))
+    if d == 1 or v < d:
+        return Sphericity(np.nan, np.nan, gg, hf)
+    log_w = float(np.log(roots).sum())
+    rho = 1 - (2 * d * d + d + 2) / (6 * d * v)
+    z, f = -v * rho * log_w, d * (d + 1) / 2 - 1
+    w2 = (d + 2) * (d - 1) * (d - 2) * (2 * d**3 + 6 * d * d + 3 * d + 2) / (288 * (d * v * rho) ** 2)
+    first, second = (float(chi2_sf(z, each)) for each in (f, f + 4))
+    return Sphericity(float(np.exp(log_w)), first + w2 * (second - first), gg, hf)
+
+
+def univariate_row(
+    numbers: LeastSquares, hypothesis: Hypothesis, total: float, kind: HuynhFeldt, unit: float
+) -> dict[str, float]:
+    """The univariate test of a hypothesis on d orthonormal contrasts, in whose unit the responses are.
+
+    Beside the uncorrected p-value stand those by either estimate of eps; of Huynh and Feldt's it is 1 where
+    the estimate is above.
+    """
+    d, found = len(numbers.error), sphericity(numbers, total, kind)
+    explained, error = float((hypothesis.part**2).sum()), float((numbers.error**2).sum())
+    df1, df2 = float(hypothesis.df * d) if hypothesis.df else np.nan, numbers.df * d
+    f = explained / df1 / (error / df2)
+    eps = {"": 1.0, "_GG": found.gg, "_HF": min(found.hf, 1.0)}
+    row = {"SS": explained * unit**2, "df1": df1, "SS_error": error * unit**2, "df2": df2, "F": f}
+    row |= {f"p{name}": float(f_sf(f, e * df1, e * df2)) for name, e in eps.items()}
+    return row | {"GG": found.gg, "HF": found.hf, "eta2": explained / (explained + error)}

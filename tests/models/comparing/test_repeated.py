@@ -1,0 +1,289 @@
+"""Repeated measures and profiles of classes: car's and afex's numbers, identities, refusals."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from discrim import mlm
+from discrim.datasets import load_iris, load_penguins
+from discrim.errors import CollinearError, DataError, FormulaError, NotSupportedError
+from discrim.inference.manova import STATISTICS
+from tests.support import GOLDEN
+
+FOUND = json.loads((GOLDEN / "repeated.json").read_text(encoding="utf-8"))
+TABLE = pd.DataFrame(FOUND["table"])
+RESPONSES = [name for name in TABLE if name.startswith(("pre_", "post_", "fup_"))]
+WITHIN = pd.DataFrame({"phase": np.repeat(["pre", "post", "fup"], 5), "hour": [1, 2, 3, 4, 5] * 3})
+CASES = {
+    "both": ("treatment * gender", RESPONSES, WITHIN, None),
+    "additive": ("treatment * gender", RESPONSES, WITHIN, "phase + hour"),
+    "covariate": ("treatment + age", RESPONSES, WITHIN, "~ phase * hour"),
+    "few": ("treatment", RESPONSES[:5], WITHIN[["hour"]][:5], None),
+}
+TWO = load_penguins().query("species != 'Gentoo'").dropna(subset="bill_length_mm")
+LENGTHS = "bill_length_mm + bill_depth_mm + flipper_length_mm"
+
+
+def fitted(name):
+    left, responses, within, design = CASES[name]
+    return mlm(f"{left} ~ {' + '.join(responses)}", TABLE).repeated(within, design)
+
+
+def own(label):
+    return "constant" if label == "(Intercept)" else label
+
+
+def mauchly_of_r(w, d, p, v):
+    """R's p-value, which has p responses in the place of d contrasts in one of its numbers."""
+    rho = 1 - (2 * d**2 + d + 2) / (6 * d * v)
+    w2 = (d + 2) * (d - 1) * (d - 2) * (2 * d**3 + 6 * d**2 + 3 * p + 2) / (288 * (v * d * rho) ** 2)
+    z, f = -v * rho * np.log(w), d * (d + 1) / 2 - 1
+    return stats.chi2.sf(z, f) + w2 * (stats.chi2.sf(z, f + 4) - stats.chi2.sf(z, f))
+
+
+# ---- R's car and afex
+
+
+@pytest.mark.parametrize(("name", "kind"), [(name, kind) for name in CASES for kind in FOUND[name]])
+def test_terms_between_and_within_are_tested_as_by_car(name, kind):
+    fit, theirs = fitted(name), FOUND[name][kind]
+    table = fit.univariate(int(kind))
+    assert set(table.index) == set(map(own, theirs["univariate"]))
+    for label, row in theirs["univariate"].items():
+        ours = table.loc[own(label), ["SS", "df1", "SS_error", "df2", "F", "p"]]
+        np.testing.assert_allclose(ours, row, rtol=1e-8)
+    for label, row in theirs["adjusted"].items():
+        np.testing.assert_allclose(table.loc[own(label), ["GG", "p_GG", "HF", "p_HF"]], row, rtol=1e-8)
+    tests = fit.manova(int(kind))
+    for test, terms in theirs["multivariate"].items():
+        for label, row in terms.items():
+            ours = tests.loc[(own(label), STATISTICS[test])]
+            # F of an upper bound has other degrees of freedom in R.
+            kept = 1 if ours["F_is"] == "upper bound" else 4
+            found = ours[["statistic", "F", "df1", "df2"]].to_numpy(dtype=float)
+            np.testing.assert_allclose(found[:kept], row[:kept], rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_mauchlys_criterion_is_that_of_r_and_its_p_value_has_the_contrasts(name):
+    fit, theirs = fitted(name), FOUND[name]["2"]["mauchly"]
+    for label, row in fit.sphericity().iterrows():
+        w, p = theirs[label]
+        assert row["mauchly"] == pytest.approx(w, rel=1e-8)
+        d = round(1 / row["lowest"])
+        assert mauchly_of_r(w, d, len(fit.responses), fit.df_resid) == pytest.approx(p, rel=1e-8)
+        assert row["p"] == pytest.approx(mauchly_of_r(w, d, d, fit.df_resid), rel=1e-8)
+
+
+def test_effect_sizes_are_those_of_afex():
+    table = fitted("both").univariate()
+    for column, key in (("eta2_generalized", "ges"), ("eta2", "pes")):
+        for label, row in FOUND["afex"][key].items():
+            assert table.loc[label, column] == pytest.approx(row[4], rel=1e-8)
+            assert table.loc[label, "p_GG"] == pytest.approx(row[5], rel=1e-8)
+
+
+@pytest.mark.parametrize("kind", [2, 3])
+def test_profiles_of_two_classes_are_tested_by_hotellings_t2(kind):
+    found = mlm(f"species ~ {LENGTHS}", TWO).profile(type=kind)
+    theirs = FOUND["profile"]
+    theirs = theirs | ({"flatness": theirs["flatness_unweighted"]} if kind == 3 else {})
+    for test in ("wilks", "pillai", "hotelling-lawley", "roy"):
+        table = found.tests(test)
+        for hypothesis in ("parallelism", "level", "flatness"):
+            ours = table.loc[hypothesis, ["F", "df1", "df2"]].astype(float)
+            np.testing.assert_allclose(ours, theirs[hypothesis], rtol=1e-9)
+        assert set(table["F_is"]) == {"exact"}
+
+
+# ---- identities
+
+
+def test_mauchlys_p_value_is_nearly_exact_of_two_contrasts():
+    # For two contrasts P(W < w) = w^((v - 1)/2) of normal rows.
+    row = fitted("both").sphericity().loc["phase"]
+    assert row["p"] == pytest.approx(row["mauchly"] ** ((10 - 1) / 2), rel=0.001)
+
+
+def test_a_profile_is_repeated_measures_of_one_factor():
+    fit = mlm("species ~ .", load_iris())
+    profile, repeated = fit.profile(), fit.repeated(pd.DataFrame({"part": list("abcd")}))
+    both = zip(["species:part", "species", "part"], ["parallelism", "level", "flatness"], strict=True)
+    for term, hypothesis in both:
+        ours, theirs = profile.manova().loc[hypothesis], repeated.manova().loc[term]
+        np.testing.assert_allclose(ours.drop(columns="F_is"), theirs.drop(columns="F_is"), rtol=1e-10)
+
+
+def test_the_univariate_tests_are_those_of_an_analysis_of_variance_with_rows_as_blocks():
+    iris = load_iris()
+    names = list(iris.columns[:4])
+    x, codes = iris[names].to_numpy(), np.repeat(range(3), 50)
+    cells = np.stack([x[codes == k].mean(axis=0) for k in range(3)])
+    grand, parts = x.mean(), x.mean(axis=0)
+    rest = x - x.mean(axis=1, keepdims=True) - cells[codes] + cells.mean(axis=1)[codes][:, None]
+    together = cells - cells.mean(axis=1, keepdims=True) - parts + grand
+    table = mlm("species ~ .", iris).repeated({"part": names}).univariate()
+    assert table.loc["part", "SS"] == pytest.approx(150 * ((parts - grand) ** 2).sum(), rel=1e-10)
+    assert table.loc["species:part", "SS"] == pytest.approx(50 * (together**2).sum(), rel=1e-10)
+    assert table.loc["part", "SS_error"] == pytest.approx((rest**2).sum(), rel=1e-10)
+
+
+def test_means_and_their_intervals_are_those_of_the_cells():
+    fit = fitted("both")
+    cells = TABLE["treatment"].astype(str) + ":" + TABLE["gender"].astype(str)
+    means, counts = TABLE[RESPONSES].groupby(cells).mean(), cells.value_counts()
+    table = fit.means()
+    assert len(table) == 6 * 15
+    squares = ((TABLE[RESPONSES] - means.loc[cells].to_numpy()) ** 2).sum()
+    for (cell, response), row in table.iterrows():
+        se = np.sqrt(squares[response] / 10 / counts[cell])
+        assert row["mean"] == pytest.approx(means.loc[cell, response], rel=1e-10)
+        np.testing.assert_allclose(row[["low", "high"]], row["mean"] + stats.t.ppf([0.025, 0.975], 10) * se)
+    alone = fit.means("gender", level=0.5)
+    assert set(alone.index.get_level_values(0)) == set(TABLE["gender"])
+
+
+def test_labels_of_the_design_say_which_row_is_whose():
+    left, responses, within, _ = CASES["both"]
+    fit = mlm(f"{left} ~ {' + '.join(responses)}", TABLE)
+    mixed = within.set_axis(responses, axis=0).sample(frac=1, random_state=0)
+    pd.testing.assert_frame_equal(fit.repeated(mixed).univariate(), fit.repeated(within).univariate())
+
+
+def test_units_and_offsets_change_no_test():
+    left, responses, within, _ = CASES["both"]
+    formula = f"{left} ~ {' + '.join(responses)}"
+    first = mlm(formula, TABLE).repeated(within).univariate()
+    scaled = TABLE.assign(**{name: 1e-200 * (TABLE[name] + 1000.0) for name in responses})
+    second = mlm(formula, scaled).repeated(within).univariate()
+    kept = [label for label in first.index if label != "constant"]
+    np.testing.assert_allclose(second.loc[kept, "F"], first.loc[kept, "F"], rtol=1e-7)
+
+
+def test_weights_are_repeated_rows_of_profiles_too():
+    times = np.random.default_rng(3).integers(1, 4, len(TABLE))
+    formula = "treatment ~ " + " + ".join(RESPONSES[:5])
+    weighted = mlm(formula, TABLE.assign(w=times), weights="w")
+    repeated = mlm(formula, TABLE.loc[TABLE.index.repeat(times)])
+    for kind in (2, 3):
+        a, b = (fit.profile(None, kind).manova().drop(columns="F_is") for fit in (weighted, repeated))
+        np.testing.assert_allclose(a, b, rtol=1e-9)
+    a, b = (fit.repeated(WITHIN[["hour"]][:5]).univariate(huynh_feldt="1976") for fit in (weighted, repeated))
+    np.testing.assert_allclose(a, b, rtol=1e-9)
+
+
+def test_huynh_and_feldts_estimate_of_1976_counts_the_rows():
+    fit = fitted("both")
+    gg, v, n, d = fit.sphericity().loc["hour", "GG"], 10, 16, 4
+    assert fit.sphericity(huynh_feldt="1976").loc["hour", "HF"] == pytest.approx(
+        (n * d * gg - 2) / (d * (v - d * gg))
+    )
+
+
+# ---- what few rows leave
+
+
+def test_more_responses_than_degrees_of_freedom_leave_the_univariate_tests():
+    few = TABLE.iloc[::2]
+    fit = mlm("treatment ~ " + " + ".join(RESPONSES), few)
+    with pytest.raises(CollinearError, match=r"5 degrees of freedom, too few .*repeated\(\)"):
+        fit.tests()
+    found = fit.repeated(WITHIN)
+    tests, alone, spheres = found.tests(), found.univariate(), found.sphericity()
+    assert tests.loc["phase:hour", "F_is"] == "not defined"
+    assert np.isnan(tests.loc["phase:hour", "F"])
+    assert np.isfinite(tests.loc["phase", "F"])
+    assert np.isfinite(alone.to_numpy()).all()
+    assert np.isnan(spheres.loc["phase:hour", "p"])
+    assert np.isfinite(spheres.loc["phase", "p"])
+    # eps by its definition, of a covariance of rank 5.
+    x = few[RESPONSES] - few.groupby("treatment")[RESPONSES].transform("mean")
+    phase = np.linalg.qr(np.array([[1, 1.0], [-1, 0], [0, -1]]))[0]
+    hour = np.linalg.qr(np.vstack([np.ones((1, 4)), -np.eye(4)]))[0]
+    c = np.kron(phase, hour)
+    s = c.T @ x.T.to_numpy() @ x.to_numpy() @ c
+    assert alone.loc["phase:hour", "GG"] == pytest.approx(np.trace(s) ** 2 / (8 * np.trace(s @ s)), rel=1e-9)
+    assert "Each response alone" in fit.summary().as_text()
+    assert np.isnan(fit.glance().loc[0, "llf"])
+
+
+def test_responses_that_others_determine_are_refused():
+    same = TABLE.iloc[::2].assign(pre_2=TABLE["pre_1"] + 2)
+    fit = mlm("treatment ~ " + " + ".join(RESPONSES[:6]), same)
+    with pytest.raises(CollinearError, match="of 'time' are fitted exactly"):
+        fit.repeated({"time": range(6)})
+
+
+# ---- shown
+
+
+def test_summaries_say_what_is_assumed():
+    fit = mlm("species ~ .", load_iris())
+    text = fit.profile().summary().as_text()
+    text = " ".join(text.split())
+    assert "Normal rows with one covariance" in text
+    assert "Level and flatness are read where" in text
+    text = fit.repeated({"part": list("abcd")}).summary(type=3, huynh_feldt="1976").as_text()
+    assert "p assumes sphericity" in text
+    assert "type III" in text
+    assert list(fit.profile().tidy()["term"]) == ["parallelism", "level", "flatness"]
+    assert "p_value_gg" in fit.repeated({"part": list("abcd")}).tidy()
+
+
+def test_pictures_have_a_line_for_each_class():
+    pytest.importorskip("matplotlib")
+    fit = mlm("species ~ .", load_iris())
+    axes = fit.profile().plot()
+    assert [line.get_label() for line in axes.get_lines()] == ["setosa", "versicolor", "virginica"]
+    np.testing.assert_allclose(axes.get_lines()[0].get_ydata(), load_iris().iloc[:50, :4].mean())
+    axes = fitted("both").plot("gender", title="")
+    assert len(axes.get_lines()) == 2
+    assert axes.get_title() == ""
+
+
+# ---- refusals
+
+
+@pytest.mark.parametrize(
+    ("within", "design", "words"),
+    [
+        (WITHIN[:14], None, "14 rows for 15 responses"),
+        (WITHIN.assign(site="one"), None, "'site' of within= has one level"),
+        (WITHIN.assign(phase=[None, *WITHIN["phase"][1:]]), None, "no value for 'pre_1'"),
+        (WITHIN.rename(columns={"phase": "gender"}), None, "name of a term between rows"),
+        (pd.DataFrame(index=range(15)), None, "no column"),
+        (WITHIN.assign(visit=range(15)), None, "crosses 225 cells"),
+        (WITHIN.assign(visit=range(15)), "phase + visit", "not orthogonal"),
+        (WITHIN.assign(visit=range(15)), "phase:visit", "cells without a response"),
+    ],
+)
+def test_designs_that_cannot_be_tested_are_refused(within, design, words):
+    fit = mlm("treatment * gender ~ " + " + ".join(RESPONSES), TABLE)
+    with pytest.raises(DataError, match=words):
+        fit.repeated(within, design)
+
+
+@pytest.mark.parametrize("design", ["day", "phase ~ hour", "log(hour)", "", 3, "1"])
+def test_designs_that_cannot_be_read_are_refused(design):
+    fit = mlm("treatment * gender ~ " + " + ".join(RESPONSES), TABLE)
+    with pytest.raises(FormulaError):
+        fit.repeated(WITHIN, design)
+
+
+def test_what_a_profile_needs_is_said():
+    iris = load_iris()
+    with pytest.raises(DataError, match="two responses or more"):
+        mlm("species ~ petal_width", iris).profile()
+    with pytest.raises(DataError, match="several terms"):
+        mlm(f"species * sex ~ {LENGTHS}", load_penguins()).profile()
+    empty = load_penguins().query("not (species == 'Adelie' and sex == 'male')")
+    with pytest.warns(Warning, match="no row for"):
+        fit = mlm(f"species * sex ~ {LENGTHS}", empty)
+    assert np.isfinite(fit.profile("species").tests().loc["flatness", "F"])
+    with pytest.raises(NotSupportedError, match="type=2"):
+        fit.profile("species", type=3)
