@@ -45,6 +45,8 @@ CALLED = {
     "Comparison": "comparison",
     "CrossValidation": "validation",
     "Moments": "whole",
+    "ProfileResults": "profile",
+    "RepeatedResults": "measures",
     "StepwiseResults": "choice",
     "Summary": "summary",
     "TermCanonicalResults": "variates",
@@ -62,6 +64,8 @@ GIVEN = (
     "models.results.geometry:Boundary",
     "models.results.geometry:Quadratic",
     "models.comparing.term_model:TermCanonicalResults",
+    "models.comparing.repeated:ProfileResults",
+    "models.comparing.repeated:RepeatedResults",
 )
 """Classes of what methods give, which nobody makes."""
 
