@@ -45,7 +45,7 @@ levels | classes <- labels classes classnames lev targetnames
 reference | the order of the classes is that of levels= <- baseline ref refcat baseoutcome
 lda() has one covariance and qda() one for each class; lr_test(lda_fit, qda_fit) compares them <- pool slpool
 canonical() of a fit of lda() gives the canonical analysis <- canonical can
-tol | collinear <- tol tolerance
+tol | tolerance | collinear <- tol tolerance
 collinear <- singular
 gamma | shrinkage <- regparam
 gamma | shrinkage | strength: pass penalty="ridge" and strength= <- ridge
@@ -67,8 +67,13 @@ offset: use threshold= | shrunken_centroids() has it, as threshold= <- shrinkthr
 covariance <- covarianceestimator covariancetype
 step <- eta eta0 learningrate
 it is not needed here, so leave it out <- solver njobs verbose disp storecovariance trace fitintercept
-enter | stepwise() chooses columns <- pin fin slentry stepwise
-stay | stepwise() chooses columns <- pout fout slstay
+enter | stepwise() chooses columns <- pin slentry sle stepwise
+stay | stepwise() chooses columns <- pout slstay sls
+f_enter | stepwise() chooses columns <- fin ftoenter fentry
+f_stay | stepwise() chooses columns <- fout ftoremove fremove
+r2_enter | stepwise() chooses columns <- pr2entry
+r2_stay | stepwise() chooses columns <- pr2stay
+v_enter | stepwise() chooses columns <- vin
 logistic() fits two classes or more <- family link
 bias_reduction: robust() of the fit gives robust standard errors <- robust
 method="t" and method="mcd" of lda() and qda() are robust <- robust

@@ -185,12 +185,13 @@ def stepwise(verb: str, options: dict[str, Any]) -> None:
     """Choose columns step by step, and show the steps and the fit to those chosen."""
     formula, given = options.pop("formula"), given_of(options)
     output = output_of(options, given.data)
-    errors = errors_of(options)
+    sections, errors = options.pop("sections", None), errors_of(options)
     if "model" in options:
         model = model_of(options.pop("model"))
         options |= {"verb": getattr(discrim, model.verb), "options": model.options}
     found = of_table(given, [formula], output, lambda data: discrim.stepwise(formula, data, **options))
-    summary = found.summary() if errors is None else with_errors(found.summary(), found.fit, errors)
+    summary = found.summary(sections)
+    summary = summary if errors is None else with_errors(summary, found.fit, errors)
     deliver(
         summary,
         output,

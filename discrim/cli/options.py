@@ -231,13 +231,20 @@ OF_MODELS = (
 OTHERS = (
     Option("--direction", "forward backward both", "both if not given", "stepwise"),
     Option(
-        "--criterion",
-        "wilks mahalanobis maxminf rao cv aic bic",
-        "what a term that enters makes best; cv: error of --verb left out; aic, bic: of logistic",
+        "--criterion NAME",
+        str,
+        "what a term that enters makes best: wilks, mahalanobis, maxminf, minresid, rao; cv, the error of "
+        "--verb left out; aic or bic of logistic",
         "stepwise",
     ),
     Option("--enter P", float, "level of the partial F to enter: 0.15", "stepwise"),
     Option("--stay P", float, "level beyond which a term leaves: 0.15", "stepwise"),
+    Option("--f-enter F", float, "partial F to enter, in place of a level, as SPSS's 3.84", "stepwise"),
+    Option("--f-stay F", float, "partial F below which a term leaves, as SPSS's 2.71", "stepwise"),
+    Option("--r2-enter R2", float, "partial R2 to enter, in place of a level", "stepwise"),
+    Option("--r2-stay R2", float, "partial R2 below which a term leaves", "stepwise"),
+    Option("--v-enter V", float, "what a term has to add to Rao's V", "stepwise"),
+    Option("--tolerance T", float, "smallest tolerance within classes, as SPSS's 0.001", "stepwise"),
     Option("--include TERM,...", parsing.names, "terms that are always in", "stepwise"),
     Option("--verb VERB", str, f"of the final fit, and of cv: {_BY_DEFAULT}", "stepwise", dest="model"),
     Option("--verb VERB", str, f"the model: {_BY_DEFAULT}", "report", dest="model"),
@@ -324,7 +331,7 @@ SHOWING = (
         "--sections NAME,...",
         parsing.names,
         "only these parts of the summary, or all",
-        "models compare assess canonical",
+        "models stepwise compare assess canonical",
     ),
     Option("--format", "text html latex markdown", "text if not given; html is a whole page", _SUMMARIES),
     Option(

@@ -6,7 +6,12 @@ term of g columns, partial Wilks' lambda is |W_gg.s|/|T_gg.s|, and Rao's F, for 
 (1 - lambda)/lambda (N - K - |s|)/(K - 1). (R's klaR has one degree of freedom too few there.) Of a chosen
 term, the same ratio is that of the rows of the inverse triangles. The distance between two classes grows by
 d'W_gg.s^-1 d with d the difference of the means given the chosen columns, and Rao's V, the Hotelling-Lawley
-trace times N - K, likewise (Rao, 1952, Advanced Statistical Methods in Biometric Research).
+trace times N - K, likewise (Rao, 1952, Advanced Statistical Methods in Biometric Research). What two classes
+leave unexplained, one less the squared correlation of their best function with their label as two classes of
+equal share have it, is 4/(4 + D2), and "minresid" sums it over the pairs.
+
+The tolerance of a chosen column is the share of its variance within classes that the others chosen leave:
+1/(W_jj w) with w the squared length of its row in the inverse triangle.
 
 No scatter is formed or swept, so that what `dependencies` lets pass is never refused here, and has the digits
 here that a fit to the same columns has.
@@ -16,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -38,6 +44,20 @@ class Partial:
     df1: float
     df2: float
     pvalue: float
+
+
+class Extreme(NamedTuple):
+    """A criterion's value, and the two classes that have it where it is that of a pair, else None."""
+
+    value: float
+    pair: tuple[int, int] | None = None
+
+
+NEAREST = ("mahalanobis", "maxminf")
+"""Criteria that are those of one pair of classes."""
+
+LEAST = ("wilks", "minresid")
+"""Criteria that are better where they are smaller."""
 
 
 class SelectedColumns:
@@ -115,8 +135,21 @@ class SelectedColumns:
             return []
         inside = terms[0][0] in self.pivots
         logs = np.minimum(self._logs(terms, inside), 0.0)
-        g, q = np.array([len(columns) for columns in terms], dtype=np.float64), self.n_classes - 1
-        v = self._nu - len(self.pivots) + (g if inside else 0.0)
+        g = np.array([len(columns) for columns in terms], dtype=np.float64)
+        return self._rao(logs, g, self._nu - len(self.pivots) + (g if inside else np.zeros(len(g))))
+
+    def overall(self) -> Partial:
+        """Test of all the chosen ones together."""
+        log = np.array([min(self._log_wilks(), 0.0)])
+        return self._rao(log, np.array([float(len(self.pivots))]), np.array([self._nu]))[0]
+
+    def _log_wilks(self) -> float:
+        within, total = (np.diagonal(root.triangle()) for root in (self._within, self._total))
+        return 2.0 * float((np.log(np.abs(within)) - np.log(np.abs(total))).sum())
+
+    def _rao(self, logs: Floats, g: Floats, v: Floats) -> list[Partial]:
+        """Rao's F of lambdas of g columns, with v degrees of freedom within classes."""
+        q = self.n_classes - 1
         free = g**2 + q**2 - 5
         rao = np.sqrt(np.maximum(g**2 * q**2 - 4, 0.0) / np.where(free > 0, free, 1.0))
         t = np.where((free > 0) & (g * q > 2), rao, 1.0)
@@ -148,22 +181,55 @@ class SelectedColumns:
             logs[i] = _log_gram(parts[0]) - _log_gram(parts[1])
         return np.asarray(logs)
 
-    def gain(self, columns: Codes, criterion: str) -> float:
-        """The criterion's value once a term is chosen: what a step maximizes among admissible terms."""
+    def with_term(self, columns: Codes, criterion: str) -> Extreme:
+        """The criterion once a term is chosen too."""
         if criterion == "wilks":
-            return -self.partials([columns])[0].wilks
+            return Extreme(self.value("wilks").value * self.partials([columns])[0].wilks)
         scores = self._scores(self._within)
         residual_means = self._centred[:, columns].T - self._within.above(columns).T @ scores
         corner = np.linalg.qr(self._within.residuals(columns), mode="r")
         more = scipy.linalg.solve_triangular(corner, residual_means, trans=1)
         return self._value(np.concatenate([scores, more]), criterion)
 
-    def value(self, criterion: str) -> float:
-        """Wilks' lambda, the smallest D2 or F between two classes, or Rao's V, of the chosen columns."""
+    def without_term(self, columns: Codes, criterion: str) -> Extreme:
+        """The criterion once a chosen term is taken back."""
         if criterion == "wilks":
-            within, total = (np.diagonal(root.triangle()) for root in (self._within, self._total))
-            return float(np.exp(2.0 * (np.log(np.abs(within)) - np.log(np.abs(total))).sum()))
+            return Extreme(self.value("wilks").value / self.partials([columns])[0].wilks)
+        left = [i for i, column in enumerate(self.pivots) if column not in columns]
+        triangle = np.linalg.qr(self._within.triangle()[:, left], mode="r")
+        means = self._centred[:, np.array(self.pivots)[left]].T
+        return self._value(scipy.linalg.solve_triangular(triangle, means, trans=1), criterion)
+
+    def value(self, criterion: str) -> Extreme:
+        """Wilks' lambda, the least D2 or F of two classes, what is unexplained, or Rao's V, of the chosen."""
+        if criterion == "wilks":
+            return Extreme(float(np.exp(self._log_wilks())))
         return self._value(self._scores(self._within), criterion)
+
+    def tolerances(self) -> Floats:
+        """Tolerance (m,) of each chosen column."""
+        return np.asarray(1 / (self._inverted()[0] ** 2).sum(axis=1))
+
+    def tolerances_with(self, columns: Codes) -> tuple[float, float]:
+        """The smallest tolerance of the columns of a term that is chosen too, and of all columns then in."""
+        if self._flat[columns].any() or len(self._within.residuals(columns)) < len(columns):
+            return 0.0, 0.0
+        corner = np.linalg.qr(self._within.residuals(columns), mode="r")
+        if not np.diagonal(corner).all():
+            return 0.0, 0.0
+        inverse = scipy.linalg.solve_triangular(corner, np.eye(len(columns)))
+        own = float((1 / (inverse**2).sum(axis=1)).min())
+        if not self.pivots:
+            return own, own
+        slopes = self._inverted()[0] @ self._within.above(columns) @ inverse
+        others = 1 / (1 / self.tolerances() + (slopes**2).sum(axis=1))
+        return own, min(own, float(others.min()))
+
+    def pairs(self) -> tuple[Floats, Floats, float, float]:
+        """D2 (K, K) between the classes, F (K, K) of each, and its degrees of freedom, of the chosen."""
+        d2 = self._nu * squared_gaps(self._scores(self._within).T)
+        p = len(self.pivots)
+        return d2, self._pair_f(d2, p), float(p), self._nu - p + 1
 
     def move(self, columns: Codes) -> None:
         """Choose a term, or take a chosen one back."""
@@ -184,14 +250,21 @@ class SelectedColumns:
         """Class means (m, K) on the chosen columns, whitened by a scatter."""
         return root.solved(self._centred[:, root.pivots].T, transposed=True)
 
-    def _value(self, scores: Floats, criterion: str) -> float:
+    def _value(self, scores: Floats, criterion: str) -> Extreme:
         if criterion == "rao":
-            return float(self._nu * (self._counts @ (scores**2).sum(axis=0)))
+            return Extreme(float(self._nu * (self._counts @ (scores**2).sum(axis=0))))
+        i, j = np.triu_indices(self.n_classes, 1)
         d2 = self._nu * squared_gaps(scores.T)
-        if criterion == "maxminf":
-            n, p = self._counts, len(scores)
-            d2 = d2 * (n[:, None] * n / (n[:, None] + n)) * (self._nu - p + 1) / (self._nu * max(p, 1))
-        return float(d2[np.triu_indices(self.n_classes, 1)].min())
+        if criterion == "minresid":
+            return Extreme(float((4 / (4 + d2[i, j])).sum()))
+        size = (self._pair_f(d2, len(scores)) if criterion == "maxminf" else d2)[i, j]
+        least = int(size.argmin())
+        return Extreme(float(size[least]), (int(i[least]), int(j[least])))
+
+    def _pair_f(self, d2: Floats, p: int) -> Floats:
+        """F (K, K) of squared distances by p columns."""
+        n = self._counts
+        return d2 * (n[:, None] * n / (n[:, None] + n)) * (self._nu - p + 1) / (self._nu * max(p, 1))
 
 
 def _root(pooled: ClassMoments, flat: NDArray[np.bool_]) -> Floats:

@@ -20,7 +20,8 @@ from discrim.inference.resampling import drawn_seed
 from discrim.models.comparing import term_choice
 from discrim.models.comparing.chosen_anew import ChosenAnew
 from discrim.models.comparing.comparable import verb_named
-from discrim.models.comparing.term_choice import Choice, Criterion, Direction
+from discrim.models.comparing.step_tables import StepTables, shown
+from discrim.models.comparing.term_choice import By, Choice, Criterion, Direction, Limits
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed, number
 from discrim.models.fits.fit import Fit, Selection
@@ -59,6 +60,12 @@ def stepwise(
     criterion: Criterion = "wilks",
     enter: float = 0.15,
     stay: float = 0.15,
+    f_enter: float | None = None,
+    f_stay: float | None = None,
+    r2_enter: float | None = None,
+    r2_stay: float | None = None,
+    v_enter: float | None = None,
+    tolerance: float | None = None,
     include: Sequence[str] = (),
     verb: Callable[..., ClassifierResults] | str | None = None,
     options: Mapping[str, Any] | None = None,
@@ -85,16 +92,29 @@ def stepwise(
     direction : {"forward", "backward", "both"}
         "forward" adds terms. "backward" starts with all terms and removes some. "both" adds terms, and after
         each step removes those that no longer stay.
-    criterion : {"wilks", "mahalanobis", "maxminf", "rao", "cv", "aic", "bic"}
+    criterion : {"wilks", "mahalanobis", "maxminf", "minresid", "rao", "cv", "aic", "bic"}
         What the term that enters makes best: Wilks' lambda, that is, the largest partial F ("wilks"); the
         smallest squared distance D2 between two classes ("mahalanobis"), or the smallest F between two
-        ("maxminf"); Rao's V ("rao"); the cross-validated error of `verb` ("cv"); or, as in R's `step`, the
-        AIC or BIC of `discrim.logistic`. With the last two no term leaves that another one contains, such as
-        `a` where there is `a:b`.
+        ("maxminf"); the unexplained variation 4/(4 + D2), summed over the pairs of classes ("minresid");
+        Rao's V ("rao"); the cross-validated error of `verb` ("cv"); or, as in R's `step`, the AIC or BIC of
+        `discrim.logistic`. With the last two no term leaves that another one contains, such as `a` where
+        there is `a:b`.
     enter, stay : float
         Levels of significance: a term enters where the p-value of its partial F is at most `enter`, and has
         to leave where it is above `stay`. "cv", "aic" and "bic" do not use them and go on as long as they
         fall.
+    f_enter, f_stay : float, optional
+        Limits of the partial F itself, in the place of levels of significance: a term enters where its F is
+        at least `f_enter`, and has to leave where it is below `f_stay`. SPSS has 3.84 and 2.71 by default.
+    r2_enter, r2_stay : float, optional
+        The same of the partial R2, one less the partial Wilks' lambda, as SAS's PR2ENTRY= and PR2STAY=.
+    v_enter : float, optional
+        With criterion="rao", what a term has to add to Rao's V to enter, as SPSS's VIN.
+    tolerance : float, optional
+        The smallest tolerance, the share of a column's variance within classes that the other columns chosen
+        leave: a term does not enter whose columns would have a smaller one, or give one to columns that are
+        in. SPSS has 0.001 by default. Without it only what is a combination of those chosen, within rounding,
+        does not enter.
     include : sequence of str
         Terms that are always in: names of columns, or terms as the formula writes them.
     verb : callable or str, optional
@@ -131,18 +151,26 @@ def stepwise(
     Raises
     ------
     DataError
-        A criterion, direction or term is unknown; a level of significance is outside 0 to 1, or `stay` is
-        below `enter`; or a candidate of "aic" or "bic" separates the classes.
+        A criterion, direction or term is unknown; a limit is out of its range, easier to enter by than to
+        stay by, missing beside its other, or none of the criterion's; or a candidate of "aic" or "bic"
+        separates the classes.
     NotSupportedError
         AIC or BIC is asked of a verb whose likelihood is also that of the columns, or of penalized
         coefficients.
     CollinearError
-        "backward" starts from columns whose covariance within classes is singular.
+        "backward" starts from columns whose covariance within classes is singular, or a term that is always
+        in has too small a tolerance.
 
     Notes
     -----
     The steps by Wilks' lambda, with F to enter and to remove, are those of Jennrich (1977, in Statistical
-    Methods for Digital Computers, 76-95).
+    Methods for Digital Computers, 76-95). The other criteria of moments are those of SPSS's DISCRIMINANT, by
+    the names of its METHOD: whatever the criterion, the limits are of the partial F, and of the terms that
+    have to leave the weakest leaves first. SAS's STEPDISC prints tolerances of the total scatter; these are
+    within classes, as SPSS's.
+
+    An F or a Rao's V of the best of many terms has not the law of one that was named beforehand: p-values of
+    the steps order the terms and test nothing.
 
     The rows that chose the terms also judge them, so that p-values of the fit are too small, and so are its
     apparent and leave-one-out errors, which hold the terms: the summary of the fit says so. Methods of the
@@ -158,6 +186,16 @@ def stepwise(
     >>> from discrim.datasets import load_iris
     >>> stepwise("species ~ .", load_iris()).selected.tolist()
     ['petal_length', 'sepal_width', 'petal_width', 'sepal_length']
+
+    As SPSS does it, with what its second step looked at:
+
+    >>> found = stepwise("species ~ .", load_iris(), f_enter=3.84, f_stay=2.71, tolerance=0.001)
+    >>> found.not_in_analysis.loc[1].round(3)[["tolerance", "min_tolerance", "F", "wilks"]]
+                  tolerance  min_tolerance       F  wilks
+    term
+    sepal_length      0.428          0.428  34.323  0.040
+    sepal_width       0.857          0.857  43.035  0.037
+    petal_width       0.765          0.765  24.766  0.044
 
     By AIC, as R's `step`:
 
@@ -182,7 +220,9 @@ def stepwise(
     arguments: dict[str, Any] = {"levels": levels, "na_action": na_action, "functions": functions}
     # Not every verb has weights.
     arguments |= {} if weights is None else {"weights": weights}
-    check_verb_options(direction, criterion, enter, stay, model, options, arguments)
+    check_verb_options(direction, criterion, model, options, arguments)
+    pairs: dict[By, tuple[Any, Any]] = {"F": (f_enter, f_stay), "partial_R2": (r2_enter, r2_stay)}
+    limits = checked_limits(direction, criterion, (enter, stay), pairs, v_enter, tolerance)
     if criterion == "cv":
         seed = drawn_seed(seed)
     on_rows = partial(
@@ -190,8 +230,10 @@ def stepwise(
         formula,
         weights,
         {
-            "direction": direction, "criterion": criterion, "enter": enter, "stay": stay, "include": include,
-            "verb": verb, "options": options, "folds": folds, "seed": seed, "functions": functions,
+            "direction": direction, "criterion": criterion, "enter": enter, "stay": stay, "f_enter": f_enter,
+            "f_stay": f_stay, "r2_enter": r2_enter, "r2_stay": r2_stay, "v_enter": v_enter,
+            "tolerance": tolerance, "include": include, "verb": verb, "options": options, "folds": folds,
+            "seed": seed, "functions": functions,
         },
     )  # fmt: skip
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
@@ -210,9 +252,7 @@ def stepwise(
             raise DataError(f"verb={told(model)} gives no fit: give a verb, such as discrim.qda.")
         return fitted
 
-    search = term_choice.StepwiseSearch(
-        criterion, direction, include, enter, stay, options or {}, folds, seed
-    )
+    search = term_choice.StepwiseSearch(criterion, direction, include, limits, options or {}, folds, seed)
     choice = search.choice(blocks, moments, parts, fit)
     fitted = fit(choice.terms) if choice.terms else None
     if fitted is not None:
@@ -241,16 +281,76 @@ def model_for(verb: Any, criterion: Any) -> Any:
     return logistic
 
 
+BY_MOMENTS = ("wilks", "mahalanobis", "maxminf", "minresid", "rao")
+"""Criteria whose steps go by the partial F."""
+
+LIMIT_NAMES: dict[By, tuple[str, str]] = {
+    "p": ("enter", "stay"),
+    "F": ("f_enter", "f_stay"),
+    "partial_R2": ("r2_enter", "r2_stay"),
+}
+
+
+def checked_limits(
+    direction: Direction,
+    criterion: Criterion,
+    levels: tuple[Any, Any],
+    others: Mapping[By, tuple[Any, Any]],
+    v_enter: Any,
+    tolerance: Any,
+) -> Limits:
+    """The limits that were asked for: levels of significance, or others in their place."""
+    for name, level in zip(LIMIT_NAMES["p"], levels, strict=True):
+        check_number(name, level, 0, 1, ends="(]", what="a level of significance")
+    given: list[By] = [by for by, pair in others.items() if any(value is not None for value in pair)]
+    named = [LIMIT_NAMES[by][0] for by in given]
+    named += [name for name, value in (("v_enter", v_enter), ("tolerance", tolerance)) if value is not None]
+    if named and criterion not in BY_MOMENTS:
+        raise DataError(
+            f"{named[0]}= is of steps by the partial F, which criterion={criterion!r} does not take: leave "
+            f"it out, or use one of {listed(BY_MOMENTS)}."
+        )
+    if v_enter is not None and criterion != "rao":
+        raise DataError(f'v_enter= is of Rao\'s V: use criterion="rao", not {criterion!r}, or leave it out.')
+    if v_enter is not None:
+        check_number("v_enter", v_enter, 0)
+    if tolerance is not None:
+        check_number("tolerance", tolerance, 0, 1, ends="[)", what="a share of variance")
+    if len(given) > 1 or (given and levels != (0.15, 0.15)):
+        first, second = (LIMIT_NAMES[by][0] for by in (*given, "p")[:2])
+        raise DataError(f"{first}= and {second}= are two limits for one step: give one kind of them.")
+    by: By = given[0] if given else "p"
+    enter, stay = _checked_pair(direction, by, others[by]) if given else levels
+    if direction == "both" and (stay < enter if by == "p" else stay > enter):
+        names, side = LIMIT_NAMES[by], "below" if by == "p" else "above"
+        raise DataError(
+            f"{names[1]}={stay!r} is {side} {names[0]}={enter!r}: a term could enter and leave for ever."
+        )
+    return Limits(float(enter), float(stay), by, tolerance, v_enter)
+
+
+def _checked_pair(direction: Direction, by: By, pair: tuple[Any, Any]) -> tuple[float, float]:
+    """Limits of F or of R2, of which a direction may need one only."""
+    needed = {"forward": (True, False), "backward": (False, True), "both": (True, True)}[direction]
+    numbers = []
+    for name, value, is_needed in zip(LIMIT_NAMES[by], pair, needed, strict=True):
+        if value is None and is_needed:
+            raise DataError(
+                f"{name}= is missing: direction={direction!r} goes by {' and '.join(LIMIT_NAMES[by])}, so "
+                "give it too (SPSS has f_enter=3.84, f_stay=2.71)."
+            )
+        if value is not None:
+            check_number(name, value, 0, np.inf if by == "F" else 1)
+        numbers.append(np.nan if value is None else float(value))
+    return numbers[0], numbers[1]
+
+
 def check_verb_options(
-    direction: Any, criterion: Any, enter: Any, stay: Any, verb: Any, options: Any, given: Mapping[str, Any]
+    direction: Any, criterion: Any, verb: Any, options: Any, given: Mapping[str, Any]
 ) -> None:
     """Raise a DataError for an option that is none; `given` are those that `stepwise` passes to a verb."""
     check_word("direction", direction, Direction)
     check_word("criterion", criterion, Criterion)
-    for name, level in (("enter", enter), ("stay", stay)):
-        check_number(name, level, 0, 1, ends="(]", what="a level of significance")
-    if direction == "both" and stay < enter:
-        raise DataError(f"stay={stay!r} is below enter={enter!r}: a term could enter and leave for ever.")
     if not callable(verb):
         raise DataError(f"verb={told(verb)}: give a verb, such as discrim.qda, or None for lda.")
     if options is not None and not isinstance(options, Mapping):
@@ -341,8 +441,9 @@ class StepwiseResults(ChosenAnew):
     steps : DataFrame by step
         The term that entered or was removed, its partial test, and criteria of the terms that are in after
         the step: Wilks' lambda, the average squared canonical correlation (`ascc`), and the criterion asked
-        for. For AIC and BIC it has the deviance, the change of the deviance, and the degrees of freedom of
-        the change.
+        for, with the two classes that have it where it is that of a pair. Of Rao's V it has the change, and
+        its p by the chi-squared law, which holds for many rows (missing where V falls). For AIC and BIC it
+        has the deviance, the change of the deviance, and the degrees of freedom of the change.
     fit : fitted object
         The fit of the verb to the chosen terms.
     """
@@ -354,6 +455,8 @@ class StepwiseResults(ChosenAnew):
         self.selected = pd.Index(choice.terms, name="term", dtype=object)
         self._steps, self._note, self._trace = choice.steps, choice.note, choice.trace
         self._nobs, self._fit = nobs, fit
+        self._make_tables = choice.tables
+        self._tables: StepTables | None = None
 
     @property
     @displayed()
@@ -377,6 +480,69 @@ class StepwiseResults(ChosenAnew):
                 f'A choice by {self.criterion} keeps no trace: see steps, or use criterion="aic".'
             )
         return RenamedColumns(self._trace)
+
+    def _of_steps(self) -> StepTables:
+        if self._make_tables is None:
+            raise NotSupportedError(
+                f"A choice by {self.criterion} has no tests of the terms at each step: see steps, or use one "
+                f"of the criteria {listed(BY_MOMENTS)}."
+            )
+        if self._tables is None:
+            self._tables = self._make_tables()
+        return self._tables
+
+    @property
+    @displayed(minresid="share")
+    def in_analysis(self) -> pd.DataFrame:
+        """By step and term that is in: tolerance, F to remove, and the criterion without it.
+
+        The tolerance of a term of several columns is the smallest of theirs. Step 0 is the start.
+
+        Raises
+        ------
+        NotSupportedError
+            The criterion is "cv", "aic" or "bic".
+        """
+        return self._of_steps().in_analysis.copy()
+
+    @property
+    @displayed(min_tolerance="share", minresid="share")
+    def not_in_analysis(self) -> pd.DataFrame:
+        """By step and term that is not in: tolerance, F to enter, and the criterion with it.
+
+        `min_tolerance` is the smallest tolerance of all columns once the term has entered. Of a term that
+        those in determine within classes all else is missing.
+
+        Raises
+        ------
+        NotSupportedError
+            The criterion is "cv", "aic" or "bic".
+        """
+        return self._of_steps().not_in_analysis.copy()
+
+    @property
+    @displayed()
+    def overall(self) -> pd.DataFrame:
+        """By step: Wilks' lambda of the terms in, with Rao's F, which is exact for two or three classes.
+
+        Raises
+        ------
+        NotSupportedError
+            The criterion is "cv", "aic" or "bic".
+        """
+        return self._of_steps().overall.copy()
+
+    @property
+    @displayed()
+    def pairs(self) -> pd.DataFrame:
+        """By step and pair of classes: squared Mahalanobis distance by the terms that are in, F and p.
+
+        Raises
+        ------
+        NotSupportedError
+            The criterion is "cv", "aic" or "bic".
+        """
+        return self._of_steps().pairs.copy()
 
     @property
     def fit(self) -> ClassifierResults:
@@ -431,15 +597,31 @@ class StepwiseResults(ChosenAnew):
 
         return draw_kind((self,), STEPS, kind, PictureOptions(ax, colors=colors, title=title))
 
-    def summary(self) -> Summary:
-        """The steps and the choice as a summary, which prints as text and is shown as tables in notebooks."""
-        from discrim.report.grid import INTERVAL, Section
-        from discrim.report.tables import summarize
+    def summary(self, sections: Sequence[str] | None = None) -> Summary:
+        """The steps and the choice as a summary, which prints as text and is shown as tables in notebooks.
 
-        formats: dict[Any, Any] = dict.fromkeys(["action", "term"], "text") | {"p": "tail", "F": "z"}
-        formats |= dict.fromkeys(["partial_R2", "wilks", "ascc", "error"], "share")
-        formats |= dict.fromkeys(["terms_in", "df1", "df"], "count")
-        formats |= dict.fromkeys(["deviance", "change", "aic", "bic"], "z")
+        Parameters
+        ----------
+        sections : sequence of str, optional
+            Keys of the sections wanted, in order: "steps", which is all of it by default, and, of steps by
+            the partial F, "overall", "in_analysis", "not_in_analysis" and "pairs", as SPSS prints them; or
+            "all".
+
+        Returns
+        -------
+        Summary
+        """
+        from discrim.report.tables import Parts, summarize
+
+        parts: dict[str, Callable[[], Section | Pairs]] = {"steps": self._steps_section}
+        if self._make_tables is not None:
+            parts |= {name: partial(self._table_section, name) for name in TABLES}
+        title = f"Choice of terms by {self.criterion}: {self.formula}"
+        return summarize(title, Parts(parts, by_name=TABLES if len(parts) > 1 else ()), pick=sections)
+
+    def _steps_section(self) -> Section:
+        from discrim.report.grid import INTERVAL, Section
+
         chosen = self._fit.formula if self._fit is not None else "none: no term meets the criterion"
         note = f"{self._note} Chosen: {chosen}."
         if self._fit is not None:
@@ -449,17 +631,38 @@ class StepwiseResults(ChosenAnew):
             note += f" Chosen on {rows} rows complete in all candidates; fitted to {fitted}."
         # Its own criterion takes the place of what can be counted or is seldom asked for.
         spare = [] if self.criterion in ("wilks", "cv", "aic", "bic") else ["terms_in", "ascc"]
-        shown = self.steps.drop(columns=spare)
-        parts: dict[str, Callable[[], Section | Pairs]] = {
-            "steps": lambda: Section("Steps", shown, formats, headings=INTERVAL, note=note, source=".steps")
-        }
-        return summarize(f"Choice of terms by {self.criterion}: {self.formula}", parts)
+        table = shown(self.steps.drop(columns=spare))
+        return Section("Steps", table, FORMATS, headings=INTERVAL, note=note, source=".steps")
 
+    def _table_section(self, name: str) -> Section:
+        from discrim.report.grid import Section
+
+        title, note = TABLES[name]
+        table = shown(getattr(self._of_steps(), name))
+        return Section(title, table, FORMATS, note=note, source=f".{name}")
+
+
+FORMATS: dict[Any, Any] = {
+    **dict.fromkeys(["action", "term", "between"], "text"),
+    **dict.fromkeys(["p", "p_change"], "tail"),
+    **dict.fromkeys(["partial_R2", "wilks", "ascc", "error", "minresid"], "share"),
+    **dict.fromkeys(["tolerance", "min_tolerance"], "share"),
+    **dict.fromkeys(["terms_in", "columns", "df1", "df"], "count"),
+    **dict.fromkeys(["F", "D2", "deviance", "change", "aic", "bic"], "z"),
+}
+TABLES = {
+    "overall": ("Wilks' lambda", "Rao's F, exact where there are two or three classes."),
+    "in_analysis": ("Terms in the analysis", "F to remove; the criterion is that without the term."),
+    "not_in_analysis": ("Terms not in the analysis", "F to enter; the criterion is that with the term."),
+    "pairs": ("Pairs of classes", "Hotelling's F of the squared Mahalanobis distance D2."),
+}
+"""Titles and notes of the tables of each step."""
 
 CRITERION_NAMES = {
     "wilks": "Wilks' lambda",
     "mahalanobis": "Smallest D2 between two classes",
     "maxminf": "Smallest F between two classes",
+    "minresid": "Unexplained variation, summed over pairs of classes",
     "rao": "Rao's V",
     "cv": "Cross-validated error, ± one standard error",
     "aic": "AIC",

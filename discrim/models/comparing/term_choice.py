@@ -20,13 +20,15 @@ import pandas as pd
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.special import chi2_sf
 from discrim.core.rules.rules import PartRule, Rule
 from discrim.core.scatter.covariance import dependencies
 from discrim.errors import CollinearError, DiscrimWarning, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.rows import used_codes
 from discrim.frame.table import rows_of
-from discrim.inference.selection import Partial, SelectedColumns
+from discrim.inference.selection import LEAST, Partial, SelectedColumns
+from discrim.models.comparing.step_tables import StepTables, step_tables, with_pair
 from discrim.models.fits import reading
 from discrim.models.fits.fit import Fit, Gaps, Refits, class_code, scored
 from discrim.models.fits.refits import left_out_by_refits, rule_of_moments
@@ -37,7 +39,7 @@ from discrim.models.regression.logistic_tests import TermFits
 if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults
 
-Criterion = Literal["wilks", "mahalanobis", "maxminf", "rao", "cv", "aic", "bic"]
+Criterion = Literal["wilks", "mahalanobis", "maxminf", "minresid", "rao", "cv", "aic", "bic"]
 Direction = Literal["forward", "backward", "both"]
 Walk = Callable[[ClassMoments], list[str]]
 """From moments of the candidates to the terms chosen."""
@@ -46,11 +48,54 @@ Move = tuple[str, str, list[str]]
 """What is done with which term ("entered" or "removed"), and the terms that are then in."""
 
 
+By = Literal["p", "F", "partial_R2"]
+"""What of a partial test the limits are of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a term has to have to enter and to stay: a p-value at most so large, or so large an F or R2.
+
+    A term whose columns, or columns that are in, would have a smaller tolerance than the one given does not
+    enter, nor one that adds less than so much to Rao's V.
+    """
+
+    enter: float
+    stay: float
+    by: By = "p"
+    tolerance: float | None = None
+    v_enter: float | None = None
+
+    def strength(self, test: Partial) -> float:
+        """What of the test is larger for a term that says more."""
+        if self.by == "p":
+            return -test.pvalue
+        return test.F if self.by == "F" else 1 - test.wilks
+
+    def admits(self, test: Partial) -> bool:
+        """Whether a term may enter by its test."""
+        return self.strength(test) >= (-self.enter if self.by == "p" else self.enter)
+
+    def keeps(self, test: Partial) -> bool:
+        """Whether a term may stay by its test."""
+        return self.strength(test) >= (-self.stay if self.by == "p" else self.stay)
+
+    def words(self) -> str:
+        """The limits, as a note says them."""
+        name = {"p": "p", "F": "F", "partial_R2": "partial R2"}[self.by]
+        within, beyond = ("<=", ">") if self.by == "p" else (">=", "<")
+        words = f"Enters at {name} {within} {self.enter:g}, leaves at {name} {beyond} {self.stay:g}"
+        words += "." if self.by == "F" else " (partial F)."
+        if self.v_enter is not None:
+            words += f" Adds at least {self.v_enter:g} to Rao's V."
+        return words
+
+
 class Choice(NamedTuple):
     """Where the steps ended: terms in the order in which they entered, and how they did.
 
-    The trace, by (step, move), is what each step looked at, the best first. The last gives the terms that
-    other moments of the candidates choose, where moments are enough.
+    The trace, by (step, move), is what each step looked at, the best first. The last two give the terms that
+    other moments of the candidates choose, where moments are enough, and the tables of each step.
     """
 
     terms: list[str]
@@ -58,6 +103,7 @@ class Choice(NamedTuple):
     note: str
     trace: pd.DataFrame | None = None
     by_moments: Walk | None = None
+    tables: Callable[[], StepTables] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +113,7 @@ class StepwiseSearch:
     criterion: Criterion
     direction: Direction
     include: list[str]
-    enter: float
-    stay: float
+    limits: Limits
     options: Mapping[str, Any]
     folds: int
     seed: int | None
@@ -94,11 +139,9 @@ class StepwiseSearch:
             collinear = dependencies(moments)
             if collinear:
                 raise reading.collinear_error(collinear, blocks.terms, instead='pass direction="both"')
-        walk = partial(
-            _PartialFSteps, parts, self.criterion, self.direction, self.include, self.enter, self.stay
-        )
+        walk = partial(_PartialFSteps, parts, self.criterion, self.direction, self.include, self.limits)
         path = walk(moments)
-        note = f"Enters at p <= {self.enter:g}, leaves at p > {self.stay:g} (partial F)."
+        note = self.limits.words()
         if blocks.constant:
             note += f" Left out, constant: {reading.listed(blocks.constant)}."
         if path.excluded:
@@ -108,7 +151,15 @@ class StepwiseSearch:
             )
             constant = [each for each in dependencies(moments, diagonal=True) if each.separates]
             note += f" {reading.separation_sentence(constant, blocks.terms)}" if constant else ""
-        return Choice(path.entered, path.table(), note, by_moments=partial(_chosen_by_moments, walk))
+        if path.intolerable:
+            least = f"{self.limits.tolerance:g}"
+            note += f" Left out, with a tolerance below {least}: {reading.listed(path.intolerable)}."
+        classes = pd.Index(list(blocks.design.levels))
+        start = list(parts) if self.direction == "backward" else []
+        moves = [term for _, term in path.taken]
+        tables = partial(step_tables, moments, parts, self.criterion, start, moves, classes)
+        chosen = partial(_chosen_by_moments, walk)
+        return Choice(path.entered, path.table(classes), note, by_moments=chosen, tables=tables)
 
     def _by_error(
         self, fit: Callable[[Sequence[str]], ClassifierResults], terms: list[str], chance: float
@@ -192,7 +243,8 @@ class _PartialFSteps:
     """The steps of one choice by partial F of moments, taken until there is none.
 
     Terms are in the order in which they entered. Excluded are those that could not enter at the last step,
-    because those chosen determine them within classes.
+    because those chosen determine them within classes; intolerable are those that leave, or make leave,
+    too small a tolerance.
     """
 
     def __init__(
@@ -201,26 +253,34 @@ class _PartialFSteps:
         criterion: str,
         direction: Direction,
         include: list[str],
-        enter: float,
-        stay: float,
+        limits: Limits,
         moments: ClassMoments,
     ) -> None:
         self._selected, self._parts, self._criterion = SelectedColumns(moments), parts, criterion
-        self._enter, self._stay = enter, stay
+        self._limits = limits
         self.entered: list[str] = []
         self._rows: list[dict[str, Any]] = []
         self.excluded: list[str] = []
+        self.intolerable: list[str] = []
         self._walk(direction, include)
 
-    def table(self) -> pd.DataFrame:
+    @property
+    def taken(self) -> list[tuple[str, str]]:
+        """What was done with which term, step by step."""
+        return [(row["action"], row["term"]) for row in self._rows]
+
+    def table(self, classes: pd.Index) -> pd.DataFrame:
         """The steps, a row each."""
         columns = ["step", "action", "term", "terms_in", "partial_R2", "F", "df1", "df2", "p", "wilks"]
         columns += ["ascc"] if self._criterion == "wilks" else ["ascc", self._criterion]
-        return pd.DataFrame(self._rows, columns=columns).set_index("step")
+        columns += ["change", "p_change"] if self._criterion == "rao" else []
+        table = pd.DataFrame(self._rows, columns=[*columns, "pair"]).set_index("step")
+        return with_pair(table, classes, self._criterion)
 
     def _walk(self, direction: Direction, include: list[str]) -> None:
         with late_bar(0, "steps") as tell:
             for term in self._parts if direction == "backward" else ():
+                self._refuse_intolerable(term, 'leave it out, or use direction="both"')
                 self._move(term)
             for term in include if direction != "backward" else ():
                 if self._selected.dependent(self._parts[term]):
@@ -228,6 +288,7 @@ class _PartialFSteps:
                         f"The term {term!r} is constant, or a combination of those before it, within "
                         "classes: leave it out of include=."
                     )
+                self._refuse_intolerable(term, "leave it out of include=")
                 self._step("included", term)
             moved = True
             # Each pass changes the chosen set; a set that came back would go round for ever.
@@ -242,10 +303,22 @@ class _PartialFSteps:
                     break
                 visited.add(state)
 
+    def _tolerable(self, term: str) -> bool:
+        least = self._limits.tolerance
+        return least is None or self._selected.tolerances_with(self._parts[term])[1] >= least
+
+    def _refuse_intolerable(self, term: str, way_out: str) -> None:
+        if not self._tolerable(term):
+            found = self._selected.tolerances_with(self._parts[term])[1]
+            raise CollinearError(
+                f"With the term {term!r} the smallest tolerance within classes is {found:.3g}, below "
+                f"tolerance={self._limits.tolerance:g}: {way_out}."
+            )
+
     def _remove(self, include: list[str]) -> bool:
-        tests = self._tests([term for term in self.entered if term not in include])
-        weak = max(tests, key=lambda term: tests[term].pvalue, default=None)
-        if weak is None or tests[weak].pvalue <= self._stay:
+        limits, tests = self._limits, self._tests([term for term in self.entered if term not in include])
+        weak = min(tests, key=lambda term: limits.strength(tests[term]), default=None)
+        if weak is None or limits.keeps(tests[weak]):
             return False
         self._step("removed", weak)
         return True
@@ -255,28 +328,45 @@ class _PartialFSteps:
         candidates = [term for term in self._parts if term not in chosen]
         dependent = {term for term in candidates if self._selected.dependent(self._parts[term])}
         self.excluded = [term for term in candidates if term in dependent]
-        tests = self._tests([term for term in candidates if term not in dependent])
-        ready = [term for term, test in tests.items() if test.df2 > 0 and test.pvalue <= self._enter]
-        if not ready:
-            return False
+        candidates = [term for term in candidates if term not in dependent]
+        self.intolerable = [term for term in candidates if not self._tolerable(term)]
+        tests = self._tests([term for term in candidates if term not in self.intolerable])
+        ready = [term for term, test in tests.items() if test.df2 > 0 and self._limits.admits(test)]
         if self._criterion == "wilks":
-            best = min(ready, key=lambda term: (tests[term].pvalue, -tests[term].F))
+            best = min(ready, key=lambda term: (tests[term].pvalue, -tests[term].F), default=None)
         else:
-            best = max(ready, key=lambda term: self._selected.gain(self._parts[term], self._criterion))
+            best = self._best(ready)
+        if best is None:
+            return False
         self._step("entered", best)
         return True
+
+    def _best(self, ready: list[str]) -> str | None:
+        """The term that makes the criterion best, of those that add enough to Rao's V."""
+        values = {term: self._selected.with_term(self._parts[term], self._criterion).value for term in ready}
+        if self._limits.v_enter is not None:
+            least = self._selected.value("rao").value + self._limits.v_enter
+            values = {term: value for term, value in values.items() if value >= least}
+        sign = -1 if self._criterion in LEAST else 1
+        return max(values, key=lambda term: sign * values[term], default=None)
 
     def _tests(self, terms: list[str]) -> dict[str, Partial]:
         return dict(zip(terms, self._selected.partials([self._parts[term] for term in terms]), strict=True))
 
     def _step(self, action: str, term: str) -> None:
         test = self._tests([term])[term]
-        self._move(term)
         selected = self._selected
+        before = selected.value(self._criterion).value
+        self._move(term)
         row = {"step": len(self._rows) + 1, "action": action, "term": term, "terms_in": len(self.entered)}
         row |= {"partial_R2": 1 - test.wilks, "F": test.F, "df1": test.df1, "df2": test.df2, "p": test.pvalue}
-        row |= {"wilks": selected.value("wilks"), "ascc": selected.pillai / (selected.n_classes - 1)}
-        self._rows.append(row | {self._criterion: selected.value(self._criterion)})
+        row |= {"wilks": selected.value("wilks").value, "ascc": selected.pillai / (selected.n_classes - 1)}
+        value, pair = selected.value(self._criterion)
+        row |= {self._criterion: value, "pair": pair}
+        if self._criterion == "rao":
+            change, df = value - before, (selected.n_classes - 1) * len(self._parts[term])
+            row |= {"change": change, "p_change": np.nan if change < 0 else float(chi2_sf(change, df))}
+        self._rows.append(row)
 
     def _move(self, term: str) -> None:
         self._selected.move(self._parts[term])
