@@ -21,11 +21,17 @@ from discrim.inference.log_odds import hausman_test, slope_covariance
 from discrim.inference.resampling import bootstrap_ratios, permutation_pvalue, permutation_ratios
 from discrim.inference.result import TestResult, chi_square_test
 from discrim.models.comparing import comparable
+from discrim.models.comparing.high_dimensional import CovarianceMethod, covariance_test
 from discrim.models.fits.displayed import displayed, number
 from discrim.models.fits.fit import Fit, distinct
 from discrim.models.fits.reading import Data, NaAction, is_whole, listed, usable_rows, with_ways_out
 from discrim.models.normal.lda import LDAResults
-from discrim.models.normal.normal_fits import box_m_of_moments, covariance_models_of, full_rank_moments
+from discrim.models.normal.normal_fits import (
+    box_m_of_moments,
+    covariance_models_of,
+    full_rank_moments,
+    refuse_classes_of_few_rows,
+)
 from discrim.models.normal.qda import QDAResults, qda
 from discrim.models.regression.logistic_results import LogisticResults
 from discrim.models.regression.logistic_tests import likelihood_ratio_on
@@ -37,12 +43,13 @@ def box_m(
     formula: str,
     data: Data,
     *,
+    method: CovarianceMethod | None = None,
     weights: Any = None,
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> TestResult:
-    """Box's M test that the classes have one covariance.
+    """Tests that the classes have one covariance: Box's M, or one for more columns than rows.
 
     Parameters
     ----------
@@ -54,6 +61,11 @@ def box_m(
         be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
         DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
         function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+    method : {"schott", "li-chen", "cai-liu-xia"}, optional
+        A test that needs no more rows than columns; by default Box's M. "schott" takes any number of normal
+        classes, "li-chen" two classes of any law: both find differences in many elements of the covariances.
+        "cai-liu-xia" takes the largest difference of two classes, for few elements that differ, and says
+        which it is; it holds the rows in memory.
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
         of ``.`` in the formula.
@@ -73,16 +85,24 @@ def box_m(
     Returns
     -------
     TestResult
-        The chi-square approximation. `table` also has M and the F approximation.
+        The chi-square approximation. `table` also has M and the F approximation. With `method=`, a statistic
+        that is standard normal, or that of "cai-liu-xia", whose limit is Gumbel's law.
 
     Raises
     ------
     CollinearError
-        The covariance of a class is singular.
+        The covariance of a class is singular, and no method is given.
+    NotSupportedError
+        A class has fewer rows than a method takes, or there are more than two classes.
 
     Notes
     -----
-    Box (1949, Biometrika 36, 317-346) has both approximations.
+    Box (1949, Biometrika 36, 317-346) has both approximations. Schott (2007, Computational Statistics & Data
+    Analysis 51, 6535-6542) and Li & Chen (2012, Annals of Statistics 40, 908-940) estimate the sum of squared
+    differences of the covariances. Cai, Liu & Xia (2013, Journal of the American Statistical Association 108,
+    265-277) take the largest difference in units of its standard error. Their p-values hold as rows and
+    columns become many, and are the probability of so large a statistic; what each asks of the covariance is
+    in `assumes`.
 
     Examples
     --------
@@ -91,10 +111,17 @@ def box_m(
     >>> result = box_m("species ~ .", data=load_iris())
     >>> round(result.statistic, 3), result.df
     (140.943, 20.0)
+
+    Three rows in each class are enough for Schott's test:
+
+    >>> round(box_m("species ~ .", data=load_iris()[::10], method="schott").statistic, 3)
+    0.0
     """
-    blocks, _ = usable_rows(
-        read(formula, data, weights=weights, levels=levels, functions=functions), "diagonal", na_action
-    )
+    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    if method is not None:
+        return covariance_test(blocks, method, na_action)
+    blocks, moments = usable_rows(blocks, "diagonal", na_action)
+    refuse_classes_of_few_rows(blocks, moments)
     return box_m_of_moments(full_rank_moments(blocks))
 
 

@@ -12,8 +12,9 @@ from scipy.linalg import solve_triangular
 
 from discrim.core.moments.row_sums import gather_root
 from discrim.core.numerics.special import f_sf
-from discrim.errors import DataError, NotSupportedError, warn_user
+from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.linear_model import ModelTerm, equations, model_rows, one_class, responses_right
+from discrim.frame.rows import read
 from discrim.inference.manova import (
     Hypothesis,
     Statistic,
@@ -24,11 +25,21 @@ from discrim.inference.manova import (
     roy_critical,
     t_table,
 )
+from discrim.models.comparing.high_dimensional import MeanMethod, mean_test
 from discrim.models.comparing.repeated import ProfileResults, RepeatedResults
 from discrim.models.comparing.term_model import TermCanonicalResults, TermModel
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import Shown, displayed
-from discrim.models.fits.reading import Data, NaAction, asked_type, check_word, listed, told, warn_of_weights
+from discrim.models.fits.reading import (
+    Data,
+    FewRowsError,
+    NaAction,
+    asked_type,
+    check_word,
+    listed,
+    told,
+    warn_of_weights,
+)
 from discrim.models.normal.lda import lda
 from discrim.models.registry import summary_of
 
@@ -640,12 +651,15 @@ def manova(
     *,
     term: str | None = None,
     type: int | str = 2,
+    method: MeanMethod | None = None,
     weights: Any = None,
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> pd.DataFrame:
     """The four multivariate tests that the classes have one mean, or that a term of a model is not needed.
+
+    With `method=` it is one test for more columns than rows.
 
     Parameters
     ----------
@@ -666,6 +680,12 @@ def manova(
         Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do not
         contain it, and 3 after all others, with contrasts that sum to zero. With one factor all types are the
         same.
+    method : {"srivastava", "chen-qin", "cai-liu-xia", "dempster"}, optional
+        One test of one factor, which needs no more rows than columns. "srivastava" adds up the squared
+        differences of the columns in units of their variances, and does not change with the columns' units.
+        "chen-qin" and "dempster" add them up as they are: give columns in one unit. "chen-qin" alone takes
+        classes of unequal covariances. "cai-liu-xia" takes the largest difference, for few columns that
+        differ.
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
         of ``.`` in the formula.
@@ -687,6 +707,8 @@ def manova(
     DataFrame
         Wilks, Pillai, Hotelling-Lawley by two approximations, and Roy: statistic, F, df1, df2, p, and whether
         the F is exact, approximate or an upper bound. For all terms of a model the rows are by (term, test).
+        With `method=` one row: statistic, the law that it is compared with, df1 and df2 where that is F, p,
+        and what p assumes.
 
     Raises
     ------
@@ -695,13 +717,21 @@ def manova(
     DataError
         There is no such term or type; or `levels` is given with several factors.
     NotSupportedError
-        Type III is asked for and some cells of the factors have no rows.
+        Type III is asked for and some cells of the factors have no rows; or a method is asked for with
+        several factors, or takes more rows of a class than there are.
 
     Notes
     -----
     The tests are those of Wilks (1932, Biometrika 24, 471-494), Pillai (1955, Annals of Mathematical
     Statistics 26, 117-121), Hotelling and Lawley, and Roy. Their F approximations are those of Rencher (2002,
     Methods of Multivariate Analysis, ch. 6).
+
+    Those for many columns are Dempster's (1958, Annals of Mathematical Statistics 29, 995-1010), Srivastava &
+    Kubokawa's (2013, Journal of Multivariate Analysis 115, 204-216; of two classes Srivastava & Du's), that
+    of Hu, Bai, Wang & Wang (2017, Annals of the Institute of Statistical Mathematics 69, 365-387; of two
+    classes Chen & Qin's), and Cai & Xia's (2014, Journal of Multivariate Analysis 131, 174-196; of two
+    classes Cai, Liu & Xia's), of columns as they are, without their precision matrix. Their p-values are the
+    probability of so large a statistic as columns and rows become many.
 
     Examples
     --------
@@ -715,10 +745,22 @@ def manova(
     >>> table = manova("species * sex ~ bill_length_mm + bill_depth_mm", load_penguins(), term="sex")
     >>> table["F"].round(3).tolist()
     [203.021, 203.021, 203.021, 203.021, 203.021]
+
+    More columns than rows:
+
+    >>> few = load_iris().groupby("species", observed=True).head(2)
+    >>> manova("species ~ (.)**2", few, method="dempster")[["statistic", "df1", "df2"]].round(2)
+                     statistic   df1  df2
+    Dempster's test     116.08  2.44  3.66
     """
     kind = asked_type(type)
     alone = one_class(formula)
     if alone is None:
+        if method is not None:
+            raise NotSupportedError(
+                f"method={told(method)} compares the classes of one factor: name one on the left, or leave "
+                "method= out."
+            )
         if levels is not None:
             raise DataError(
                 "levels= goes with one class on the left: give several factors as ordered categories."
@@ -728,4 +770,15 @@ def manova(
     if term is not None and not (isinstance(term, str) and term in (alone, alone.strip("`"))):
         raise DataError(f"term={told(term)} is no term: the left side has one, so leave term= out.")
     text = responses_right(formula)
-    return lda(text, data, weights=weights, levels=levels, na_action=na_action, functions=functions).manova()
+    if method is not None:
+        blocks = read(text, data, weights=weights, levels=levels, functions=functions)
+        return mean_test(blocks, method, na_action)
+    options: dict[str, Any] = {"weights": weights, "levels": levels, "na_action": na_action}
+    try:
+        line = lda(text, data, **options, functions=functions)
+    except FewRowsError as error:
+        raise CollinearError(
+            f'{error.fault}: name fewer columns in the formula, or pass method="srivastava" (or '
+            '"chen-qin", "cai-liu-xia", "dempster"), which takes more columns than rows.'
+        ) from None
+    return line.manova()

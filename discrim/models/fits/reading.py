@@ -794,12 +794,20 @@ def refuse_no_spread(moments: ClassMoments) -> None:
         )
 
 
+class FewRowsError(CollinearError):
+    """There are fewer rows within classes than columns; the fault is said without a way out."""
+
+    def __init__(self, fault: str, way_out: str) -> None:
+        super().__init__(f"{fault}: {way_out}.")
+        self.fault = fault
+
+
 def _refuse_wide(rows: int, n_classes: int, terms: tuple[str, ...]) -> None:
-    raise CollinearError(
+    raise FewRowsError(
         f"{rows} rows in {n_classes} classes leave {max(rows - n_classes, 0)} degrees of freedom within "
-        f"classes, too few for the covariance of {len(terms)} columns ({listed(terms)}): "
+        f"classes, too few for the covariance of {len(terms)} columns ({listed(terms)})",
         'name fewer columns in the formula, pass covariance="shrunk" (or "diagonal", "pinv"), or use rda() '
-        "or shrunken_centroids()."
+        "or shrunken_centroids()",
     )
 
 

@@ -235,13 +235,14 @@ class LDAResults(
         """Constants of the classification functions."""
         return pd.Series(self._functions()[1], index=self.classes, name="constant")
 
-    def _need_full(self, what: str) -> None:
+    def _need_full(self, what: str, of_many: str = "") -> None:
+        """Raise where there is no full covariance; `of_many` is a way out for more columns than rows."""
         self._need_moments(what)
         if not self._fit.numbers.has_distances:
             wide = self._fit.numbers.residual_df < len(self.terms)
             more = " (for which there are too few rows for so many columns)" if wide else ""
             instead = self._fit.numbers.scatter.full_instead
-            raise NotSupportedError(f"{what} needs the full covariance: fit {instead}{more}.")
+            raise NotSupportedError(f"{what} needs the full covariance: fit {instead}{more}{of_many}.")
 
     @property
     def wilks(self) -> TestResult:
@@ -416,7 +417,7 @@ class LDAResults(
     @displayed()
     def manova(self) -> pd.DataFrame:
         """The four tests of equal class means: statistic, F, df1, df2, p, and what kind of F it is."""
-        self._need_full("manova()")
+        self._need_full("manova()", ', or use manova(formula, data, method="srivastava")')
         moments = self._fit.numbers.moments
         return manova_table(self._fit.numbers.roots(), moments.n_columns, moments.n_classes, moments.total)
 

@@ -567,7 +567,10 @@ def _way_out(moments: ClassMoments, levels: Sequence[Any], scatter: Scatter) -> 
     return scatter.advice
 
 
-WAY_OUT = "use fewer columns, or merge such classes with others"
+WAY_OUT = (
+    "use fewer columns, or merge such classes with others. To test more columns than rows, pass "
+    'method="schott" to box_m(formula, data)'
+)
 """Where the covariance of a class is singular."""
 
 KEPT = "equal covariances"
@@ -596,15 +599,7 @@ def equal_covariance_tests(fit: Fit[Any], watch: Watch | None = None) -> tuple[T
 
 def _tests(fit: Fit[Any], watch: Watch | None) -> tuple[TestResult, TestResult]:
     blocks, pooled_moments = fit.rows("A test of covariances"), fit.numbers.moments
-    few = np.flatnonzero(pooled_moments.rows <= pooled_moments.n_columns)
-    if len(few):
-        # Of so few rows no pass makes a covariance, and many classes by many columns fill the memory.
-        refuse_singular(
-            pooled_moments.classes(few),
-            blocks.terms,
-            [blocks.design.levels[k] for k in few.tolist()],
-            way_out=WAY_OUT,
-        )
+    refuse_classes_of_few_rows(blocks, pooled_moments)
     try:
         refuse_wide(pooled_moments.n_classes, pooled_moments.n_columns, "class")
     except DataError as error:
@@ -668,6 +663,17 @@ def _moments_by_class(fit: Fit[Any], what: str) -> ClassMoments:
     if not fit.has_rows and moments.spread == "class":
         return full_rank_moments(fit.blocks, moments)
     return full_rank_moments(fit.rows(what, f"fit formula and data, or ask {what} of qda(moments=)"))
+
+
+def refuse_classes_of_few_rows(blocks: Blocks, moments: ClassMoments) -> None:
+    """Raise where a class has no more rows than columns, before a pass is made for its covariance.
+
+    Of so few rows no pass makes one, and many classes by many columns fill the memory.
+    """
+    few = np.flatnonzero(moments.rows <= moments.n_columns)
+    if len(few):
+        levels = [blocks.design.levels[k] for k in few.tolist()]
+        refuse_singular(moments.classes(few), blocks.terms, levels, way_out=WAY_OUT)
 
 
 def full_rank_moments(blocks: Blocks, moments: ClassMoments | None = None) -> ClassMoments:

@@ -1,0 +1,289 @@
+"""Tests for more columns than rows: R's packages (high_dimensional.json), sums over indices, simulation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import discrim
+from discrim import box_m, lda, manova
+from discrim.datasets import load_breast_cancer, load_iris, load_wine
+from discrim.errors import CollinearError, DataError, NotSupportedError
+from discrim.inference.high_dimensional import largest_gap
+from tests import support
+
+WRITTEN = json.loads((support.GOLDEN / "high_dimensional.json").read_text(encoding="utf-8"))
+COVARIANCES, MEANS = (
+    ("schott", "li-chen", "cai-liu-xia"),
+    ("srivastava", "chen-qin", "cai-liu-xia", "dempster"),
+)
+
+
+def first_rows(table: pd.DataFrame, response: str, rows: list[int]) -> pd.DataFrame:
+    """The first rows of each class, columns over their standard deviations, as R took them."""
+    classes = sorted(table[response].unique())
+    data = pd.concat([table[table[response] == c].head(n) for c, n in zip(classes, rows, strict=True)])
+    x = data.drop(columns=response)
+    return (x / x.std()).assign(group=data[response].astype(str)).reset_index(drop=True)
+
+
+TABLES = {
+    "breast_cancer": first_rows(load_breast_cancer(), "diagnosis", [9, 8]),
+    "wine": first_rows(load_wine().drop(columns="proline"), "cultivar", [4, 4, 3]),
+}
+TWO = TABLES["breast_cancer"]
+
+
+def drawn(seed: int, counts: tuple[int, ...], p: int, law: str = "normal") -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    x = getattr(rng, law)(size=(sum(counts), p)) @ np.tril(rng.normal(size=(p, p)))
+    return pd.DataFrame(x).add_prefix("x").assign(group=np.repeat([*"abcd"][: len(counts)], counts))
+
+
+def classes_of(data: pd.DataFrame) -> list[np.ndarray]:
+    return [own.drop(columns="group").to_numpy() for _, own in data.groupby("group")]
+
+
+# ---- R's packages
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_covariances_as_sht_and_hdtest_have_them(name: str) -> None:
+    for method, key in zip(COVARIANCES, ("schott", "li_chen", "cai_liu_xia_covariances"), strict=True):
+        if key in WRITTEN[name]:
+            got = box_m("group ~ .", TABLES[name], method=method)
+            assert got.statistic == pytest.approx(WRITTEN[name][key]["statistic"], rel=1e-10)
+            assert got.pvalue == pytest.approx(WRITTEN[name][key]["p"], rel=1e-9)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_srivastavas_test_as_sht_and_hdnra_have_it(name: str) -> None:
+    got = manova("group ~ .", TABLES[name], method="srivastava").iloc[0]
+    assert got["statistic"] == pytest.approx(WRITTEN[name]["srivastava"]["statistic"], rel=1e-10)
+    assert got["p"] == pytest.approx(stats.norm.sf(WRITTEN[name]["srivastava"]["statistic"]), rel=1e-8)
+
+
+def test_means_as_highmean_sht_and_hdnra_have_them() -> None:
+    wanted = WRITTEN["breast_cancer"]
+    largest = manova("group ~ .", TWO, method="cai-liu-xia").iloc[0]
+    # highmean's pi has six digits, and its p-value is a difference from one.
+    assert largest["p"] == pytest.approx(wanted["cai_liu_xia_means"]["p"], rel=1e-6)
+    got = manova("group ~ .", TWO, method="dempster").iloc[0]
+    for key in ("statistic", "df1", "df2"):
+        assert got[key] == pytest.approx(wanted["dempster"][key], rel=1e-10)
+    assert got["p"] == pytest.approx(stats.f.sf(got["statistic"], got["df1"], got["df2"]), rel=1e-10)
+
+
+# ---- sums over indices
+
+
+def square_by_indices(x: np.ndarray) -> float:
+    """Li and Chen's estimate of tr Sigma^2, term by term."""
+    n, g = len(x), x @ x.T
+    two = sum(g[i, j] ** 2 for i, j in permutations(range(n), 2)) / (n * (n - 1))
+    three = sum(g[i, j] * g[j, k] for i, j, k in permutations(range(n), 3))
+    four = sum(g[i, j] * g[k, m] for i, j, k, m in permutations(range(n), 4))
+    three /= n * (n - 1) * (n - 2)
+    return float(two - 2 * three + four / (n * (n - 1) * (n - 2) * (n - 3)))
+
+
+def product_by_indices(x: np.ndarray, y: np.ndarray) -> float:
+    """Li and Chen's estimate of tr Sigma_1 Sigma_2, term by term."""
+    g = x @ y.T
+    n, m = g.shape
+    two = (g**2).sum() / (n * m)
+    rows = sum(g[i, j] * g[k, j] for i, k in permutations(range(n), 2) for j in range(m)) / (n * (n - 1) * m)
+    columns = sum(g[i, j] * g[i, k] for j, k in permutations(range(m), 2) for i in range(n))
+    both = sum(
+        g[i, j] * g[k, m_] for i, k in permutations(range(n), 2) for j, m_ in permutations(range(m), 2)
+    )
+    return float(two - rows - columns / (n * m * (m - 1)) + both / (n * (n - 1) * m * (m - 1)))
+
+
+@pytest.mark.parametrize("p", [7, 3])
+def test_li_and_chen_by_sums_over_indices(p: int) -> None:
+    data = drawn(0, (5, 6), p, "standard_exponential")
+    x, y = classes_of(data)
+    a, b, c = square_by_indices(x), square_by_indices(y), product_by_indices(x, y)
+    wanted = (a + b - 2 * c) / (2 * a / len(y) + 2 * b / len(x))
+    assert box_m("group ~ .", data, method="li-chen").statistic == pytest.approx(wanted, rel=1e-10)
+
+
+@pytest.mark.parametrize(("counts", "p"), [((5, 6), 7), ((5, 4, 6), 7), ((5, 6, 5), 3)])
+def test_chen_and_qin_by_sums_over_indices(counts: tuple[int, ...], p: int) -> None:
+    data = drawn(1, counts, p, "standard_exponential")
+    groups, k = classes_of(data), len(counts)
+    statistic = variance = 0.0
+    for own in groups:
+        n, g = len(own), own @ own.T
+        statistic += (k - 1) * sum(g[i, j] for i, j in permutations(range(n), 2)) / (n * (n - 1))
+        variance += (k - 1) ** 2 * 2 * square_by_indices(own) / (n * (n - 1))
+    for one in range(k):
+        for other in range(one):
+            x, y = groups[one], groups[other]
+            statistic -= 2 * (x @ y.T).mean()
+            variance += 4 * product_by_indices(x, y) / (len(x) * len(y))
+    got = manova("group ~ .", data, method="chen-qin").iloc[0]
+    assert got["statistic"] == pytest.approx(statistic / np.sqrt(variance), rel=1e-10)
+    assert got["p"] == pytest.approx(stats.norm.sf(statistic / np.sqrt(variance)), rel=1e-9)
+
+
+def test_largest_differences_by_loops_over_pairs_and_in_panels(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = drawn(2, (6, 9), 11)
+    groups = [x - x.mean(axis=0) for x in classes_of(data)]
+    found = {}
+    for i in range(11):
+        for j in range(i, 11):
+            products = [x[:, i] * x[:, j] for x in groups]
+            gap = products[0].mean() - products[1].mean()
+            found[i, j] = gap**2 / sum(each.var() / len(each) for each in products)
+    for panel in (512, 3):
+        monkeypatch.setattr("discrim.inference.high_dimensional.PANEL", panel)
+        got = largest_gap(groups, [None, None])
+        assert got.statistic == pytest.approx(max(found.values()), rel=1e-10)
+        assert found[got.columns] == max(found.values())
+
+
+def test_largest_mean_of_several_classes_is_that_of_the_analyses_of_variance() -> None:
+    data = drawn(3, (5, 4, 6), 9)
+    f = lda("group ~ .", data, covariance="diagonal").anova(levene=None)["F"].max()
+    got = manova("group ~ .", data, method="cai-liu-xia").iloc[0]
+    assert got["statistic"] == pytest.approx(2 * f, rel=1e-10)
+    # Chi-squares of two degrees of freedom are exponential: their maximum needs no more than this.
+    assert got["p"] == pytest.approx(-np.expm1(-9 * np.exp(-f)), rel=1e-10)
+
+
+# ---- identities
+
+
+def test_dempsters_test_of_one_column_is_the_analysis_of_variance() -> None:
+    got = manova("species ~ petal_width", load_iris(), method="dempster").iloc[0]
+    wanted = manova("species ~ petal_width", load_iris()).iloc[0]
+    for ours, theirs in (("statistic", "F"), ("df1", "df1"), ("df2", "df2"), ("p", "p")):
+        assert got[ours] == pytest.approx(wanted[theirs], rel=1e-10)
+
+
+def every_p(data: pd.DataFrame, **options: Any) -> np.ndarray:
+    found = [box_m("group ~ .", data, method=method, **options).pvalue for method in COVARIANCES]
+    return np.array(found + [manova("group ~ .", data, method=m, **options)["p"].iloc[0] for m in MEANS])
+
+
+@pytest.mark.parametrize("p", [4, 20])
+def test_weights_are_repeated_rows(p: int) -> None:
+    data = drawn(4, (7, 6), p)
+    times = np.random.default_rng(0).integers(1, 4, len(data))
+    repeated = data.loc[data.index.repeat(times)]
+    np.testing.assert_allclose(every_p(data.assign(w=times), weights="w"), every_p(repeated), rtol=1e-8)
+
+
+@pytest.mark.parametrize("p", [4, 20])
+def test_nothing_depends_on_the_origin_or_on_one_unit_for_all(p: int) -> None:
+    data = drawn(5, (7, 6), p)
+    x = data.drop(columns="group")
+    base = every_p(data)
+    for other in (x + np.linspace(1e3, 2e3, p), x * 1e-150, x * 1e150):
+        np.testing.assert_allclose(every_p(other.assign(group=data["group"])), base, rtol=1e-7)
+
+
+def test_rows_read_in_parts_and_orders_of_rows_are_the_same() -> None:
+    data = drawn(6, (9, 8), 12)
+    parts = every_p(data)
+    np.testing.assert_allclose(every_p(data.sample(frac=1, random_state=0)), parts, rtol=1e-10)
+    for method in COVARIANCES:
+        got = box_m("group ~ .", lambda: iter([data[:5], data[5:]]), method=method)
+        assert got.pvalue == pytest.approx(parts[COVARIANCES.index(method)], rel=1e-10)
+    got = manova("group ~ .", lambda: iter([data[:5], data[5:]]), method="chen-qin")
+    assert got["p"].iloc[0] == pytest.approx(parts[4], rel=1e-10)
+
+
+# ---- refusals
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "said"),
+    [
+        (lambda d: manova("group ~ .", d), CollinearError, 'method="srivastava".*more columns than rows'),
+        (lambda d: box_m("group ~ .", d), CollinearError, r'method="schott" to box_m\(formula, data\)'),
+        (
+            lambda d: lda("group ~ .", d, covariance="shrunk").manova(),
+            NotSupportedError,
+            r'manova\(formula, data, method="srivastava"\)',
+        ),
+        (lambda d: box_m("group ~ .", d, method="scott"), DataError, "Did you mean 'schott'"),
+        (lambda d: manova("group ~ .", d, method="schott"), DataError, "'dempster'"),
+        (
+            lambda d: box_m("group ~ .", TABLES["wine"], method="li-chen"),
+            NotSupportedError,
+            "'li-chen'.*4 rows",
+        ),
+        (
+            lambda d: box_m("group ~ .", drawn(0, (5, 5, 5), 3), method="cai-liu-xia"),
+            NotSupportedError,
+            'two classes, and there are 3: pass method="schott"',
+        ),
+        (
+            lambda d: manova("group ~ radius_mean", d, method="cai-liu-xia"),
+            NotSupportedError,
+            "there is one: leave method= out",
+        ),
+        (
+            lambda d: manova("group ~ .", d.assign(k=d["group"].cat.codes), method="srivastava"),
+            CollinearError,
+            "'k' has one value.*chen-qin",
+        ),
+        (lambda d: manova("group * sex ~ x + y", d, method="dempster"), NotSupportedError, "one factor"),
+        (
+            lambda d: manova("group ~ .", d.iloc[[0, 1, 10, 11]], method="dempster"),
+            NotSupportedError,
+            "3 degrees",
+        ),
+    ],
+)
+def test_refusals(ask: Callable[[pd.DataFrame], Any], error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=f"(?s){said}"):
+        ask(TWO.astype({"group": "category"}))
+
+
+def test_products_that_do_not_vary_are_refused_where_they_differ_and_pass_where_they_do_not() -> None:
+    signs = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
+    data = drawn(7, (6, 6), 3).assign(same=np.tile(signs, 2))
+    without = box_m("group ~ . - same", data, method="cai-liu-xia").statistic
+    assert box_m("group ~ .", data, method="cai-liu-xia").statistic >= without
+    data["other"] = np.r_[signs, 2 * signs]
+    with pytest.raises(NotSupportedError, match="squares of 'other' have one value in each class"):
+        box_m("group ~ . - same", data, method="cai-liu-xia")
+
+
+def test_no_square_of_many_columns_is_formed() -> None:
+    import tracemalloc
+
+    p = 4000
+    data = pd.DataFrame(np.random.default_rng(0).normal(size=(24, p))).add_prefix("x")
+    data["group"] = np.repeat(["a", "b"], 12)
+    for ask in (
+        lambda: box_m("group ~ .", data, method="schott"),
+        lambda: manova("group ~ .", data, method="chen-qin"),
+        lambda: manova("group ~ .", data, method="srivastava"),
+    ):
+        tracemalloc.start()
+        ask()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 0.25 * 8 * p * p
+
+
+def test_the_result_says_where_the_largest_difference_is() -> None:
+    rng = np.random.default_rng(8)
+    data = drawn(8, (30, 30), 6)
+    data.loc[:29, "x5"] += 30 * rng.normal(size=30)
+    result = box_m("group ~ .", data, method="cai-liu-xia")
+    assert "largest for the variance of x5" in str(result)
+    assert result.pvalue < 0.01
+    assert discrim.box_m("group ~ .", data, method="schott").table.index.tolist() == ["normal"]
