@@ -35,6 +35,7 @@ folds | leave_one_out(), error_rates(["loo", "cv"]) of a fit leave rows out <- c
 leave_one_out(), error_rates(["loo", "cv"]) of a fit leave rows out <- folds loo lootable leaveoneout
 methods of a fit take it, as conf_int(level=) and predict(costs=) do <- level costs outlier reject typicality
 kind | predict() gives labels, predict_proba() posteriors, transform() variates <- type output prob proba
+orthogonal <- northo orthoi northogonal ortho
 ncomp | components <- dimen ncan nd ndim ncomponents nfactors ncp ncomp components
 starts: use components= | mixture() has several components a class, as components= <- subclasses g
 k | knn() has neighbours, as k= <- k nneighbors nneighbours neighbors neighbours
@@ -135,7 +136,8 @@ augment() <- data df
 NAMES = """
 lda <- lineardiscriminantanalysis fisher linda discriminant
 qda <- quadraticdiscriminantanalysis qdacov
-pls <- plsda opls oplsda splsda plsregression plsr
+pls <- plsda splsda plsregression plsr
+pls(..., orthogonal=1) <- opls oplsda kopls
 logistic <- logit mnlogit mlogit multinom glm logisticregression
 logistic(..., penalty="lasso") <- glmnet cvglmnet lasso
 naive_bayes <- gaussiannb categoricalnb multinomialnb nb

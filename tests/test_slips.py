@@ -60,6 +60,7 @@ VERB_KEYWORDS = {
     ("shrunken_centroids", "delta"): "use threshold=.",
     ("knn", "weights"): "df.index.repeat(n)",
     ("pls", "n_components"): "use ncomp=.",
+    ("pls", "orthoI"): "use orthogonal=.",
     ("mixture", "subclasses"): "use components=.",
     ("sparse_lda", "components"): "use ncomp=.",
     ("logistic", "C"): 'penalty="ridge" and strength=, which is 1 / (N C)',
@@ -128,6 +129,7 @@ ATTRIBUTES = {
 
 NAMES = {
     ("", "plsda"): "use pls.",
+    ("", "opls"): "pls(..., orthogonal=1)",
     ("", "logit"): "use logistic.",
     ("", "LinearDiscriminantAnalysis"): "use lda.",
     ("", "MASS"): "lda() and qda() are here.",

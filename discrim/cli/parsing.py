@@ -69,6 +69,7 @@ def number_or(
 number_or_word, folds = number_or(float), number_or(int)
 components = number_or(int, "bic")
 dimensions = number_or(int, "cattell", "bic")
+orthogonal_count = number_or(int, "cv")
 offset = number_or(float, "median", what="number")
 
 

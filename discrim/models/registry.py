@@ -26,7 +26,7 @@ PictureKind = Literal[
     "log_determinants", "confusion", "roc", "calibration", "ellipses", "pairs", "he", "qq", "simplex",
     "forest", "odds_ratios", "distances", "ranking", "path", "choice", "centroids", "components", "vip",
     "loadings", "density", "table", "fitted", "history", "updates", "densities", "folds", "differences",
-    "permutations", "candidates", "importance", "trials",
+    "permutations", "candidates", "importance", "trials", "s_plot",
 ]  # fmt: skip
 """Every name of a picture, for editors; each model has some of them, which its row below names."""
 
@@ -253,10 +253,16 @@ PLS_LOADINGS = _of_pls(
     takes=("axes",),
     leaves=ROWS_AND_COLORS,
 )
+S_PLOT = _of_pls(
+    "s_plot",
+    "covariance and correlation of the columns with the scores of a component",
+    takes=("axes",),
+    leaves=ROWS_AND_COLORS,
+)
 CHOSEN_COMPONENTS = _of_pls(
     "path", "cross-validated error, R2 and Q2 by number of components", leaves=ROWS_AND_COLORS
 )
-PLS = (PLS_SCORES, PLS_COLUMNS, PLS_LOADINGS, CHOSEN_COMPONENTS)
+PLS = (PLS_SCORES, PLS_COLUMNS, PLS_LOADINGS, S_PLOT, CHOSEN_COMPONENTS)
 """What partial least squares has of its own."""
 
 DENSITY = _of_naive_bayes(
@@ -634,7 +640,7 @@ MODELS = (
         "projections.pls",
         pictures=(*PLS, *WITH_POSTERIORS),
         estimator="discrim.sklearn.projections:PLSClassifier",
-        chosen={"ncomp": "components"},
+        chosen={"ncomp": "predictive", "orthogonal": "orthogonal"},
         choosing=BY_FOLDS,
         command="partial least squares: few directions that covary with the classes",
         examples=('"cultivar ~ ." wine --ncomp 2',),

@@ -23,6 +23,10 @@ class PLSClassifier(WeightedClassifier):
     ----------
     ncomp : int, optional
         Number of components. It is chosen by cross-validation where it is not given.
+    orthogonal : int or "cv"
+        Number of orthogonal components, or "cv" to have it chosen by cross-validation; zero stands for
+        ordinary partial least squares. With some, this is OPLS-DA: the predictive components are as many as
+        the differences of the classes, one of two classes, and `ncomp` has no part in it.
     rule : {"lda", "max", "centroid"}
         How a row gets its class. "lda" is the linear discriminant analysis of the scores, which has
         posteriors. "max" takes the largest fitted indicator, as mixOmics' "max.dist", and "centroid" the
@@ -65,6 +69,7 @@ class PLSClassifier(WeightedClassifier):
 
     ncomp: int | None = None
     _: KW_ONLY
+    orthogonal: int | str = 0
     rule: str = "lda"
     scale: bool = True
     indicators: str = "scaled"
@@ -81,15 +86,19 @@ class PLSClassifier(WeightedClassifier):
         return self.rule == "lda"
 
     def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
-        given = options["ncomp"]
-        if not (given is None or is_whole(given)):
+        name, what = (
+            ("orthogonal", "orthogonal component") if options["orthogonal"] else ("ncomp", "component")
+        )
+        given = options[name]
+        if not (given is None or given == "cv" or is_whole(given)):
             return None
-        most = 1 if given is None else min(int(given) - 1, self.n_features_in_)
-        for count in range(most, 0, -1):
+        most = min(int(given) - 1, self.n_features_in_) if is_whole(given) else 1
+        fewer = [(f"{count} {what}{'s' if count > 1 else ''}", {name: count}) for count in range(most, 0, -1)]
+        if options["orthogonal"]:
+            fewer.append(("1 component", {"orthogonal": 0, "ncomp": 1}))
+        for words, other in fewer:
             with suppress(CollinearError, DataError):
-                words = f"{count} component{'s' if count > 1 else ''}"
-                other = options | {"ncomp": count}
-                return base.fitted_instead(error, words, discrim.pls, formula, data, **other)
+                return base.fitted_instead(error, words, discrim.pls, formula, data, **options | other)
         return None
 
 

@@ -42,6 +42,7 @@ def fits():
         ("shrunken_centroids", "threshold", [HUGE, TWO, "a"]),
         ("shrunken_centroids", "offset", [HUGE, TWO, "mean"]),
         ("pls", "ncomp", [HUGE, TWO, "a", 1.5]),
+        ("pls", "orthogonal", [HUGE, TWO, "a", 1.5]),
         ("pls", "rule", [TWO, pd.NA, 3]),
         ("pls", "scale", [TWO, pd.NA, 1]),
         ("pls", "grid", [TWO, 3, ["a"]]),

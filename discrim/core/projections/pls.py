@@ -7,16 +7,7 @@ a row and the fitted indicators. By "lda" it is the linear discriminant analysis
 posteriors; by "max" the class of the largest fitted indicator; by "centroid" that of the nearest centroid in
 the space of the scores. All three are linear in the row.
 
-*Components* of columns A and indicators B. Each is the direction w of length one in which the columns of A
-have the largest sum of squared covariances with those of B: the first left singular vector of A'B. Then A is
-replaced by what its scores t = A w do not explain of it, A - t p' with p = A't / t't, and the next direction
-is found (*NIPALS*; Wold, Sjoestroem & Eriksson, 2001, Chemometrics and Intelligent Laboratory Systems 58,
-109-130). That B is deflated too changes nothing. The scores are A R with the *rotations* R = W (P'W)^-1, and
-B is fitted as A R Q' with q = B't / t't.
-
-*SIMPLS* (de Jong, 1993, Chemometrics and Intelligent Laboratory Systems 18, 251-263) looks for directions of
-A itself, and takes the loadings that were found out of A'B. The two agree in the first component, and
-wherever B has rank one, as the indicators of two classes have.
+The components are those of `discrim.core.projections.latent`.
 
 *A table of K + r rows.* Scores, loadings and fitted values depend on the rows by A'A and A'B alone. With n_k
 and m_k the count and mean of class k, m the mean of all rows and R a root of the scatter within classes, let
@@ -55,7 +46,7 @@ fitted value: each labelling is fitted to R', which has as many columns as there
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
@@ -63,140 +54,14 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from discrim.core.moments.derived_moments import comparable
-from discrim.core.moments.moments import LIGHT, ClassMoments, column_squares, standard_columns
-from discrim.core.numerics.arrays import Codes, Floats, Mask, slices, svd
+from discrim.core.moments.moments import LIGHT, ClassMoments, standard_columns
+from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
+from discrim.core.projections.latent import Algorithm, Latent, latent, orthogonal_latents, sparse_latent
 from discrim.core.rules.gaussian import Means, centred, nearest_mean_rule, uncentred
-from discrim.core.rules.leave_one_out import SPOILT, LeftOut
+from discrim.core.rules.leave_one_out import SPOILT, LeftOut, by_refits
 from discrim.core.rules.rules import LinearRule, NoLikelihood, refuse_method
 from discrim.core.scatter.covariance import EPS, constant_columns, scaled_cholesky, total_squares
-from discrim.core.scatter.principal import positive_signs, weighted_centre
-
-Algorithm = Literal["nipals", "simpls", "engine"]
-"""What has found the components; an engine is not of ours."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Latent:
-    """Components, in the order in which they were found.
-
-    Attributes
-    ----------
-    weights : (p, a) float
-        Of length one; of NIPALS, of the columns that are left by the components before. Signs: in each
-        component the largest weight in absolute value is positive.
-    loadings : (p, a) float
-        Slopes of the columns on the scores.
-    rotations : (p, a) float
-        The scores are the columns times these.
-    y_loadings : (q, a) float
-        Slopes of the responses on the scores.
-    squares : (a,) float
-        Sums of squares of the scores, which are orthogonal.
-    x_total, y_total : float
-        Sums of squares of all columns, and of all responses.
-    """
-
-    weights: Floats
-    loadings: Floats
-    rotations: Floats
-    y_loadings: Floats
-    squares: Floats
-    x_total: float
-    y_total: float
-
-    @property
-    def count(self) -> int:
-        """Number of components."""
-        return len(self.squares)
-
-    def first(self, count: int) -> Latent:
-        """The first few components, which do not depend on those after them."""
-        weights, loadings = self.weights[:, :count], self.loadings[:, :count]
-        rotations, y_loadings = self.rotations[:, :count], self.y_loadings[:, :count]
-        squares = self.squares[:count]
-        return Latent(weights, loadings, rotations, y_loadings, squares, self.x_total, self.y_total)
-
-    def explained(self) -> tuple[Floats, Floats]:
-        """Share (a,) of the columns' squares, and of the responses', that each component explains."""
-        x, y = (self.squares * column_squares(each) for each in (self.loadings, self.y_loadings))
-        return x / self.x_total, y / self.y_total
-
-    def importance(self) -> Floats:
-        """Importance of each column (p, a) in the projection by the first components, Wold's VIP.
-
-        sqrt(p sum_a s_a w_ja^2 / sum_a s_a), s_a the squares of the responses that component a explains:
-        the mean of the squares over the columns is one.
-        """
-        explained = self.squares * column_squares(self.y_loadings)
-        parts = (self.weights**2 * explained).cumsum(axis=1) / explained.cumsum()
-        return np.asarray(np.sqrt(len(parts) * parts))
-
-
-def latent(a: Floats, b: Floats, most: int, algorithm: Algorithm = "nipals") -> Latent:
-    """Components of centred columns a (r, p) and responses b (r, q), so many at most.
-
-    Examples
-    --------
-    >>> a = np.array([[1.0, 0.0], [0.0, 2.0], [-1.0, -2.0]])
-    >>> found = latent(a, np.array([[1.0], [0.0], [-1.0]]), 2)
-    >>> found.weights.round(4).tolist(), found.squares.round(4).tolist()
-    ([[0.7071, 0.7071], [0.7071, -0.7071]], [7.0, 1.7143])
-    """
-    return latent_of(a, b, *_components_of(a, b, min(most, *a.shape), algorithm))
-
-
-def latent_of(a: Floats, b: Floats, weights: Floats, loadings: Floats, rotations: Floats) -> Latent:
-    """The components (p, c) that another program has found, with what they explain of these rows."""
-    t = a @ rotations
-    squares = column_squares(t)
-    return Latent(
-        weights, loadings, rotations, b.T @ t / squares, squares, float((a**2).sum()), float((b**2).sum())
-    )
-
-
-def _direction(product: Floats, least: float) -> Floats | None:
-    """The first left singular vector (p,) of A'B (p, q); None where it is rounding."""
-    _, lengths, right = svd(product, full_matrices=False)
-    if not lengths[0] > least:
-        return None
-    w = product @ right[0]
-    w /= np.linalg.norm(w)
-    return np.asarray(w * positive_signs(w[:, None])[0])
-
-
-def _components_of(a: Floats, b: Floats, most: int, algorithm: Algorithm) -> tuple[Floats, Floats, Floats]:
-    """Weights, loadings and rotations (p, c); the weights of SIMPLS are the rotations.
-
-    What a component explains is taken out of the columns by NIPALS, and of the product A'B by SIMPLS.
-    """
-    # The length of A'B up to which it is what rounding leaves of nothing.
-    least = float(10 * max(a.shape) * EPS * np.linalg.norm(a) * np.linalg.norm(b))
-    by_columns = algorithm == "nipals"
-    columns = a.copy() if by_columns else a
-    weights, loadings, basis = (np.zeros((a.shape[1], 0)) for _ in range(3))
-    for number in range(most):
-        if by_columns or not number:
-            product = columns.T @ b
-        w = _direction(product, least)
-        if w is None:
-            break
-        t = columns @ w
-        p = columns.T @ t / (t @ t)
-        if by_columns:
-            columns -= np.outer(t, p)
-        else:
-            axis = p.copy()
-            for _ in range(2):
-                axis -= basis @ (basis.T @ axis)
-            axis /= np.linalg.norm(axis)
-            basis = np.column_stack([basis, axis])
-            product -= np.outer(axis, axis @ product)
-        weights, loadings = np.column_stack([weights, w]), np.column_stack([loadings, p])
-    if not by_columns:
-        return weights, loadings, weights
-    rotations = np.linalg.solve((loadings.T @ weights).T, weights.T).T
-    return weights, loadings, np.asarray(rotations, dtype=np.float64)
-
+from discrim.core.scatter.principal import weighted_centre
 
 PIECE = 2**18
 """Numbers of a row-by-class-by-column array that are in memory at once."""
@@ -394,6 +259,25 @@ def _scores(fit: PLSFit, of_all: _Products, rows: _LeftOutRows, log_prior: Float
     return np.asarray(log_prior - 0.5 * free[:, None] * d2)
 
 
+class Regressed(NamedTuple):
+    """How indicators are regressed."""
+
+    components: int
+    algorithm: Algorithm
+    scale: bool
+    scaled_indicators: bool
+    orthogonal: int = 0
+    nonzero: tuple[int, ...] = ()
+
+    def latent(self, a: Floats, b: Floats) -> Latent:
+        """The components of columns a (r, p) and responses b (r, q); fewer where there are no more."""
+        if self.orthogonal:
+            return orthogonal_latents(a, b, self.orthogonal)[-1]
+        if self.nonzero:
+            return sparse_latent(a, b, self.nonzero[: self.components])
+        return latent(a, b, self.components, self.algorithm)
+
+
 Decides = Literal["lda", "max", "centroid"]
 Indicators = Literal["scaled", "centred"]
 
@@ -435,6 +319,8 @@ class PLSFit(NoLikelihood):
         Amid the rows, in the units of the data.
     centre : (p,) float
         What its rounding leaves of the mean of all rows, in z.
+    nonzero : tuple of int
+        How many columns each component may use; empty where all may be used.
     """
 
     moments: ClassMoments
@@ -451,6 +337,7 @@ class PLSFit(NoLikelihood):
     within: Floats
     origin: Floats
     centre: Floats
+    nonzero: tuple[int, ...] = ()
 
     has_distances = False
     no_likelihood = "Partial least squares does not maximise a likelihood: compare by error_rates(['cv'])."
@@ -463,6 +350,22 @@ class PLSFit(NoLikelihood):
     def reach(self) -> float:
         """What scores are multiplied by for the units of the data, where columns are not scaled."""
         return 1.0 if self.scale else float(1.0 / self.moments.scale.min())
+
+    @property
+    def regressed(self) -> Regressed:
+        """How the indicators are regressed."""
+        scaled = self.indicators == "scaled"
+        return Regressed(self.components, self.algorithm, self.scale, scaled, self.orthogonal, self.nonzero)
+
+    @property
+    def orthogonal(self) -> int:
+        """How many of the components, the last ones, are orthogonal to the indicators."""
+        return self.latent.orthogonal
+
+    @property
+    def predictive(self) -> int:
+        """Number of the components that are not orthogonal to the indicators."""
+        return self.components - self.orthogonal
 
     @property
     def residual_df(self) -> float:
@@ -482,6 +385,24 @@ class PLSFit(NoLikelihood):
     def _turn(self) -> Floats:
         """What z is multiplied by for scores, (p, a)."""
         return np.asarray(self.latent.rotations / self.unit[:, None])
+
+    def residual_error(self) -> float:
+        """Root mean square of the indicators less the fitted ones, as zeros and ones.
+
+        The divisor is N, less one and the number of components, times K.
+        """
+        indicators = self.moments.total * self.shares * (1 - self.shares)
+        fitted = (self.latent.y_loadings**2 @ self.latent.squares) * self.sizes**2
+        left = np.maximum(indicators - fitted, 0.0).sum() / len(self.shares)
+        return float(np.sqrt(left / (self.moments.total - 1 - self.components)))
+
+    def with_scores(self, component: int) -> tuple[Floats, Floats]:
+        """Covariance (p,), divisor N - 1, and correlation (p,) of columns, as taken, with scores."""
+        squares, loadings = self.latent.squares[component], self.latent.loadings[:, component]
+        totals = total_squares(self.moments) / self.unit**2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            correlation = loadings * np.sqrt(squares / totals)
+        return loadings * squares / (self.moments.total - 1) * self.reach**2, correlation
 
     def whitening(self) -> Floats:
         """What scores are multiplied by for unit variance within classes, (a, a)."""
@@ -556,19 +477,32 @@ class PLSFit(NoLikelihood):
         fit = fit_pls(
             moments, self.prior, components=most, algorithm=self.algorithm, scale=self.scale,
             indicators=self.indicators, decides=self.decides, estimated_prior=self.estimated_prior,
+            orthogonal=self.orthogonal, nonzero=self.nonzero,
         )  # fmt: skip
         least = fit.components if self.decides != "lda" else fit.spread_components()
+        if self.orthogonal and least < fit.components:
+            return None
         return fit.with_components(least) if least else None
 
     def with_components(self, count: int) -> PLSFit:
         """The same with the first few components."""
         if count == self.components:
             return self
-        within = self.within[:count, :count]
-        return replace(self, components=count, latent=self.latent.first(count), within=within)
+        within, nonzero = self.within[:count, :count], self.nonzero[:count]
+        return replace(
+            self, components=count, latent=self.latent.first(count), within=within, nonzero=nonzero
+        )
 
     def left_out(self, log_prior: Floats) -> LeftOut:
         """Scores of rows under the rule fitted without each of them, with as many components."""
+        if self.orthogonal and len(self.prior) == 2 and self.decides != "centroid":
+            # Scores that span what these span, so that both rules are the same.
+            plain = replace(self, latent=replace(self.latent, orthogonal=0))
+            whole = plain.refit_up_to(self.moments, self.components)
+            if whole is not None and whole.components == self.components:
+                return whole.left_out(log_prior)
+        if self.orthogonal or self.nonzero:
+            return by_refits(int(self.moments.rows.sum()), len(self.prior), "takes a fit a row")
         return lambda x, codes, weights: left_out_pls_scores(self, x, codes, weights, log_prior)
 
 
@@ -583,11 +517,14 @@ def fit_pls(
     decides: Decides = "lda",
     estimated_prior: bool = True,
     engine: Callable[[Floats, Floats], Latent] | None = None,
+    orthogonal: int = 0,
+    nonzero: Sequence[int] = (),
 ) -> PLSFit:
     """Fit from pooled moments, or from those with a root of few rows, of more rows than classes.
 
-    The components are fewer where there are no more. An engine finds them, in the place of the algorithm,
-    from a table of columns and one of indicators.
+    The components are fewer where there are no more. So many of them are orthogonal to the indicators, if
+    any, and the others are as many as the indicators have; or each is of so many columns. An engine finds
+    them, in the place of the algorithm, from a table of columns and one of indicators.
 
     Examples
     --------
@@ -601,20 +538,39 @@ def fit_pls(
     """
     if not scale:
         moments = comparable(moments)
-    origin, _ = centred(moments, weighted_centre(moments.means, moments.counts))
-    centre = weighted_centre(moments.means_from(origin), moments.counts)
     tables = tables_of(moments, scale=scale, indicators=indicators)
     if engine is None:
-        parts = latent(tables.columns, tables.indicators, components, algorithm)
+        how = Regressed(components, algorithm, scale, indicators == "scaled", orthogonal, tuple(nonzero))
+        parts = how.latent(tables.columns, tables.indicators)
     else:
         parts = engine(tables.columns, tables.indicators)
-    triangle = np.linalg.qr(tables.columns[moments.n_classes :] @ parts.rotations, mode="r")
-    # Of fewer rows than components, with rows of zeros below.
-    within = np.concatenate([triangle, np.zeros((parts.count - len(triangle), parts.count))])
+    origin, _ = centred(moments, weighted_centre(moments.means, moments.counts))
+    centre = weighted_centre(moments.means_from(origin), moments.counts)
     return PLSFit(
         moments, prior, estimated_prior, parts.count, algorithm, scale, indicators, decides, tables.unit,
-        tables.sizes, parts, within, origin, centre,
+        tables.sizes, parts, _within(tables, parts), origin, centre, tuple(nonzero),
     )  # fmt: skip
+
+
+def orthogonal_fits(fit: PLSFit, moments: ClassMoments, most: int) -> list[PLSFit]:
+    """The same of these rows, with one orthogonal component, two and so on, as far as there are."""
+    given = moments if fit.scale else comparable(moments)
+    tables = tables_of(given, scale=fit.scale, indicators=fit.indicators)
+    ladder = orthogonal_latents(tables.columns, tables.indicators, most)
+    shared = {name: getattr(fit, name) for name in ("scale", "indicators", "decides", "estimated_prior")}
+    first = fit_pls(moments, fit.prior, components=0, engine=lambda a, b: ladder[0], **shared)
+    first = replace(first, algorithm="nipals")
+    return [
+        replace(first, components=parts.count, latent=parts, within=_within(tables, parts))
+        for parts in ladder[1:]
+    ]
+
+
+def _within(tables: Tables, parts: Latent) -> Floats:
+    """Triangular root (a, a) of the sums of products of the scores within classes."""
+    triangle = np.linalg.qr(tables.columns[len(tables.sizes) :] @ parts.rotations, mode="r")
+    # Of fewer rows than components, with rows of zeros below.
+    return np.concatenate([triangle, np.zeros((parts.count - len(triangle), parts.count))])
 
 
 def tables_of(moments: ClassMoments, *, scale: bool, indicators: Indicators) -> Tables:
@@ -648,15 +604,6 @@ def _root(moments: ClassMoments) -> Floats:
     return root
 
 
-class Regressed(NamedTuple):
-    """How indicators are regressed."""
-
-    components: int
-    algorithm: Algorithm
-    scale: bool
-    scaled_indicators: bool
-
-
 class _Fold(NamedTuple):
     """The rows outside a fold, as Q (m, r) and columns (r, q), and those within it in these columns (t, q).
 
@@ -679,6 +626,9 @@ def _fold(x: Floats, inside: Mask, how: Regressed) -> _Fold:
         sd[sd <= 1e-14 * np.abs(mean)] = np.inf
         learnt /= sd
         tested /= sd
+    if how.nonzero and len(learnt) <= learnt.shape[1]:
+        # A rotation of the columns would leave none of them alone.
+        return _Fold(None, learnt, tested)
     if len(learnt) > learnt.shape[1]:
         basis, columns = np.linalg.qr(learnt)
         return _Fold(basis, columns, tested)
@@ -702,7 +652,7 @@ def _fitted(part: _Fold, codes: Codes, k: int, how: Regressed) -> Floats:
     responses = (seen - shares) / sizes
     if part.basis is not None:
         responses = part.basis.T @ responses
-    parts = latent(part.columns, responses, how.components, how.algorithm)
+    parts = how.latent(part.columns, responses)
     return np.asarray(shares + part.tested @ parts.rotations @ parts.y_loadings.T * sizes)
 
 

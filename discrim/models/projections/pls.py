@@ -16,34 +16,39 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments, standard_columns
-from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.arrays import Floats
 from discrim.core.projections import pls as core
-from discrim.core.projections.pls import Decides, Indicators, Latent, PLSFit
-from discrim.core.rules.rules import Rule, best_class, logs_of_prior
+from discrim.core.projections.latent import Latent, latent_of
+from discrim.core.projections.pls import Decides, Indicators, PLSFit
+from discrim.core.rules.rules import Rule
 from discrim.core.scatter.by_estimator import copied
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.levels import Unseen
 from discrim.frame.rows import repeated, weighted_rows
-from discrim.inference import resampling
 from discrim.inference.result import TestResult
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, posterior_frame
 from discrim.models.fits.reading import Data, NaAction, Prior, SelectRule
 from discrim.models.fits.refits import (
-    error_path,
     held_path,
     left_out_by_refits,
     moment_refits,
     text_of,
     verb_options,
 )
-from discrim.models.judging import validation
 from discrim.models.judging.validation import GridSearch, Splits, TuningFolds
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
+from discrim.models.projections.pls_choice import (
+    choose_components,
+    component_grid,
+    q2_of_shuffles,
+    refuse_few,
+    refuse_no_orthogonal,
+    tried_components,
+)
 from discrim.models.results.geometry import GroupSummary, LinearGeometry
 from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.models.saving.fit_file import Saved
@@ -83,7 +88,8 @@ def pls_fit(
     refits = moment_refits(numbers.moments.spread)
     if search is not None:
         rule = partial(_chosen_rule, search)
-        refits = replace(refits, spread=None, of_rows=rule, choice="the number of components")
+        what = "orthogonal components" if numbers.orthogonal else "components"
+        refits = replace(refits, spread=None, of_rows=rule, choice=f"the number of {what}")
     if options["engine"] is not None:
         by_engine = partial(_engine_rule, options["engine"])
         left_out = partial(left_out_by_refits, takes="takes a fit of the engine a row")
@@ -94,11 +100,15 @@ def pls_fit(
 
 def _chosen_rule(search: GridSearch, fit: Fit[PLSFit], blocks: Blocks) -> Rule | None:
     moments = _enough_moments(fit, blocks)
-    refit = None if moments is None else fit.numbers.refit_up_to(moments, max(_component_grid(search)))
+    numbers = fit.numbers
+    most = numbers.components if numbers.orthogonal else max(component_grid(search))
+    refit = None if moments is None else numbers.refit_up_to(moments, most)
     if refit is None:
         return None
     try:
-        refit, _ = _choose_components(blocks, refit, search)
+        if numbers.orthogonal:
+            refuse_no_orthogonal(refit)
+        refit, _ = choose_components(blocks, refit, search)
     except (CollinearError, DataError):
         return None
     return refit.rule(fit.log_prior())
@@ -140,13 +150,13 @@ def _from_file(moments: ClassMoments, prior: Floats, *, components: int, **optio
             )
         engine = partial(_as_latent, latent)
     fit = core.fit_pls(moments, prior, components=components, engine=engine, **options)
-    _refuse_few(fit, components)
+    refuse_few(fit, components)
     return fit
 
 
 def _as_latent(matrices: list[Any], a: Floats, b: Floats) -> Latent:
     """Components that an engine has found, as numbers of core's own."""
-    return core.latent_of(a, b, *matrices)
+    return latent_of(a, b, *matrices)
 
 
 def _buffers(fit: PLSFit) -> dict[str, Floats]:
@@ -157,6 +167,7 @@ def _buffers(fit: PLSFit) -> dict[str, Floats]:
 SAVED = Saved(
     {
         "components": (int,),
+        "orthogonal": (int,),
         "algorithm": (str,),
         "scale": (bool,),
         "indicators": (str,),
@@ -180,9 +191,12 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
     Attributes
     ----------
     ncomp : int
-        Number of components.
+        Number of components, without orthogonal ones.
+    orthogonal : int
+        Number of orthogonal components. With some, predictive components are named P1, P2, ... and orthogonal
+        ones O1, O2, ..., in all tables.
     path : DataFrame
-        The errors of a choice by cross-validation: components, error, se, R2X, R2, Q2.
+        The errors of a choice by cross-validation: components or orthogonal, error, se, R2X, R2, Q2.
     weights, loadings, rotations : DataFrame, terms by PLS1, PLS2, ...
         They belong to the columns after centring and, with `scale=True`, division by their standard
         deviations. The scores are these columns times the rotations, and the loadings are the slopes of the
@@ -211,8 +225,10 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
     def __init__(self, fit: Fit[PLSFit]) -> None:
         super().__init__(fit)
-        self.ncomp = fit.numbers.components
-        self._names = pd.Index([f"PLS{i + 1}" for i in range(self.ncomp)])
+        self.ncomp, self.orthogonal = fit.numbers.predictive, fit.numbers.orthogonal
+        name = "P" if self.orthogonal else "PLS"
+        own = [f"{name}{i + 1}" for i in range(self.ncomp)]
+        self._names = pd.Index([*own, *(f"O{i + 1}" for i in range(self.orthogonal))])
 
     @property
     @displayed(se="share", R2X="share", Q2="share")
@@ -242,11 +258,11 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         Returns
         -------
         DataFrame
-            One row for one component, one for two, and so on: components; error and se, the cross-validated
-            error of the rule; R2X and R2, the shares of the squares of the columns and of the indicators that
-            are explained; and Q2 = 1 - PRESS / SS. PRESS is the sum of squares of the indicators less what
-            the fit without their fold predicts, and SS that of the indicators about their means. Q2 may be
-            negative.
+            One row for one component, one for two, and so on: components, or orthogonal where the fit has
+            orthogonal ones, which are counted then; error and se, the cross-validated error of the rule; R2X
+            and R2, the shares of the squares of the columns and of the indicators that are explained; and Q2
+            = 1 - PRESS / SS. PRESS is the sum of squares of the indicators less what the fit without their
+            fold predicts, and SS that of the indicators about their means. Q2 may be negative.
 
         Raises
         ------
@@ -260,7 +276,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         """
         blocks = self._fit.rows("q2()")
         self._refuse_engine("q2()")
-        return _tried_components(blocks, self._fit.numbers, TuningFolds.read(folds, seed, blocks))
+        return tried_components(blocks, self._fit.numbers, TuningFolds.read(folds, seed, blocks))
 
     def permutation_test(self, n: int = 999, folds: int = 10, seed: int | None = None) -> TestResult:
         """Permutation test that rows left out are predicted better than with shuffled labels.
@@ -299,7 +315,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         (0.54, 0.01)
         """
         self._refuse_engine("permutation_test()")
-        return _permutation_test(self._fit, n, folds, seed)
+        return q2_of_shuffles(self._fit, n, folds, seed)
 
     def _refuse_engine(self, what: str) -> None:
         if self._fit.numbers.algorithm == "engine":
@@ -381,31 +397,89 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         columns = {"x": x, "y": y, "x_cumulative": x.cumsum(), "y_cumulative": y.cumsum()}
         return pd.DataFrame(columns, index=self._names)
 
-    def vip(self, ncomp: int | None = None) -> pd.Series:
+    def vip(
+        self, ncomp: int | None = None, part: Literal["predictive", "orthogonal"] = "predictive"
+    ) -> pd.Series:
         """Importance of the columns in the projection, Wold's VIP, the largest first.
 
         Parameters
         ----------
         ncomp : int, optional
-            Number of components to take into account; by default all of the fit.
+            Number of components to take into account; by default all of the fit. Those beside orthogonal ones
+            are always all taken.
+        part : {"predictive", "orthogonal"}
+            Which components the columns are important for, where some are orthogonal.
 
         Returns
         -------
         Series by term
             sqrt(p sum_a s_a w_ja^2 / sum_a s_a), where s_a are the squares of the indicators that component a
             explains. The mean of its squares is one, so that a column above one counts for more than average.
+            With orthogonal components it is VIP4 of Galindo-Prieto, Eriksson & Trygg (2014), Journal of
+            Chemometrics 28, 623-632, as ropls has it: loadings of length one are in the place of the weights,
+            and s_a is the sum of the shares of the squares of the columns, and of the indicators, that all
+            components explain and this one does.
 
         Raises
         ------
         DataError
-            There is no such number of components.
+            There is no such number of components, or no orthogonal one.
         """
-        most = self.ncomp
+        reading.check_word("part", part, ("predictive", "orthogonal"))
+        latent, most = self._fit.numbers.latent, self.ncomp
+        if part == "orthogonal" and not self.orthogonal:
+            raise DataError(
+                'part="orthogonal": this fit has no orthogonal components. Fit with orthogonal=1.'
+            )
         if ncomp is not None:
             reading.check_whole("ncomp", ncomp, 1, most, what="a number of components")
-        values = self._fit.numbers.latent.importance()[:, (ncomp or most) - 1]
+        if self.orthogonal:
+            if ncomp not in (None, most):
+                raise DataError(
+                    f"ncomp={ncomp}: beside orthogonal components all {most} are taken: leave it out."
+                )
+            values = latent.importances()[part == "orthogonal"]
+        else:
+            values = latent.importance()[:, (ncomp or most) - 1]
         order = np.argsort(-values, kind="stable")
         return pd.Series(values[order], index=self.terms[order], name="vip")
+
+    @displayed()
+    def s_plot(self, component: int = 1) -> pd.DataFrame:
+        """How a component's scores vary with each column, as covariance and as correlation.
+
+        Both are of the columns as they are taken, over all rows: a column at the ends of the picture varies
+        much with the scores and reliably so. `plot("s_plot")` draws it (Wiklund and others, 2008, Analytical
+        Chemistry 80, 115-122).
+
+        Parameters
+        ----------
+        component : int
+            Number of the component, from 1 on.
+
+        Returns
+        -------
+        DataFrame, terms by covariance, correlation
+            In the order of the terms. The divisor of covariances is N - 1.
+
+        Raises
+        ------
+        DataError
+            There is no such component.
+
+        Examples
+        --------
+        >>> from discrim import pls
+        >>> from discrim.datasets import load_breast_cancer
+        >>> fit = pls("diagnosis ~ .", load_breast_cancer(), orthogonal=2)
+        >>> fit.s_plot().loc["perimeter_worst"].round(3).to_dict()
+        {'covariance': 3.152, 'correlation': 0.915}
+        """
+        most = len(self._names)
+        reading.check_whole("component", component, 1, most, what="the number of a component")
+        covariance, correlation = self._fit.numbers.with_scores(component - 1)
+        columns = {"covariance": covariance, "correlation": correlation}
+        return pd.DataFrame(columns, index=self.terms)
 
     def transform(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Scores PLS1, PLS2, ... of each row; they are missing for a row with a missing value.
@@ -425,7 +499,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         """
         numbers = self._fit.numbers
         blocks = self._fit.new_rows(data, Gaps(unseen))
-        out = np.empty((blocks.table.nrows, self.ncomp))
+        out = np.empty((blocks.table.nrows, len(self._names)))
         for place, x, _ in blocks.every_row():
             out[place] = numbers.transform(x) * numbers.reach
         return pd.DataFrame(out, index=blocks.table.index, columns=self._names)
@@ -463,6 +537,8 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         """One row for the fit."""
         x, y = self._fit.numbers.latent.explained()
         row = self._sizes() | {"components": self.ncomp, "R2X": x.sum(), "R2": y.sum()}
+        if self.orthogonal:
+            row |= {"orthogonal": self.orthogonal, "RMSEE": self._fit.numbers.residual_error()}
         return pd.DataFrame([row])
 
     def _augmented(self, gaps: Gaps, data: Any) -> pd.DataFrame:
@@ -486,6 +562,7 @@ def pls(
     *,
     moments: Moments | None = None,
     ncomp: int | None = None,
+    orthogonal: int | Literal["cv"] = 0,
     rule: Decides = "lda",
     scale: bool = True,
     indicators: Indicators = "scaled",
@@ -522,6 +599,10 @@ def pls(
         ncomp must be given with moments, because it is chosen from rows.
     ncomp : int, optional
         Number of components. It is chosen by cross-validation where it is not given.
+    orthogonal : int or "cv"
+        Number of orthogonal components, or "cv" to have it chosen by cross-validation; zero stands for
+        ordinary partial least squares. With some, this is OPLS-DA: the predictive components are as many as
+        the differences of the classes, one of two classes, and `ncomp` has no part in it.
     rule : {"lda", "max", "centroid"}
         How a row gets its class. "lda" is the linear discriminant analysis of the scores, which has
         posteriors. "max" takes the largest fitted indicator, as mixOmics' "max.dist", and "centroid" the
@@ -618,6 +699,7 @@ def pls(
     options = verb_options(locals())
     if ncomp is not None:
         reading.check_whole("ncomp", ncomp, 1, what="a number", also=", or None to have it chosen")
+    _check_orthogonal(orthogonal, algorithm, engine)
     reading.check_word("rule", rule, Decides)
     reading.check_flag("scale", scale)
     reading.check_word("indicators", indicators, Indicators)
@@ -632,7 +714,8 @@ def pls(
             blocks, "thin" if reading.is_wide(blocks) else "pooled", na_action
         )
     else:
-        why = CHOSEN_FROM_ROWS if ncomp is None else ""
+        chosen = (ncomp is None and not orthogonal) or orthogonal == "cv"
+        why = CHOSEN_FROM_ROWS if chosen else ""
         blocks, stats = sample.of_moments("pooled", why if engine is None else FROM_ROWS)
     reading.refuse_no_spread(stats)
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
@@ -640,120 +723,45 @@ def pls(
     path = search = None
     if engine is not None:
         fit = _engine_fit(engine, blocks, stats, shares, _components_of(engine, ncomp), **shared)
-    elif ncomp is None:
-        search = GridSearch(grid, TuningFolds.read(folds, seed, blocks), select)
-        most = max(_component_grid(search))
-        fit = core.fit_pls(stats, shares, components=most, algorithm=algorithm, **shared)
-        fit, path = _choose_components(blocks, fit, search)
     else:
-        fit = core.fit_pls(stats, shares, components=int(ncomp), algorithm=algorithm, **shared)
-        _refuse_few(fit, int(ncomp))
+        chosen = orthogonal == "cv" if orthogonal else ncomp is None
+        search = GridSearch(grid, TuningFolds.read(folds, seed, blocks), select) if chosen else None
+        if orthogonal:
+            count = 1 if search else int(orthogonal)
+            fit = core.fit_pls(stats, shares, components=count, orthogonal=count, **shared)
+            refuse_no_orthogonal(fit)
+            _refuse_predictive(ncomp, fit)
+            most = fit.predictive + count
+        else:
+            most = max(component_grid(search)) if search else int(ncomp or 0)
+            fit = core.fit_pls(stats, shares, components=most, algorithm=algorithm, **shared)
+        if search is None:
+            refuse_few(fit, most)
+        else:
+            fit, path = choose_components(blocks, fit, search)
     return PLSResults(pls_fit(fit, blocks, options, has_rows=sample.has_rows, search=search, path=path))
 
 
-USUAL = 10
-"""Components up to which are tried where no others are given."""
-
-
-def _component_grid(search: GridSearch, most: int = USUAL) -> list[int]:
-    """The numbers of components to try, in increasing order; a DataError where there is none."""
-    if search.grid is None:
-        return list(range(1, most + 1))
-    what, also = "numbers of components", f", or None for 1 to {USUAL}"
-    return reading.check_grid(search.grid, "number of components", 1, whole=True, what=what, also=also)
-
-
-def _choose_components(blocks: Blocks, fit: PLSFit, search: GridSearch) -> tuple[PLSFit, pd.DataFrame]:
-    """Of a fit with as many components as are tried that with the fewest that are good, and the path."""
-    _refuse_few(fit, 1)
-    able = fit.components if fit.decides != "lda" else fit.spread_components()
-    fit = fit.with_components(max(able, 1))
-    _refuse_few(fit, 1)
-    path = _tried_components(blocks, fit, search.folds)
-    tried = path[path["components"].isin(_component_grid(search, len(path)))].reset_index(drop=True)
-    if not len(tried):
+def _check_orthogonal(orthogonal: Any, algorithm: str, engine: Any) -> None:
+    """Raise a DataError where this is no number of orthogonal components, or does not go with the others."""
+    if isinstance(orthogonal, str):
+        reading.check_word("orthogonal", orthogonal, ("cv",))
+    else:
+        reading.check_whole("orthogonal", orthogonal, 0, what="a number", also=', or "cv" to have it chosen')
+    if orthogonal and (algorithm != "nipals" or engine is not None):
+        other = "engine=" if engine is not None else 'algorithm="simpls"'
         raise DataError(
-            f"grid={reading.listed(search.grid)}: the rows outside each fold have {len(path)} components at "
-            "most: give such numbers."
+            f"orthogonal= has an algorithm of its own, and does not go with {other}: leave one of them out."
         )
-    return fit.with_components(int(search.good(tried).min())), tried
 
 
-def _refuse_few(fit: PLSFit, wanted: int) -> None:
-    """Raise where there are fewer components than are wanted, or their scores do not vary within classes."""
-    if not fit.components:
+def _refuse_predictive(ncomp: int | None, fit: PLSFit) -> None:
+    """Raise a DataError where another number of predictive components is given than there are."""
+    if ncomp is not None and int(ncomp) != fit.predictive:
         raise DataError(
-            "The class means do not differ in any column, so that there is no component: name columns whose "
-            "means differ in the formula."
+            f"ncomp={reading.told(ncomp)}: beside orthogonal components there are as many predictive ones as "
+            f"the classes differ in directions, here {fit.predictive}. Leave ncomp= out."
         )
-    if fit.components < wanted:
-        raise DataError(
-            f"ncomp={reading.told(wanted)}: these rows have {fit.components}, beyond which nothing of "
-            f"the columns covaries with the classes. Give ncomp={fit.components} or fewer, or None to "
-            "have it chosen."
-        )
-    able = fit.spread_components()
-    if fit.decides == "lda" and able < wanted:
-        raise CollinearError(
-            f"Within classes the scores of {wanted} components vary along {able} directions only, so that "
-            'linear discriminant analysis of them has no covariance. Pass rule="max" or "centroid"; '
-            f'rule="lda" takes ncomp={able} here at most.'
-        )
-
-
-def _tried_components(blocks: Blocks, fit: PLSFit, folds: TuningFolds) -> pd.DataFrame:
-    """What the components of a fit explain, and predict of rows left out: components, error, se, R2X, R2, Q2.
-
-    Errors are those of `error_rates(["cv"])` of a fit with as many components given, with the same folds and
-    seed, or of the splits given.
-    """
-    validation.refuse_lone_classes(fit.moments, blocks.design.levels, "ncomp=")
-    moments, judged = folds.training_moments(blocks, fit.moments.spread)
-    parts = [_refitted(fit, part, folds, fold) for fold, part in enumerate(moments)]
-    most = min(part.components for part in parts)
-    wrong, rows, q2 = _judged(blocks, fit, [part.with_components(most) for part in parts], judged)
-    validation.refuse_none_judged(rows, "components")
-    tried, sampled = np.arange(1, most + 1), fit.estimated_prior
-    path = error_path("components", tried, wrong, rows, fit.prior, sampled=sampled)
-    x, y = fit.latent.explained()
-    path["R2X"], path["R2"], path["Q2"] = x[:most].cumsum(), y[:most].cumsum(), q2
-    return path
-
-
-def _refitted(fit: PLSFit, moments: ClassMoments, folds: TuningFolds, fold: int) -> PLSFit:
-    """The fit to the rows that a fold leaves, with as many components as there are, or as the fit has."""
-    enough = (moments.rows >= 1).all() and moments.total > moments.n_classes
-    part = fit.refit_up_to(moments, fit.components) if enough else None
-    if part is None:
-        where, more = folds.training_rows(fold)
-        raise CollinearError(
-            f"{where} a class is gone, or the scores do not vary within classes: give ncomp=, or {more}."
-        )
-    return part
-
-
-def _judged(
-    blocks: Blocks, fit: PLSFit, parts: list[PLSFit], judged: list[Floats]
-) -> tuple[Floats, Floats, Floats]:
-    """Of rows left out those of each class that are called another one (A, K), all (K,), and Q2 (A,).
-
-    A are the numbers of components. Q2 is one less the squares of what is not fitted to the indicators over
-    those of the indicators about their means over all rows of the fit.
-    """
-    k, most = fit.moments.n_classes, parts[0].components
-    log_prior, shares, sizes = logs_of_prior(fit.prior), fit.shares, fit.sizes
-    wrong, rows, press, total = np.zeros((most, k)), np.zeros(k), np.zeros(most), 0.0
-    with late_bar(blocks.table.nrows * len(parts), "choice of components") as tell:
-        for fold, x, codes, times in validation.judged_rows(blocks, judged, tell):
-            indicators = np.equal(codes[:, None], np.arange(k))
-            member = indicators * times[:, None]
-            rows += member.sum(axis=0)
-            total += float(times @ (((indicators - shares) / sizes) ** 2).sum(axis=1))
-            for j, (scores, fitted) in enumerate(parts[fold].along(x, log_prior)):
-                wrong[j] += (best_class(scores) != codes) @ member
-                press[j] += times @ (((indicators - fitted) / sizes) ** 2).sum(axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return wrong, rows, 1.0 - press / total
 
 
 FITTED = ("x_weights_", "x_loadings_", "x_rotations_")
@@ -802,7 +810,7 @@ def _engine_fit(
     y = (indicators_of - middle.shares) / tables.sizes
     latent = _engine_components(engine, (z / middle.unit[:, None]).T, y, components)
     fit = fitted(engine=partial(_as_latent, latent))
-    _refuse_few(fit, components)
+    refuse_few(fit, components)
     return fit
 
 
@@ -831,51 +839,3 @@ def _engine_components(engine: Any, x: Floats, y: Floats, components: int) -> li
             f"engine={name} finds no {components} components of {x.shape[1]} columns: give fewer components."
         )
     return matrices
-
-
-MOST = 10**6
-"""More are no number of permutations that anyone waits for."""
-
-
-def _permutation_test(fit: Fit[PLSFit], n: int, folds: int, seed: int | None) -> TestResult:
-    """The test of Q2; see `PLSResults.permutation_test`."""
-    reading.check_whole("n", n, 1, MOST, what="a number of permutations")
-    blocks = fit.rows("permutation_test()")
-    if blocks.weights is not None and not blocks.has_whole_weights():
-        raise NotSupportedError(
-            "permutation_test() shuffles rows, and takes weights that are whole numbers of them: repeat the "
-            "rows, or fit without weights=."
-        )
-    reading.refuse_large(blocks, "permutation_test() gathers all rows", times=fit.nobs)
-    x, codes = repeated(*weighted_rows(blocks))
-    resampling.check_folds(folds, len(x))
-    numbers, k, start = fit.numbers, len(fit.classes), resampling.drawn_seed(seed)
-    how = core.Regressed(numbers.components, numbers.algorithm, numbers.scale, numbers.indicators == "scaled")
-    dealt = resampling.generator(start).permutation(len(x)) % folds
-    # In units near one, in which squares are doubles.
-    z = (x - numbers.origin) * numbers.moments.scale / np.where(np.isfinite(numbers.unit), numbers.unit, 1.0)
-
-    def labelling(number: int) -> Codes:
-        """Classes (n,) after a shuffle; those that were seen by the number 0."""
-        return np.random.default_rng([start, number]).permutation(codes) if number else codes
-
-    with late_bar((n + 1) * folds, "permutations") as tell:
-        q2 = core.q2_of_labellings(z, labelling, n + 1, dealt, k, how, tell)
-    r2 = core.r2_of(z, labelling, n + 1, k, how)
-    figures: dict[str, tuple[float, float, float, float]] = {}
-    for name, (seen, others) in {"Q2": (q2[0], q2[1:]), "R2": (r2[0], r2[1:])}.items():
-        pvalue = resampling.permutation_pvalue(seen, others)
-        figures[name] = (float(seen), float(others.mean()), float(others.max()), pvalue)
-    return TestResult(
-        f"Permutation test of Q2, {n} permutations",
-        float(q2[0]),
-        (),
-        figures["Q2"][-1],
-        "The labels are shuffled, and rows left out by folds are predicted anew, with as many "
-        "components; p = (1 + b) / (1 + n), where b counts the permutations with a statistic as "
-        "large or larger. Folds are dealt without regard to the classes, so that all labellings "
-        "share them; mean and largest are of those shuffled.",
-        figures,
-        (("Q2", float(q2[0])),),
-        ("statistic", "mean", "largest", "p"),
-    )

@@ -59,10 +59,10 @@ def _header(results: PLSResults, fit: Fit[PLSFit]) -> Pairs:
     responses = "over their SD" if numbers.indicators == "scaled" else "as they are"
     items: list[headers.Item] = [
         *headers.row_items(fit),
-        ("Components", results.ncomp, str(results.ncomp)),
+        ("Components", results.ncomp, _counted(results)),
         headers.chosen_item(fit, "cross-validation"),
         ("Rule", numbers.decides, RULES[numbers.decides]),
-        ("Algorithm", numbers.algorithm, ALGORITHMS[numbers.algorithm]),
+        ("Algorithm", numbers.algorithm, "O2PLS" if results.orthogonal else ALGORITHMS[numbers.algorithm]),
         ("Columns taken", units, units),
         ("Indicators taken", responses, responses),
         *headers.size_items(fit),
@@ -75,6 +75,12 @@ def _header(results: PLSResults, fit: Fit[PLSFit]) -> Pairs:
     else:
         items.append(headers.error_item(fit, "loo"))
     return headers.header(fit, items, headers.kept_note(fit))
+
+
+def _counted(results: PLSResults) -> str:
+    if not results.orthogonal:
+        return str(results.ncomp)
+    return f"{results.ncomp} predictive, {results.orthogonal} orthogonal"
 
 
 def _components(results: PLSResults, fit: Fit[PLSFit]) -> Section:
@@ -91,17 +97,22 @@ def _components(results: PLSResults, fit: Fit[PLSFit]) -> Section:
 
 def _path(results: PLSResults, fit: Fit[PLSFit]) -> Section:
     path = results.path
-    table = path.set_index("components").rename_axis(index=None)
-    table["chosen"] = np.where(path["components"] == results.ncomp, "*", "")
+    table = path.set_index(path.columns[0]).rename_axis(index=None)
+    table["chosen"] = np.where(path.iloc[:, 0] == (results.orthogonal or results.ncomp), "*", "")
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share") | {"chosen": "text"}
     return Section(
-        "Cross-validated error, R2 and Q2 by number of components",
+        f"Cross-validated error, R2 and Q2 by number of {_kind(results)}components",
         table,
         formats,
         headings=INTERVAL,
         note="R2X and R2 use all rows; Q2 is the R2 of the indicators for rows left out.",
         source="fit.path",
     )
+
+
+def _kind(results: PLSResults) -> str:
+    """Which components are counted by a choice."""
+    return "orthogonal " if results.orthogonal else ""
 
 
 def _centroids(results: PLSResults, fit: Fit[PLSFit]) -> Section:
@@ -111,11 +122,12 @@ def _centroids(results: PLSResults, fit: Fit[PLSFit]) -> Section:
 
 def _columns(results: PLSResults, fit: Fit[PLSFit], most: int = MOST_COLUMNS) -> Section:
     importance = results.vip()
+    beside = [results.vip(part="orthogonal").rename("orthogonal")] if results.orthogonal else []
     weights = results.weights.loc[importance.index].iloc[:, :MOST_COMPONENTS]
-    table = pd.concat([importance, weights], axis=1).head(most)
+    table = pd.concat([importance, *beside, weights], axis=1).head(most)
     left = len(importance) - most
     more = f" And {left} more: fit.vip(), fit.weights." if left > 0 else ""
-    beyond = results.ncomp - MOST_COMPONENTS
+    beyond = results.ncomp + results.orthogonal - MOST_COMPONENTS
     others = f" Components beyond {MOST_COMPONENTS}: fit.weights." if beyond > 0 else ""
     note = (
         "A column with a VIP above one counts for more than average. In each component the largest "
@@ -125,7 +137,7 @@ def _columns(results: PLSResults, fit: Fit[PLSFit], most: int = MOST_COLUMNS) ->
         "Importance of the columns (VIP), the largest first, and their weights",
         table.rename_axis(index=None),
         "share",
-        headings={"vip": "VIP"},
+        headings={"vip": "VIP", "orthogonal": "of O1..."},
         note=note,
         source="fit.vip(), fit.weights",
     )
@@ -184,20 +196,23 @@ def loadings(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Cross-validated error by number of components with its standard error, and beside it R2 and Q2."""
-    at, error, se, explained, predicted = numbers(results.path[["components", "error", "se", "R2", "Q2"]]).T
+    table = results.path
+    at, error, se, explained, predicted = numbers(table[[table.columns[0], "error", "se", "R2", "Q2"]]).T
     axes, _ = new_axes(options.ax)
     style: dict[str, Any] = {"color": SIGNS.colour(0), "ecolor": faint(0.6), "marker": "o", "markersize": 4}
     axes.errorbar(at, error, yerr=se, capsize=2, label="error, ± one standard error", **style)
     for k, (values, name) in enumerate([(explained, "R2"), (predicted, "Q2")], start=1):
         axes.plot(at, values, color=SIGNS.colour(k), marker="s", markersize=3, linestyle="--", label=name)
-    axes.axvline(results.ncomp, color=faint(0.35), linestyle=":", linewidth=1.0, label="chosen")
+    axes.axvline(
+        results.orthogonal or results.ncomp, color=faint(0.35), linestyle=":", linewidth=1.0, label="chosen"
+    )
     low = min(0.0, float((error - se).min()), float(predicted.min()))
     axes.set_ylim(low - 0.02, 1.02)
     axes.set_xticks(at, [f"{count:.0f}" for count in at])
-    axes.set_xlabel("Components")
+    axes.set_xlabel(f"{_kind(results)}components".capitalize())
     axes.set_ylabel("Cross-validated error; R2, Q2")
     axes.legend(loc="best", framealpha=0.8)
-    set_title(axes, "Error, R2 and Q2 by number of components")
+    set_title(axes, f"Error, R2 and Q2 by number of {_kind(results)}components")
     return axes
 
 
@@ -215,4 +230,29 @@ def vip(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     axes.set_xlabel("VIP")
     some = f" ({len(shown)} of {len(values)})" if len(values) > len(shown) else ""
     set_title(axes, f"Importance of the columns in the projection{some}")
+    return axes
+
+
+NAMED = 10
+"""Columns that are named in an S-plot, by the size of their covariance."""
+
+
+def s_plot(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Correlation of the columns with the scores of a component against their covariance, an S-plot."""
+    (name,) = chosen_axes(list(results.loadings.columns), options, most=1)[:1]
+    table = results.s_plot(list(results.loadings.columns).index(name) + 1)
+    axes, _ = new_axes(options.ax)
+    covariance, correlation = numbers(table).T
+    axes.scatter(covariance, correlation, s=16, color=SIGNS.colour(0), marker=SIGNS.marker(0), zorder=2)
+    for j in np.argsort(-np.abs(covariance), kind="stable")[:NAMED]:
+        axes.annotate(
+            shown_name(table.index[j], 24), (covariance[j], correlation[j]), xytext=(4, 3),
+            textcoords="offset points", fontsize="small",
+        )  # fmt: skip
+    for line in (axes.axhline, axes.axvline):
+        line(0.0, color=faint(0.35), linewidth=0.8, zorder=1)
+    axes.set_ylim(-1.05, 1.05)
+    axes.set_xlabel(f"Covariance with {name}")
+    axes.set_ylabel(f"Correlation with {name}")
+    set_title(axes, f"S-plot of {name}")
     return axes

@@ -29,6 +29,7 @@ LATER_OPTIONS: dict[str, dict[str, Any]] = {
     "lda": {"standardize": False, "variance_chosen": None} | _WITHOUT_AXES,
     "qda": {"standardize": False, "form": None, "found_by": None, "least_fall": None} | _WITHOUT_AXES,
     "rda": {"standardize": False} | _WITHOUT_AXES,
+    "pls": {"orthogonal": 0},
 }
 """Options of models that an earlier file has not, and what they were."""
 

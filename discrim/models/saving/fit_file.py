@@ -158,6 +158,7 @@ _RANGES = {
     **dict.fromkeys(("threshold", "smoothing", "laplace", "strength", "offset", "seed"), (0.0, math.inf)),
     "cv": (2, math.inf),
     "components": (5e-324, math.inf),
+    "orthogonal": (0, math.inf),
     "step": (1e-300, 1e200),
 }
 

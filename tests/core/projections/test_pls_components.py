@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.projections.pls import fit_pls, latent, tables_of
+from discrim.core.projections.latent import latent
+from discrim.core.projections.pls import fit_pls, tables_of
 
 
 def tables(seed, n=12, p=5, q=3):

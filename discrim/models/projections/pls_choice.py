@@ -1,0 +1,281 @@
+"""How many components a table is worth: chosen by folds, and tested by permutations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import NoReturn
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.progress import late_bar
+from discrim.core.projections import pls as core
+from discrim.core.projections.pls import PLSFit
+from discrim.core.rules.rules import best_class, logs_of_prior
+from discrim.errors import CollinearError, DataError, NotSupportedError
+from discrim.frame.blocks import Blocks
+from discrim.frame.rows import repeated, weighted_rows
+from discrim.inference import resampling
+from discrim.inference.result import TestResult
+from discrim.models.fits import reading
+from discrim.models.fits.fit import Fit
+from discrim.models.fits.refits import error_path
+from discrim.models.judging import validation
+from discrim.models.judging.validation import GridSearch, TuningFolds
+
+USUAL = 10
+"""Components up to which are tried where no others are given."""
+
+
+def component_grid(search: GridSearch, most: int = USUAL) -> list[int]:
+    """The numbers of components to try, in increasing order; a DataError where there is none."""
+    if search.grid is None:
+        return list(range(1, most + 1))
+    what, also = "numbers of components", f", or None for 1 to {USUAL}"
+    return reading.check_grid(search.grid, "number of components", 1, whole=True, what=what, also=also)
+
+
+def choose_components(blocks: Blocks, fit: PLSFit, search: GridSearch) -> tuple[PLSFit, pd.DataFrame]:
+    """Of a fit with as many components as are tried that with the fewest that are good, and the path.
+
+    Of a fit with orthogonal components these are counted.
+    """
+    if fit.orthogonal:
+        return _choose_orthogonal(blocks, fit, search)
+    refuse_few(fit, 1)
+    able = fit.components if fit.decides != "lda" else fit.spread_components()
+    fit = fit.with_components(max(able, 1))
+    refuse_few(fit, 1)
+    path = tried_components(blocks, fit, search.folds)
+    tried = path[path["components"].isin(component_grid(search, len(path)))].reset_index(drop=True)
+    if not len(tried):
+        raise DataError(
+            f"grid={reading.listed(search.grid)}: the rows outside each fold have {len(path)} components at "
+            "most: give such numbers."
+        )
+    return fit.with_components(int(search.good(tried).min())), tried
+
+
+def _choose_orthogonal(blocks: Blocks, fit: PLSFit, search: GridSearch) -> tuple[PLSFit, pd.DataFrame]:
+    ladder = _ladder(fit, fit.moments, max(component_grid(search)))
+    refuse_few(ladder[0] if ladder else fit, fit.predictive + 1)
+    path = _tried_orthogonal(blocks, fit, ladder, search.folds)
+    tried = path[path["orthogonal"].isin(component_grid(search, len(path)))].reset_index(drop=True)
+    if not len(tried):
+        raise DataError(
+            f"grid={reading.listed(search.grid)}: the rows outside each fold have {len(path)} orthogonal "
+            "components at most: give such numbers."
+        )
+    return ladder[int(search.good(tried).min()) - 1], tried
+
+
+def _ladder(fit: PLSFit, moments: ClassMoments, most: int) -> list[PLSFit]:
+    """Fits with one orthogonal component, two and so on, as far as the rule has what it needs."""
+    enough = (moments.rows >= 1).all() and moments.total > moments.n_classes
+    found = core.orthogonal_fits(fit, moments, most) if enough else []
+    return [
+        each
+        for each in found
+        if each.predictive == fit.predictive
+        and (each.decides != "lda" or each.spread_components() == each.components)
+    ]
+
+
+def refuse_few(fit: PLSFit, wanted: int) -> None:
+    """Raise where there are fewer components than are wanted, or their scores do not vary within classes."""
+    if not fit.components:
+        raise DataError(
+            "The class means do not differ in any column, so that there is no component: name columns whose "
+            "means differ in the formula."
+        )
+    if fit.components < wanted and fit.orthogonal:
+        raise DataError(
+            f"orthogonal={reading.told(wanted - fit.predictive)}: of these rows {fit.orthogonal} orthogonal "
+            "components at most vary with the predictive ones. "
+            f'Give orthogonal={fit.orthogonal} or fewer, or "cv".'
+        )
+    if fit.components < wanted:
+        raise DataError(
+            f"ncomp={reading.told(wanted)}: these rows have {fit.components}, beyond which nothing of "
+            f"the columns covaries with the classes. Give ncomp={fit.components} or fewer, or None to "
+            "have it chosen."
+        )
+    able = fit.spread_components()
+    if fit.decides != "lda" or able >= wanted:
+        return
+    if fit.orthogonal:
+        fewer = [each.orthogonal for each in _ladder(fit, fit.moments, fit.orthogonal)]
+        raise CollinearError(
+            f"With {fit.orthogonal} orthogonal components the scores do not vary within classes in every "
+            "direction, so that linear discriminant analysis of them has no covariance. Pass "
+            + (f"orthogonal={max(fewer)} or fewer, or " if fewer else "")
+            + 'rule="max" or "centroid".'
+        )
+    raise CollinearError(
+        f"Within classes the scores of {wanted} components vary along {able} directions only, so that "
+        'linear discriminant analysis of them has no covariance. Pass rule="max" or "centroid"; '
+        f'rule="lda" takes ncomp={able} here at most.'
+    )
+
+
+def refuse_no_orthogonal(fit: PLSFit) -> None:
+    """Raise where no scores are orthogonal to the classes and vary with those that predict them."""
+    refuse_few(fit, 1)
+    if not fit.orthogonal:
+        raise DataError(
+            "Nothing of the columns varies with the predictive components and not with the classes, so that "
+            "there is no orthogonal component: leave orthogonal= out."
+        )
+
+
+def tried_components(blocks: Blocks, fit: PLSFit, folds: TuningFolds) -> pd.DataFrame:
+    """What the components of a fit explain, and predict of rows left out: components, error, se, R2X, R2, Q2.
+
+    Errors are those of `error_rates(["cv"])` of a fit with as many components given, with the same folds and
+    seed, or of the splits given. Of a fit with orthogonal components these are counted.
+    """
+    if fit.orthogonal:
+        return _tried_orthogonal(blocks, fit, core.orthogonal_fits(fit, fit.moments, fit.orthogonal), folds)
+    validation.refuse_lone_classes(fit.moments, blocks.design.levels, "ncomp=")
+    moments, judged = folds.training_moments(blocks, fit.moments.spread)
+    parts = [_refitted(fit, part, folds, fold) for fold, part in enumerate(moments)]
+    most = min(part.components for part in parts)
+    log_prior = logs_of_prior(fit.prior)
+    alongs = [partial(part.with_components(most).along, log_prior=log_prior) for part in parts]
+    x, y = (each[:most].cumsum() for each in fit.latent.explained())
+    return _path(blocks, fit, "components", alongs, judged, x, y)
+
+
+def _tried_orthogonal(
+    blocks: Blocks, fit: PLSFit, ladder: Sequence[PLSFit], folds: TuningFolds
+) -> pd.DataFrame:
+    """The same of fits with one orthogonal component, two and so on: orthogonal, error, se, R2X, R2, Q2."""
+    validation.refuse_lone_classes(fit.moments, blocks.design.levels, "orthogonal= a number")
+    moments, judged = folds.training_moments(blocks, fit.moments.spread)
+    parts = [_ladder(fit, part, len(ladder)) for part in moments]
+    most = min(map(len, parts))
+    for fold, part in enumerate(parts):
+        if not part:
+            _refuse_fold(folds, fold, "orthogonal= a number")
+    alongs = [partial(_along, part[:most], logs_of_prior(fit.prior)) for part in parts]
+    x, y = (
+        np.array([each.sum() for each in pair])
+        for pair in zip(*(f.latent.explained() for f in ladder[:most]), strict=True)
+    )
+    return _path(blocks, fit, "orthogonal", alongs, judged, x, y)
+
+
+def _along(fits: Sequence[PLSFit], log_prior: Floats, x: Floats) -> Iterator[tuple[Floats, Floats]]:
+    """Scores (m, K) of the rules of fits, and fitted indicators (m, K), one after the other."""
+    for fit in fits:
+        yield fit.rule(log_prior).scores(x), fit.fitted_rule().scores(x)
+
+
+Along = Callable[[Floats], Iterator[tuple[Floats, Floats]]]
+"""From rows (m, p) to scores (m, K) and fitted indicators (m, K), with more and more components."""
+
+
+def _path(
+    blocks: Blocks,
+    fit: PLSFit,
+    name: str,
+    alongs: Sequence[Along],
+    judged: list[Floats],
+    x: Floats,
+    y: Floats,
+) -> pd.DataFrame:
+    """Errors and Q2 of the numbers of components that the fits outside the folds go along."""
+    wrong, rows, q2 = _judged(blocks, fit, alongs, judged, len(x))
+    validation.refuse_none_judged(rows, "components")
+    tried, sampled = np.arange(1, len(x) + 1), fit.estimated_prior
+    path = error_path(name, tried, wrong, rows, fit.prior, sampled=sampled)
+    path["R2X"], path["R2"], path["Q2"] = x, y, q2
+    return path
+
+
+def _refitted(fit: PLSFit, moments: ClassMoments, folds: TuningFolds, fold: int) -> PLSFit:
+    """The fit to the rows that a fold leaves, with as many components as there are, or as the fit has."""
+    enough = (moments.rows >= 1).all() and moments.total > moments.n_classes
+    part = fit.refit_up_to(moments, fit.components) if enough else None
+    return _refuse_fold(folds, fold, "ncomp=") if part is None else part
+
+
+def _refuse_fold(folds: TuningFolds, fold: int, given: str) -> NoReturn:
+    where, more = folds.training_rows(fold)
+    raise CollinearError(
+        f"{where} a class is gone, or the scores do not vary within classes: give {given}, or {more}."
+    )
+
+
+def _judged(
+    blocks: Blocks, fit: PLSFit, alongs: Sequence[Along], judged: list[Floats], most: int
+) -> tuple[Floats, Floats, Floats]:
+    """Of rows left out those of each class that are called another one (A, K), all (K,), and Q2 (A,).
+
+    A are the numbers of components. Q2 is one less the squares of what is not fitted to the indicators over
+    those of the indicators about their means over all rows of the fit.
+    """
+    k, shares, sizes = fit.moments.n_classes, fit.shares, fit.sizes
+    wrong, rows, press, total = np.zeros((most, k)), np.zeros(k), np.zeros(most), 0.0
+    with late_bar(blocks.table.nrows * len(alongs), "choice of components") as tell:
+        for fold, x, codes, times in validation.judged_rows(blocks, judged, tell):
+            indicators = np.equal(codes[:, None], np.arange(k))
+            member = indicators * times[:, None]
+            rows += member.sum(axis=0)
+            total += float(times @ (((indicators - shares) / sizes) ** 2).sum(axis=1))
+            for j, (scores, fitted) in enumerate(alongs[fold](x)):
+                wrong[j] += (best_class(scores) != codes) @ member
+                press[j] += times @ (((indicators - fitted) / sizes) ** 2).sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return wrong, rows, 1.0 - press / total
+
+
+MOST = 10**6
+"""More are no number of permutations that anyone waits for."""
+
+
+def q2_of_shuffles(fit: Fit[PLSFit], n: int, folds: int, seed: int | None) -> TestResult:
+    """The test of Q2; see `PLSResults.permutation_test`."""
+    reading.check_whole("n", n, 1, MOST, what="a number of permutations")
+    blocks = fit.rows("permutation_test()")
+    if blocks.weights is not None and not blocks.has_whole_weights():
+        raise NotSupportedError(
+            "permutation_test() shuffles rows, and takes weights that are whole numbers of them: repeat the "
+            "rows, or fit without weights=."
+        )
+    reading.refuse_large(blocks, "permutation_test() gathers all rows", times=fit.nobs)
+    x, codes = repeated(*weighted_rows(blocks))
+    resampling.check_folds(folds, len(x))
+    numbers, k, start = fit.numbers, len(fit.classes), resampling.drawn_seed(seed)
+    how = numbers.regressed
+    dealt = resampling.generator(start).permutation(len(x)) % folds
+    # In units near one, in which squares are doubles.
+    z = (x - numbers.origin) * numbers.moments.scale / np.where(np.isfinite(numbers.unit), numbers.unit, 1.0)
+
+    def labelling(number: int) -> Codes:
+        """Classes (n,) after a shuffle; those that were seen by the number 0."""
+        return np.random.default_rng([start, number]).permutation(codes) if number else codes
+
+    with late_bar((n + 1) * folds, "permutations") as tell:
+        q2 = core.q2_of_labellings(z, labelling, n + 1, dealt, k, how, tell)
+    r2 = core.r2_of(z, labelling, n + 1, k, how)
+    figures: dict[str, tuple[float, float, float, float]] = {}
+    for name, (seen, others) in {"Q2": (q2[0], q2[1:]), "R2": (r2[0], r2[1:])}.items():
+        pvalue = resampling.permutation_pvalue(seen, others)
+        figures[name] = (float(seen), float(others.mean()), float(others.max()), pvalue)
+    return TestResult(
+        f"Permutation test of Q2, {n} permutations",
+        float(q2[0]),
+        (),
+        figures["Q2"][-1],
+        "The labels are shuffled, and rows left out by folds are predicted anew, with as many "
+        "components; p = (1 + b) / (1 + n), where b counts the permutations with a statistic as "
+        "large or larger. Folds are dealt without regard to the classes, so that all labellings "
+        "share them; mean and largest are of those shuffled.",
+        figures,
+        (("Q2", float(q2[0])),),
+        ("statistic", "mean", "largest", "p"),
+    )
