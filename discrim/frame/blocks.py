@@ -412,6 +412,11 @@ class Blocks:
         terms = self.design.terms
         return terms if self.keep is None else tuple(terms[j] for j in self.keep)
 
+    @property
+    def covariates(self) -> int:
+        """How many columns of x, the first, are covariates of the others."""
+        return len(set(self.design.covariates).intersection(self.terms))
+
     def columns(self, keep: Collection[int]) -> Blocks:
         """The blocks of some of the columns, by position."""
         used = range(len(self.design.terms)) if self.keep is None else self.keep

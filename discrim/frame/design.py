@@ -152,6 +152,8 @@ class Design:
         The dtype in which the response came; None where it is not known.
     truths : tuple of str
         Columns that held truth values, where `spec` does not say so.
+    covariates : tuple of str
+        Those of `terms`, the first, that are covariates of the others.
     """
 
     formula: str
@@ -165,6 +167,7 @@ class Design:
     functions: tuple[str, ...]
     labels: LabelType | None = None
     truths: tuple[str, ...] = ()
+    covariates: tuple[str, ...] = ()
 
     @property
     def kinds(self) -> dict[str, Kind]:
@@ -266,11 +269,11 @@ def _whole(value: Any, least: int, below: int) -> int:
 
 
 def _read_design(values: Mapping[str, Any]) -> Design:
-    # Files of the time before dtypes were kept have no labels, and no truths.
-    whole = {"labels": None, "truths": [], **values} if isinstance(values, Mapping) else values
-    formula, response, sources, columns, terms, levels, plain, spec, functions, labels, truths = _fields(
-        whole, Design
-    )
+    # Files of the time before dtypes were kept have no labels, and no truths; later ones no covariates.
+    later: dict[str, Any] = {"labels": None, "truths": [], "covariates": []}
+    whole = later | dict(values) if isinstance(values, Mapping) else values
+    formula, response, sources, columns, terms, levels, plain, spec, functions, *more = _fields(whole, Design)
+    labels, truths, covariates = more
     _check(isinstance(formula, str) and len(formula) <= grammar.MAX_TEXT, "the formula is not text")
     _check(isinstance(response, str), "the response is not text")
     _check(isinstance(plain, bool) and plain == (spec is None), "plain and spec disagree")
@@ -280,11 +283,14 @@ def _read_design(values: Mapping[str, Any]) -> Design:
         _texts(terms, "terms"), _levels(levels), plain, None if plain else _read_spec(spec, names), names,
         labels=None if labels is None else _read_labels(labels, _levels(levels)),
         truths=_texts(truths, "truths"),
+        covariates=_texts(covariates, "covariates"),
     )  # fmt: skip
     grammar.scan(formula)
     left = grammar.expression(design.response_code, frozenset(names))
     _check(left.columns == design.response_columns, "the response reads other columns")
     _check(len(set(design.terms)) == len(design.terms) > 0, "terms repeat or are missing")
+    first = design.terms[: len(design.covariates)]
+    _check(design.covariates == first != design.terms, "covariates are not the first of the terms")
     if design.spec is None:
         _check(design.terms == design.columns, "plain terms are not the columns")
         return design

@@ -15,6 +15,9 @@ whatever order. The tree is walked with a stack, never by recursion, so that a s
 is only a long one, and every product is counted before it is formed. Within a product, a power or a
 nesting, main effects come before interactions, as in R; a sum keeps the order it is written in.
 
+*Covariates.* In ``y ~ x1 + x2 | age`` the columns of the covariates are the first of the design. The ``.``
+leaves them out, and no column is a predictor and a covariate.
+
 A formula, or a design, also says before any row is read which columns hold labels: whoever reads a table from
 text has to know which are not to become numbers.
 """
@@ -306,7 +309,8 @@ class ParsedFormula(NamedTuple):
     """A formula that was read, for columns of some names.
 
     Its factors are by their code, and its terms the codes that each multiplies. A row has to have the columns
-    that are excluded, beside those that the formula names.
+    that are excluded, beside those that the formula names. The first terms are those of covariates, of which
+    there are so many.
     """
 
     formula: str
@@ -314,6 +318,7 @@ class ParsedFormula(NamedTuple):
     expressions: dict[str, Expression]
     terms: list[tuple[str, ...]]
     exclude: tuple[str, ...]
+    covariates: int = 0
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -351,6 +356,33 @@ def parsed_formula(
     return ParsedFormula(formula, response, expressions, terms, tuple(exclude))
 
 
+def adjusted_formula(
+    formula: str, table: Table, functions: Functions, exclude: Sequence[str] = ()
+) -> ParsedFormula:
+    """Read a formula as `parsed_formula` does, or one with covariates: ``response ~ terms | covariates``."""
+    source = grammar.scan(formula)
+    if source.bar < 0:
+        return parsed_formula(formula, table, functions, exclude)
+    left, right, beyond = sides(source)
+    response = read_response(source, left, table, functions)
+    for each in _nodes(beyond):
+        if each.type == "PYTHON_EXPR" and each.token.extra == ".":
+            start, end = each.origin.start, each.origin.end
+            raise source.error("`.` stands for the predictors: name the covariates.", start, end)
+    others, adjusted = right_side(source, beyond, table, functions, response, exclude)
+    used = dict.fromkeys(name for each in others.values() for name in each.columns)
+    expressions, terms = right_side(source, right, table, functions, response, (*exclude, *used))
+    for code, found in expressions.items():
+        for name in set(found.columns) & set(used):
+            raise FormulaError(
+                f"The covariate {name!r} is also a predictor, in {code!r}: leave it out of one side of the "
+                f"`|` in {_short(formula)}."
+            )
+    return ParsedFormula(
+        formula, response, others | expressions, [*adjusted, *terms], tuple(exclude), len(adjusted)
+    )
+
+
 def settle_formula(
     found: ParsedFormula,
     table: Table,
@@ -380,11 +412,48 @@ def settle_formula(
     called = dict.fromkeys(name for each in (response, *expressions.values()) for name in each.functions)
     own = response.label, response.columns, columns, names, classes, spec is None, spec, tuple(called)
     truths = tuple(name for name in columns if spec is None and table.kind(name) == "boolean")
-    return Design(found.formula, *own, labels=kind, truths=truths), codes
+    adjusted = _covariate_columns(found, names, spec)
+    return Design(found.formula, *own, labels=kind, truths=truths, covariates=adjusted), codes
+
+
+def _covariate_columns(found: ParsedFormula, names: tuple[str, ...], spec: Spec | None) -> tuple[str, ...]:
+    """Names of the columns of the covariates, the first of the design."""
+    if spec is None:
+        return names[: found.covariates]
+    factors = {code for term in found.terms[: found.covariates] for code in term}
+    return tuple(
+        name
+        for places, parts in spec.placed()
+        if factors.issuperset(spec.factors[factor].code for factor, _ in parts)
+        for name in names[places]
+    )
 
 
 def parse(source: ScannedFormula) -> tuple[Node, Node]:
-    """Left and right side of the tree patsy reads."""
+    """Left and right side of the tree patsy reads; a FormulaError where there are covariates."""
+    if source.bar >= 0:
+        raise source.error(
+            "Covariates, after a `|`, are taken by lda() and moments() alone: fit lda(), or write + in its "
+            "place, so that what follows is a predictor.",
+            source.bar,
+            source.bar + 1,
+        )
+    return _tree(source, source.code)
+
+
+def sides(source: ScannedFormula) -> tuple[Node, Node, Node]:
+    """Left side, predictors and covariates of a formula that has these."""
+    tilde, bar = source.code.index("~") + 1, source.bar
+    for begin, end in ((tilde, bar), (bar + 1, len(source.code))):
+        if not source.code[begin:end].strip():
+            raise source.error("The `|` stands between predictors and covariates: name both.", bar, bar + 1)
+    left, right = _tree(source, source.code[:bar])
+    # Blanks in the place of the predictors, so that what is found stands where it was typed.
+    _, beyond = _tree(source, source.code[:tilde] + " " * (bar + 1 - tilde) + source.code[bar + 1 :])
+    return left, right, beyond
+
+
+def _tree(source: ScannedFormula, code: str) -> tuple[Node, Node]:
     from patsy import PatsyError
     from patsy.parse_formula import parse_formula
 
@@ -392,7 +461,7 @@ def parse(source: ScannedFormula) -> tuple[Node, Node]:
     if "~" not in source.code:
         raise source.error("A formula is 'response ~ terms'; this one has no ~: write one.", 0, max(end, 1))
     try:
-        tree = parse_formula(source.code)
+        tree = parse_formula(code)
     except PatsyError as error:
         origin = error.origin
         start, stop = (origin.start, origin.end) if origin is not None else (0, end)
@@ -573,9 +642,9 @@ def labels_of_formula(formula: str) -> tuple[str, ...]:
     """
     try:
         source = grammar.scan(formula)
-        left, right = parse(source)
+        left, *right = parse(source) if source.bar < 0 else sides(source)
         found = [each.category for each in _leaves(source, left)]
-        found += [each.category for each in _leaves(source, right) if each.is_coded]
+        found += [each.category for side in right for each in _leaves(source, side) if each.is_coded]
     except FormulaError:
         return ()
     return tuple(dict.fromkeys(name for name in found if name is not None))
@@ -597,9 +666,17 @@ def labels_of_design(design: Design) -> dict[str, bool]:
 
 
 def _leaves(source: ScannedFormula, node: Any) -> Iterator[Expression]:
-    if node.type == "PYTHON_EXPR":
-        text = str(node.token.extra)
-        if text != ".":
-            yield grammar.read_one_factor(source, node.origin.start, node.origin.end, text, frozenset())
-    for each in node.args:
-        yield from _leaves(source, each)
+    for each in _nodes(node):
+        if each.type == "PYTHON_EXPR":
+            text = str(each.token.extra)
+            if text != ".":
+                yield grammar.read_one_factor(source, each.origin.start, each.origin.end, text, frozenset())
+
+
+def _nodes(node: Node) -> Iterator[Node]:
+    """All nodes of a tree, from left to right."""
+    waiting = [node]
+    while waiting:
+        each = waiting.pop()
+        yield each
+        waiting.extend(reversed(each.args))

@@ -48,7 +48,7 @@ _TOKEN = re.compile(
       | (?P<name>(?:[^\W\d]|[^\x00-\x7f\s])(?:\w|[^\x00-\x7f\s])*(?:\.(?:\w|[^\x00-\x7f\s])+)*)
       | (?P<open>[(\[])
       | (?P<close>[)\]])
-      | (?P<operator>[-+*/:~.,=^%])""".replace("ESCAPE", _ESCAPE),
+      | (?P<operator>[-+*/:~.,=^%|])""".replace("ESCAPE", _ESCAPE),
     re.VERBOSE,
 )
 _CALL = re.compile(r"\s*\(")
@@ -60,13 +60,14 @@ class ScannedFormula:
     """A formula as typed, and as a parser reads it: the code has placeholders for awkward names, by `names`.
 
     It is one line, with ``**`` for ``^``. Pairs (int, int) say where each piece begins in code and in text;
-    the last is where both end.
+    the last is where both end. The bar is where the ``|`` before covariates stands in the code, -1 without.
     """
 
     text: str
     code: str
     names: Mapping[str, str]
     starts: tuple[tuple[int, int], ...]
+    bar: int = -1
 
     def error(self, message: str, start: int, end: int) -> FormulaError:
         """Build an error that points at code[start:end], in the text as typed."""
@@ -103,10 +104,13 @@ def updated(formula: str, earlier: str) -> str:
     --------
     >>> updated(". ~ . - x", "log(y) ~ x + z"), updated("~ x:(.)", "y ~ a + b")
     ('log(y) ~ x + z - x', 'y ~ x:((a + b))')
+    >>> updated(". ~ . - x", "y ~ x + z | age")
+    'y ~ x + z - x | age'
     """
-    scan(formula)
+    bar = scan(formula).bar
     tilde = next(token for token in _TOKEN.finditer(earlier) if token[0] == "~")
     left, right = earlier[: tilde.start()].strip(), earlier[tilde.end() :].strip()
+    right, covariates = _without_bar(right)
     pieces: list[str] = []
     start = -1
     for token in _TOKEN.finditer(formula):
@@ -116,10 +120,18 @@ def updated(formula: str, earlier: str) -> str:
         elif piece == ".":
             rest = formula[token.end() :].lstrip()
             # What is first of a sum needs no brackets.
-            bare = start < 0 or (not formula[start : token.start()].strip() and rest[:1] in ("", "+", "-"))
+            bare = start < 0 or (
+                not formula[start : token.start()].strip() and rest[:1] in ("", "+", "-", "|")
+            )
             piece = left if start < 0 else right if bare else f"({right})"
         pieces.append(piece)
-    return "".join(pieces).strip()
+    return "".join(pieces).strip() + (covariates if bar < 0 else "")
+
+
+def _without_bar(right: str) -> tuple[str, str]:
+    """The predictors of a right side, and its covariates with the bar before them."""
+    bar = next((token.start() for token in _TOKEN.finditer(right) if token[0] == "|"), len(right))
+    return right[:bar].strip(), f" {right[bar:]}" if bar < len(right) else ""
 
 
 def quote(name: str) -> str:
@@ -164,6 +176,7 @@ def scan(text: str) -> ScannedFormula:
     starts: list[tuple[int, int]] = []
     names: dict[str, str] = {}
     opened: list[int] = []
+    bar = -1
     operators = 0
     length, position = 0, len(text) - len(text.lstrip())
     end = len(text.rstrip())
@@ -185,6 +198,11 @@ def scan(text: str) -> ScannedFormula:
         else:
             piece = f"{prefix}{len(names)}_"
             names[piece] = name
+        if piece == "|":
+            if bar >= 0 or opened or "~" not in pieces:
+                way_out = _way_out_of_bar(bar, opened)
+                raise _pointing(f"{_BAR}: {way_out}.", text, position, token.end())
+            bar = length
         starts.append((length, position))
         pieces.append(piece)
         length += len(piece)
@@ -193,7 +211,16 @@ def scan(text: str) -> ScannedFormula:
         raise _pointing(
             "This bracket is never closed: close it, or leave it out.", text, opened[-1], opened[-1] + 1
         )
-    return ScannedFormula(text, "".join(pieces), names, (*starts, (length, end)))
+    return ScannedFormula(text, "".join(pieces), names, (*starts, (length, end)), bar)
+
+
+_BAR = "A formula has one `|`, after its predictors and before the covariates that these are adjusted for"
+
+
+def _way_out_of_bar(bar: int, opened: list[int]) -> str:
+    if bar >= 0:
+        return "join covariates by +, as in y ~ x1 + x2 | age + sex"
+    return "write it outside of brackets" if opened else "write it on the right of the ~"
 
 
 def _put_aside(text: str, token: re.Match[str]) -> str | None:

@@ -380,7 +380,7 @@ def design_of_columns(design: Design, keep: Collection[int]) -> tuple[Design, tu
     spec = design.spec
     if spec is None:
         names = tuple(name for j, name in enumerate(design.columns) if j in keep)
-        return replace(design, columns=names, terms=names), None
+        return _with_covariates(replace(design, columns=names, terms=names)), None
     products: list[Product] = []
     terms: list[str] = []
     kept: list[int] = []
@@ -391,7 +391,13 @@ def design_of_columns(design: Design, keep: Collection[int]) -> tuple[Design, tu
             terms.extend(design.terms[places])
             products.append(parts)
     positions = None if len(kept) == len(terms) else tuple(kept)
-    return _of_products(design, spec, products, tuple(terms)), positions
+    return _with_covariates(_of_products(design, spec, products, tuple(terms))), positions
+
+
+def _with_covariates(design: Design) -> Design:
+    """The design with those of its covariates that it still has."""
+    there = set(design.terms)
+    return replace(design, covariates=tuple(name for name in design.covariates if name in there))
 
 
 def _of_products(design: Design, spec: Spec, products: list[Product], terms: tuple[str, ...]) -> Design:

@@ -55,20 +55,28 @@ def anova_table(moments: ClassMoments, terms: pd.Index) -> pd.DataFrame:
 
 
 def distance_table(
-    moments: ClassMoments, covariance: Covariance, nu: float, classes: pd.Index
+    moments: ClassMoments,
+    covariance: Covariance,
+    nu: float,
+    classes: pd.Index,
+    adjusted: tuple[int, Floats | None] = (0, None),
 ) -> pd.DataFrame:
     """Squared Mahalanobis distance of each pair of classes, with Hotelling's F that their means are equal.
 
-    The covariance is pooled and unbiased, with nu = N - K degrees of freedom; F = (nu - p + 1) n_i n_j D2/(nu
-    p (n_i + n_j)) on p and nu - p + 1.
+    The covariance is pooled and unbiased, with nu = N - K degrees of freedom; F = (nu - p + 1) D2/(nu p
+    (1/n_i + 1/n_j)) on p and nu - p + 1. Of means adjusted for q covariates nu is N - K - q, and 1/n_i +
+    1/n_j grows by the squared distance (K, K) of the covariates' means under their scatter within classes.
     """
     gaps = squared_gaps(covariance.whiten(moments.means.T).T)
-    n, p = moments.counts, moments.n_columns
+    q, apart = adjusted
+    n, p = moments.counts, moments.n_columns - q
     pairs = list(combinations(range(len(classes)), 2))
     i, j = np.array(pairs).T
     df2 = nu - p + 1
     d2 = gaps[i, j]
     f = df2 * n[i] * n[j] / (nu * p * (n[i] + n[j])) * d2
+    if apart is not None:
+        f /= 1 + n[i] * n[j] / (n[i] + n[j]) * apart[i, j]
     index = pd.MultiIndex.from_arrays([classes[i], classes[j]], names=["class", "other"])
     columns = {"D2": d2, "F": f, "df1": float(p), "df2": df2, "p": f_sf(f, p, df2)}
     return pd.DataFrame(columns, index=index)

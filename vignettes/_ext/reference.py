@@ -85,7 +85,8 @@ QUESTIONS = {
         "dfbetas", "residuals", "masked",
     ),
     "Test and compare": (
-        "wilks", "manova", "tests", "anova", "partial_tests", "distances", "generalized_distances", "box_m",
+        "wilks", "manova", "tests", "anova", "partial_tests", "slopes", "adjusted_means",
+        "covariate_tests", "distances", "generalized_distances", "box_m",
         "covariance_models", "lr_test", "wald_test", "linear_hypothesis", "drop1", "permutation_test",
         "effect_sizes", "q2", "llf", "llf_given", "llf_rows", "llnull", "deviance", "null_deviance",
         "prsquared", "df_model", "df_resid", "aic", "bic", "pairs",

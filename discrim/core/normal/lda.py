@@ -42,6 +42,7 @@ from discrim.core.rules import gaussian
 from discrim.core.rules.gaussian import means_of_columns
 from discrim.core.rules.leave_one_out import LeftOut, common_distances
 from discrim.core.rules.rules import Distances, Plane, Rule, logs_of_prior
+from discrim.core.scatter.adjusted import AdjustedCovariance, adjusted_axes
 from discrim.core.scatter.covariance import Covariance, common_divisor
 from discrim.core.scatter.kinds import buffers_of, scatter_from_file
 from discrim.core.scatter.principal import Canonical, ThinCovariance, canonical, of_columns, weighted_centre
@@ -87,17 +88,41 @@ class LDAFit:
 
     @property
     def residual_df(self) -> float:
-        """N - K."""
-        return self.moments.total - self.moments.n_classes
+        """N - K, less the covariates."""
+        return self.moments.total - self.moments.n_classes - self.covariates
+
+    @property
+    def covariates(self) -> int:
+        """How many columns, the first, the others are adjusted for."""
+        return self.scatter.covariates
+
+    def refuse_covariates(self, what: str) -> None:
+        """Raise NotSupportedError where the columns are adjusted for covariates."""
+        if self.covariates:
+            raise NotSupportedError(
+                f"{what} takes the columns as they are, and this fit adjusts them for covariates: fit "
+                "without the `|` of the formula, or with + in its place."
+            )
+
+    @property
+    def tested(self) -> tuple[int, int, float]:
+        """Columns, classes and rows of a test of equal means; each covariate takes one of both."""
+        moments, q = self.moments, self.covariates
+        return moments.n_columns - q, moments.n_classes, moments.total - q
+
+    @property
+    def has_tests(self) -> bool:
+        """Whether equal means, adjusted or not, have the tests of the normal law."""
+        return self.has_distances or self.covariates > 0
 
     @property
     def has_freedom(self) -> bool:
         """Whether the weights leave as many degrees of freedom within classes as there are columns."""
-        return self.residual_df * (1 + LIGHT) >= self.moments.n_columns
+        return self.residual_df * (1 + LIGHT) >= self.tested[0]
 
     @property
     def within_divisor(self) -> float:
-        """N - K; of weights that sum to no more than K, N."""
+        """N - K, less the covariates; of weights that sum to no more, N."""
         total = self.moments.total
         return self.residual_df if self.residual_df > LIGHT * total else total
 
@@ -134,9 +159,11 @@ class LDAFit:
 
     def canonical(self) -> Canonical:
         """Canonical axes, classes weighted by rows; squared singular values are eigenvalues of W^-1 B."""
-        moments = self.moments
+        moments, within = self.moments, self.within()
+        if isinstance(within, AdjustedCovariance):
+            return adjusted_axes(moments, within, self.within_divisor)
         factor = moments.total / self.within_divisor
-        return canonical(moments.means, self.within(), moments.counts / moments.total, factor)
+        return canonical(moments.means, within, moments.counts / moments.total, factor)
 
     def roots(self) -> Floats:
         """Eigenvalues of W^-1 B."""
@@ -247,8 +274,14 @@ class LDAFit:
         """
         scatter = self.scatter.for_other_moments() if scatter is None else scatter
         least = moments.n_columns if scatter.takes_full_rank(moments.n_columns) else 1
-        light = self.method == "moment" and moments.total <= moments.n_classes * (1 + LIGHT)
-        if light or moments.rows.sum() - moments.n_classes < least or scatter.obstacles(moments):
+        taken = moments.n_classes + scatter.covariates
+        light = self.method == "moment" and moments.total <= taken * (1 + LIGHT)
+        if (
+            scatter.covariates >= moments.n_columns
+            or light
+            or moments.rows.sum() - moments.n_classes < least
+            or scatter.obstacles(moments)
+        ):
             return None
         try:
             return self.of_moments(moments, scatter)
@@ -257,7 +290,7 @@ class LDAFit:
 
     def divisors_of(self, moments: ClassMoments) -> Floats:
         """The divisor (1,) of other moments."""
-        return np.array([common_divisor(moments, self.method)])
+        return np.array([common_divisor(moments, self.method, self.covariates)])
 
     def of_moments(self, moments: ClassMoments, scatter: Scatter) -> LDAFit:
         """The same model of other moments, by a kind of covariance without obstacles."""
@@ -286,11 +319,15 @@ class LDAFit:
 
     def df_model(self) -> int:
         """Free parameters: means, covariance and, where estimated, prior."""
-        k, p = self.moments.n_classes, self.moments.n_columns
+        p, k, _ = self.tested
         means = k * p
         if self.reduced() is not None and self.ncomp is not None:
             means = p + self.ncomp * (p + k - 1 - self.ncomp)
-        return means + self.scatter.free_parameters(p, 1) + (k - 1 if self.estimated_prior else 0)
+        return (
+            means
+            + self.scatter.free_parameters(self.moments.n_columns, 1)
+            + (k - 1 if self.estimated_prior else 0)
+        )
 
     def llf(self) -> float:
         """Log-likelihood of class and row at maximum-likelihood covariances.
@@ -320,8 +357,9 @@ def fit_lda(
 
     The divisor is N - K by method "moment", else N; ncomp is the number of canonical axes of the rule.
     """
-    divisor = common_divisor(moments, method)
-    found = (scatter or Full()).estimate(moments, np.array([divisor]))
+    scatter = scatter or Full()
+    divisor = common_divisor(moments, method, scatter.covariates)
+    found = scatter.estimate(moments, np.array([divisor]))
     unscaled = None if found.moments is moments else moments
     (covariance,) = found.covariances
     return LDAFit(

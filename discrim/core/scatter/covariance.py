@@ -172,9 +172,9 @@ def separate(moments: ClassMoments, divisors: Floats, *, diagonal: bool = False)
     return tuple(_covariance(moments, k, float(d)) for k, d in enumerate(divisors))
 
 
-def common_divisor(moments: ClassMoments, method: str) -> float:
-    """Divisor of the pooled scatter, N - K by "moment" or N by another method."""
-    return moments.total - (moments.n_classes if method == "moment" else 0)
+def common_divisor(moments: ClassMoments, method: str, covariates: int = 0) -> float:
+    """Divisor of the pooled scatter, N - K - q by "moment", of q covariates, or N by another method."""
+    return moments.total - (moments.n_classes + covariates if method == "moment" else 0)
 
 
 def divisors_by_class(counts: Floats, method: str) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from discrim.core.numerics.arrays import Floats
+from discrim.core.scatter.adjusted import Adjusted
 from discrim.core.scatter.by_estimator import ByEstimator
 from discrim.core.scatter.correlation import ShrunkCorrelation
 from discrim.core.scatter.covariance import Covariance
@@ -22,7 +23,8 @@ from discrim.errors import DataError
 KINDS: dict[str, type[Scatter]] = {
     kind.word: kind
     for kind in (
-        Full, Diagonal, Shrunk, ShrunkCorrelation, Spherical, PseudoInverse, FewFactors, ByEstimator
+        Full, Diagonal, Shrunk, ShrunkCorrelation, Spherical, PseudoInverse, FewFactors, ByEstimator,
+        Adjusted,
     )
 }  # fmt: skip
 
@@ -37,6 +39,7 @@ _PARTS = {
     "em": "search by EM",
     "components": "number of components",
     "components_by": "choice of components",
+    "covariates": "number of covariates",
 }
 """What a part of a file is of, in messages; others are of the form of few factors."""
 
@@ -62,6 +65,7 @@ def options_of(scatter: Scatter) -> Parts:
             "least_fall",
             "components",
             "components_by",
+            "covariates",
         )
     )
     return none | {"structure": scatter.word, "standardize": False} | scatter.options()

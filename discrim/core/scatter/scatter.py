@@ -181,6 +181,9 @@ class Scatter(ABC):
     needs_products: ClassVar[bool] = True
     """Whether it takes the products of columns, and not their squares alone."""
 
+    covariates: int = 0
+    """How many columns, the first, others are adjusted for: degrees of freedom that these slopes take."""
+
     # ---- what was asked for
 
     @classmethod

@@ -211,6 +211,7 @@ def lr_test(
         )
     for fit in (lda_fit, qda_fit):
         fit._need_moments("lr_test()")
+    linear.refuse_covariates("lr_test()")
     for name in ("classes", "terms", "counts"):
         if not getattr(lda_fit, name).equals(getattr(qda_fit, name)):
             raise DataError(

@@ -472,7 +472,7 @@ class Model:
     ----------
     name : str
         That of its verb, and of the model in files.
-    likelihood_of : {"class and row", "class given row", "none"}
+    likelihood_of : {"class and row", "class and row given covariates", "class given row", "none"}
     prior_without : {"held", "refitted", "none"}
         What becomes of class proportions as the prior where rows are left out, unless asked; none where the
         model has no prior.
@@ -681,6 +681,7 @@ class Fit(Generic[N]):
         """Raise NotSupportedError where the model has no law of the columns to integrate some out of."""
         if self.model.marginal is None and not self.model.reads_gaps:
             axes = " with components=" if getattr(self.numbers, "within_axes", None) else ""
+            axes = " with covariates" if getattr(self.numbers, "covariates", 0) else axes
             raise NotSupportedError(
                 'missing="integrate" integrates missing columns out of a density of the rows within '
                 f"classes, which {self.model.name}(){axes} does not have: fill the values or leave the rows "

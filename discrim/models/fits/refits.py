@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any, NoReturn
 
@@ -208,7 +209,10 @@ def rule_of_moments(fit: Fit[Any], moments: ClassMoments) -> Rule | None:
     if not len(keep):
         return None
     whole = len(keep) == moments.n_columns
-    refit: Any = fit.numbers.refit(moments if whole else moments.columns(keep))
+    numbers: Any = fit.numbers
+    if not whole and (covariates := getattr(numbers, "covariates", 0)):
+        numbers = replace(numbers, scatter=numbers.scatter.of_first(int((keep < covariates).sum())))
+    refit: Any = numbers.refit(moments if whole else moments.columns(keep))
     if refit is None:
         return None
     rule: Rule = refit.rule(fit.log_prior())

@@ -514,11 +514,14 @@ def _measure(fit: Fit[Any], *, relative: bool) -> Measure:
     kind = _kind(fit)
     if not relative:
         return Measure(kind)
-    whole = None if kind == "scores" else whole_law(fit.numbers.moments)
+    adjusts = getattr(fit.numbers, "covariates", 0) > 0
+    whole = None if kind == "scores" or adjusts else whole_law(fit.numbers.moments)
     if whole is None:
         why = (
             "has no distances to classes"
             if kind == "scores"
+            else "adjusts its columns for covariates"
+            if adjusts
             else "holds no covariance of all rows that has an inverse"
         )
         raise NotSupportedError(

@@ -16,6 +16,7 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, without_rows
+from discrim.frame.formula import adjusted_formula, parsed_formula
 from discrim.frame.rows import read
 from discrim.frame.sources.parts import Source, capital
 from discrim.frame.sources.sources import rows_given
@@ -95,12 +96,18 @@ class Sample:
         """Whether there are no moments in the place of rows."""
         return self.moments is None
 
+    @property
+    def adjusts(self) -> bool:
+        """Whether the verb adjusts columns for covariates."""
+        return self.verb == "lda"
+
     def read(self, in_memory: str | None = None) -> Blocks:
         """The rows of the table, as of `frame.rows.read`; a DataError of no formula or no table."""
         if self.formula is None or self.data is None:
             missing = "formula" if self.formula is None else "table"
             raise DataError(f"{self.verb}() was given no {missing}: pass formula and data, or moments=.")
-        return read(**self._table(), in_memory=in_memory)
+        reader = adjusted_formula if self.adjusts else parsed_formula
+        return read(**self._table(), in_memory=in_memory, reader=reader)
 
     def of_moments(self, spread: Spread, why_rows: str = "") -> tuple[Blocks, ClassMoments]:
         """Blocks without rows, and the moments, of the classes that have rows and the columns that vary.
@@ -127,7 +134,7 @@ class Sample:
         given = self.moments
         if isinstance(given, Unread):
             given.refuse(why_rows)
-            return given.read()
+            return self._checked_covariates(given.read())
         if not isinstance(given, Moments):
             raise DataError(
                 f"moments={given!r}: give what discrim.moments() or discrim.from_stats() returns."
@@ -139,6 +146,14 @@ class Sample:
                 )
         if why_rows:
             raise NotSupportedError(f"{why_rows}, or pass formula and data in place of moments=.")
+        return self._checked_covariates(given)
+
+    def _checked_covariates(self, given: Moments) -> Moments:
+        if given._design.covariates and not self.adjusts:
+            raise NotSupportedError(
+                f"{self.verb}() adjusts for no covariates, which the moments of {given.formula!r} have after "
+                "the `|`: give them to lda(), or gather moments of a formula with + in its place."
+            )
         return given
 
 

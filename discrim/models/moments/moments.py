@@ -26,7 +26,7 @@ from discrim.errors import DataError, FormulaError, NotSupportedError
 from discrim.frame.blocks import Blocks, TableRows
 from discrim.frame.design import Design
 from discrim.frame.factors import Functions, check_functions
-from discrim.frame.formula import parsed_formula
+from discrim.frame.formula import adjusted_formula
 from discrim.frame.levels import known_values, with_positions
 from discrim.frame.matrix import response_codes
 from discrim.frame.response import with_new_classes
@@ -140,7 +140,10 @@ def moments(
         raise no_rows(source)
     first, where = part
     with named(where):
-        blocks = read(formula, first, weights=weights, levels=levels, functions=functions, part=True)
+        blocks = read(
+            formula, first, weights=weights, levels=levels, functions=functions, part=True,
+            reader=adjusted_formula,
+        )  # fmt: skip
         if not blocks.terms:
             raise DataError(f"The formula {formula!r} has no predictor: name a column on its right side.")
         total = moments_of_blocks(
@@ -156,7 +159,9 @@ def _columns_read(formula: str, source: Source, weights: Any, functions: Functio
     """The columns that are read of rows that can be read once; no transform can learn from them first."""
     source.refuse_vector(weights)
     names = Table(pd.DataFrame(columns=list(source.names)))
-    parsed = parsed_formula(formula, names, check_functions(functions), () if weights is None else (weights,))
+    parsed = adjusted_formula(
+        formula, names, check_functions(functions), () if weights is None else (weights,)
+    )
     learns = [each.code for each in parsed.expressions.values() if each.stateful]
     if learns:
         raise NotSupportedError(

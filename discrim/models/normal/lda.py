@@ -19,7 +19,9 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.normal.lda import LDAFit, fit_lda, lda_from_file, linear_marginal
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules import gaussian
+from discrim.core.rules.leave_one_out import squared_gaps
 from discrim.core.rules.rules import Plane
+from discrim.core.scatter.adjusted import covariate_gaps
 from discrim.core.scatter.by_estimator import CovarianceEstimator
 from discrim.core.scatter.covariance import common_divisor
 from discrim.core.scatter.em import Em
@@ -53,6 +55,7 @@ from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.normal import normal_fits
 from discrim.models.normal.components import PrincipalAxes, with_digits, within
+from discrim.models.normal.covariates import Covariates, adjusted_for
 from discrim.models.normal.em import MissingRows, em_sample
 from discrim.models.normal.normal_fits import ShrunkCovariances
 from discrim.models.normal.robust import Method, RobustRows, ScatterOfT, robust_moments
@@ -75,9 +78,15 @@ def lda_fit(
 ) -> Fit[LDAFit]:
     """A linear discriminant analysis as one value; `path` is that of a choice of its shrinkage."""
     blocks = replace(blocks, partial=True) if isinstance(numbers.scatter, Em) else blocks
+    if blocks.covariates != numbers.covariates:
+        raise DataError(
+            "The covariates of the numbers are not those of the formula: fit the formula to the table again."
+        )
     drops = options["collinear"] == "drop"
     refits = normal_fits.normal_refits(numbers, common=True, drops=drops)
     model = MODEL if numbers.components is None else within(MODEL)
+    if numbers.covariates:
+        model = replace(within(MODEL), likelihood_of="class and row given covariates")
     return Fit(model, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 
@@ -85,7 +94,7 @@ SAVED = Saved(
     {"method": (str,), "structure": (str,), "ncomp": (int, NOTHING), "estimated_prior": (bool,)}
     | {"chosen": (str, NOTHING), "estimator": (str, NOTHING), "standardize": (bool,)}
     | {"components": (int, float, NOTHING), "components_by": (str, NOTHING)}
-    | {"variance_chosen": (str, NOTHING)},
+    | {"variance_chosen": (str, NOTHING), "covariates": (int, NOTHING)},
     "pooled",
     lda_from_file,
     lda_fit,
@@ -103,6 +112,7 @@ class LDAResults(
     PrincipalAxes,
     RankedColumns,
     RobustRows,
+    Covariates,
     ClassMeans,
     GroupSummary,
     ClassifierResults,
@@ -115,7 +125,8 @@ class LDAResults(
         Class means.
     cov : DataFrame, terms by terms
         Covariance within classes, with divisor N - K (`method="moment"`) or N ("mle"), or robust ("t",
-        "mcd"). With `components=`, what of it lies within the principal axes.
+        "mcd"). With covariates, that of the other columns given these, with divisor N - K - q or N. With
+        `components=`, what of it lies within the principal axes.
     scaling : DataFrame, terms by LD1, LD2, ...
         Discriminant coefficients, which give scores of unit variance within classes. In each column the
         largest coefficient, standardized within classes, is positive.
@@ -141,6 +152,8 @@ class LDAResults(
         How much the variances are shrunk beside shrunken correlations.
     path : DataFrame
         The errors of a choice by leave-one-out: shrinkage, error, se.
+    covariates : Index
+        Columns of the covariates, after the `|` of the formula; empty without any.
     components, component_shares, loadings : int, Series, DataFrame
         Number of principal axes, the share of the variance that each has, and the axes themselves, terms by
         PC1, PC2, ..., of fits with `components=`.
@@ -154,7 +167,8 @@ class LDAResults(
         covariance, scale = self._fit.numbers.covariance, self._fit.numbers.moments.scale
         if note := beyond_doubles([covariance], scale, self.terms):
             warn_user(note)
-        return covariance_frame(covariance, scale, self.terms)
+        q = self._fit.numbers.covariates
+        return covariance_frame(covariance, scale, self.terms).iloc[q:, q:]
 
     @property
     def shrinkage(self) -> float:
@@ -238,7 +252,7 @@ class LDAResults(
     def _need_full(self, what: str, of_many: str = "") -> None:
         """Raise where there is no full covariance; `of_many` is a way out for more columns than rows."""
         self._need_moments(what)
-        if not self._fit.numbers.has_distances:
+        if not self._fit.numbers.has_tests:
             wide = self._fit.numbers.residual_df < len(self.terms)
             more = " (for which there are too few rows for so many columns)" if wide else ""
             instead = self._fit.numbers.scatter.full_instead
@@ -246,10 +260,9 @@ class LDAResults(
 
     @property
     def wilks(self) -> TestResult:
-        """Wilks' lambda with Rao's F."""
+        """Wilks' lambda with Rao's F; with covariates, of means at equal covariates."""
         self._need_full("Wilks' lambda")
-        moments = self._fit.numbers.moments
-        return wilks(self._fit.numbers.roots(), moments.n_columns, moments.n_classes, moments.total)
+        return wilks(self._fit.numbers.roots(), *self._fit.numbers.tested)
 
     def transform(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Discriminant scores LD1, LD2, ... of each row, centred at the prior-weighted mean.
@@ -416,10 +429,13 @@ class LDAResults(
 
     @displayed()
     def manova(self) -> pd.DataFrame:
-        """The four tests of equal class means: statistic, F, df1, df2, p, and what kind of F it is."""
+        """The four tests of equal class means: statistic, F, df1, df2, p, and what kind of F it is.
+
+        With covariates they are those of the multivariate analysis of covariance, of means at equal
+        covariates.
+        """
         self._need_full("manova()", ', or use manova(formula, data, method="srivastava")')
-        moments = self._fit.numbers.moments
-        return manova_table(self._fit.numbers.roots(), moments.n_columns, moments.n_classes, moments.total)
+        return manova_table(self._fit.numbers.roots(), *self._fit.numbers.tested)
 
     @displayed()
     def anova(
@@ -441,6 +457,7 @@ class LDAResults(
             By term: sd_total, sd_within, sd_between, R2, F, df1, df2, p, levene_F, levene_p, and adjusted p.
         """
         self._need_moments("anova()")
+        self._fit.numbers.refuse_covariates("anova()")
         return anova(self._fit, levene=levene, adjust=adjust)
 
     @displayed()
@@ -448,15 +465,23 @@ class LDAResults(
         """What each column adds to the others: partial Wilks' lambda, F and tolerance; t for two classes."""
         self._need_full("partial_tests()")
         fit = self._fit.numbers
-        moments = fit.moments
-        return partial_table(fit.canonical(), fit.unbiased(), moments.n_classes, fit.residual_df, self.terms)
+        # Beyond covariates as well is beyond all other columns.
+        whole = fit_lda(fit.moments, fit.prior) if fit.covariates else fit
+        classes, nu = whole.moments.n_classes, whole.residual_df
+        found = partial_table(whole.canonical(), whole.unbiased(), classes, nu, self.terms)
+        return found.iloc[fit.covariates :]
 
     @displayed()
     def distances(self) -> pd.DataFrame:
-        """Squared Mahalanobis distance of each pair of classes, with F, its degrees of freedom and p."""
+        """Squared Mahalanobis distance of each pair of classes, with F, its degrees of freedom and p.
+
+        With covariates they are those of the means at equal covariates.
+        """
         self._need_full("distances()")
         fit = self._fit.numbers
-        return distance_table(fit.moments, fit.unbiased(), fit.residual_df, self.classes)
+        q = fit.covariates
+        apart = squared_gaps(covariate_gaps(fit.moments, q)) if q else None
+        return distance_table(fit.moments, fit.unbiased(), fit.residual_df, self.classes, (q, apart))
 
     @displayed()
     def generalized_distances(self) -> pd.DataFrame:
@@ -471,6 +496,7 @@ class LDAResults(
         Where a fit has no rows, ask `qda`, which needs only moments.
         """
         self._need_moments("covariance_models()")
+        self._fit.numbers.refuse_covariates("covariance_models()")
         return normal_fits.covariance_models_of(self._fit)
 
     def box_m(self) -> TestResult:
@@ -479,6 +505,7 @@ class LDAResults(
         Where a fit has no rows, ask `qda`, which needs only moments.
         """
         self._need_moments("box_m()")
+        self._fit.numbers.refuse_covariates("box_m()")
         return normal_fits.box_m_of(self._fit)
 
     @displayed()
@@ -507,7 +534,7 @@ class LDAResults(
         shrinkages = self._fit.numbers.scatter.shrinkages
         names = ("shrinkage", "variance_shrinkage")
         row |= {name: each.values[0] for name, each in zip(names, shrinkages, strict=False)}
-        if self._fit.numbers.has_distances:
+        if self._fit.numbers.has_tests:
             row |= {"wilks": self.wilks.statistic, "wilks_p": self.wilks.pvalue}
         return pd.DataFrame([row])
 
@@ -551,7 +578,7 @@ def lda(
     ----------
     formula : str
         Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
-        describes it.
+        describes it. In `species ~ x1 + x2 | age` the columns are adjusted for covariates.
     data : table or source of tables
         A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
         be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
@@ -672,6 +699,19 @@ def lda(
     rows. There is no likelihood that could be compared with another number of axes, and tests and standard
     errors are refused.
 
+    *Covariates.* After a `|` the formula names covariates, numbers or categories, whose slopes the classes
+    share. Each column is compared less what these slopes explain of it, so that classes are told apart as at
+    equal covariates (Cochran & Bliss, 1948, Annals of Mathematical Statistics 19, 151-176); R's TULIP adjusts
+    columns so. The posterior is that of the columns given the covariates; that classes differ in a covariate
+    does not count. Where it is to count, write + in the place of `|`: with normal covariates of one
+    covariance within classes, as in CATCH (Pan, Mai & Zhang, 2019, Journal of the American Statistical
+    Association 114, 1305-1319), the rule is then the linear one of all columns. With method="moment" each of
+    q covariates takes a degree of freedom, and the divisor is N - K - q. Coefficients are those of columns
+    and covariates. `slopes()`, `adjusted_means()` and `covariate_tests()` say what the covariates explain;
+    `wilks`, `manova()`, `canonical()`, `distances()` and `partial_tests()` are those of the multivariate
+    analysis of covariance. All follow from the moments of the rows, and `leave_one_out()` is exact. The
+    covariance is the full one by "moment" or "mle".
+
     *Columns that are nearly collinear.* A warning names a column of which the columns before it leave less
     than a millionth of its standard deviation within classes, and those columns: its variance inflation
     factor is beyond 1e12. Predictions keep the digits that the columns have; the coefficients are huge and
@@ -735,8 +775,8 @@ def lda(
         stats = stats if components is None else with_digits(kind, blocks, stats)
     reading.refuse_no_freedom(stats, blocks.terms, diagonal=not kind.takes_full_rank(stats.n_columns))
     if method == "moment":
-        reading.refuse_light(stats.total, stats.n_classes)
-    blocks, stats = _independent(kind, blocks, stats, collinear)
+        reading.refuse_light(stats.total, stats.n_classes + blocks.covariates)
+    kind, blocks, stats = _independent(kind, blocks, stats, collinear)
     if not kind.is_regular and kind.takes_full_rank(stats.n_columns):
         reading.warn_of_near(stats, blocks.terms)
     normal_fits.warn_where_units_differ(kind, stats, blocks.terms)
@@ -762,22 +802,28 @@ def _divisors(moments: ClassMoments, method: str) -> Floats:
 
 def _independent(
     kind: Scatter, blocks: Blocks, stats: ClassMoments, collinear: str
-) -> tuple[Blocks, ClassMoments]:
-    """Blocks and moments of columns that no others determine, or the error that names those."""
+) -> tuple[Scatter, Blocks, ClassMoments]:
+    """Blocks and moments of columns that no others determine, or the error that names those.
+
+    The kind is then that of columns given the covariates, where there are some.
+    """
     found = kind.obstacles(stats)
     if found and collinear == "raise":
         raise reading.collinear_error(found, blocks.terms)
-    return reading.drop_columns(blocks, stats, found) if found else (blocks, stats)
+    if found:
+        blocks, stats = reading.drop_columns(blocks, stats, found)
+    return adjusted_for(blocks, kind), blocks, stats
 
 
 def _checked_axes(ncomp: Any, stats: ClassMoments, kind: Scatter) -> int | None:
     """The number of canonical axes that is asked for; a DataError of one that there is not."""
-    most, within = min(stats.n_columns, stats.n_classes - 1), ""
+    columns = stats.n_columns - kind.covariates
+    most, within = min(columns, stats.n_classes - 1), ""
     if isinstance(kind, Projected) and isinstance(kind.wanted, int):
         most, within = min(most, kind.wanted), f", within {kind.wanted} principal axes,"
     if ncomp is not None and not (reading.is_whole(ncomp) and 1 <= ncomp <= most):
         raise DataError(
-            f"ncomp={ncomp!r}: {stats.n_columns} columns and {stats.n_classes} classes have"
+            f"ncomp={ncomp!r}: {columns} columns and {stats.n_classes} classes have"
             f"{within} {most} canonical ax{'i' if most == 1 else 'e'}s; "
             f"give a number from 1 to {most}, or None for all."
         )

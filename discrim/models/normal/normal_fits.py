@@ -579,7 +579,7 @@ KEPT = "equal covariances"
 
 def box_m_of(fit: Fit[Any]) -> TestResult:
     """Box's M of the classes of a fit."""
-    return box_m_of_moments(_moments_by_class(fit, "box_m()"))
+    return box_m_of_moments(moments_by_class(fit, "box_m()"))
 
 
 def equal_covariance_tests(fit: Fit[Any], watch: Watch | None = None) -> tuple[TestResult, TestResult] | str:
@@ -617,7 +617,7 @@ def covariance_models_of(fit: Fit[Any], dimensions: Any = None, threshold: Any =
     """The ladder of covariance models for the classes of a fit, with those of a few large variances."""
     if dimensions is None and threshold is not None:
         raise DataError('threshold= goes with dimensions="cattell": pass both, or neither.')
-    moments = _moments_by_class(fit, "covariance_models()")
+    moments = moments_by_class(fit, "covariance_models()")
     factors: list[Factors] = []
     if dimensions is not None:
         moments = comparable(moments)
@@ -657,7 +657,7 @@ def _factors(fit: Fit[Any], moments: ClassMoments, dimensions: Any, threshold: A
     return found
 
 
-def _moments_by_class(fit: Fit[Any], what: str) -> ClassMoments:
+def moments_by_class(fit: Fit[Any], what: str) -> ClassMoments:
     """Moments by class of the rows of a fit; of one without rows, those that it was made of."""
     moments = fit.numbers.moments
     if not fit.has_rows and moments.spread == "class":

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from discrim.core.scatter.adjusted import AdjustedCovariance
 from discrim.core.scatter.scatter import SPHERES
 from discrim.models.fits.fit import Fit, beyond_doubles, covariance_values
 from discrim.models.fits.reading import listed
 from discrim.models.judging.assessment import RowsJudged, takes_long
+from discrim.models.normal.covariates import adjusted_means_section, slopes_section
 from discrim.models.normal.normal_fits import equal_covariance_tests
 from discrim.models.results import headers
 from discrim.report.grid import INTERVAL, Columns, Pairs, Section, clean, p_text, shorten, suits_decimals
@@ -68,6 +70,8 @@ def lda_sections(results: LDAResults, fit: Fit[LDAFit]) -> Parts:
         "discriminants": _discriminants,
         "functions": _functions,
     }
+    if fit.numbers.covariates:
+        parts |= {"slopes": slopes_section, "adjusted_means": adjusted_means_section}
     sections = fit.numbers.scatter.sections
     if "flagged" in sections and fit.has_rows:
         parts["flagged"] = _flagged
@@ -87,7 +91,7 @@ def lda_sections(results: LDAResults, fit: Fit[LDAFit]) -> Parts:
 
 def _linear_header(results: LDAResults, fit: Fit[LDAFit]) -> Pairs:
     left, right = _common_header(results, fit, by_class=False)
-    if fit.numbers.has_distances:
+    if fit.numbers.has_tests:
         test = results.wilks
         f, *free, _ = test.approximations["F"]
         df1, df2 = (f"{d:.6g}" for d in free)
@@ -107,8 +111,11 @@ def _linear_header(results: LDAResults, fit: Fit[LDAFit]) -> Pairs:
 
 
 def _covariance_within(results: LDAResults, fit: Fit[LDAFit]) -> Section:
-    divisor = "N" if fit.numbers.method == "mle" else "N-K"
-    return _covariance(fit, fit.numbers.covariance, ("within classes", divisor), "fit.cov", by_class=False)
+    q = fit.numbers.covariates
+    divisor = "N" if fit.numbers.method == "mle" else f"N-K-{q}" if q else "N-K"
+    covariance = fit.numbers.covariance
+    held = covariance.rest if isinstance(covariance, AdjustedCovariance) else covariance
+    return _covariance(fit, held, ("within classes", divisor), "fit.cov", by_class=False, first=q)
 
 
 def _discriminants(results: LDAResults, fit: Fit[LDAFit]) -> Section:
@@ -202,7 +209,10 @@ def _canonical_sections(result: CanonicalResults) -> dict[str, Callable[[], Sect
         **{f"structure_{kind}": partial(_structure, result, kind) for kind in STRUCTURES},
         "centroids": partial(_on_the_axes, result, "centroids"),
     }
-    if result._numbers.moments.total <= 1:
+    if result._numbers.covariates:
+        for name in ("standardized_total", "structure_total", "structure_between"):
+            del parts[name]
+    elif result._numbers.moments.total <= 1:
         # No variance over all rows is defined by weights that sum to so little.
         del parts["standardized_total"]
     return parts
@@ -259,7 +269,10 @@ def _without_freedom(result: CanonicalResults) -> str:
 def _raw_coefficients(result: CanonicalResults) -> Section:
     table = pd.concat([result.constant.to_frame("constant").T, result.raw])
     sizes = headers.score_sizes(result._numbers.moments)
-    note = f"{result._system.described}. {headers.holds_note('scores', table, sizes, headers.SCORES)}"
+    described = result._system.described
+    if q := result._numbers.covariates:
+        described = described.replace("divisor N-K", f"divisor N-K-{q}")
+    note = f"{described}. {headers.holds_note('scores', table, sizes, headers.SCORES)}"
     errors = headers.coefficient_errors(sizes, headers.SCORES)
     return Section("Raw coefficients", table, errors=errors, note=note, source=".raw, .constant")
 
@@ -461,14 +474,16 @@ def _covariance(
     by_class: bool,
     note: str = "",
     name: str = "correlations",
+    first: int = 0,
 ) -> Section:
     """A covariance as a triangle, or its variances where it has no more or is never formed whole.
 
     Where its numbers are so unlike that they would stand in powers of ten, standard deviations and
-    correlations are shown in its place, as the table `name`. `where` names its rows and its divisor.
+    correlations are shown in its place, as the table `name`. `where` names its rows and its divisor. It is
+    that of the columns from the first on.
     """
-    moments, scatter, terms = fit.numbers.moments, fit.numbers.scatter, fit.terms
-    (rows, divisor), scale = where, moments.scale
+    moments, scatter, terms = fit.numbers.moments, fit.numbers.scatter, fit.terms[first:]
+    (rows, divisor), scale = where, moments.scale[first:]
     with np.errstate(over="ignore", under="ignore"):
         sd, variances = covariance.sd / scale, (covariance.sd / scale) ** 2
     beyond = beyond_doubles([covariance], scale, terms)

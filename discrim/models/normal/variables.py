@@ -164,6 +164,7 @@ class RankedColumns:
         if null is not None:
             check_word("null", null, Null)
         fit, numbers = self._fit, self._fit.numbers
+        numbers.refuse_covariates("ranking()")
         p = len(fit.terms)
         if top is not None and not (is_whole(top) and 1 <= top <= p):
             raise DataError(f"top={top!r}: give a number of columns from 1 to {p}, or None for all.")

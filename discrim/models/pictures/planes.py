@@ -462,6 +462,8 @@ def partition(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     ['error rate 0.033', 'error rate 0.040', 'error rate 0.040']
     """
     blocks = fit.rows('kind="partition"')
+    if getattr(fit.numbers, "covariates", 0):
+        fit.numbers.refuse_covariates('kind="partition"')
     fit.drawn_rows()
     names, every = _columns(fit, blocks, options)
     rows = needed_rows(fit, options, "partition")

@@ -10,11 +10,12 @@ import pandas as pd
 
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.rules import best_class, posteriors
+from discrim.core.scatter.adjusted import AdjustedCovariance
 from discrim.core.scatter.student import own_distances
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.manova import roy_critical, scatter_between
 from discrim.inference.mean_differences import distance_quantiles
-from discrim.models.fits.fit import class_code
+from discrim.models.fits.fit import class_code, covariance_frame
 from discrim.models.fits.reading import is_share, listed, told
 from discrim.models.pictures.pictured import (
     DrawnRows,
@@ -226,6 +227,7 @@ def pairs(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure
 def he(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Ellipses of hypothesis and error, in the plane of two columns, or of two discriminants with axes=."""
     results._need_full("kind='he'")
+    fit.numbers.refuse_covariates("kind='he'")
     moments, counts = fit.numbers.moments, fit.rows_by_class.to_numpy(dtype=np.float64)
     free = moments.total - moments.n_classes
     level = None if options.level is None else 1 - level_of(options, 0.95)
@@ -393,7 +395,7 @@ def _spreads(results: Any, fit: Fit[Any], names: Sequence[str], rows: DrawnRows 
             pooled = pd.DataFrame(mixed, index=held, columns=held)
         return results.means[held], found, pooled
     if hasattr(type(results), "cov"):
-        pooled = results.cov.loc[held, held]
+        pooled = _of_columns(results, fit).loc[held, held]
     scatter = getattr(fit.numbers, "scatter", None)
     robust = scatter.is_robust if scatter is not None else getattr(fit.numbers, "robust", None) is not None
     if rows is None or robust:
@@ -406,6 +408,15 @@ def _spreads(results: Any, fit: Fit[Any], names: Sequence[str], rows: DrawnRows 
         return results.means[held], shared, pooled
     means, found = _of_rows(rows, list(results.classes), held)
     return means, found, pooled
+
+
+def _of_columns(results: Any, fit: Fit[Any]) -> pd.DataFrame:
+    """The covariance of the columns within classes, covariates or not."""
+    covariance = getattr(fit.numbers, "covariance", None)
+    if isinstance(covariance, AdjustedCovariance):
+        return covariance_frame(covariance.whole, fit.numbers.moments.scale, fit.terms)
+    found: pd.DataFrame = results.cov
+    return found
 
 
 def _of_rows(

@@ -139,7 +139,7 @@ class CanonicalResults(Shown):
 
     def __init__(self, fit: Fit[LDAFit], convention: Convention | None = None) -> None:
         numbers = fit.numbers
-        if not numbers.has_distances:
+        if not numbers.has_tests:
             raise NotSupportedError(
                 f"canonical() needs the full covariance: fit {numbers.scatter.full_instead}."
             )
@@ -183,9 +183,7 @@ class CanonicalResults(Shown):
     @displayed()
     def dimension_tests(self) -> pd.DataFrame:
         """Sequential tests that this and all later axes have eigenvalue zero."""
-        moments = self._numbers.moments
-        roots = self._axes.singular**2
-        table = dimension_table(roots, moments.n_columns, moments.n_classes, moments.total)
+        table = dimension_table(self._axes.singular**2, *self._numbers.tested)
         return table.set_axis(self._names, axis=0)
 
     @property
@@ -208,7 +206,15 @@ class CanonicalResults(Shown):
     @property
     def standardized_total(self) -> pd.DataFrame:
         """Coefficients of columns of unit variance over all rows (divisor N - 1)."""
+        self._refuse_total("standardized_total")
         return self._coefficients(self._total_sd())
+
+    def _refuse_total(self, what: str) -> None:
+        if self._numbers.covariates:
+            raise NotSupportedError(
+                f"{what} compares columns over all rows, and these are adjusted for covariates within "
+                'classes: see standardized and structure("within").'
+            )
 
     @property
     def centroids(self) -> pd.DataFrame:
@@ -225,6 +231,8 @@ class CanonicalResults(Shown):
             rows (as R's candisc), and "between" those of the class means weighted by their rows.
         """
         check_word("kind", kind, Structure)
+        if kind != "within":
+            self._refuse_total(f'structure("{kind}")')
         nu, roots = self._numbers.within_divisor, self._axes.singular**2
         # S a: covariances within classes of columns and scores, whose variance is one.
         shared = self._covariance.times(self._axes.axes) * np.sign(self._factor)

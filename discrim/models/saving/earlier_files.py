@@ -26,7 +26,7 @@ _WITHOUT_AXES: dict[str, Any] = {"components": None, "components_by": None}
 # Spheres were those of the units of the data. Covariances of a few large variances came later, and shrunken
 # correlations, beside which variances are shrunk. All columns were compared, and no principal axes.
 LATER_OPTIONS: dict[str, dict[str, Any]] = {
-    "lda": {"standardize": False, "variance_chosen": None} | _WITHOUT_AXES,
+    "lda": {"standardize": False, "variance_chosen": None, "covariates": None} | _WITHOUT_AXES,
     "qda": {"standardize": False, "form": None, "found_by": None, "least_fall": None} | _WITHOUT_AXES,
     "rda": {"standardize": False} | _WITHOUT_AXES,
     "pls": {"orthogonal": 0},

@@ -1,0 +1,248 @@
+"""lda() with covariates against R (golden/covariates.json), densities, refits and the linear model."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy
+
+import discrim
+from discrim import lda, load
+from discrim.datasets import load_iris, load_penguins
+from discrim.errors import CollinearError, DataError, FormulaError, NotSupportedError
+from tests import support
+
+WRITTEN = json.loads((support.GOLDEN / "covariates.json").read_text(encoding="utf-8"))
+CASES = ["one", "two"]
+
+
+def in_words(name: str) -> str:
+    return name.lower().replace(".", "_")
+
+
+def fitted(case: str, **options):
+    told = WRITTEN[case]
+    columns, covariates = (list(map(in_words, told[key])) for key in ("columns", "covariates"))
+    return lda(f"species ~ {' + '.join(columns)} | {' + '.join(covariates)}", load_iris(), **options)
+
+
+@pytest.fixture(scope="module")
+def fits():
+    return {case: fitted(case) for case in CASES}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_tests_are_those_of_covariance_analysis(fits, case):
+    fit, told = fits[case], WRITTEN[case]
+    ours = fit.manova().loc[["Wilks' lambda", "Pillai's trace", "Hotelling-Lawley trace"]]
+    columns = ["statistic", "F", "df1", "df2", "p"]
+    np.testing.assert_allclose(ours[columns], told["classes"][:3], rtol=1e-9)
+    assert fit.wilks.statistic == pytest.approx(told["classes"][0][0], rel=1e-12)
+    assert fit.canonical().eigenvalues.iloc[0] == pytest.approx(told["classes"][3][0], rel=1e-11)
+    tests = fit.covariate_tests()
+    first = "all" if case == "two" else fit.covariates[0]
+    for name, key in {first: "all", "parallel slopes": "parallel"}.items():
+        np.testing.assert_allclose(tests.loc[name], told[key][0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_slopes_and_adjusted_means_are_those_of_the_linear_models(fits, case):
+    fit, told = fits[case], WRITTEN[case]
+    slopes, means = fit.slopes(), fit.adjusted_means()
+    for name in told["columns"]:
+        column, key = in_words(name), f"Response {name}"
+        ours = slopes.xs(column, level="column")[["coef", "se", "t", "p"]]
+        np.testing.assert_allclose(ours, told["slopes"][key], rtol=1e-10)
+        ours = means.xs(column, level="column")[["adjusted", "se"]]
+        np.testing.assert_allclose(ours, told["adjusted_means"][key], rtol=1e-12)
+    np.testing.assert_allclose(fit.cov, told["residual"], rtol=1e-11)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_pairs_of_classes(fits, case):
+    ours = fits[case].distances()[["F", "df1", "df2"]]
+    np.testing.assert_allclose(ours, WRITTEN[case]["pairs"], rtol=1e-9)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_rule_is_that_of_tulips_adjusted_columns(case):
+    told, rows = WRITTEN[case], [0, 70, 106, 149]
+    fit = fitted(case, method="mle")
+    np.testing.assert_allclose(fit.predict_proba().iloc[rows], told["posterior"], rtol=1e-8, atol=1e-300)
+    x, u = (load_iris()[list(map(in_words, told[key]))].to_numpy() for key in ("columns", "covariates"))
+    slopes = fit.slopes()["coef"].unstack("column")[list(map(in_words, told["columns"]))]
+    slopes = slopes.loc[list(fit.covariates)].to_numpy()
+    np.testing.assert_allclose((x - u @ slopes)[rows], told["residuals"], rtol=1e-11)
+
+
+def test_posteriors_are_those_of_densities_given_the_covariate(fits):
+    fit, iris = fits["one"], load_iris()
+    means, slopes = fit.adjusted_means()["adjusted"].unstack("column"), fit.slopes()["coef"]
+    names = list(fit.cov.columns)
+    slopes = slopes.xs("sepal_length", level="covariate")[names].to_numpy()
+    u = iris["sepal_length"].to_numpy()
+    x = iris[names].to_numpy() - (u - u.mean())[:, None] * slopes
+    logs = np.stack(
+        [scipy.stats.multivariate_normal(means.loc[k, names], fit.cov).logpdf(x) for k in fit.classes], axis=1
+    )
+    ours = fit.predict_log_proba()
+    np.testing.assert_allclose(ours, logs - scipy.special.logsumexp(logs, axis=1)[:, None], atol=1e-9)
+    whole = fitted("one", method="mle")
+    by_hand = 150 * np.log(1 / 3)
+    for k in fit.classes:
+        own = (iris["species"] == k).to_numpy()
+        law = scipy.stats.multivariate_normal(means.loc[k, names], whole.cov)
+        by_hand += law.logpdf(x[own]).sum()
+    assert whole.llf == pytest.approx(by_hand, rel=1e-12)
+    assert fit.llf == whole.llf
+    # Prior, means, covariance and slopes.
+    assert fit.df_model == 2 + 3 * 3 + 6 + 3
+
+
+def test_what_the_covariate_itself_tells_is_all_that_a_predictor_adds():
+    iris = load_iris()
+    logs = [
+        lda(formula, iris, method="mle", prior="equal").predict_log_proba()
+        for formula in ("species ~ .", "species ~ . | sepal_length", "species ~ sepal_length")
+    ]
+    rest = logs[0] - logs[1] - logs[2]
+    np.testing.assert_allclose(rest.sub(rest.iloc[:, 0], axis=0), 0, atol=1e-10)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_leave_one_out_is_a_fit_without_the_row(weighted):
+    rows = load_penguins().dropna().groupby("species", observed=True).head(12).reset_index(drop=True)
+    rows["times"] = np.where(np.arange(len(rows)) % 3, 1, 2) if weighted else 1
+    formula = "species ~ bill_depth_mm + flipper_length_mm | body_mass_g + sex"
+    options = {"weights": "times"} if weighted else {}
+    fit = lda(formula, rows, **options)
+    ours = fit.leave_one_out()[list(fit.classes)]
+    for i in range(0, len(rows), 7):
+        less = rows.copy()
+        less.loc[i, "times"] -= 1
+        less = less[less["times"] > 0]
+        without = lda(formula, less, prior=fit.prior, **options).predict_proba(rows.iloc[[i]])
+        np.testing.assert_allclose(ours.iloc[i], without.iloc[0], rtol=1e-9, atol=1e-14)
+
+
+def test_a_class_of_one_row_is_left_out_as_it_is_without_it():
+    iris = load_iris().iloc[49:]
+    fit = lda("species ~ . | sepal_length", iris)
+    assert fit.leave_one_out()["setosa"].iloc[0] == 0
+    assert fit.leave_one_out().notna().all(axis=None)
+
+
+def test_moments_that_are_merged_files_and_sources_give_the_same_fit(fits, tmp_path):
+    iris, fit = load_iris(), fits["one"]
+    formula = "species ~ sepal_width + petal_length + petal_width | sepal_length"
+    parts = [iris[start : start + 40] for start in range(0, 150, 40)]
+    whole = sum(discrim.moments(formula, part) for part in parts)
+    of_moments = lda(moments=whole)
+    pd.testing.assert_frame_equal(of_moments.coef, fit.coef, rtol=1e-10)
+    assert list(of_moments.covariate_tests().index) == ["sepal_length"]
+    streamed = lda(formula, lambda: iter(parts))
+    pd.testing.assert_frame_equal(streamed.coef, fit.coef, rtol=1e-10)
+    fit.save(tmp_path / "fit")
+    again = load(tmp_path / "fit")
+    pd.testing.assert_frame_equal(again.predict_proba(iris), fit.predict_proba(), rtol=1e-13)
+    pd.testing.assert_frame_equal(again.slopes(), fit.slopes())
+    assert list(again.covariates) == ["sepal_length"]
+    assert str(again.summary(["slopes", "adjusted_means"])) == str(fit.summary(["slopes", "adjusted_means"]))
+
+
+def test_categories_transforms_and_a_dot_that_leaves_covariates_out():
+    penguins = load_penguins().dropna()
+    fit = lda("species ~ . - island - year | sex + log(body_mass_g)", penguins)
+    assert list(fit.covariates) == ["sex[T.male]", "log(body_mass_g)"]
+    assert [term for term in fit.terms if "mm" in term] == list(fit.cov.columns)
+    by_hand = penguins.assign(mass=np.log(penguins["body_mass_g"]), male=(penguins["sex"] == "male") * 1.0)
+    other = lda("species ~ bill_length_mm + bill_depth_mm + flipper_length_mm | male + mass", by_hand)
+    np.testing.assert_allclose(fit.predict_proba(), other.predict_proba(), rtol=1e-9, atol=1e-14)
+    with pytest.raises(DataError, match="body_mass_g"):
+        fit.predict(penguins.drop(columns="body_mass_g"))
+    model = discrim.mlm("species + mass + male ~ bill_length_mm + bill_depth_mm + flipper_length_mm", by_hand)
+    theirs = model.manova("species")
+    np.testing.assert_allclose(fit.manova()["p"], theirs["p"], rtol=1e-8)
+
+
+def test_updating_keeps_the_covariates(fits):
+    fit = fits["one"]
+    assert list(fit.update(". ~ . - petal_width").covariates) == ["sepal_length"]
+    moved = fit.update(". ~ . - petal_width | petal_width")
+    assert list(moved.covariates) == ["petal_width"]
+
+
+def test_folds_in_which_a_covariate_is_constant():
+    rows = load_iris().assign(rare=lambda table: (table.index == 60) * 1.0)
+    fit = lda("species ~ petal_length + petal_width | sepal_length + rare", rows)
+    own = lda("species ~ petal_length + petal_width | sepal_length", rows.drop(index=60))
+    found = fit.leave_one_out()
+    expected = own.update(prior=fit.prior).predict_proba(rows.iloc[[60]])
+    np.testing.assert_allclose(found.loc[60, list(fit.classes)].astype(float), expected.iloc[0], rtol=1e-8)
+
+
+REFUSED = {
+    "species ~ . | .": "name the covariates",
+    "species ~ . | sepal_width | sepal_length": "join covariates by",
+    "species ~ (1 | sepal_width)": "outside of brackets",
+    "species | sepal_width ~ .": "right of the ~",
+    "species ~ . |": "name both",
+    "species ~ | sepal_width": "name both",
+    "species ~ log(sepal_width) | sepal_width": "also a predictor",
+    "species ~ . | species": "response column",
+}
+
+
+@pytest.mark.parametrize("formula", REFUSED)
+def test_formulas_that_are_refused(formula):
+    with pytest.raises(FormulaError, match=REFUSED[formula]):
+        lda(formula, load_iris())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"covariance": "shrunk"}, {"components": 2}, {"method": "t"}, {"missing": "em"}, {"covariance": "pinv"}],
+)
+def test_options_that_do_not_go_with_covariates(options):
+    with pytest.raises(NotSupportedError, match="does not go with the covariates"):
+        lda("species ~ . | sepal_length", load_iris(), **options)
+
+
+def test_what_takes_the_columns_as_they_are_is_refused(fits):
+    fit, iris = fits["one"], load_iris()
+    asked = [fit.anova, fit.box_m, fit.covariance_models, fit.ranking, lambda: fit.plot("he")]
+    asked += [lambda: fit.plot("partition"), lambda: discrim.lr_test(fit, discrim.qda("species ~ .", iris))]
+    for ask in asked:
+        with pytest.raises(NotSupportedError, match="adjusts them for covariates"):
+            ask()
+    for ask in (lambda: fit.canonical().structure("total"), lambda: fit.canonical().standardized_total):
+        with pytest.raises(NotSupportedError, match="over all rows"):
+            ask()
+    with pytest.raises(NotSupportedError, match="covariates"):
+        fit.relative_distances()
+    with pytest.raises(NotSupportedError, match=r"after a `\|`"):
+        lda("species ~ .", iris).slopes()
+    assert not len(lda("species ~ .", iris).covariates)
+
+
+def test_other_verbs_name_the_one_that_adjusts():
+    iris = load_iris()
+    with pytest.raises(FormulaError, match=r"lda\(\)"):
+        discrim.qda("species ~ . | sepal_length", iris)
+    with pytest.raises(NotSupportedError, match=r"lda\(\)"):
+        discrim.qda(moments=discrim.moments("species ~ . | sepal_length", iris))
+
+
+def test_columns_that_covariates_determine_are_named():
+    rows = load_iris().assign(twice=lambda table: 2 * table["sepal_length"] + 1)
+    with pytest.raises(CollinearError, match="'twice' is a linear combination of 'sepal_length'"):
+        lda("species ~ twice + petal_width | sepal_length", rows)
+    with (
+        pytest.raises(CollinearError, match="combination of the covariates"),
+        pytest.warns(UserWarning, match="Dropped"),
+    ):
+        lda("species ~ twice | sepal_length", rows, collinear="drop")
+    with pytest.warns(UserWarning, match="twice"):
+        fit = lda("species ~ petal_width | sepal_length + twice", rows, collinear="drop")
+    assert list(fit.covariates) == ["sepal_length"]
