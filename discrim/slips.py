@@ -152,6 +152,10 @@ hyperplane <- svm svc linearsvc
 choose <- automl autoclassifier gridsearchcv modelselection bestmodel tune train caret pycaret tpot
 stepwise <- stepdisc stepclass greedywilks step stepaic
 lda(..., covariance="correlation") <- sda catscore
+manova(..., method="srivastava") <- srivastava apvalsri2008
+manova(..., method="chen-qin") <- chenqin testmean apvalchen2010
+box_m(..., method="schott") <- schott schott2007 testcov
+box_m(..., method="li-chen") <- lichen equalcovs
 qda(..., covariance="factor") <- hdda
 lda(...).canonical() <- candisc cancor
 that is a package of R; lda() and qda() are here <- mass klar

@@ -143,6 +143,8 @@ NAMES = {
     ("", "load_model"): "use load.",
     ("", "compare_models"): "use compare.",
     ("", "LDAClassifier"): "from discrim.sklearn import LDAClassifier",
+    ("", "testMean"): 'use manova(..., method="chen-qin").',
+    ("", "Schott2007"): 'use box_m(..., method="schott").',
     ("", "nothing_like_it"): "dir() lists what there is.",
     ("datasets", "iris"): "use load_iris().",
     ("datasets", "load_irsi"): "use load_iris.",

@@ -272,15 +272,29 @@ def manova(verb: str, options: dict[str, Any]) -> None:
     """Show the tests that the classes have one mean, or of the terms of several factors."""
     formula, given = options.pop("formula"), given_of(options)
     output = output_of(options, given.data)
-    if _several(formula):
+    if _several(formula) and "method" not in options:
         tested = _of_terms(options)
         deliver(_terms(_model(formula, given, output, options), **tested), output)
         return
     table = of_table(given, [formula], output, lambda data: discrim.manova(formula, data, **options))
+    made = _of_many_columns(formula, table, options["method"]) if "method" in options else None
     deliver(
-        _four_statistics(formula, "Tests that the classes have one mean", table, "manova(formula, data)"),
+        made
+        or _four_statistics(formula, "Tests that the classes have one mean", table, "manova(formula, data)"),
         output,
     )
+
+
+def _of_many_columns(formula: str, table: Any, method: str) -> Summary:
+    """The one test that a method names, and what it assumes."""
+    section = Section(
+        "Test that the classes have one mean",
+        table.drop(columns="assumes").dropna(axis=1),
+        {"law": "text", "df1": "general", "df2": "general", "p": "tail"},
+        note=table["assumes"].iloc[0],
+        source=f'manova(formula, data, method="{method}")',
+    )
+    return Summary(f"Equality of means: {formula}", {"manova": section})
 
 
 def _terms(fit: Any, term: str | None = None, type: str = "2") -> Summary:

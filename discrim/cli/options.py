@@ -282,6 +282,12 @@ OTHERS = (
         "scale, signs and names of the axes as that program has them",
         "canonical",
     ),
+    Option(
+        "--method",
+        "srivastava chen-qin cai-liu-xia dempster",
+        "one test, for more columns than rows, of one factor",
+        "manova",
+    ),
     Option("--term TERM", str, 'of several factors on the left: one, as "sex"', "canonical manova"),
     Option(
         "--type",

@@ -138,6 +138,16 @@ def test_manova_has_the_tests(capsys):
         assert float(f) == pytest.approx(table.loc[name, "F"], abs=0.01)
 
 
+def test_manova_of_more_columns_than_rows(capsys):
+    printed = said(capsys, "manova", FORMULA, "iris", "--method", "dempster")
+    wanted = discrim.manova(FORMULA, IRIS, method="dempster").iloc[0]
+    statistic, law, *_ = row(printed, "one mean", "Dempster's test")
+    assert float(statistic) == pytest.approx(wanted["statistic"], rel=1e-4)
+    assert law == "F"
+    assert wanted["assumes"] in " ".join(printed.split())
+    assert "one factor" in refused(capsys, "manova", SEVERAL, "penguins", "--method", "dempster")
+
+
 SEVERAL = "species * sex ~ bill_length_mm + bill_depth_mm"
 
 

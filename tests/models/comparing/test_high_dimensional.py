@@ -18,6 +18,7 @@ from discrim.datasets import load_breast_cancer, load_iris, load_wine
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.inference.high_dimensional import largest_gap
 from tests import support
+from tests.benchmarks import many_columns
 
 WRITTEN = json.loads((support.GOLDEN / "high_dimensional.json").read_text(encoding="utf-8"))
 COVARIANCES, MEANS = (
@@ -201,6 +202,45 @@ def test_rows_read_in_parts_and_orders_of_rows_are_the_same() -> None:
         assert got.pvalue == pytest.approx(parts[COVARIANCES.index(method)], rel=1e-10)
     got = manova("group ~ .", lambda: iter([data[:5], data[5:]]), method="chen-qin")
     assert got["p"].iloc[0] == pytest.approx(parts[4], rel=1e-10)
+
+
+# ---- simulation
+
+SIZES = {
+    ("normal", 2): ("dempster", "srivastava", "chen-qin", "cai-liu-xia, means", "schott", "li-chen"),
+    ("normal", 4): ("dempster", "srivastava", "chen-qin", "cai-liu-xia, means", "schott"),
+    ("exponential", 3): ("chen-qin", "dempster", "srivastava"),
+    ("exponential", 2): ("li-chen",),
+}
+"""What is held to 0.05 among p-values of alike classes, by law and number of classes."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("law", "k"), SIZES)
+def test_sizes_of_many_columns(law: str, k: int) -> None:
+    replicates = 600
+    found = many_columns.rejected(replicates, 10 * k, 40, 150, law=law, k=k)
+    # Three Monte Carlo errors, and two hundredths of asymptotics: the limits are those of n and p.
+    off = 3 * np.sqrt(0.05 * 0.95 / replicates) + 0.02
+    for name in SIZES[law, k]:
+        assert abs(found[name] - 0.05) <= off, name
+
+
+@pytest.mark.slow
+def test_powers_of_many_columns() -> None:
+    found = {
+        unlike: many_columns.rejected(100, 3, 40, 150, unlike=unlike)
+        for unlike in ("means, dense", "means, sparse", "covariances, dense", "covariances, sparse")
+    }
+    for name in ("dempster", "srivastava", "chen-qin"):
+        assert found["means, dense"][name] > 0.3
+        assert found["means, dense"][name] > found["means, dense"]["cai-liu-xia, means"]
+        assert found["means, sparse"][name] < found["means, sparse"]["cai-liu-xia, means"] > 0.3
+    for name in ("schott", "li-chen"):
+        assert found["covariances, dense"][name] > max(
+            0.3, found["covariances, dense"]["cai-liu-xia, covariances"]
+        )
+    assert found["covariances, sparse"]["cai-liu-xia, covariances"] > 0.3
 
 
 # ---- refusals

@@ -1,0 +1,110 @@
+"""Size and power of the tests for more columns than rows, by simulation.
+
+python -m tests.benchmarks.many_columns [--replicates 2000] [--seed 0]
+
+draws two classes whose columns are correlated by 0.5^|i - j| and prints two tables in Markdown:
+shares of p-values up to 0.05 where the classes are alike, and where they are not. Unlike means
+differ a little in all columns ("dense") or much in three ("sparse"). Unlike covariances have
+correlations of 0.7^|i - j| ("dense") or three columns of three times the standard deviation
+("sparse") in the second class.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.moments.moments import ClassMoments, column_squares, from_class_means
+from discrim.inference import high_dimensional as tests
+
+SHAPES = ((20, 50), (20, 200), (40, 100), (60, 50), (60, 200))
+"""Rows of a class, and columns."""
+
+LAWS = ("normal", "exponential")
+
+MEANS = ("dempster", "srivastava", "chen-qin", "cai-liu-xia, means")
+COVARIANCES = ("schott", "li-chen", "cai-liu-xia, covariances")
+
+
+def root(p: int, correlation: float) -> NDArray[np.float64]:
+    """Triangular root of a covariance whose correlations fall with the distance of the columns."""
+    return np.linalg.cholesky(correlation ** np.abs(np.subtract.outer(np.arange(p), np.arange(p))))
+
+
+def drawn(
+    rng: np.random.Generator, n: int, p: int, law: str = "normal", unlike: str = "", k: int = 2
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Rows (k n, p) of k classes and their codes; the last class is unlike the others as the words say."""
+    z = rng.standard_normal((k * n, p)) if law == "normal" else rng.exponential(size=(k * n, p)) - 1
+    x, codes = z @ root(p, 0.5).T, np.repeat(np.arange(k), n)
+    last = codes == k - 1
+    if unlike == "means, dense":
+        x[last] += 3 / np.sqrt(n) * (p / 50) ** -0.25 * rng.choice([-0.5, 0.5], p)
+    elif unlike == "means, sparse":
+        x[np.ix_(last, rng.choice(p, 3, replace=False))] += 4 / np.sqrt(n)
+    elif unlike == "covariances, dense":
+        x[last] = z[last] @ root(p, 0.7).T
+    elif unlike == "covariances, sparse":
+        x[np.ix_(last, rng.choice(p, 3, replace=False))] *= 3
+    return x, codes
+
+
+def p_values(x: NDArray[np.float64], codes: NDArray[np.intp]) -> dict[str, float]:
+    """Of each test; those of two classes alone where there are no more."""
+    k = int(codes.max()) + 1
+    moments = ClassMoments.from_block(x, codes, n_classes=k, spread="thin class")
+    z = from_class_means(moments, x, codes) * moments.common_unit[:, None]
+    fourth = np.bincount(codes, column_squares(z) ** 2)
+    found = {
+        "dempster": tests.dempster_test(moments).pvalue,
+        "srivastava": tests.srivastava_test(moments).pvalue,
+        "chen-qin": tests.chen_qin_test(moments, fourth).pvalue,
+        "cai-liu-xia, means": tests.largest_mean_test(moments).pvalue,
+        "schott": tests.schott_test(moments).pvalue,
+    }
+    if k == 2:
+        found["li-chen"] = tests.li_chen_test(moments, fourth).pvalue
+        gap = tests.largest_gap([z[:, codes == c].T for c in range(2)], [None, None])
+        p = x.shape[1]
+        found["cai-liu-xia, covariances"] = tests.cai_liu_xia_test(gap.statistic, p, "").pvalue
+    return found
+
+
+def rejected(replicates: int, seed: int, n: int, p: int, **options: object) -> pd.Series:
+    """Shares of p-values up to 0.05."""
+    rng = np.random.default_rng([seed, n, p])
+    found = [p_values(*drawn(rng, n, p, **options)) for _ in range(replicates)]
+    return (pd.DataFrame(found) <= 0.05).mean()
+
+
+def tables(replicates: int, seed: int) -> Iterator[pd.DataFrame]:
+    """Sizes by law and shape, then powers of normal classes."""
+    sizes = {
+        f"{n} x {p}, {law}": rejected(replicates, seed, n, p, law=law) for law in LAWS for n, p in SHAPES
+    }
+    yield pd.DataFrame(sizes).T[[*MEANS, *COVARIANCES]]
+    powers = {}
+    for what, names in (("means", MEANS), ("covariances", COVARIANCES)):
+        for how in ("dense", "sparse"):
+            for n, p in ((20, 200), (60, 200)):
+                found = rejected(replicates, seed + 1, n, p, unlike=f"{what}, {how}")
+                powers[f"{what}, {how}, {n} x {p}"] = found[[*names]]
+    yield pd.DataFrame(powers).T[[*MEANS, *COVARIANCES]]
+
+
+def main() -> None:
+    """Print both tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--replicates", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    for table in tables(given.replicates, given.seed):
+        print(table.round(3).to_string(na_rep=""), flush=True)
+
+
+if __name__ == "__main__":
+    main()
