@@ -163,8 +163,10 @@ class Permutations:
     pvalue : float
         (1 + b) / (1 + P), where b of the rates are as large or larger.
     least : float
-        The smallest possible p-value: 1 / (1 + P), or one over the number of labellings where these are so
-        few that the true one is often drawn.
+        A bound that p is not expected to fall below: 1 / (1 + P), or one over the number of labellings where
+        these are so few that the true one is often drawn. It is not reached where classes of one size can
+        exchange their names: m of them do so in m! ways, which all have one hit rate, and p is m! times the
+        bound or more.
     labellings : float
         Number of different labellings that the shuffle can give.
     shuffled : str
@@ -204,7 +206,8 @@ class Permutations:
         sentences = [f"Labels are shuffled among {self.shuffled}; folds are dealt and rules fitted anew."]
         if few:
             sentences.append(
-                f"There are {self.labellings:.0f} labellings only: p is about {self.least:.2g} at least."
+                f"There are {self.labellings:.0f} labellings only: p is about {self.least:.2g} at least, and "
+                "twice that where two classes of one size can exchange their names."
             )
         if self.redrawn:
             sentences.append(f"{self.redrawn} shuffles without a rule in some fold were drawn again.")

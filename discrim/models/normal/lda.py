@@ -308,9 +308,12 @@ class LDAResults(
         Returns
         -------
         DataFrame by (class, term)
-            coef, se, z, p, low, high, asymptotic by the delta method under the model (Efron, 1975). Where one
-            of the two classes has a prior of zero, the constant has no standard error: it is minus infinity,
-            or infinity if that class is the reference. Where both have, the constant is missing.
+            coef, se, z, p, low, high, asymptotic by the delta method under the model (Efron, 1975): normal
+            classes of one covariance. Where covariances differ, which `box_m` tests, the standard errors are
+            too small or too large; the spread of refits to rows drawn again within classes does not assume
+            that. Where one of the two classes has a prior of zero, the constant has no standard error: it is
+            minus infinity, or infinity if that class is the reference. Where both have, the constant is
+            missing.
         """
         fit = self._fit.numbers
         self._need_moments("log_odds()")
