@@ -135,6 +135,7 @@ NAMES = {
     ("", "MASS"): "lda() and qda() are here.",
     ("", "LDA"): "use lda.",
     ("", "stepclass"): "use stepwise.",
+    ("", "disqual"): "use lda(..., components=2, correspondence=True).",
     ("", "AutoML"): "use choose.",
     ("", "GridSearchCV"): "use choose.",
     ("", "predict"): "fit.predict()",

@@ -119,6 +119,7 @@ OF_MODELS = (
         "--standardize", True, "shrink columns over their standard deviations within classes", "lda qda rda"
     ),
     Option("--components", parsing.axes_count, "principal axes: a number, a share, cv or loo", "lda qda rda"),
+    Option("--correspondence", True, "axes of multiple correspondence of the levels", "lda"),
     Option(
         "--kernel NAME,...",
         parsing.columns,

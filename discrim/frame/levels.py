@@ -1,4 +1,4 @@
-"""Levels of categories: as positions in the place of contrasts, in new rows, and in some of the rows.
+"""Levels of categories: as positions or indicators in the place of contrasts, in new rows, and in some rows.
 
 Models that count levels and do not compute with them take a column of 0, 1, ..., L - 1 for each categorical
 term, which is filled, left out where missing, saved and read back as any other column of the design. New rows
@@ -9,7 +9,7 @@ the transforms of the formula learn, and with the levels that there are, in the 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
@@ -29,6 +29,33 @@ from discrim.frame.values import Scalar, shown
 
 def level_design(design: Design) -> Design:
     """The design with positions for each categorical term; a NotSupportedError where one is in a product."""
+
+    def positions(name: str, levels: Sequence[Scalar]) -> tuple[Coding, list[str]]:
+        return Coding(None, tuple((float(j),) for j in range(len(levels)))), [name]
+
+    return _recoded(design, positions, "a model of independent columns takes categories as they stand")
+
+
+def indicator_design(design: Design) -> tuple[Design, frozenset[str]]:
+    """The design with an indicator of every level of each categorical term, and the names of these columns.
+
+    A NotSupportedError tells of a categorical term in a product.
+    """
+    found: set[str] = set()
+
+    def indicators(name: str, levels: Sequence[Scalar]) -> tuple[Coding, list[str]]:
+        names = [f"{name}[{level}]" for level in levels]
+        found.update(names)
+        return Coding(tuple(range(len(levels))), None), names
+
+    design = _recoded(design, indicators, "multiple correspondence analysis takes categories as they stand")
+    return design, frozenset(found)
+
+
+def _recoded(
+    design: Design, coded: Callable[[str, Sequence[Scalar]], tuple[Coding, list[str]]], why: str
+) -> Design:
+    """The design with another coding, and names, of each categorical term from its name and levels."""
     spec = design.spec
     if spec is None:
         return design
@@ -46,12 +73,13 @@ def level_design(design: Design) -> Design:
             text = ":".join(spec.factors[factor].code for factor, _ in product)
             raise NotSupportedError(
                 f"The term {text!r} multiplies the categories {categorical[0].code!r} with another column; "
-                "a model of independent columns takes categories as they stand: write them as a term of "
-                "their own, or make one column of the combined levels."
+                f"{why}: write them as a term of their own, or make one column of the combined levels."
             )
-        terms.append(names.get(categorical[0].code, categorical[0].code))
+        name = names.get(categorical[0].code, categorical[0].code)
+        coding, labels = coded(name, categorical[0].levels or ())
+        terms.extend(labels)
         products.append(((product[0][0], len(codings)),))
-        codings.append(Coding(None, tuple((float(j),) for j in range(len(categorical[0].levels or ())))))
+        codings.append(coding)
     spec = replace(spec, codings=tuple(codings), products=tuple(products))
     return replace(design, terms=tuple(terms), spec=spec)
 

@@ -300,6 +300,10 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         are those of the rows about their common mean, without regard to the classes, in the units of the
         columns or, with standardize=True, of columns over their standard deviations over all rows. Folds and
         refits learn them anew.
+    correspondence : bool
+        Whether the axes of `components` are those of the multiple correspondence analysis of the categories:
+        each level has a column of its own, over the root of the share of rows that have it. Numbers are
+        divided by their standard deviations.
     ncomp : int, optional
         Number of leading canonical axes that the rule and `transform` use; by default all.
     collinear : {"drop", "raise"}
@@ -331,6 +335,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
     grid: Sequence[float] | None = None
     standardize: bool = False
     components: int | float | str | None = None
+    correspondence: bool = False
     ncomp: int | None = None
     collinear: str = "drop"
 
@@ -345,7 +350,8 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         keywords = CovarianceKeywords(self.shrinkage, self.variance_shrinkage, self.grid, self.standardize)
         words = get_args(LinearCovariance)
         kind = read_scatter(self.covariance, words, self.method, keywords, self.components)
-        return None if kind.needs_rows or self.method in ROBUST else kind.spread("pooled")
+        by_rows = kind.needs_rows or self.method in ROBUST or self.correspondence
+        return None if by_rows else kind.spread("pooled")
 
     def transform(self, X: Any) -> Floats:
         """Discriminant scores (n, r) of rows, with unit variance within classes and centred at the mean.

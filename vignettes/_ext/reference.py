@@ -72,7 +72,10 @@ GIVEN = (
 READ = "What the model says"
 QUESTIONS = {
     READ: (),
-    "Axes": ("scaling", "svd", "explained", "components", "component_shares", "loadings"),
+    "Axes": (
+        "scaling", "svd", "explained", "components", "component_shares", "loadings", "eigenvalues",
+        "level_coordinates",
+    ),
     "Predict": (
         "predict", "predict_proba", "predict_log_proba", "predict_set", "predict_indicators",
         "decision_function", "transform", "values", "votes", "component_posteriors", "density",

@@ -40,6 +40,7 @@ _PARTS = {
     "components": "number of components",
     "components_by": "choice of components",
     "covariates": "number of covariates",
+    "indicators": "indicators of levels",
 }
 """What a part of a file is of, in messages; others are of the form of few factors."""
 
@@ -50,7 +51,7 @@ def shapes(n_covariances: int, n_columns: int) -> dict[str, tuple[int, ...]]:
     kinds: list[type[Scatter]] = [*KINDS.values(), Em]
     for kind in kinds:
         found |= kind.shapes(n_covariances, n_columns)
-    return found
+    return found | {"indicators": (n_columns,)}
 
 
 def options_of(scatter: Scatter) -> Parts:
@@ -82,10 +83,12 @@ def scatter_from_file(method: str, parts: Parts) -> Scatter:
     if "components" in parts:
         wanted, by = parts.pop("components"), parts.pop("components_by", None)
         standardize, parts["standardize"] = parts["standardize"], False
+        indicators = parts.pop("indicators", None)
         inner = scatter_from_file(method, parts)
         if not inner.goes_within_axes or (by is not None and not isinstance(wanted, int)):
             raise DataError("its number of components does not go with its structure")
-        return Projected(inner, by or wanted, standardize, wanted if by else None)
+        which = None if indicators is None else tuple((indicators > 0).tolist())
+        return Projected(inner, by or wanted, standardize, wanted if by else None, indicators=which)
     word, robust = parts.pop("structure"), Robust.from_numbers(method, parts.pop("robust"))
     if word == Full.word and robust is not None:
         found: Scatter = robust

@@ -3,11 +3,17 @@
 *Axes.* With T the sum of squares and products of all rows about their common mean, within classes and between
 them, the axes are the eigenvectors of T in the order of their eigenvalues: directions of largest variance,
 found without regard to the classes. They are those of the columns in their units, or of columns over their
-standard deviations over all rows. The first q of them, A (q, p), make q scores y = A u z of a row z, u the
-units; a kind of covariance is estimated from the moments of these scores, which are those of the columns
-times the axes. So no row is read again. As a covariance C of the scores, it is A'CA of the columns: what lies
-beyond the axes does not count. Discriminant analysis of principal components is the full one of these
-(Jombart, Devillard & Balloux, 2010, BMC Genetics 11, 94).
+standard deviations over all rows. An indicator of a level that a share m of the rows has may be over the root
+of m instead: with an indicator of each level of each of Q categorical columns, the axes are those of multiple
+correspondence analysis, whose eigenvalues are the variances along them over Q, and a column of numbers over
+its standard deviation weighs as one of two levels would (Escofier, 1979; Pages, 2004, Revue de Statistique
+Appliquee 52, 93-111). Discriminant analysis on such axes is Saporta's DISQUAL (1977).
+
+The first q of the axes, A (q, p), make q scores y = A u z of a row z, u the units; a kind of covariance is
+estimated from the moments of these scores, which are those of the columns times the axes. So no row is read
+again. As a covariance C of the scores, it is A'CA of the columns: what lies beyond the axes does not count.
+Discriminant analysis of principal components is the full one of these (Jombart, Devillard & Balloux, 2010,
+BMC Genetics 11, 94).
 
 *Every number at once.* The scores of q axes are the first q of those of more. With R'R = S an upper
 triangular root of their covariance, the leading block of R is the root of the leading block of S, and the
@@ -37,7 +43,7 @@ import scipy
 from discrim.core.moments.derived_moments import comparable, in_units
 from discrim.core.moments.moments import ClassMoments, standard_columns
 from discrim.core.moments.row_sums import packed_triangle
-from discrim.core.numerics.arrays import Codes, Floats, svd
+from discrim.core.numerics.arrays import Codes, Floats, Mask, svd
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule
@@ -86,16 +92,40 @@ class ProjectedCovariance(ThinCovariance):
         return float(2.0 * np.log(lengths).sum()) + self.more
 
 
-def principal_axes(moments: ClassMoments, *, standardize: bool) -> TotalAxes:
+@dataclass(frozen=True, slots=True, eq=False)
+class Indicators:
+    """Which columns (p,) are indicators of levels, and the x = origin + y / factor (p,) of columns y."""
+
+    which: Mask
+    origin: Floats
+    factor: Floats
+
+    @staticmethod
+    def of(which: tuple[bool, ...]) -> Indicators:
+        """Of the columns as they are."""
+        p = len(which)
+        return Indicators(np.array(which), np.zeros(p), np.ones(p))
+
+    def units(self, whole: ClassMoments, others: Floats) -> Floats:
+        """Roots (p,) of the shares of rows that have each level, in the units of y; else those of others."""
+        share = self.origin + (whole.origin + whole.means[0] / whole.scale) / self.factor
+        there = self.which & (share > 0)
+        return np.where(there, np.sqrt(np.where(there, share, 1.0)) * self.factor, others)
+
+
+def principal_axes(
+    moments: ClassMoments, *, standardize: bool, indicators: Indicators | None = None
+) -> TotalAxes:
     """The principal axes along which all rows vary.
 
     In each axis the largest coefficient is positive. Axes of standardized columns are those of columns over
-    their standard deviations over all rows.
+    their standard deviations over all rows, or, of indicators, over the roots of their means.
     """
     whole = comparable(moments).as_one()
     if standardize:
         sd = np.sqrt(total_squares(whole) / whole.total)
-        whole = in_units(whole, np.where(sd > 0, sd, 1.0) / whole.scale)
+        unit = np.where(sd > 0, sd, 1.0) / whole.scale
+        whole = in_units(whole, unit if indicators is None else indicators.units(whole, unit))
     found = principal(whole)
     singular = np.sqrt(np.maximum(found.lengths, 0.0))
     # Lengths that the rounding of the columns or of a decomposition would give say nothing of the data.
@@ -194,6 +224,8 @@ class Projected(Scatter):
         what they have of the variance of all columns.
     takes_long : bool
         Whether learning axes without each row takes more than seconds, and they cannot be held.
+    indicators : tuple of bool, length p, optional
+        The columns that are indicators of levels, where the axes are those of multiple correspondence.
     """
 
     inner: Scatter
@@ -203,6 +235,7 @@ class Projected(Scatter):
     share: float = 0.0
     total: int = 0
     takes_long: bool = False
+    indicators: tuple[bool, ...] | None = None
 
     word = "projected"
     is_regular = True
@@ -231,7 +264,10 @@ class Projected(Scatter):
 
     def keywords(self) -> dict[str, Any]:
         """The keywords of a verb that ask for it."""
-        return self.inner.keywords() | {"components": self.wanted, "standardize": self.standardized}
+        standardize = self.standardized and self.indicators is None
+        own = {"components": self.wanted, "standardize": standardize}
+        own |= {} if self.indicators is None else {"correspondence": True}
+        return self.inner.keywords() | own
 
     @property
     def shrinkages(self) -> tuple[Shrinkage, ...]:
@@ -267,7 +303,11 @@ class Projected(Scatter):
 
     def spectrum(self, moments: ClassMoments) -> TotalAxes:
         """All principal axes of some moments."""
-        return principal_axes(moments, standardize=self.standardized)
+        return principal_axes(moments, standardize=self.standardized, indicators=self._levels)
+
+    @property
+    def _levels(self) -> Indicators | None:
+        return None if self.indicators is None else Indicators.of(self.indicators)
 
     def number(self, spectrum: TotalAxes) -> int:
         """How many axes are taken of those that there are; a DataError where there are fewer."""
@@ -323,7 +363,7 @@ class Projected(Scatter):
 
     def without(self, moments: ClassMoments, spectrum: TotalAxes) -> AxesWithout:
         """The moments without each row, of moments that have these axes."""
-        return AxesWithout.of(moments, spectrum, standardize=self.standardized)
+        return AxesWithout.of(moments, spectrum, standardize=self.standardized, indicators=self._levels)
 
     def _scores_anew(
         self, fitted: NormalClasses, without: AxesWithout, x: Floats, codes: Codes, weights: Floats | None
@@ -352,6 +392,7 @@ class Projected(Scatter):
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
         """The number of axes, and their share of the variance."""
         label = f"Principal axes{', standardized' if self.standardized else ''}"
+        label = label if self.indicators is None else "Axes of correspondence"
         said = f"{self.count} of {self.total}, {self.share:.1%} of variance"
         return [(label, self.count, said), *(shrinkage.item for shrinkage in self.shrinkages)]
 
@@ -385,8 +426,9 @@ class Projected(Scatter):
         }
 
     def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
-        """What a file keeps of the kind of the scores."""
-        return self.inner.buffers(covariances)
+        """What a file keeps of the kind of the scores, and which columns are indicators."""
+        own = {} if self.indicators is None else {"indicators": np.array(self.indicators, dtype=np.float64)}
+        return self.inner.buffers(covariances) | own
 
 
 class NoAxesError(NoEstimateError):
@@ -495,16 +537,23 @@ class AxesWithout:
 
     whole: Scores
     standardized: bool
+    indicators: Indicators | None = None
 
     @staticmethod
-    def of(moments: ClassMoments, spectrum: TotalAxes, *, standardize: bool) -> AxesWithout:
+    def of(
+        moments: ClassMoments, spectrum: TotalAxes, *, standardize: bool, indicators: Indicators | None
+    ) -> AxesWithout:
         """From moments, and all axes that they have."""
         if moments.scatters.ndim == 2:
             return AxesWithout(Scores.of(moments, spectrum, len(spectrum.lengths)), standardized=False)
         moments = comparable(moments)
         columns = np.diag(moments.common_unit)
         own = on_axes(moments, columns)
-        return AxesWithout(Scores(spectrum, columns, moments.origin, moments.scale, own), standardize)
+        if indicators is not None:
+            factor = moments.common_unit * moments.scale
+            indicators = Indicators(indicators.which, moments.origin, factor)
+        whole = Scores(spectrum, columns, moments.origin, moments.scale, own)
+        return AxesWithout(whole, standardize, indicators)
 
     def rows(self, x: Floats, codes: Codes, weights: Floats | None) -> Iterator[AxesWithoutRow]:
         """The moments without each of the rows x (m, p)."""
@@ -530,7 +579,7 @@ class AxesWithout:
             own = code if len(scatters) > 1 else 0
             scatters[own] -= out * count / (count - out) * np.outer(gap, gap)
         left = replace(moments, counts=counts, rows=rows, centres=means, scatters=scatters, roots=None)
-        spectrum = principal_axes(left, standardize=self.standardized)
+        spectrum = principal_axes(left, standardize=self.standardized, indicators=self.indicators)
         return AxesWithoutRow(y[None], code, out, alone, left, spectrum)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.arrays import Codes, Floats, Mask
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import logs_of_prior
 from discrim.core.scatter.projected import (
@@ -23,15 +23,18 @@ from discrim.core.scatter.projected import (
     refuse_anew,
     scores_by_number,
 )
-from discrim.core.scatter.scatter import Full, NoEstimateError, Scatter
+from discrim.core.scatter.scatter import CovarianceKeywords, Full, NoEstimateError, Scatter
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
+from discrim.frame.levels import indicator_design
 from discrim.frame.rows import used_codes, used_rows
 from discrim.inference.error_rates import as_good
 from discrim.models.fits import reading
+from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Model
 from discrim.models.fits.refits import error_path
 from discrim.models.judging import validation
+from discrim.models.moments.given import Sample
 
 
 def read_components(components: Any) -> int | float | str:
@@ -212,6 +215,46 @@ def with_digits(kind: Scatter, blocks: Blocks, moments: ClassMoments) -> ClassMo
     return reading.class_moments(blocks, moments.spread) if short else moments
 
 
+def check_correspondence(
+    correspondence: Any, keywords: CovarianceKeywords, components: Any, *, has_rows: bool
+) -> None:
+    """Raise where axes of multiple correspondence analysis do not go with the other options of a verb."""
+    reading.check_flag("correspondence", correspondence)
+    if not correspondence:
+        return
+    if components is None:
+        raise DataError(
+            "correspondence=True says which axes components= takes: give their number too, as components=2, "
+            'or "cv" to have it chosen.'
+        )
+    if keywords.standardize:
+        raise DataError("correspondence=True has units of its own: leave standardize= out.")
+    if not has_rows:
+        raise NotSupportedError(
+            "correspondence=True codes the levels anew, which moments= do not have: pass the formula and a "
+            "table, or leave it out."
+        )
+
+
+def read_columns(sample: Sample, correspondence: bool) -> tuple[Blocks, frozenset[str] | None]:
+    """The rows as blocks; where asked for with an indicator of each level, and the names of such columns."""
+    blocks, names = sample.read(), None
+    if correspondence:
+        design, names = indicator_design(blocks.design)
+        blocks = replace(blocks, design=design)
+    return reading.without_constants_if_wide(blocks), names
+
+
+def with_indicators(
+    kind: Scatter, blocks: Blocks, moments: ClassMoments, names: frozenset[str] | None
+) -> tuple[Scatter, ClassMoments]:
+    """The kind, of axes of correspondence where columns are indicators, and moments with its digits."""
+    if names is not None and isinstance(kind, Projected):
+        which = tuple(term in names for term in blocks.terms)
+        kind = replace(kind, standardized=True, indicators=which)
+    return kind, with_digits(kind, blocks, moments)
+
+
 class PrincipalAxes:
     """Properties of fits within principal axes; for children of `ClassifierResults`."""
 
@@ -245,3 +288,48 @@ class PrincipalAxes:
         """Principal axes in the columns: vectors of length one, of standardized columns where it is these."""
         axes = np.asarray(self._scores().spectrum.axes)[: self.components]
         return pd.DataFrame(axes.T, index=self.terms, columns=self._component_names())
+
+    def _indicators(self: Any) -> Mask:
+        kind = self._fit.numbers.within_axes
+        if kind is None or kind.indicators is None:
+            raise NotSupportedError(
+                "This fit is on no axes of multiple correspondence: fit lda() with components= and "
+                "correspondence=True."
+            )
+        return np.array(kind.indicators)
+
+    def _variances(self: Any) -> tuple[Floats, Floats]:
+        """Shares (p,) of rows that each column has, of indicators, and variances along the axes."""
+        which, moments = self._indicators(), self._fit.numbers.moments
+        share = np.where(which, moments.counts @ moments.class_means / moments.total, 0.0)
+        total = (1.0 - share).sum()
+        return share, total * self._scores().spectrum.lengths[: self.components]
+
+    @property
+    def eigenvalues(self: Any) -> pd.Series:
+        """Eigenvalues of the axes of multiple correspondence analysis.
+
+        With columns of numbers, those of factor analysis of mixed data divided by the number of columns.
+        """
+        share, variances = self._variances()
+        # The shares of the levels of each categorical column sum to one.
+        columns = share.sum() + (~self._indicators()).sum()
+        return pd.Series(variances / columns, index=self._component_names(), name="eigenvalue")
+
+    @displayed(share="share")
+    def level_coordinates(self: Any) -> pd.DataFrame:
+        """Where each level lies on the axes of multiple correspondence analysis.
+
+        Returns
+        -------
+        DataFrame by level
+            share, that of the rows which have the level, and PC1, PC2, ...: principal coordinates, that is,
+            the mean of the rows with the level, on the axis over its standard deviation. Squares of
+            `loadings` are the contributions of levels to an axis.
+        """
+        which = self._indicators()
+        share, variances = self._variances()
+        places = self.loadings.to_numpy()[which] * np.sqrt(variances) / np.sqrt(share[which])[:, None]
+        table = pd.DataFrame(places, index=self.terms[which], columns=self._component_names())
+        table.insert(0, "share", share[which])
+        return table.rename_axis("level")

@@ -54,7 +54,13 @@ from discrim.models.fits.refits import verb_options
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.normal import normal_fits
-from discrim.models.normal.components import PrincipalAxes, with_digits, within
+from discrim.models.normal.components import (
+    PrincipalAxes,
+    check_correspondence,
+    read_columns,
+    with_indicators,
+    within,
+)
 from discrim.models.normal.covariates import Covariates, adjusted_for
 from discrim.models.normal.em import MissingRows, em_sample
 from discrim.models.normal.normal_fits import ShrunkCovariances
@@ -157,6 +163,8 @@ class LDAResults(
     components, component_shares, loadings : int, Series, DataFrame
         Number of principal axes, the share of the variance that each has, and the axes themselves, terms by
         PC1, PC2, ..., of fits with `components=`.
+    eigenvalues : Series
+        Those of the axes of multiple correspondence analysis, of fits with `correspondence=True`.
     """
 
     _fit: Fit[LDAFit]
@@ -568,6 +576,7 @@ def lda(
     grid: Sequence[float] | None = None,
     standardize: bool = False,
     components: int | float | Literal["cv", "loo"] | None = None,
+    correspondence: bool = False,
     ncomp: int | None = None,
     collinear: Collinear = "raise",
     levels: Sequence[Any] | None = None,
@@ -643,6 +652,10 @@ def lda(
         are those of the rows about their common mean, without regard to the classes, in the units of the
         columns or, with standardize=True, of columns over their standard deviations over all rows. Folds and
         refits learn them anew.
+    correspondence : bool
+        Whether the axes of `components` are those of the multiple correspondence analysis of the categories:
+        each level has a column of its own, over the root of the share of rows that have it. Numbers are
+        divided by their standard deviations.
     ncomp : int, optional
         Number of leading canonical axes that the rule and `transform` use; by default all.
     collinear : {"raise", "drop"}
@@ -715,6 +728,12 @@ def lda(
     analysis of covariance. All follow from the moments of the rows, and `leave_one_out()` is exact. The
     covariance is the full one by "moment" or "mle".
 
+    *DISQUAL.* With correspondence=True it is discriminant analysis on axes of multiple correspondence
+    analysis (Saporta, 1977, Une methode et un programme d'analyse discriminante sur variables qualitatives),
+    with columns of numbers on those of factor analysis of mixed data. The coefficients are back on the
+    levels: a row's score of a class is the constant and the sum of the coefficients of its levels. Of each
+    categorical column their mean over the rows is zero.
+
     *Columns that are nearly collinear.* A warning names a column of which the columns before it leave less
     than a millionth of its standard deviation within classes, and those columns: its variance inflation
     factor is beyond 1e12. Predictions keep the digits that the columns have; the coefficients are huge and
@@ -747,35 +766,37 @@ def lda(
     >>> fit.explained.round(4).tolist()
     [0.9912, 0.0088]
     >>> from discrim.datasets import load_penguins
+    >>> fit = lda("species ~ island + sex", load_penguins(), components=2, correspondence=True)
+    >>> fit.coef.round(2).loc["island[Dream]"].tolist()
+    [0.19, 3.92, -2.47]
     >>> fit = lda("species ~ bill_length_mm + bill_depth_mm + sex", load_penguins(), missing="em")
     >>> int(fit.nobs), fit.em.incomplete, fit.em.converged
     (342, 9, True)
     """
     options = verb_options(locals())
     reading.check_word("collinear", collinear, Collinear)
+    words = get_args(LinearCovariance)
     keywords = CovarianceKeywords(shrinkage, variance_shrinkage, grid, standardize)
-    kind = normal_fits.read_scatter(
-        covariance, get_args(LinearCovariance), method, keywords, components, missing
-    )
+    kind = normal_fits.read_scatter(covariance, words, method, keywords, components, missing)
     if isinstance(grid, Iterator):
         # It has been read.
         options["grid"] = list(kind.shrinkages[0].grid)
     sample = Sample("lda", "pooled", moments, formula, data, weights, levels, functions, na_action)
-    by_em = normal_fits.check_em(
-        missing, method, kind, na_action, has_rows=sample.has_rows, collinear=collinear
-    )
+    has_rows = sample.has_rows
+    by_em = normal_fits.check_em(missing, method, kind, na_action, has_rows=has_rows, collinear=collinear)
     kind = normal_fits.with_method(kind, method, nu, scatter, support_fraction)
-    if not sample.has_rows:
+    check_correspondence(correspondence, keywords, components, has_rows=has_rows)
+    if not has_rows:
         blocks, stats = normal_fits.moments_of_sample(sample, kind)
     elif by_em:
         blocks, stats, kind = em_sample(sample.read(), common=True)
     else:
-        blocks = reading.without_constants_if_wide(sample.read())
+        blocks, indicators = read_columns(sample, correspondence)
         if not kind.is_regular and kind.takes_full_rank(len(blocks.terms)):
             reading.refuse_few_rows(blocks)
         spread = kind.spread("pooled", thin=reading.is_wide(blocks))
         blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=components is None)
-        stats = stats if components is None else with_digits(kind, blocks, stats)
+        kind, stats = with_indicators(kind, blocks, stats, indicators)
     reading.refuse_no_freedom(stats, blocks.terms, diagonal=not kind.takes_full_rank(stats.n_columns))
     if method == "moment":
         reading.refuse_light(stats.total, stats.n_classes + blocks.covariates)
@@ -795,7 +816,7 @@ def lda(
         raise error.of_classes(blocks.design.levels, stats.rows.tolist()) from None
     if warning := kind.warning(fit.moments, (fit.covariance,)):
         warn_user(warning)
-    return LDAResults(lda_fit(fit, blocks, options, has_rows=sample.has_rows, path=path))
+    return LDAResults(lda_fit(fit, blocks, options, has_rows=has_rows, path=path))
 
 
 def _divisors(moments: ClassMoments, method: str) -> Floats:

@@ -1,0 +1,123 @@
+"""Discriminant analysis on axes of multiple correspondence (DISQUAL) against R (golden/disqual.json)."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim import lda
+from discrim.errors import DataError, NotSupportedError
+from tests import support
+
+WRITTEN = json.loads((support.GOLDEN / "disqual.json").read_text(encoding="utf-8"))
+BIRDS = discrim.datasets.load_penguins().dropna()
+BIRDS["mass"] = pd.cut(BIRDS["body_mass_g"], [0, 3500, 4250, 5000, 1e4], right=False, labels=list("abcd"))
+BIRDS["flipper"] = pd.cut(BIRDS["flipper_length_mm"], [0, 190, 205, 1e3], right=False, labels=list("xyz"))
+FORMULA = "species ~ island + sex + mass + flipper"
+
+
+def fitted(components=3, formula=FORMULA, data=BIRDS, **options):
+    return lda(formula, data, components=components, correspondence=True, **options)
+
+
+@pytest.mark.parametrize("name", ["birds", "every"])
+def test_posteriors_and_eigenvalues_are_those_of_lda_on_mca(name):
+    wanted = WRITTEN[name]
+    fit = fitted(wanted["ncp"])
+    np.testing.assert_allclose(fit.eigenvalues, wanted["eigenvalues"], rtol=1e-10)
+    np.testing.assert_allclose(fit.predict_proba(), wanted["posterior"], rtol=1e-7, atol=1e-12)
+    assert fit.eigenvalues.index[0] == "PC1"
+    np.testing.assert_allclose(
+        fit.component_shares.cumsum().iloc[-1], 1 if name == "every" else 0.66, atol=0.02
+    )
+
+
+def test_levels_lie_where_factominer_has_them():
+    wanted, fit = WRITTEN["birds"], fitted()
+    names = [label[label.index("[") + 1 : -1] for label in fit.terms]
+    # A level is written with its column where two columns have it, or might.
+    assert names == [name.rpartition(".")[2] for name in wanted["levels"]]
+    places, theirs = fit.level_coordinates(), np.array(wanted["coordinates"])
+    mine = places.drop(columns="share").to_numpy()
+    signs = np.sign((mine * theirs).sum(axis=0))
+    np.testing.assert_allclose(mine * signs, theirs, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(fit.loadings**2, wanted["contributions"], rtol=1e-8, atol=1e-10)
+    assert places.loc["sex[male]", "share"] == pytest.approx((BIRDS["sex"] == "male").mean())
+
+
+def test_cells_with_counts_are_as_their_rows():
+    cells = pd.DataFrame(WRITTEN["ship"]["cells"])
+    fit = fitted(3, "Survived ~ Class + Sex + Age", cells, weights="Freq")
+    np.testing.assert_allclose(fit.eigenvalues, WRITTEN["ship"]["eigenvalues"], rtol=1e-10)
+    there = cells["Freq"] > 0
+    wanted = np.array(WRITTEN["ship"]["posterior"], dtype=float)[there]
+    np.testing.assert_allclose(fit.predict_proba(cells[there]), wanted, rtol=1e-8)
+
+
+def test_mixed_columns_are_those_of_factor_analysis_of_mixed_data():
+    wanted = WRITTEN["mixed"]
+    fit = fitted(4, "species ~ island + sex + bill_length_mm + bill_depth_mm")
+    np.testing.assert_allclose(4 * fit.eigenvalues, wanted["eigenvalues"], rtol=1e-10)
+    np.testing.assert_allclose(fit.predict_proba(), wanted["posterior"], rtol=1e-7, atol=1e-12)
+
+
+def test_all_axes_are_lda_of_the_contrasts():
+    plain = lda(FORMULA, BIRDS)
+    np.testing.assert_allclose(fitted(8).predict_proba(), plain.predict_proba(), rtol=1e-9, atol=1e-14)
+
+
+def test_functions_are_back_on_the_levels():
+    fit = fitted()
+    shares = fit.level_coordinates()["share"]
+    for prefix in ("island", "sex", "mass", "flipper"):
+        own = [term for term in fit.terms if term.startswith(prefix)]
+        np.testing.assert_allclose(shares[own] @ fit.coef.loc[own], 0, atol=1e-12)
+    row = BIRDS.iloc[0]
+    levels = [f"{name}[{row[name]}]" for name in ("island", "sex", "mass", "flipper")]
+    scores = fit.coef.loc[levels].sum() + fit.intercept
+    posterior = np.exp(scores - scores.max())
+    np.testing.assert_allclose(
+        posterior / posterior.sum(), fit.predict_proba(BIRDS.iloc[:1]).iloc[0], rtol=1e-9
+    )
+
+
+def test_leaving_out_learns_the_axes_anew():
+    few = BIRDS.iloc[::12]
+    fit = fitted(2, data=few)
+    left_out = fit.leave_one_out()[list(fit.classes)].to_numpy()
+    for i in range(0, len(few), 5):
+        anew = fitted(2, data=few.drop(index=few.index[i]), prior=fit.prior)
+        np.testing.assert_allclose(left_out[i], anew.predict_proba(few.iloc[[i]]).iloc[0], rtol=1e-8)
+    chosen = fitted("cv")
+    assert (
+        chosen.path["error"].min()
+        == chosen.path["error"].loc[chosen.path["components"] == chosen.components].item()
+    )
+
+
+def test_a_file_keeps_the_axes(tmp_path):
+    fit = fitted()
+    fit.save(tmp_path / "a.fit")
+    again = discrim.load(tmp_path / "a.fit")
+    pd.testing.assert_frame_equal(again.predict_proba(BIRDS), fit.predict_proba(BIRDS))
+    pd.testing.assert_frame_equal(again.level_coordinates(), fit.level_coordinates())
+    assert "Axes of correspondence" in again.summary().as_text()
+
+
+def test_what_does_not_go_together_is_named():
+    with pytest.raises(DataError, match="give their number too"):
+        lda(FORMULA, BIRDS, correspondence=True)
+    with pytest.raises(DataError, match="leave standardize= out"):
+        fitted(standardize=True)
+    with pytest.raises(DataError, match="Give a number up to 8"):
+        fitted(9)
+    with pytest.raises(NotSupportedError, match="pass the formula"):
+        lda(moments=discrim.moments(FORMULA, BIRDS), components=2, correspondence=True)
+    with pytest.raises(NotSupportedError, match="multiplies the categories"):
+        fitted(formula="species ~ island:sex")
+    with pytest.raises(NotSupportedError, match="correspondence=True"):
+        lda(FORMULA, BIRDS, components=2).level_coordinates()
