@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from discrim.models.comparing.covariance_tests import lr_test as lr_test
     from discrim.models.comparing.cross_validation import CrossValidation as CrossValidation
     from discrim.models.comparing.cross_validation import cross_validate as cross_validate
+    from discrim.models.comparing.high_dimensional import sphericity_test as sphericity_test
     from discrim.models.comparing.mlm import MLMResults as MLMResults
     from discrim.models.comparing.mlm import manova as manova
     from discrim.models.comparing.mlm import mlm as mlm

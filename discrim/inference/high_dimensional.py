@@ -41,6 +41,16 @@ Qin's own estimates of these traces change where a number is added to a column; 
 Cai, Liu & Xia (2014, Journal of the Royal Statistical Society B 76, 349-372), for K classes Cai & Xia
 (2014, Journal of Multivariate Analysis 131, 174-196), take the largest B_jj/s_jj, here of the columns as
 they are. Less 2 ln p + (q - 2) ln ln p it has the distribution exp(-exp(-x/2) / Gamma(q/2)).
+
+*Spheres.* U = p tr Sigma^2/(tr Sigma)^2 - 1 is zero for a covariance that is a number times the identity.
+With S in the place of Sigma, nu p U/2 is a chi-square on p (p + 1)/2 - 1 degrees of freedom (John, 1972,
+Biometrika 59, 169-173; Nagao, 1973, Annals of Statistics 1, 700-709), and that holds for many columns too
+(Ledoit & Wolf, 2002, Annals of Statistics 30, 1081-1102), where it says the same as a normal (nu U - p -
+1)/2. Srivastava (2005, Journal of the Japan Statistical Society 35, 251-272) puts a(W, nu) in the place of
+tr S^2, Chen, Zhang & Zhong (2010, Journal of the American Statistical Association 105, 810-819) the U
+statistic of rows of any law; nu U/2 is then standard normal. Theirs is of one sample. For K classes all
+pairs of rows count alike here, (sum n_k (n_k - 1) A_k + sum n_k n_l tr S_k S_l)/(N (N - 1)), the second sum
+over ordered pairs of classes, and N is in the place of nu.
 """
 
 from __future__ import annotations
@@ -53,7 +63,7 @@ import scipy
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
-from discrim.core.numerics.special import f_sf, normal_sf
+from discrim.core.numerics.special import chi2_sf, f_sf, normal_sf
 from discrim.inference.mean_differences import between_squares
 from discrim.inference.result import TestResult
 
@@ -288,6 +298,49 @@ def chen_qin_test(moments: ClassMoments, fourth: Floats) -> TestResult:
     )
     z = float(distance / np.sqrt(variance)) if variance > 0 else np.nan
     return _normal("Chen & Qin's test", z, f"Any law with four moments. {NORMAL_LIMIT}: {NO_FEW_AXES}.")
+
+
+def john_test(moments: ClassMoments) -> TestResult:
+    """John's test that the covariance within classes is a sphere, from pooled moments of two columns."""
+    nu, p = moments.total - moments.n_classes, moments.n_columns
+    trace, product = trace_products(moments).pooled
+    u = p * product / trace**2 - 1
+    chi2, df, z = nu * p * u / 2, p * (p + 1) / 2 - 1, (nu * u - p - 1) / 2
+    pvalue = float(chi2_sf(chi2, df))
+    return TestResult(
+        "John's test",
+        chi2,
+        (df,),
+        pvalue,
+        "Normal classes with one covariance. The chi-square is for many rows, or for many rows and columns.",
+        {
+            "chi-square": (chi2, df, np.nan, pvalue),
+            "normal": (z, np.nan, np.nan, float(normal_sf(z))),
+        },
+    )
+
+
+def unbiased_sphere_test(moments: ClassMoments) -> TestResult:
+    """Srivastava's test that the covariance within classes is a sphere, from pooled moments."""
+    nu, p = moments.total - moments.n_classes, moments.n_columns
+    trace, product = trace_products(moments).pooled
+    u = p * float(normal_square(trace, product, nu)) / (trace / nu) ** 2 - 1
+    return _normal("Srivastava's test", nu * u / 2, f"Normal classes with one covariance. {NORMAL_LIMIT}.")
+
+
+def any_law_sphere_test(moments: ClassMoments, fourth: Floats) -> TestResult:
+    """Chen, Zhang and Zhong's test that the covariance within classes is a sphere, from moments by class.
+
+    The fourth powers (K,) are as in `li_chen_test`.
+    """
+    counts, total, p = moments.counts, moments.total, moments.n_columns
+    traces = trace_products(moments)
+    own = (counts * (counts - 1)) @ unbiased_square(traces, fourth, counts)
+    others = 2 * _pairs(traces.products * np.outer(counts / (counts - 1), counts / (counts - 1)))
+    square = float(own + others) / (total * (total - 1))
+    u = p * square / (traces.pooled[0] / (total - moments.n_classes)) ** 2 - 1
+    assumes = f"One covariance, and any law with eight moments. {NORMAL_LIMIT}."
+    return _normal("Chen, Zhang & Zhong's test", total * u / 2, assumes)
 
 
 def largest_mean_test(moments: ClassMoments) -> TestResult:

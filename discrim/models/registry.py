@@ -688,6 +688,7 @@ _OTHERS = {
     "comparing.comparison": ("compare",),
     "comparing.covariance_tests": ("box_m", "covariance_models", "hausman", "lr_test"),
     "comparing.cross_validation": ("CrossValidation", "cross_validate"),
+    "comparing.high_dimensional": ("sphericity_test",),
     "comparing.mlm": ("MLMResults", "manova", "mlm"),
     "comparing.stepwise": ("StepwiseResults", "stepwise"),
     "moments.moments": ("Moments", "moments"),

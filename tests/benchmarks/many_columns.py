@@ -7,6 +7,7 @@ shares of p-values up to 0.05 where the classes are alike, and where they are no
 differ a little in all columns ("dense") or much in three ("sparse"). Unlike covariances have
 correlations of 0.7^|i - j| ("dense") or three columns of three times the standard deviation
 ("sparse") in the second class.
+Spheres are of columns that are not correlated.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ SHAPES = ((20, 50), (20, 200), (40, 100), (60, 50), (60, 200))
 LAWS = ("normal", "exponential")
 
 MEANS = ("dempster", "srivastava", "chen-qin", "cai-liu-xia, means")
+SPHERES = ("john", "srivastava, spheres", "chen-zhang-zhong")
 COVARIANCES = ("schott", "li-chen", "cai-liu-xia, covariances")
 
 
@@ -36,11 +38,17 @@ def root(p: int, correlation: float) -> NDArray[np.float64]:
 
 
 def drawn(
-    rng: np.random.Generator, n: int, p: int, law: str = "normal", unlike: str = "", k: int = 2
+    rng: np.random.Generator,
+    n: int,
+    p: int,
+    law: str = "normal",
+    unlike: str = "",
+    k: int = 2,
+    correlation: float = 0.5,
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """Rows (k n, p) of k classes and their codes; the last class is unlike the others as the words say."""
     z = rng.standard_normal((k * n, p)) if law == "normal" else rng.exponential(size=(k * n, p)) - 1
-    x, codes = z @ root(p, 0.5).T, np.repeat(np.arange(k), n)
+    x, codes = z @ root(p, correlation).T, np.repeat(np.arange(k), n)
     last = codes == k - 1
     if unlike == "means, dense":
         x[last] += 3 / np.sqrt(n) * (p / 50) ** -0.25 * rng.choice([-0.5, 0.5], p)
@@ -64,6 +72,9 @@ def p_values(x: NDArray[np.float64], codes: NDArray[np.intp]) -> dict[str, float
         "srivastava": tests.srivastava_test(moments).pvalue,
         "chen-qin": tests.chen_qin_test(moments, fourth).pvalue,
         "cai-liu-xia, means": tests.largest_mean_test(moments).pvalue,
+        "john": tests.john_test(moments).pvalue,
+        "srivastava, spheres": tests.unbiased_sphere_test(moments).pvalue,
+        "chen-zhang-zhong": tests.any_law_sphere_test(moments, fourth).pvalue,
         "schott": tests.schott_test(moments).pvalue,
     }
     if k == 2:
@@ -86,7 +97,11 @@ def tables(replicates: int, seed: int) -> Iterator[pd.DataFrame]:
     sizes = {
         f"{n} x {p}, {law}": rejected(replicates, seed, n, p, law=law) for law in LAWS for n, p in SHAPES
     }
-    yield pd.DataFrame(sizes).T[[*MEANS, *COVARIANCES]]
+    for law in LAWS:
+        for n, p in SHAPES:
+            spheres = rejected(replicates, seed, n, p, law=law, correlation=0.0)
+            sizes[f"{n} x {p}, {law}"][[*SPHERES]] = spheres[[*SPHERES]]
+    yield pd.DataFrame(sizes).T[[*MEANS, *COVARIANCES, *SPHERES]]
     powers = {}
     for what, names in (("means", MEANS), ("covariances", COVARIANCES)):
         for how in ("dense", "sparse"):

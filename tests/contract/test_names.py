@@ -63,6 +63,8 @@ MADE = {
     "box_m": lambda iris, alike: discrim.box_m("species ~ .", iris),
     "manova": lambda iris, alike: discrim.manova("species ~ .", iris),
     "mlm": lambda iris, alike: discrim.mlm("species ~ .", iris),
+    "manova, many columns": lambda iris, alike: discrim.manova("species ~ .", iris, method="chen-qin"),
+    "sphericity_test": lambda iris, alike: discrim.sphericity_test("species ~ .", iris),
     "covariance_models": lambda iris, alike: discrim.covariance_models("species ~ .", iris),
     "hausman": lambda iris, alike: discrim.hausman(*_pair(alike)),
     "compare": lambda iris, alike: discrim.compare(*_pair(alike)),

@@ -84,6 +84,7 @@ def fits():
         ("stepwise", "tolerance", [TWO, "a", pd.NA, 1j, 1, -1]),
         ("stepwise", "include", [3, [1], TWO, True, None]),
         ("manova", "method", ["wilks", 3, TWO, [], True]),
+        ("sphericity_test", "method", ["mauchly", 3, TWO, None, True]),
         ("box_m", "method", ["box", 3, TWO, [], True]),
         ("manova", "term", [3, TWO, [], pd.NA, np.array([1.0, 2.0])]),
         ("stepwise", "verb", ["no such verb", 3, TWO, lambda: 1, lambda *args, **options: 1]),

@@ -85,6 +85,8 @@ fit = mlm("species * sex ~ bill_length_mm + bill_depth_mm", data=load_penguins()
 iris = load_iris()
 whole = moments("species ~ .", iris[:70]) + moments("species ~ .", iris[70:])
 print(lda(moments=whole).scaling.round(3))""",
+    "sphericity_test": """
+print(sphericity_test("species ~ .", data=load_iris()))""",
     "choose": """
 print(choose("species ~ .", data=load_iris(), seed=1))""",
     "stepwise": """

@@ -1,8 +1,8 @@
-"""Tests for more columns than rows: what `box_m(method=)` and `manova(method=)` do with rows."""
+"""Tests for more columns than rows: `box_m(method=)`, `manova(method=)`, and the verb `sphericity_test`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -15,36 +15,54 @@ from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import late_bar, reduced
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks
-from discrim.frame.rows import weighted_rows
+from discrim.frame.rows import read, weighted_rows
 from discrim.frame.values import shown
 from discrim.inference import high_dimensional as tests
 from discrim.inference.result import TestResult
-from discrim.models.fits.reading import NaAction, check_word, is_wide, listed, refuse_large, usable_rows
+from discrim.models.fits.reading import (
+    Data,
+    NaAction,
+    check_word,
+    is_wide,
+    listed,
+    refuse_large,
+    usable_rows,
+    with_ways_out,
+)
 
 CovarianceMethod = Literal["schott", "li-chen", "cai-liu-xia"]
 MeanMethod = Literal["srivastava", "chen-qin", "cai-liu-xia", "dempster"]
+
+SphereMethod = Literal["john", "srivastava", "chen-zhang-zhong"]
 
 Sums = Literal["variances", "pooled", "class"]
 
 
 class Need(NamedTuple):
-    """What a test is made of: sums, the fewest rows of a class, and whether it divides by variances."""
+    """What a test is made of: sums, the fewest rows and columns, and whether it divides by variances."""
 
     sums: Sums
     rows: int = 1
+    columns: int = 1
     divides: bool = False
 
 
 COVARIANCES: Mapping[CovarianceMethod, Need] = {
     "schott": Need("class", 3),
     "li-chen": Need("class", 4),
-    "cai-liu-xia": Need("variances", 3),
+    "cai-liu-xia": Need("variances", 3, columns=2),
 }
 MEANS: Mapping[MeanMethod, Need] = {
     "srivastava": Need("pooled", divides=True),
     "chen-qin": Need("class", 4),
-    "cai-liu-xia": Need("variances", divides=True),
+    "cai-liu-xia": Need("variances", columns=2, divides=True),
     "dempster": Need("pooled"),
+}
+
+SPHERES: Mapping[SphereMethod, Need] = {
+    "john": Need("pooled", columns=2),
+    "srivastava": Need("pooled", columns=2),
+    "chen-zhang-zhong": Need("class", 4, columns=2),
 }
 
 FEWEST = 3
@@ -86,6 +104,89 @@ def mean_test(blocks: Blocks, method: MeanMethod, na_action: NaAction) -> pd.Dat
     return pd.DataFrame({**columns, "assumes": result.assumes}, index=[result.name])
 
 
+@with_ways_out
+def sphericity_test(
+    formula: str,
+    data: Data,
+    *,
+    method: SphereMethod = "john",
+    weights: Any = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> TestResult:
+    """Tests that within classes all columns have one variance and no correlation; columns may be many.
+
+    Parameters
+    ----------
+    formula : str
+        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
+        describes it.
+    data : table or source of tables
+        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
+        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
+        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
+        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+    method : {"john", "srivastava", "chen-zhang-zhong"}
+        "john" and "srivastava" are for normal classes, "chen-zhang-zhong" for any law.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
+        of ``.`` in the formula.
+    levels : sequence, optional
+        The classes in order. By default they have the order of the categories, and are sorted where the
+        response has none.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped, and counted, or refused.
+    functions : dict of str to callable, optional
+        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
+        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
+        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
+        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
+        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
+        missing.
+
+    Returns
+    -------
+    TestResult
+        John's chi-square, and in `table` Ledoit and Wolf's normal number as well; of the other methods a
+        standard normal number, large where the covariance is no sphere.
+
+    Raises
+    ------
+    CollinearError
+        No column varies within the classes.
+    NotSupportedError
+        There is one column only, or a class has fewer rows than a method takes.
+
+    Notes
+    -----
+    The classes are taken to have one covariance, which `box_m` tests. With S the covariance within classes,
+    on nu = N - K degrees of freedom, U = p tr S^2/(tr S)^2 - 1 is the variance of its eigenvalues over
+    their squared mean. John's nu p U/2 (1972, Biometrika 59, 169-173) has a chi-square distribution on p (p
+    + 1)/2 - 1 degrees of freedom, for many columns too (Ledoit & Wolf, 2002, Annals of Statistics 30,
+    1081-1102). Srivastava (2005, Journal of the Japan Statistical Society 35, 251-272) takes out the bias
+    of tr S^2 for normal rows, Chen, Zhang & Zhong (2010, Journal of the American Statistical Association
+    105, 810-819) for any law, here with all pairs of rows counted alike where there are several classes.
+    Columns in unlike units are no sphere.
+
+    Examples
+    --------
+    >>> from discrim import sphericity_test
+    >>> from discrim.datasets import load_iris
+    >>> result = sphericity_test("species ~ .", load_iris())
+    >>> round(result.statistic, 3), result.df
+    (368.048, 9.0)
+    """
+    check_word("method", method, SphereMethod)
+    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    blocks, moments = _read(blocks, method, SPHERES[method], na_action)
+    if method == "john":
+        return tests.john_test(moments)
+    if method == "srivastava":
+        return tests.unbiased_sphere_test(moments)
+    return tests.any_law_sphere_test(moments, _fourth_powers(blocks, moments))
+
+
 def _read(blocks: Blocks, method: str, need: Need, na_action: NaAction) -> tuple[Blocks, ClassMoments]:
     """The blocks with the classes that are there, and their moments, or why the test cannot be made."""
     wide = is_wide(blocks)
@@ -107,9 +208,9 @@ def _read(blocks: Blocks, method: str, need: Need, na_action: NaAction) -> tuple
             f"method={method!r} takes {FEWEST} degrees of freedom within classes, and {moments.total:g} rows "
             f"in {moments.n_classes} classes leave {moments.total - moments.n_classes:g}: give more rows."
         )
-    if moments.n_columns < 2 and "cai" in method:
+    if moments.n_columns < need.columns:
         raise NotSupportedError(
-            f"method={method!r} takes the largest of many columns, and there is one: leave method= out."
+            f"method={method!r} compares columns, and there is one: name another in the formula."
         )
     still = constant_within(moments)
     if still.all() or (need.divides and still.any()):

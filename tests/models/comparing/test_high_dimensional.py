@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 import discrim
-from discrim import box_m, lda, manova
+from discrim import box_m, lda, manova, sphericity_test
 from discrim.datasets import load_breast_cancer, load_iris, load_wine
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.inference.high_dimensional import largest_gap
@@ -21,10 +21,9 @@ from tests import support
 from tests.benchmarks import many_columns
 
 WRITTEN = json.loads((support.GOLDEN / "high_dimensional.json").read_text(encoding="utf-8"))
-COVARIANCES, MEANS = (
-    ("schott", "li-chen", "cai-liu-xia"),
-    ("srivastava", "chen-qin", "cai-liu-xia", "dempster"),
-)
+COVARIANCES = ("schott", "li-chen", "cai-liu-xia")
+MEANS = ("srivastava", "chen-qin", "cai-liu-xia", "dempster")
+SPHERES = ("john", "srivastava", "chen-zhang-zhong")
 
 
 def first_rows(table: pd.DataFrame, response: str, rows: list[int]) -> pd.DataFrame:
@@ -161,6 +160,39 @@ def test_largest_mean_of_several_classes_is_that_of_the_analyses_of_variance() -
     assert got["p"] == pytest.approx(-np.expm1(-9 * np.exp(-f)), rel=1e-10)
 
 
+@pytest.mark.parametrize(("counts", "p"), [((5, 6), 7), ((7, 8), 3)])
+def test_spheres_by_eigenvalues_and_by_sums_over_indices(counts: tuple[int, ...], p: int) -> None:
+    data = drawn(1, counts, p, "standard_exponential")
+    x, y = classes_of(data)
+    n, m = counts
+    total, nu = n + m, n + m - 2
+    s = ((n - 1) * np.cov(x.T) + (m - 1) * np.cov(y.T)) / nu
+    spectrum = np.linalg.eigvalsh(s)
+    john = sphericity_test("group ~ .", data)
+    wanted = nu * p / 2 * np.mean((spectrum / spectrum.mean() - 1) ** 2)
+    assert john.statistic == pytest.approx(wanted, rel=1e-10)
+    assert john.df == p * (p + 1) / 2 - 1
+    assert john.pvalue == pytest.approx(stats.chi2.sf(wanted, john.df), rel=1e-8)
+    unbiased = nu**2 / ((nu - 1) * (nu + 2)) * (np.trace(s @ s) - np.trace(s) ** 2 / nu)
+    got = sphericity_test("group ~ .", data, method="srivastava").statistic
+    assert got == pytest.approx(nu / 2 * (p * unbiased / np.trace(s) ** 2 - 1), rel=1e-9)
+    pairs = n * (n - 1) * square_by_indices(x) + m * (m - 1) * square_by_indices(y)
+    pairs += 2 * n * m * product_by_indices(x, y)
+    u = p * pairs / (total * (total - 1)) / np.trace(s) ** 2 - 1
+    got = sphericity_test("group ~ .", data, method="chen-zhang-zhong").statistic
+    assert got == pytest.approx(total * u / 2, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_johns_test_of_two_columns_is_near_the_exact_one(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    data = pd.DataFrame(rng.normal(size=(1000, 2)), columns=["x", "y"]).assign(group=np.tile([0, 1], 500))
+    found = sphericity_test("group ~ .", data)
+    # One less John's U is Mauchly's W, and P(W < w) = w^((nu - 1)/2) of two columns.
+    u = found.statistic / 998
+    assert found.pvalue == pytest.approx((1 - u) ** (997 / 2), abs=0.005)
+
+
 # ---- identities
 
 
@@ -173,7 +205,9 @@ def test_dempsters_test_of_one_column_is_the_analysis_of_variance() -> None:
 
 def every_p(data: pd.DataFrame, **options: Any) -> np.ndarray:
     found = [box_m("group ~ .", data, method=method, **options).pvalue for method in COVARIANCES]
-    return np.array(found + [manova("group ~ .", data, method=m, **options)["p"].iloc[0] for m in MEANS])
+    found += [manova("group ~ .", data, method=m, **options)["p"].iloc[0] for m in MEANS]
+    spheres = [sphericity_test("group ~ .", data, method=m, **options).pvalue for m in SPHERES]
+    return np.array(found + spheres)
 
 
 @pytest.mark.parametrize("p", [4, 20])
@@ -227,6 +261,18 @@ def test_sizes_of_many_columns(law: str, k: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("law", "k"), [("normal", 2), ("normal", 3), ("exponential", 3)])
+def test_sizes_of_spheres(law: str, k: int) -> None:
+    replicates = 600
+    found = many_columns.rejected(replicates, k, 40, 150, law=law, k=k, correlation=0.0)
+    off = 3 * np.sqrt(0.05 * 0.95 / replicates) + 0.02
+    for name in many_columns.SPHERES if law == "normal" else ("chen-zhang-zhong",):
+        assert abs(found[name] - 0.05) <= off, name
+    unlike = many_columns.rejected(20, 1, 40, 50, law=law, k=k, correlation=0.3)
+    assert (unlike[[*many_columns.SPHERES]] == 1).all()
+
+
+@pytest.mark.slow
 def test_powers_of_many_columns() -> None:
     found = {
         unlike: many_columns.rejected(100, 3, 40, 150, unlike=unlike)
@@ -271,7 +317,7 @@ def test_powers_of_many_columns() -> None:
         (
             lambda d: manova("group ~ radius_mean", d, method="cai-liu-xia"),
             NotSupportedError,
-            "there is one: leave method= out",
+            "there is one: name another",
         ),
         (
             lambda d: manova("group ~ .", d.assign(k=d["group"].cat.codes), method="srivastava"),
