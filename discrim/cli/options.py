@@ -108,7 +108,7 @@ OF_MODELS = (
     ),
     Option("--grid G,...", parsing.numbers, "what --shrinkage loo tries", "lda qda"),
     Option("--method", "moment mle t mcd", "divisor of the covariance, or a robust one", "lda qda"),
-    Option("--missing", "drop em", f"{_GAPS}; em uses them", "lda qda"),
+    Option("--missing", "drop em", f"{_GAPS}; em uses them", "lda mixture qda"),
     Option("--nu", parsing.degrees, "degrees of freedom of --method t; or estimate", "lda qda"),
     Option("--scatter", "covariance scale", "what --method t gives", "lda qda"),
     Option("--support-fraction", float, "share of the rows of --method mcd", "lda qda"),

@@ -362,19 +362,46 @@ def _whitening(covs: Sequence[Covariance]) -> tuple[Callable[[Floats], Floats], 
     return lambda gaps: np.array([each.whiten(gap) for each, gap in zip(covs, gaps, strict=True)]), logdets
 
 
-def _expected(components: Components, rows: Sequence[ClassRows]) -> tuple[list[Floats], float]:
-    """Posteriors (G, n) of the components for each class, times weights, and the log-likelihood."""
+class Expected(NamedTuple):
+    """What a step of EM knows of the rows: weights (T,) of the components, and the log-likelihood.
+
+    `best` goes on from some axes to the components that are most likely given the weights of the rows.
+    """
+
+    counts: Floats
+    llf: float
+    best: Callable[[Axes], Components | Degenerate]
+
+
+def _expected(components: Components, rows: Sequence[ClassRows], form: str, least: Floats) -> Expected:
+    """What complete rows say, by the posteriors of the components of their class."""
     posteriors, llf = [], 0.0
     for at, (z, weights) in zip(components.places(), rows, strict=True):
         scores = component_scores(components, at, z)
-        top = scores.max(axis=0)
-        scores -= top
-        np.exp(scores, out=scores)
-        sums = scores.sum(axis=0)
+        top, sums = normalized(scores, weights)
         llf += float(weights @ (top + np.log(sums)))
-        scores *= weights / sums
         posteriors.append(scores)
-    return posteriors, llf
+    counts = np.concatenate([part.sum(axis=1) for part in posteriors])
+    # Axes that are not yet the best do: the next step goes on from them, and the likelihood never falls.
+    return Expected(counts, llf, lambda axes: of_weights(rows, posteriors, form, axes, FEW_TURNS, least))
+
+
+def normalized(scores: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Make scores (G, n) posteriors times weights (n,), in place; their largest (n,) and sums (n,)."""
+    top = scores.max(axis=0)
+    scores -= top
+    np.exp(scores, out=scores)
+    sums = scores.sum(axis=0)
+    scores *= weights / sums
+    return top, sums
+
+
+class Sums(NamedTuple):
+    """Weights (T,), means (T, p), and scatters (T, p, p) or sums of squares (T, p), of components."""
+
+    counts: Floats
+    means: Floats
+    scatters: Floats
 
 
 def of_weights(
@@ -395,22 +422,43 @@ def of_weights(
     sizes = tuple(len(part) for part in parts)
     means = np.empty((len(counts), p))
     scatters = np.empty((len(counts), p) if axial else (len(counts), p, p))
-    owner = np.repeat(np.arange(len(sizes)), sizes)
-    units = np.array([weights.sum() / len(weights) for _, weights in rows])
-    if not (full := counts > EMPTY * units[owner]).all():
-        return _degenerate(int(np.argmin(full)), "empty", owner, counts)
+    if (empty := emptied(rows, sizes, counts)) is not None:
+        return empty
     begin = 0
     for (z, _), part in zip(rows, parts, strict=True):
         at = slice(begin, begin + len(part))
         means[at] = part @ z.T / counts[at, None]
         scatters[at] = _scatters(z, part, means[at], axial=axial)
         begin = at.stop
+    least = least_variances(rows) if least is None else least
+    return of_sums(Sums(counts, means, scatters), rows, sizes, form, axes, turns, least)
+
+
+def emptied(rows: Sequence[ClassRows], sizes: Sequence[int], counts: Floats) -> Degenerate | None:
+    """The first component that is left without rows, by the weights (T,) of all; None where each has some."""
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    units = np.array([weights.sum() / len(weights) for _, weights in rows])
+    full = counts > EMPTY * units[owner]
+    return None if full.all() else _degenerate(int(np.argmin(full)), "empty", owner, counts)
+
+
+def of_sums(
+    sums: Sums,
+    rows: Sequence[ClassRows],
+    sizes: tuple[int, ...],
+    form: str,
+    axes: Axes,
+    turns: int,
+    least: Floats,
+) -> Components | Degenerate:
+    """The most likely components by their sums; rows, and the rest, are as of `of_weights`."""
+    counts, means, scatters = sums
+    owner = np.repeat(np.arange(len(sizes)), sizes)
     totals = np.repeat([row.weights.sum() for row in rows], sizes)
     try:
         matrices, axes = covariances(form, scatters, counts, axes, turns)
     except np.linalg.LinAlgError:
         return _degenerate(0, "singular", owner, counts)
-    least = least_variances(rows) if least is None else least
     roots, whole = _rooted(matrices, least[owner])
     if not whole.all():
         return _degenerate(int(np.argmin(whole)), "singular", owner, counts)
@@ -478,41 +526,56 @@ def maximized(
         ended = of_weights(rows, [row.weights[None] for row in rows], form, components.axes)
         if isinstance(ended, Degenerate):
             return ended
-        return replace(ended, path=(_expected(ended, rows)[1],))
+        return replace(ended, path=(_expected(ended, rows, form, least_variances(rows)).llf,))
     total, least = sum(float(row.weights.sum()) for row in rows), least_variances(rows)
-    parts, llf = _expected(components, rows)
-    path, converged = [llf], False
+
+    def expected(components: Components) -> Expected:
+        return _expected(components, rows, form, least)
+
+    return climbed(components, expected, form, tol=tol * total, maxiter=maxiter, tell=tell)
+
+
+def climbed(
+    components: Components,
+    expected: Callable[[Components], Expected],
+    form: str,
+    *,
+    tol: float,
+    maxiter: int,
+    tell: Callable[[float], None],
+) -> Components | Degenerate:
+    """Steps of EM, as rows expect them of components, until one gains less than `tol` in log-likelihood."""
+    now = expected(components)
+    path, converged = [now.llf], False
     for _ in range(maxiter):
-        # Axes that are not yet the best do: the next step goes on from them, and the likelihood never falls.
-        step = of_weights(rows, parts, form, components.axes, FEW_TURNS, least)
+        step = now.best(components.axes)
         if isinstance(step, Degenerate):
             return step
-        posteriors, llf = _expected(step, rows)
-        if llf < path[-1] - FALLEN * (1 + abs(llf)):
-            return _flattest(components, parts)
-        components, parts = step, posteriors
-        path.append(llf)
+        after = expected(step)
+        if after.llf < path[-1] - FALLEN * (1 + abs(after.llf)):
+            return _flattest(components, now.counts)
+        components, now = step, after
+        path.append(now.llf)
         tell(1)
-        if path[-1] - path[-2] <= tol * total:
+        if path[-1] - path[-2] <= tol:
             converged = True
             break
     ended = replace(components, path=tuple(path), converged=converged)
-    return ended if form in ("EII", "EEI", "EEE") else _unless_narrow(ended, parts)
+    return ended if form in ("EII", "EEI", "EEE") else _unless_narrow(ended, now.counts)
 
 
-def _flattest(components: Components, parts: Sequence[Floats]) -> Degenerate:
+def _flattest(components: Components, counts: Floats) -> Degenerate:
     """The component of least standard deviation along some direction, which is rounding."""
     owner = np.repeat(np.arange(len(components.sizes)), components.sizes)
-    counts = np.concatenate([part.sum(axis=1) for part in parts])
     roots = [np.diag(each.root) if each.is_diagonal else each.root for each in components.covariances]
     least = [np.linalg.svd(root, compute_uv=False)[-1] for root in roots]
     return _degenerate(int(np.argmin(least)), "singular", owner, counts)
 
 
-def _unless_narrow(components: Components, parts: Sequence[Floats]) -> Components | Degenerate:
-    """The components, unless one of few rows is narrow beside another one of the class."""
-    for k, (at, weights) in enumerate(zip(components.places(), parts, strict=True)):
-        covs, counts = components.covariances[at], weights.sum(axis=1)
+def _unless_narrow(components: Components, weights: Floats) -> Components | Degenerate:
+    """The components, of weights (T,), unless one of few rows is narrow beside another one of the class."""
+    for k, at in enumerate(components.places()):
+        covs, counts = components.covariances[at], weights[at]
         few = counts <= FEW_ROWS * (components.means.shape[1] + 1)
         for i, j in permutations(range(len(covs)), 2):
             if few[i] and _least_ratio(covs[i], covs[j]) < NARROW:

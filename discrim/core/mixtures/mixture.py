@@ -12,18 +12,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from discrim.core.mixtures import em, starts
+from discrim.core.mixtures import em, incomplete, starts
 from discrim.core.mixtures.em import ClassRows, Components, Degenerate, EMPlan
+from discrim.core.mixtures.incomplete import CompletedRows
 from discrim.core.mixtures.starts import Frames, Hierarchies
-from discrim.core.moments.moments import ClassMoments, standard_columns
+from discrim.core.moments.moments import ClassMoments, split_mean, standard_columns
 from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.rules.gaussian import MarginalRule
 from discrim.core.rules.leave_one_out import LeftOut
-from discrim.core.rules.rules import Distances, GaussianRule, refuse_method
+from discrim.core.rules.rules import Distances, GaussianRule, Rule, refuse_method
 from discrim.core.scatter.covariance import Covariance
+from discrim.core.scatter.em import observed_moments
 from discrim.core.scatter.principal import of_columns
 from discrim.errors import DataError
 
@@ -73,6 +77,8 @@ class MixtureFit:
     tried : (K, 2) float or None
         For each class, from how many starts EM was run to the end, and how many of these runs reached the
         maximum. None of a fit that began at components, or of an old file.
+    completed : CompletedRows or None
+        Of a fit that uses rows with missing values; its moments are those that the components have.
     """
 
     moments: ClassMoments
@@ -86,6 +92,7 @@ class MixtureFit:
     llf_given: float
     llf_rows: float = np.nan
     tried: Floats | None = None
+    completed: CompletedRows | None = None
 
     has_distances = False
 
@@ -153,6 +160,19 @@ class MixtureFit:
         first = np.cumsum((0, *self.sizes[:-1]))
         return MixtureRule(GaussianRule(distances, constant, np.ones(len(constant))), first)
 
+    def rule_of_some(self, log_prior: Floats) -> MarginalRule:
+        """The rule of rows of which some miss values, which are integrated out."""
+        return MarginalRule(self.rule(log_prior), log_prior, partial(self.of_columns, log_prior))
+
+    def components_of_some(self, log_prior: Floats) -> MarginalRule:
+        """The same, with a score (m, T) for each component."""
+        of_components = log_prior[self.owner] + np.log(self.components.shares)
+
+        def of_columns(keep: Codes) -> Rule:
+            return self.of_columns(log_prior, keep).components
+
+        return MarginalRule(self.rule(log_prior).components, of_components, of_columns)
+
     def means(self) -> Floats:
         """Means (T, p) of the components, in the units of the data."""
         return np.asarray(self.moments.centres[self.owner] + self.components.means / self.scale)
@@ -181,15 +201,34 @@ class MixtureFit:
     def refit(self, x: Floats, codes: Codes, weights: Floats | None) -> MixtureFit | None:
         """The same model of other rows, EM begun at these components; None where a component is lost."""
         rows = rows_by_class(x, codes, weights, self.moments.centres, self.scale)
-        if any(not row.weights.sum() > 0 for row in rows):
+        if not has_every_mean(x, codes, len(rows)):
             return None
         components = _continued(rows, self)
         return None if isinstance(components, Degenerate) else self._with(components, rows)
 
     def _with(self, components: Components, rows: Sequence[ClassRows]) -> MixtureFit:
-        weight = sum(float(row.weights.sum()) for row in rows)
-        llf = components.llf + weight * float(np.log(self.scale).sum())
-        return replace(self, components=components, llf_given=llf)
+        logs = np.log(self.scale)
+        if incomplete.has_gaps(rows):
+            units = sum(float(logs @ (~np.isnan(row.z) @ row.weights)) for row in rows)
+        else:
+            units = sum(float(row.weights.sum()) for row in rows) * float(logs.sum())
+        return replace(self, components=components, llf_given=components.llf + units)
+
+    def centred(self) -> MixtureFit:
+        """The same fit whose moments are those that the components have, and not those of observed values."""
+        moments, components, scale = self.moments, self.components, self.scale
+        means = np.empty_like(moments.centres)
+        variances = np.empty_like(means)
+        for k, at in enumerate(components.places()):
+            shares, own = components.shares[at], components.means[at]
+            means[k] = shares @ own
+            sd = np.stack([covariance.sd for covariance in components.covariances[at]])
+            variances[k] = shares @ (sd**2 + (own - means[k]) ** 2)
+        centres, rests = split_mean(moments.centres, means, scale)
+        moved = replace(components, means=components.means - (means - rests)[self.owner])
+        squares = moments.counts[:, None] * variances
+        moments = ClassMoments(moments.counts, moments.rows, centres, rests, scale, squares)
+        return replace(self, moments=moments, components=moved)
 
     def buffers(self) -> dict[str, Floats]:
         """What a file keeps of the fit beside its moments."""
@@ -203,7 +242,11 @@ class MixtureFit:
             "roots": np.stack(roots),
             "likelihoods": np.array([self.llf_given, self.llf_rows]),
         }
-        return kept if self.tried is None else kept | {"tried": self.tried}
+        if self.tried is not None:
+            kept["tried"] = self.tried
+        if self.completed is not None:
+            kept["completed"] = np.array(self.completed, dtype=np.float64)
+        return kept
 
 
 def rows_by_class(
@@ -234,25 +277,35 @@ def in_order(
 ) -> tuple[ClassMoments, Floats, Codes, Floats | None]:
     """Rows class by class, in the order of their values, with their diagonal moments.
 
-    So sums, draws and ties are the same, to the last bit, whatever the order of the table.
+    So sums, draws and ties are the same, to the last bit, whatever the order of the table. Moments are of the
+    values that there are.
     """
     first = np.lexsort((x[:, 0], codes))
+    gaps = bool(np.isnan(x).any())
     tied = (np.diff(codes[first]) == 0) & (np.diff(x[first, 0]) == 0)
-    if tied.any():
+    if tied.any() or gaps:
         later = [] if weights is None else [weights]
         first = np.lexsort((*later, *x.T[::-1], codes))
     x, codes = x[first], codes[first]
     weights = None if weights is None else weights[first]
+    if gaps:
+        return observed_moments(x, codes, weights, n_classes), x, codes, weights
     moments = ClassMoments.from_block(x, codes, weights, n_classes=n_classes, spread="diagonal")
     return moments, x, codes, weights
 
 
+def has_every_mean(x: Floats, codes: Codes, n_classes: int) -> bool:
+    """Whether each class has some value (not NaN) of each column of rows x (n, p)."""
+    there = ~np.isnan(x)
+    return all(bool(there[codes == k].any(axis=0).all()) for k in range(n_classes))
+
+
 def class_hierarchies(
-    moments: ClassMoments, x: Floats, codes: Codes, weights: Floats | None
+    moments: ClassMoments, x: Floats, codes: Codes, weights: Floats | None, seed: int
 ) -> list[Hierarchies]:
-    """The hierarchical clusterings of the rows of each class."""
+    """The hierarchical clusterings of the rows of each class; what they miss is drawn by the seed."""
     rows = rows_by_class(x, codes, weights, moments.centres, common_scale(moments, ()))
-    return [starts.hierarchies_of(*row) for row in rows]
+    return [starts.hierarchies_of(*row) for row in incomplete.completed(rows, seed)]
 
 
 def fit_mixture(
@@ -280,7 +333,7 @@ def fit_mixture(
     scale = common_scale(moments, forms)
     rows = rows_by_class(x, codes, weights, moments.centres, scale)
     if hierarchies is None and max(sizes) > 1:
-        hierarchies = [starts.hierarchies_of(*row) for row in rows]
+        hierarchies = [starts.hierarchies_of(*row) for row in incomplete.completed(rows, plan.seed)]
     parts: list[Components] = []
     tried_by_class = np.empty((len(rows), 2))
     for group in _groups(len(rows), together):
@@ -299,10 +352,12 @@ def fit_mixture(
     components = parts[0] if together else _joined(parts)
     fit = MixtureFit(moments, prior, estimated_prior, tuple(forms), together, scale, components, plan, np.nan)
     fit = replace(fit._with(components, rows), tried=tried_by_class)
+    if incomplete.has_gaps(rows):
+        fit = fit.centred()
     if not rows_too:
         return fit
     with np.errstate(divide="ignore"):
-        scores = fit.rule(np.log(prior)).scores(x)
+        scores = fit.rule_of_some(np.log(prior)).scores(x)
     top = scores.max(axis=1)
     dense = top + np.log(np.exp(scores - top[:, None]).sum(axis=1))
     return replace(fit, llf_rows=float(dense.sum() if weights is None else weights @ dense))
@@ -323,6 +378,8 @@ def _from_starts(
     tell: Tell,
 ) -> tuple[Components | Degenerate, tuple[int, int]]:
     """The best that EM comes to for classes that are fitted together; runs, and those that came to it."""
+    if incomplete.has_gaps(plain):
+        return incomplete.from_starts(plain, sizes, form, plan, hierarchies, tell)
     try:
         frames = starts.frames_of(plain, form, moments)
     except np.linalg.LinAlgError:
@@ -358,18 +415,36 @@ def _continued(plain: Sequence[ClassRows], fit: MixtureFit) -> Components | Dege
     for group in _groups(len(plain), fit.together):
         rows, form = [plain[k] for k in group], fit.forms[group[0]]
         start = fit.components if fit.together else of_class(fit.components, group[0])
-        try:
-            frames = starts.frames_of(rows, form)
-        except np.linalg.LinAlgError:
-            return Degenerate(group[0], 0, "singular", float(rows[0].weights.sum()))
-        rows = starts.rows_in_frames(rows, frames)
-        ended = em.maximized(
-            starts.in_frames(start, frames), rows, form, tol=fit.em_plan.tol, maxiter=fit.em_plan.maxiter
-        )
+        ended = _continued_together(start, rows, form, fit.em_plan)
         if isinstance(ended, Degenerate):
             return ended._replace(k=group[ended.k])
-        parts.append(starts.out_of_frames(ended, rows, frames))
+        parts.append(ended)
     return parts[0] if fit.together else _joined(parts)
+
+
+def _continued_together(
+    start: Components, plain: Sequence[ClassRows], form: str, plan: EMPlan
+) -> Components | Degenerate:
+    """The same for classes that are fitted together."""
+    try:
+        frames = _frames(plain, form)
+    except np.linalg.LinAlgError:
+        return Degenerate(0, 0, "singular", float(plain[0].weights.sum()))
+    rows = starts.rows_in_frames(plain, frames)
+    return _outside(_climbed(starts.in_frames(start, frames), rows, form, plan), rows, frames)
+
+
+def _frames(plain: Sequence[ClassRows], form: str) -> Frames:
+    """The frames of rows; of rows that miss values none, as these have their own columns only."""
+    return None if incomplete.has_gaps(plain) else starts.frames_of(plain, form)
+
+
+def _climbed(
+    start: Components, rows: Sequence[ClassRows], form: str, plan: EMPlan
+) -> Components | Degenerate:
+    """What EM comes to from some components, whether or not rows miss values."""
+    climb = incomplete.maximized if incomplete.has_gaps(rows) else em.maximized
+    return climb(start, rows, form, tol=plan.tol, maxiter=plan.maxiter)
 
 
 def of_class(components: Components, k: int) -> Components:
@@ -413,6 +488,7 @@ def mixture_from_file(
     roots: Floats,
     likelihoods: Floats,
     tried: Floats | None = None,
+    completed: Floats | None = None,
 ) -> MixtureFit:
     """The fit that `MixtureFit.buffers` and its options are of."""
     counts = tuple(int(size) for size in sizes)
@@ -424,7 +500,8 @@ def mixture_from_file(
     components = Components(counts, shares, means, covariances, converged=converged)
     llf_given, llf_rows = likelihoods.tolist()
     options = tuple(forms), together, unit, components, plan
-    return MixtureFit(moments, prior, estimated_prior, *options, llf_given, llf_rows, tried)
+    rows = None if completed is None else CompletedRows(*completed.astype(np.int64).tolist())
+    return MixtureFit(moments, prior, estimated_prior, *options, llf_given, llf_rows, tried, rows)
 
 
 class Tried(NamedTuple):
@@ -465,7 +542,7 @@ def tried_forms(
     """Fits of each number and form to some classes, whose components share the form; each is told."""
     shares, fits = moments.counts / moments.total, []
     several = any(size > 1 for size, _ in sizes_and_forms)
-    hierarchies = class_hierarchies(moments, x, codes, weights) if several else None
+    hierarchies = class_hierarchies(moments, x, codes, weights, plan.seed) if several else None
     for size, form in sizes_and_forms:
         k = moments.n_classes
         fit = fit_mixture(
@@ -503,7 +580,8 @@ def left_out(fit: MixtureFit, log_prior: Floats, x: Floats, codes: Codes, weight
         out, w = np.empty((len(rows), len(log_prior))), np.ones(len(rows)) if times is None else times
         for i, (row, k) in enumerate(zip(rows, classes.tolist(), strict=True)):
             # Equal rows of one weight are alike, and any of them may go.
-            equal = (rows_of[k] == row).all(axis=1) & (every[k].weights == w[i])
+            same = (rows_of[k] == row) | (np.isnan(rows_of[k]) & np.isnan(row))
+            equal = same.all(axis=1) & (every[k].weights == w[i])
             if not equal.any():
                 raise DataError("A row to be left out is not one of the fit: pass the table of the fit.")
             out[i] = _without(fit, log_prior, groups[k], k, int(np.argmax(equal)), row)
@@ -513,7 +591,7 @@ def left_out(fit: MixtureFit, log_prior: Floats, x: Floats, codes: Codes, weight
 
 
 def _group(plain: list[ClassRows], components: Components, form: str) -> _Group:
-    frames = starts.frames_of(plain, form)
+    frames = _frames(plain, form)
     return _Group(starts.rows_in_frames(plain, frames), starts.in_frames(components, frames), frames)
 
 
@@ -526,12 +604,12 @@ def _without(fit: MixtureFit, log_prior: Floats, group: _Group, k: int, at: int,
     if not left.any():
         return np.full(len(log_prior), np.nan)
     rows = [*rows[:place], ClassRows(rows[place].z, left), *rows[place + 1 :]]
-    ended = em.maximized(components, rows, fit.forms[k], tol=fit.em_plan.tol, maxiter=fit.em_plan.maxiter)
+    ended = _climbed(components, rows, fit.forms[k], fit.em_plan)
     if isinstance(ended, Degenerate):
         return np.full(len(log_prior), np.nan)
     ended = starts.out_of_frames(ended, rows, frames)
     components = ended if fit.together else _with_class(fit.components, k, ended)
-    return np.asarray(replace(fit, components=components).rule(log_prior).scores(row[None])[0])
+    return np.asarray(replace(fit, components=components).rule_of_some(log_prior).scores(row[None])[0])
 
 
 def _with_class(components: Components, k: int, others: Components) -> Components:

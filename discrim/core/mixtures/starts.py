@@ -244,7 +244,7 @@ def tried(
     drawn = list(_drawn(some_plain, some, sizes, form, plan, rng))
 
     def shortly(trials: Sequence[Components | Degenerate]) -> list[Components | Degenerate]:
-        return sorted((_run(trial, some, form, TRIAL_GAIN, TRIAL_STEPS) for trial in trials), key=_rank)
+        return sorted((_run(trial, some, form, TRIAL_GAIN, TRIAL_STEPS) for trial in trials), key=rank)
 
     if any(place is not None for place in places):
         return Trials(shortly([*clustered, *drawn]), 0, 0)
@@ -252,14 +252,19 @@ def tried(
 
     def to_the_end(trials: Sequence[Components | Degenerate]) -> list[Components | Degenerate]:
         runs = (_run(trial, rows, form, plan.tol, plan.maxiter, tell) for trial in trials)
-        return sorted(runs, key=_rank)
+        return sorted(runs, key=rank)
 
     ended = to_the_end([*clustered, *drawn[:FINALISTS]])
     if isinstance(ended[0], Degenerate):
         ended = to_the_end([*drawn[FINALISTS:], *ended])
+    least = -rank(ended[0]) - alike(rows, plan)
+    return Trials(ended, len(ended), sum(-rank(trial) >= least for trial in ended))
+
+
+def alike(rows: Sequence[ClassRows], plan: EMPlan) -> float:
+    """Difference of log-likelihoods up to which two runs came to the same maximum."""
     weight = sum(float(row.weights.sum()) for row in rows)
-    least = -_rank(ended[0]) - ALIKE * max(plan.tol, np.finfo(np.float64).eps) * weight
-    return Trials(ended, len(ended), sum(-_rank(trial) >= least for trial in ended))
+    return ALIKE * max(plan.tol, float(np.finfo(np.float64).eps)) * weight
 
 
 def _run(
@@ -271,7 +276,7 @@ def _run(
     return em.maximized(start, rows, form, tol=tol, maxiter=maxiter, tell=tell)
 
 
-def _rank(trial: Components | Degenerate) -> float:
+def rank(trial: Components | Degenerate) -> float:
     """By which the most likely components come first, and what has no maximum last."""
     return np.inf if isinstance(trial, Degenerate) else -trial.llf
 

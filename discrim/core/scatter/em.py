@@ -115,6 +115,25 @@ class EMMaximum:
         return ClassMoments(observed.counts, rows, centres, rests, scale, (root.T @ root)[None], root[None])
 
 
+def observed_moments(x: Floats, codes: Codes, weights: Floats | None, k: int) -> ClassMoments:
+    """Counts of rows, and means and sums of squares of the values there are, by class and column."""
+    w = np.ones(len(x)) if weights is None else weights
+    parts = []
+    for c in range(k):
+        own, weight = x[codes == c], w[codes == c, None]
+        there = ~np.isnan(own) * weight
+        n = np.maximum(there.sum(axis=0), np.finfo(np.float64).tiny)
+        if not len(own):
+            parts.append(np.zeros((2, x.shape[1])))
+            continue
+        first = np.nan_to_num(own[np.argmax(~np.isnan(own), axis=0), np.arange(x.shape[1])])
+        mean = first + np.nansum((own - first) * there, axis=0) / n
+        parts.append(np.stack([mean, np.nansum((own - mean) ** 2 * there, axis=0)]))
+    means, squares = np.stack(parts, axis=1)
+    counts, rows = np.bincount(codes, w, k).astype(np.float64), np.bincount(codes, minlength=k)
+    return ClassMoments(counts, rows, means, np.zeros_like(means), np.ones(x.shape[1]), squares)
+
+
 def observed_rows(x: Floats, codes: Codes, weights: Floats | None, n_classes: int) -> Observed:
     """What rows x (n, p) with missing values (NaN) tell, each class having some value of each column."""
     w = np.ones(len(x)) if weights is None else weights

@@ -11,8 +11,10 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.mixtures import mixture as core
-from discrim.core.mixtures.em import FORMS, Degenerate, EMPlan, Form, form_of
+from discrim.core.mixtures.em import FORMS, Degenerate, EMPlan, Form, form_of, is_axial
+from discrim.core.mixtures.incomplete import CompletedRows
 from discrim.core.mixtures.mixture import MixtureFit
+from discrim.core.mixtures.starts import OF_ALL
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
@@ -35,6 +37,7 @@ from discrim.models.fits.refits import (
     verb_options,
 )
 from discrim.models.fits.renamed import RenamedColumns
+from discrim.models.normal.em import MissingRows, asks_for_em, observed_sample, refuse_unobserved
 from discrim.models.results.geometry import GroupSummary
 from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.models.saving.fit_file import Saved
@@ -119,11 +122,15 @@ def _chosen(
 
 def _collapse(end: Degenerate, sizes: Sequence[int], blocks: Blocks) -> CollinearError:
     """The error that names the component that has degenerated."""
-    moments, at = reading.class_moments(blocks, "class"), end.k
+    at, complete = end.k, replace(blocks, incomplete=False, partial=False)
+    moments = reading.class_moments(complete, "class")
     if end.what == "singular" and sizes[at] == 1:
         # Of classes that are fitted together, another one than the first may be at fault.
         at = next((k for k in (at, *range(len(sizes))) if dependencies(moments, k)), at)
-    label, collinear = shown(blocks.design.levels[at]), dependencies(moments, at)
+    # Of few complete rows all columns are, and those that miss a value may tell them apart.
+    few = blocks.incomplete and moments.rows[at] <= len(blocks.terms) + 1
+    collinear = () if few else dependencies(moments, at)
+    label = shown(blocks.design.levels[at])
     if collinear and end.what == "singular":
         # Columns that determine one another in every class do so in the covariance of all classes too.
         form = 'give covariance="EII"' if dependencies(moments) else 'give covariance="pooled" or "EII"'
@@ -168,6 +175,7 @@ def mixture_fit(
     path: pd.DataFrame | None = None,
 ) -> Fit[MixtureFit]:
     """A mixture discriminant analysis as one value; `path` is that of a choice by BIC."""
+    blocks = blocks if numbers.completed is None else replace(blocks, partial=True)
     of_rows = _held_rule if choice is None else partial(_rule_from_new_starts, choice)
     refits = replace(moment_refits(None), of_rows=of_rows, held=_held_rule, left_out=_left_out)
     if choice is not None and choice.chooses:
@@ -182,19 +190,25 @@ def _held_rule(fit: Fit[MixtureFit], blocks: Blocks) -> Rule | None:
         kept = numbers.sizes, numbers.forms, numbers.together, max(numbers.sizes)
         return _rule_from_new_starts(MixtureChoice(*kept, numbers.em_plan), fit, blocks)
     refit = numbers.refit(*weighted_rows(blocks))
-    return None if refit is None else refit.rule(fit.log_prior())
+    return None if refit is None else _rule(refit, fit, blocks)
 
 
 def _rule_from_new_starts(choice: MixtureChoice, fit: Fit[MixtureFit], blocks: Blocks) -> Rule | None:
     """The rule of the verb's options, chosen anew."""
-    moments = reading.class_moments(blocks, "diagonal")
-    if (moments.rows < 1).any():
+    n_classes = len(fit.classes)
+    if not core.has_every_mean(*weighted_rows(blocks)[:2], n_classes):
         return None
     try:
-        refit, _ = _fitted(choice, blocks, moments.n_classes, fit.numbers.prior, estimated_prior=False)
+        refit, _ = _fitted(choice, blocks, n_classes, fit.numbers.prior, estimated_prior=False)
     except CollinearError:
         return None
-    return refit.rule(fit.log_prior())
+    return _rule(refit, fit, blocks)
+
+
+def _rule(numbers: MixtureFit, fit: Fit[MixtureFit], blocks: Blocks) -> Rule:
+    """The rule of other numbers for rows that may be used in part."""
+    log_prior = fit.log_prior()
+    return numbers.rule_of_some(log_prior) if blocks.partial else numbers.rule(log_prior)
 
 
 def _left_out(fit: Fit[MixtureFit]) -> Callable[..., Floats]:
@@ -232,7 +246,7 @@ SAVED = Saved(
         {"sizes": (k,), "unit": (p,), "shares": (-1,), "means": (-1, p), "roots": (-1, p, p)}
         | {"likelihoods": (2,)}
     ),
-    lambda k, p: {"tried": (k, 2)},
+    lambda k, p: {"tried": (k, 2), "completed": (2,)},
     constant=True,
 )
 
@@ -346,6 +360,20 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         return self._fit.numbers.converged
 
     @property
+    def em(self) -> CompletedRows:
+        """Of a fit with missing="em": incomplete, rows that were completed, and patterns, sets of columns.
+
+        Raises
+        ------
+        NotSupportedError
+            The fit was made without missing="em".
+        """
+        found = self._fit.numbers.completed
+        if found is None:
+            raise NotSupportedError('em exists only for fits with missing="em": fit with that.')
+        return found
+
+    @property
     @displayed()
     def runs(self) -> pd.DataFrame:
         """How far the starts of EM agree, by class: "runs" to the end, and how many "reached" the maximum.
@@ -393,7 +421,8 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         Returns
         -------
         DataFrame, rows by (class, component)
-            The sum over the components of a class is its posterior. A row with a missing value is missing.
+            The sum over the components of a class is its posterior. A row with a missing value is missing,
+            but in fits with `missing="em"`, where it has what its other columns say.
 
         Examples
         --------
@@ -404,12 +433,12 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         [0.0, 0.0, 0.0, 0.0, 1.0, 0.0]
         """
         blocks = self._fit.new_rows(data, Gaps(unseen))
-        rule = self._fit.numbers.rule(logs_of_prior(self._fit.prior_values()))
+        rule = self._fit.numbers.components_of_some(logs_of_prior(self._fit.prior_values()))
         values = np.full((blocks.table.nrows, len(self._order)), np.nan)
         for place, x, missing in blocks.every_row():
-            known = slice(None) if missing is None else ~missing
+            known = slice(None) if missing is None or blocks.partial else ~missing
             if len(x[known]):
-                values[place][known] = np.exp(log_posteriors(rule.components.scores(x[known])))
+                values[place][known] = np.exp(log_posteriors(rule.scores(x[known])))
         return pd.DataFrame(values[:, self._order], index=blocks.table.index, columns=self._index)
 
     # ---- tables
@@ -474,6 +503,7 @@ def mixture(
     weights: Any = None,
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
+    missing: MissingRows | None = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> MixtureResults:
     """Mixture discriminant analysis: the rows of each class are from a mixture of normals.
@@ -524,6 +554,10 @@ def mixture(
         response has none.
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped, and counted, or refused.
+    missing : {"drop", "em"}, optional
+        "em" also uses the values that rows with a missing value do have: shares, means and covariances are
+        those of largest likelihood of all observed values, and the fit predicts such rows from their other
+        columns.
     functions : dict of str to callable, optional
         Functions of your own that the formula may call, by name. Each is called once with whole columns, as
         Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
@@ -574,6 +608,14 @@ def mixture(
     `runs` says how many of these agree. The hierarchies are of 300 rows of each class at most. Where a class
     has over 2,000 rows the ten steps are taken on 2,000 of them, and only the best is run to the end.
 
+    With missing="em" a row has the density of its observed columns, and EM completes it once for each
+    component, by the regression of its missing columns on the others (Ghahramani & Jordan, 1994, Advances in
+    Neural Information Processing Systems 6, 120-127). Likelihoods, AIC and BIC are those of what is observed.
+    It is assumed that whether a value is missing does not depend on the value. EM begins at what it comes to
+    for rows whose missing values are drawn, by the seed, from one normal law of their class. With one
+    component for each class EEE is `lda(method="mle", missing="em")` and VVV is
+    `qda(method="mle", missing="em")`.
+
     `leave_one_out` runs EM once for each row, from the components of the fit. Folds and bootstrap samples
     begin anew, and choose anew what BIC chose. A likelihood of normals with their own covariances has no
     upper bound, and it has many maxima at components of a few rows that lie near a plane. The fit is the
@@ -597,18 +639,28 @@ def mixture(
     plan = EMPlan(starts, seed, reading.check_number("tol", tol, 0, 1, ends="[)"), maxiter)
     most = reading.check_whole("most", most, 1, MOST_TRIED, what="a number of components")
     reading.check_word("over", over, ("class", "classes"), optional=True)
+    by_em = asks_for_em(missing, na_action, has_rows=True)
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
     reading.refuse_large(blocks, "mixture() holds the rows")
-    blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
+    if by_em:
+        blocks, rows, moments = observed_sample(blocks)
+    else:
+        blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
     labels = pd.Index(list(blocks.design.levels))
     sizes = tuple(reading.option_by_class("components", components, labels, _checked_size))
     forms = tuple(reading.option_by_class("covariance", covariance, labels, _checked_form))
     choice = MixtureChoice(sizes, forms, _is_together(covariance, sizes, forms, over), most, plan)
     _refuse_too_many(choice, labels, moments)
+    if by_em:
+        pairs = any(form is None or not is_axial(form) for form in forms)
+        common = choice.together and forms[0] in OF_ALL
+        refuse_unobserved(blocks, rows, common=common, pairs=pairs)
     shares, estimated = reading.verbs_prior(prior, labels, moments.counts)
     fit, path = _fitted(choice, blocks, moments.n_classes, shares, estimated_prior=estimated)
     if not fit.components.converged:
         warn_user(f"EM did not converge in {fit.maxiter} steps: give a larger maxiter=, or fewer components.")
+    if by_em:
+        fit = replace(fit, completed=CompletedRows.of(rows.x))
     return MixtureResults(mixture_fit(fit, blocks, options, choice=choice, path=path))
 
 

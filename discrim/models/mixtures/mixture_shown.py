@@ -43,6 +43,8 @@ def _header(results: MixtureResults, fit: Fit[MixtureFit]) -> Pairs:
     size = " + ".join(map(str, numbers.sizes)) if few else f"{least} to {most} in each class"
     size = f"{least} in each class" if least == most else size
     size += "" if fit.path is None else ", chosen by BIC"
+    completed = numbers.completed
+    observed = "" if completed is None else ", observed"
     steps = "yes" if results.converged else f"no, in {numbers.maxiter} steps"
     items: list[headers.Item] = [
         *headers.row_items(fit),
@@ -50,7 +52,7 @@ def _header(results: MixtureResults, fit: Fit[MixtureFit]) -> Pairs:
         headers.prior_item(fit),
         ("Components", sum(numbers.sizes), size),
         ("Converged", results.converged, steps),
-        headers.criterion_item(results, "llf", "Log-likelihood"),
+        headers.criterion_item(results, "llf", f"Log-likelihood{observed}"),
         ("Log-lik. given the classes", results.llf_given, f"{results.llf_given:.2f}"),
         ("Log-lik. of rows alone", results.llf_rows, f"{results.llf_rows:.2f}"),
         ("Free parameters", results.df_model, str(results.df_model)),
@@ -59,9 +61,12 @@ def _header(results: MixtureResults, fit: Fit[MixtureFit]) -> Pairs:
         headers.error_item(fit, "apparent"),
         # Where leave-one-out takes steps of EM for each row, a summary does without.
         headers.error_item(fit, "loo")
-        if most == 1
+        if most == 1 and not (completed and completed.incomplete)
         else (headers.LEFT_OUT, float("nan"), "see error_rates()"),
     ]
+    if completed is not None:
+        words = f"{completed.incomplete}, {completed.patterns} patterns"
+        items.insert(2, ("Rows completed", completed.incomplete, words))
     note = (
         f"Forms of covariances hold over {over}. The log-likelihood is of class and row; that of rows "
         "alone, whatever their class, is what mclust prints. Smaller AIC and BIC are better."

@@ -12,8 +12,8 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import Rule
 from discrim.core.scatter.covariance import constant_columns
-from discrim.core.scatter.em import Collapsed, Em, fit_em
-from discrim.errors import CollinearError, DataError, DiscrimError, warn_user
+from discrim.core.scatter.em import Collapsed, Em, fit_em, observed_moments
+from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.rows import used_rows, weighted_rows
 from discrim.models.fits import reading
@@ -23,12 +23,27 @@ MissingRows = Literal["drop", "em"]
 """What a fit does with rows that miss a value."""
 
 
-class _Rows(NamedTuple):
+class ObservedSample(NamedTuple):
     """Rows with a class, a weight and some value: x (n, p) with NaN, codes (n,), weights (n,) or None."""
 
     x: Floats
     codes: Codes
     weights: Floats | None
+
+
+def asks_for_em(missing: Any, na_action: str, *, has_rows: bool) -> bool:
+    """Whether rows with missing values are to be completed by EM; an error where that does not go."""
+    reading.check_word("missing", missing, MissingRows, optional=True)
+    if missing != "em":
+        return False
+    if na_action == "raise":
+        raise DataError('missing="em" uses rows with missing values, and na_action="raise" refuses them.')
+    if not has_rows:
+        raise NotSupportedError(
+            'missing="em" reads the rows many times, which moments= and an iterator do not allow: '
+            "pass the formula and a table, or leave it out."
+        )
+    return True
 
 
 def em_sample(blocks: Blocks, *, common: bool) -> tuple[Blocks, ClassMoments, Em]:
@@ -37,17 +52,8 @@ def em_sample(blocks: Blocks, *, common: bool) -> tuple[Blocks, ClassMoments, Em
     A DataError says that a class has no value of a column, or that two columns are observed together in no
     row; a CollinearError, that a covariance has too few rows, or becomes singular.
     """
-    if not blocks.terms:
-        raise DataError(
-            f"The formula {blocks.design.formula!r} has no predictor: name a column on its right side."
-        )
-    blocks = replace(blocks, partial=True, incomplete=True).with_classes()
-    reading.refuse_large(blocks, 'missing="em" holds the rows')
-    blocks, rows, there = _read(blocks)
-    reading.refuse_extreme(there, blocks.terms)
-    if blocks.weighted:
-        reading.warn_of_weights(there, whole=blocks.has_whole_weights())
-    _refuse_unobserved(blocks, rows, common=common)
+    blocks, rows, there = observed_sample(blocks)
+    refuse_unobserved(blocks, rows, common=common)
     if common:
         reading.refuse_no_freedom(there, blocks.terms, diagonal=False)
     else:
@@ -69,7 +75,25 @@ def em_sample(blocks: Blocks, *, common: bool) -> tuple[Blocks, ClassMoments, Em
     return blocks, moments, em
 
 
-def _read(blocks: Blocks) -> tuple[Blocks, _Rows, ClassMoments]:
+def observed_sample(blocks: Blocks) -> tuple[Blocks, ObservedSample, ClassMoments]:
+    """The rows that have a class and some value, and means and squares of the values there are.
+
+    A DataError says that there is none, or what no column or class tells.
+    """
+    if not blocks.terms:
+        raise DataError(
+            f"The formula {blocks.design.formula!r} has no predictor: name a column on its right side."
+        )
+    blocks = replace(blocks, partial=True, incomplete=True).with_classes()
+    reading.refuse_large(blocks, 'missing="em" holds the rows')
+    blocks, rows, there = _read(blocks)
+    reading.refuse_extreme(there, blocks.terms)
+    if blocks.weighted:
+        reading.warn_of_weights(there, whole=blocks.has_whole_weights())
+    return blocks, rows, there
+
+
+def _read(blocks: Blocks) -> tuple[Blocks, ObservedSample, ClassMoments]:
     """Blocks of the columns and classes that tell something, their rows, and means and squares of what is."""
     parts = [
         (x.copy(), codes.copy(), w, np.arange(at.start, at.stop) if isinstance(at, slice) else at)
@@ -82,7 +106,7 @@ def _read(blocks: Blocks) -> tuple[Blocks, _Rows, ClassMoments]:
         )
     x, codes, positions = (np.concatenate([part[i] for part in parts]) for i in (0, 1, 3))
     weights = np.concatenate([np.asarray(part[2]) for part in parts]) if blocks.weighted else None
-    there = _of_observed(x, codes, weights, len(blocks.design.levels))
+    there = observed_moments(x, codes, weights, len(blocks.design.levels))
     bare = np.flatnonzero(~np.isfinite(x).any(axis=0))
     if len(bare):
         raise DataError(
@@ -99,37 +123,18 @@ def _read(blocks: Blocks) -> tuple[Blocks, _Rows, ClassMoments]:
     held[positions[some]] = codes[some]
     blocks = blocks.with_codes(held)
     x, codes, weights = x[some], codes[some], None if weights is None else weights[some]
-    there = _of_observed(x, codes, weights, len(blocks.design.levels))
+    there = observed_moments(x, codes, weights, len(blocks.design.levels))
     before = len(there.counts)
     present = np.flatnonzero(there.rows > 0)
     blocks, there = reading.present_classes(blocks, there)
     if len(present) < before:
         codes = np.searchsorted(present, codes)
     blocks.dropped = blocks.table.nrows - int((blocks.codes >= 0).sum())
-    return blocks, _Rows(x, codes, weights), there
+    return blocks, ObservedSample(x, codes, weights), there
 
 
-def _of_observed(x: Floats, codes: Codes, weights: Floats | None, k: int) -> ClassMoments:
-    """Counts of rows, and means and sums of squares of the values there are, by class and column."""
-    w = np.ones(len(x)) if weights is None else weights
-    parts = []
-    for c in range(k):
-        own, weight = x[codes == c], w[codes == c, None]
-        there = ~np.isnan(own) * weight
-        n = np.maximum(there.sum(axis=0), np.finfo(np.float64).tiny)
-        if not len(own):
-            parts.append(np.zeros((2, x.shape[1])))
-            continue
-        first = np.nan_to_num(own[np.argmax(~np.isnan(own), axis=0), np.arange(x.shape[1])])
-        mean = first + np.nansum((own - first) * there, axis=0) / n
-        parts.append(np.stack([mean, np.nansum((own - mean) ** 2 * there, axis=0)]))
-    means, squares = np.stack(parts, axis=1)
-    counts, rows = np.bincount(codes, w, k).astype(np.float64), np.bincount(codes, minlength=k)
-    return ClassMoments(counts, rows, means, np.zeros_like(means), np.ones(x.shape[1]), squares)
-
-
-def _refuse_unobserved(blocks: Blocks, rows: _Rows, *, common: bool) -> None:
-    """Raise where there is nothing to estimate a mean or a covariance from."""
+def refuse_unobserved(blocks: Blocks, rows: ObservedSample, *, common: bool, pairs: bool = True) -> None:
+    """Raise where there is nothing to estimate a mean or, of pairs of columns, a covariance from."""
     levels, terms = blocks.design.levels, blocks.terms
     for k, label in enumerate(levels):
         bare = np.flatnonzero(np.isnan(rows.x[rows.codes == k]).all(axis=0))
@@ -138,6 +143,8 @@ def _refuse_unobserved(blocks: Blocks, rows: _Rows, *, common: bool) -> None:
                 f"Class {label!r} has no value of {reading.listed(terms[j] for j in bare)}, so that its mean "
                 "cannot be estimated: leave out the column or the class."
             )
+    if not pairs:
+        return
     labels = np.zeros(len(rows.codes), dtype=np.intp) if common else rows.codes
     for c in range(1 if common else len(levels)):
         there = (~np.isnan(rows.x[labels == c])).astype(np.float64)

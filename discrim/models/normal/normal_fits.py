@@ -41,7 +41,7 @@ from discrim.models.fits.refits import error_path, held_path, largest_as_good, m
 from discrim.models.fits.renamed import RenamedColumns
 from discrim.models.moments.given import Sample
 from discrim.models.normal.components import CHOSEN_FROM_ROWS, AxesChoice, choose_axes, within_axes
-from discrim.models.normal.em import MissingRows, em_rule
+from discrim.models.normal.em import asks_for_em, em_rule
 from discrim.models.normal.robust import Method, ScatterOfT, robust_rule
 
 FOUND_FROM_ROWS = (
@@ -183,16 +183,8 @@ def check_em(
     It is a DataError of another word, or of options that contradict each other, and a NotSupportedError where
     there are no rows, or the estimates are not those of largest likelihood under normal classes.
     """
-    reading.check_word("missing", missing, MissingRows, optional=True)
-    if missing != "em":
+    if not asks_for_em(missing, na_action, has_rows=has_rows):
         return False
-    if na_action == "raise":
-        raise DataError('missing="em" uses rows with missing values, and na_action="raise" refuses them.')
-    if not has_rows:
-        raise NotSupportedError(
-            'missing="em" reads the rows many times, which moments= and an iterator do not allow: '
-            "pass the formula and a table, or leave it out."
-        )
     by_moments = method in ("moment", "mle")
     if not by_moments or not kind.has_distances:
         other = f'covariance="{kind.word}"' if by_moments else f'method="{method}"'

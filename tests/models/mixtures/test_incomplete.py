@@ -1,0 +1,247 @@
+"""Mixtures of rows with missing values: EM over components and missing values at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal
+
+import discrim
+from discrim import mixture
+from discrim.cli import main
+from discrim.core.mixtures import em, incomplete
+from discrim.core.mixtures.em import FORMS, ClassRows, Components
+from discrim.datasets import load_iris
+from discrim.errors import CollinearError, DataError, NotSupportedError
+
+IRIS = load_iris()
+NUMBERS = list(IRIS.columns[:4])
+
+
+def with_holes(rows, share=0.2, seed=0):
+    rng = np.random.default_rng(seed)
+    names = [c for c in rows if c != "species"]
+    return rows.assign(**{name: rows[name].mask(rng.random(len(rows)) < share) for name in names})
+
+
+HOLES = with_holes(IRIS)
+SMALL = HOLES[["species", *NUMBERS[2:]]]
+TWO = {"components": 2, "covariance": "pooled", "missing": "em"}
+
+
+@pytest.fixture(scope="module")
+def fit():
+    return mixture("species ~ .", HOLES.iloc[::2], **TWO)
+
+
+def densities(fit, data):
+    """Log densities (n, K) of what is observed of each row, by scipy, from what the fit shows."""
+    x = data[list(fit.terms)].to_numpy(dtype=float)
+    found = np.zeros((len(x), len(fit.classes)))
+    for i, row in enumerate(x):
+        o = ~np.isnan(row)
+        for k, label in enumerate(fit.classes):
+            parts = [
+                np.log(fit.shares[label, g])
+                + multivariate_normal.logpdf(row[o], mean[o], fit.covs[label, g].to_numpy()[o][:, o])
+                for g, mean in enumerate(fit.component_means.loc[label].to_numpy(), start=1)
+                if o.any()
+            ]
+            found[i, k] = logsumexp(parts) if parts else 0.0
+    return found
+
+
+@pytest.mark.parametrize(("covariance", "verb"), [("VVV", discrim.qda), ("EEE", discrim.lda)])
+def test_one_component_a_class_is_lda_or_qda_of_the_same_rows(covariance, verb):
+    one = mixture("species ~ .", HOLES, components=1, covariance=covariance, missing="em")
+    other = verb("species ~ .", HOLES, missing="em", method="mle")
+    assert one.llf == pytest.approx(other.llf, rel=1e-12)
+    assert (one.nobs, one.df_model, one.em.incomplete) == (other.nobs, other.df_model, other.em.incomplete)
+    np.testing.assert_allclose(one.means, other.means, rtol=1e-7)
+    np.testing.assert_allclose(one.predict_proba(), other.predict_proba(), atol=1e-6)
+    cov = other.cov if verb is discrim.lda else other.covs["virginica"]
+    np.testing.assert_allclose(one.covs["virginica", 1], cov, rtol=1e-5, atol=1e-6)
+
+
+def test_likelihood_and_posteriors_are_those_of_what_is_observed(fit):
+    rows = HOLES.iloc[::2]
+    logs, prior = densities(fit, rows), np.log(fit.prior.to_numpy())
+    own = logs[np.arange(75), pd.Categorical(rows["species"], list(fit.classes)).codes]
+    assert fit.llf_given == pytest.approx(own.sum(), rel=1e-12)
+    assert fit.llf_rows == pytest.approx(logsumexp(logs + prior, axis=1).sum(), rel=1e-12)
+    assert fit.bic == pytest.approx(np.log(75) * fit.df_model - 2 * fit.llf)
+    expected = np.exp(logs + prior - logsumexp(logs + prior, axis=1, keepdims=True))
+    np.testing.assert_allclose(fit.predict_proba(rows), expected, rtol=1e-8, atol=1e-12)
+    of_components = fit.component_posteriors(rows).T.groupby(level=0, observed=True).sum().T
+    np.testing.assert_allclose(of_components[list(fit.classes)], expected, rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(
+        fit.means.to_numpy(),
+        [fit.shares[label].to_numpy() @ fit.component_means.loc[label].to_numpy() for label in fit.classes],
+        rtol=1e-12,
+    )
+    nothing = fit.predict_proba(HOLES.head(1).assign(**dict.fromkeys(NUMBERS, np.nan)))
+    np.testing.assert_allclose(nothing.iloc[0], fit.prior)
+
+
+def one_step(rows, shares, means, covs):
+    """A step of EM as textbooks write it, row by row and component by component."""
+    g, p = means.shape
+    logs = np.empty((len(rows), g))
+    filled, rest = np.empty((g, len(rows), p)), np.zeros((g, len(rows), p, p))
+    for i, row in enumerate(rows):
+        m = np.isnan(row)
+        o = ~m
+        for c in range(g):
+            logs[i, c] = np.log(shares[c]) + multivariate_normal.logpdf(row[o], means[c, o], covs[c][o][:, o])
+            slopes = covs[c][m][:, o] @ np.linalg.inv(covs[c][o][:, o])
+            filled[c, i] = row
+            filled[c, i, m] = means[c, m] + slopes @ (row[o] - means[c, o])
+            rest[c, i][np.ix_(m, m)] = covs[c][m][:, m] - slopes @ covs[c][o][:, m]
+    weights = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
+    new = [np.average(filled[c], axis=0, weights=weights[:, c]) for c in range(g)]
+    spread = []
+    for c in range(g):
+        gaps = filled[c] - new[c]
+        whole = gaps[:, :, None] * gaps[:, None, :] + rest[c]
+        spread.append(np.average(whole, axis=0, weights=weights[:, c]))
+    return weights.mean(axis=0), np.array(new), np.array(spread)
+
+
+def test_a_step_of_em_as_textbooks_write_it_leaves_the_estimates():
+    options = {"components": 2, "covariance": "full", "starts": 2, "tol": 1e-11}
+    fit = mixture("species ~ .", SMALL.query("species != 'setosa'"), missing="em", **options)
+    for label in fit.classes:
+        rows = SMALL.loc[SMALL["species"] == label, list(fit.terms)].dropna(how="all").to_numpy()
+        covs = np.stack([fit.covs[label, g] for g in (1, 2)])
+        now = fit.shares[label], fit.component_means.loc[label], covs
+        for before, after in zip(now, one_step(rows, *map(np.asarray, now)), strict=True):
+            np.testing.assert_allclose(after, before, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_it_is_a_maximum_that_a_direct_search_does_not_leave():
+    fit = mixture("species ~ .", SMALL, components=2, covariance="EEE", over="class", missing="em", tol=1e-12)
+    for label in fit.classes:
+        rows = SMALL.loc[SMALL["species"] == label, list(fit.terms)].dropna(how="all").to_numpy()
+
+        def loss(theta, rows=rows):
+            share = 1 / (1 + np.exp(-theta[0]))
+            root = np.array([[np.exp(theta[5]), theta[6]], [0.0, np.exp(theta[7])]])
+            means, cov, total = theta[1:5].reshape(2, 2), root.T @ root, 0.0
+            for row in rows:
+                o = ~np.isnan(row)
+                parts = [multivariate_normal.logpdf(row[o], mean[o], cov[o][:, o]) for mean in means]
+                total += logsumexp(parts, b=[share, 1 - share])
+            return -total
+
+        root = np.linalg.cholesky(fit.covs[label, 1]).T
+        shares = fit.shares[label].to_numpy()
+        start = [np.log(shares[0] / shares[1]), *fit.component_means.loc[label].to_numpy().ravel()]
+        start += [np.log(root[0, 0]), root[0, 1], np.log(root[1, 1])]
+        found = minimize(loss, start, method="BFGS", options={"gtol": 1e-5})
+        assert found.fun == pytest.approx(loss(np.array(start)), abs=1e-6)
+        np.testing.assert_allclose(found.x, start, rtol=1e-2, atol=1e-2)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(FORMS))
+def test_no_step_lowers_the_likelihood(seed, form):
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(3, 60)) + np.where(rng.random(60) < 0.5, 2.0, -2.0)
+    z[rng.random(z.shape) < 0.3] = np.nan
+    rows = [ClassRows(z, rng.integers(1, 4, 60).astype(float))]
+    whole = incomplete.completed(rows, 0)
+    assert (whole[0].z[~np.isnan(z)] == z[~np.isnan(z)]).all()
+    members = rng.random(60) < 0.5
+    start = em.of_weights(whole, [np.stack([members, ~members]) * rows[0].weights], form)
+    assert isinstance(start, Components)
+    ended = incomplete.maximized(start, rows, form, tol=1e-9, maxiter=40)
+    if isinstance(ended, Components):
+        gains = np.diff(ended.path)
+        assert (gains >= -1e-9 * np.abs(ended.llf)).all()
+        assert len(gains) > 1
+
+
+def test_complete_rows_give_what_they_give():
+    fit, plain = (mixture("species ~ .", IRIS, components=1, missing=each) for each in ("em", None))
+    assert (fit.llf, fit.em) == (plain.llf, (0, 1))
+    np.testing.assert_array_equal(fit.predict_proba(), plain.predict_proba())
+    assert fit.predict(HOLES).notna().all()
+    assert plain.predict(HOLES).isna().any()
+    with pytest.raises(NotSupportedError, match='em exists only for fits with missing="em"'):
+        _ = plain.em
+
+
+def test_weights_are_repeated_rows_and_neither_order_nor_units_matter(fit):
+    rows = HOLES.iloc[::2]
+    weights = np.random.default_rng(5).integers(1, 4, 75)
+    weighted = mixture("species ~ .", rows, weights=weights, **TWO)
+    again = mixture("species ~ .", rows.loc[rows.index.repeat(weights)], **TWO)
+    assert weighted.llf == pytest.approx(again.llf, rel=1e-9)
+    assert mixture("species ~ .", rows.sample(frac=1, random_state=1), **TWO).llf == fit.llf
+    sizes = zip(NUMBERS, (1e-120, 1e100, 2.0**20, 3.0), strict=True)
+    units = rows.assign(**{name: rows[name] * size for name, size in sizes})
+    other = mixture("species ~ .", units, **TWO)
+    np.testing.assert_allclose(other.predict_proba(units), fit.predict_proba(rows), rtol=1e-3, atol=1e-4)
+
+
+def test_it_is_saved_and_said(fit, tmp_path):
+    fit.save(tmp_path / "fit")
+    again = discrim.load(tmp_path / "fit")
+    np.testing.assert_array_equal(again.predict_proba(HOLES), fit.predict_proba(HOLES))
+    assert (again.em, again.llf, again.llf_given) == (fit.em, fit.llf, fit.llf_given)
+    gaps = HOLES[NUMBERS].iloc[::2].isna()
+    assert fit.em == (gaps.any(axis=1).sum(), len(gaps.drop_duplicates()))
+    text = " ".join(fit.summary().as_text().split())
+    assert f"Rows completed {fit.em.incomplete}, {fit.em.patterns} patterns" in text
+    assert "Log-likelihood, observed" in text
+
+
+def test_folds_are_fitted_by_em_too():
+    fold = np.arange(len(SMALL)) % 2
+    one = {"components": 1, "covariance": "VEV", "missing": "em"}
+    fit = mixture("species ~ .", SMALL, **one)
+    found = discrim.cross_validate(fit, folds=fold)
+    refit = mixture("species ~ .", SMALL[fold == 1], **one, prior=fit.prior)
+    some = (fold == 0) & SMALL[NUMBERS[2:]].notna().any(axis=1)
+    assert (found.labels[1][some] == refit.predict(SMALL[some])).all()
+    assert found.confusion.to_numpy().sum() == fit.nobs
+
+
+def test_rows_are_left_out_one_by_one():
+    one = {"components": 1, "missing": "em"}
+    rows = SMALL.iloc[::3]
+    fit = mixture("species ~ .", rows, **one)
+    left = fit.leave_one_out()[list(fit.classes)].astype(float)
+    assert left.notna().all(axis=1).sum() == fit.nobs
+    for row in (60, 63, 120):
+        refit = mixture("species ~ .", rows.drop(index=row), **one, prior=fit.prior)
+        np.testing.assert_allclose(left.loc[row], refit.predict_proba(rows.loc[[row]]).iloc[0], atol=1e-5)
+
+
+def test_what_it_cannot_tell_is_refused_by_name(tmp_path, capsys):
+    with pytest.raises(DataError, match="missing='fill' is not known: use one of 'drop', 'em'"):
+        mixture("species ~ .", HOLES, missing="fill")
+    with pytest.raises(DataError, match='na_action="raise" refuses them'):
+        mixture("species ~ .", HOLES, missing="em", na_action="raise")
+    half = np.arange(150) % 2 == 0
+    hidden = {"sepal_width": IRIS["sepal_width"].mask(half), "petal_width": IRIS["petal_width"].mask(~half)}
+    apart = IRIS.assign(**hidden)
+    with pytest.raises(DataError, match="observed together in no row of class 'setosa'"):
+        mixture("species ~ .", apart, components=1, missing="em")
+    assert mixture("species ~ .", apart, components=1, covariance="diagonal", missing="em").converged
+    setosa = HOLES["species"] == "setosa"
+    with pytest.raises(DataError, match=r"'setosa' has no value of 'sepal_width'"):
+        mixture("species ~ .", HOLES.assign(sepal_width=HOLES["sepal_width"].mask(setosa)), missing="em")
+    double = HOLES.assign(twice=2 * HOLES["sepal_width"])
+    with pytest.raises(CollinearError, match="'twice' is a linear combination of 'sepal_width'"):
+        mixture("species ~ .", double, components=1, missing="em")
+    HOLES.to_csv(tmp_path / "holes.csv", index=False)
+    line = ["mixture", "species ~ .", str(tmp_path / "holes.csv"), "--missing", "em"]
+    assert main([*line, "--components", "1"]) == 0
+    assert "Rows completed" in capsys.readouterr().out
