@@ -555,9 +555,9 @@ def mixture(
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped, and counted, or refused.
     missing : {"drop", "em"}, optional
-        "em" also uses the values that rows with a missing value do have: shares, means and covariances are
-        those of largest likelihood of all observed values, and the fit predicts such rows from their other
-        columns.
+        "em" also uses the values that rows with a missing value do have: the means and covariances are those
+        of largest likelihood of all observed values, and the fit predicts such rows from their other columns.
+        The rows are then held in memory.
     functions : dict of str to callable, optional
         Functions of your own that the formula may call, by name. Each is called once with whole columns, as
         Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
