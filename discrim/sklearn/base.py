@@ -420,7 +420,7 @@ class VerbClassifier(FittedClassifier):
         if "cv" in options:
             # The word of scikit-learn for what is folds in a verb.
             options["folds"] = options.pop("cv")
-        formula = f"{quote(response)} ~ ."
+        formula = f"{quote(response)} ~ {self._right_side()}"
         constant = options.pop("constant", "drop")
         check_word("constant", constant, ("drop", "raise"))
         if constant == "raise":
@@ -433,6 +433,10 @@ class VerbClassifier(FittedClassifier):
         self._learn(results)
         self._keep(results._without_rows(), classes)
         return self
+
+    def _right_side(self) -> str:
+        """The right side of the formula."""
+        return "."
 
     def _learn(self, results: ClassifierResults) -> None:
         """Take from a fit what is asked of its rows later; an estimator does not keep them."""

@@ -33,7 +33,7 @@ from discrim.errors import (
 )
 from discrim.frame.grammar import quote
 from discrim.frame.table import incomplete_rows, with_column
-from discrim.models.fits.reading import check_word, listed, prior_of_some
+from discrim.models.fits.reading import check_word, is_whole, listed, prior_of_some, told
 from discrim.models.judging.validation import Splits
 from discrim.models.moments.moments import Moments, moments, of_fit
 from discrim.models.normal.lda import LinearCovariance
@@ -163,8 +163,9 @@ class PartialClassifier(WeightedClassifier):
     ) -> Moments:
         action = self._na_action()
         if before is None:
+            formula = f"{quote(response)} ~ {self._right_side()}"
             return moments(
-                f"{quote(response)} ~ .", table, weights=weights, scatters=self._scatters(),
+                formula, table, weights=weights, scatters=self._scatters(),
                 levels=classes.tolist(), na_action=action,
             )  # fmt: skip
         if weights is None and before._weighted:
@@ -217,7 +218,7 @@ class PartialClassifier(WeightedClassifier):
                 # The fit has said what there is to say of these rows.
                 warnings.simplefilter("ignore", DiscrimWarning)
                 held = moments(
-                    f"{quote(blocks.design.response)} ~ .", blocks.table.data, weights=blocks.weights,
+                    blocks.design.formula, blocks.table.data, weights=blocks.weights,
                     scatters=self._scatters(), levels=list(blocks.design.levels), na_action=self._na_action(),
                 )  # fmt: skip
         self._moments_of_fit = held
@@ -306,6 +307,8 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         divided by their standard deviations.
     ncomp : int, optional
         Number of leading canonical axes that the rule and `transform` use; by default all.
+    covariates : sequence of str or int, optional
+        Columns, by name or position, that the others are adjusted for, as after the `|` of a formula.
     collinear : {"drop", "raise"}
         "drop" leaves out columns that others determine within classes; where there are then still too few
         rows for a covariance, or none by a robust method, it fits with `covariance="shrunk",
@@ -337,11 +340,31 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
     components: int | float | str | None = None
     correspondence: bool = False
     ncomp: int | None = None
+    covariates: Sequence[Any] | None = None
     collinear: str = "drop"
+
+    def _right_side(self) -> str:
+        if self.covariates is None:
+            return "."
+        names, chosen = list(self._names()), []
+        given: Any = self.covariates
+        asked: list[Any] = [given] if isinstance(given, str | int) else list(given)
+        for each in asked:
+            name = names[each] if is_whole(each) and -len(names) <= each < len(names) else each
+            if name not in names:
+                raise DataError(
+                    f"covariates= names {told(each)}, which is no column of X: name some of {listed(names)}, "
+                    "or give their positions."
+                )
+            chosen.append(quote(name))
+        return f". | {' + '.join(chosen)}" if chosen else "."
+
+    def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
+        return super()._results(formula, data, {k: v for k, v in options.items() if k != "covariates"})
 
     def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         ways_on = options["collinear"] != "raise" and base.shrinkable(options, "pooled")
-        if not isinstance(error, CollinearError) or not ways_on:
+        if not isinstance(error, CollinearError) or not ways_on or self._right_side() != ".":
             return None
         words = f"with {base.words(options)}"
         return base.fitted_instead(error, words, discrim.lda, formula, data, **base.shrunk_options(options))

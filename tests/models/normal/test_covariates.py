@@ -2,6 +2,7 @@
 
 import json
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +12,7 @@ import discrim
 from discrim import lda, load
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import CollinearError, DataError, FormulaError, NotSupportedError
+from discrim.sklearn import LDAClassifier
 from tests import support
 
 WRITTEN = json.loads((support.GOLDEN / "covariates.json").read_text(encoding="utf-8"))
@@ -246,3 +248,26 @@ def test_columns_that_covariates_determine_are_named():
     with pytest.warns(UserWarning, match="twice"):
         fit = lda("species ~ petal_width | sepal_length + twice", rows, collinear="drop")
     assert list(fit.covariates) == ["sepal_length"]
+
+
+def test_an_estimator_names_covariates_by_column_or_position(fits):
+    iris, fit = load_iris(), fitted("one")
+    x, y = iris.drop(columns="species"), iris["species"].astype(str)
+    by_name = LDAClassifier(covariates=["sepal_length"]).fit(x, y)
+    np.testing.assert_allclose(by_name.predict_proba(x), fit.predict_proba(), rtol=1e-9, atol=1e-14)
+    by_place = LDAClassifier(covariates=[0]).fit(x.to_numpy(), y)
+    np.testing.assert_allclose(by_place.coef_, by_name.coef_, rtol=1e-9)
+    grown = LDAClassifier(covariates="sepal_length")
+    for start in range(0, 150, 50):
+        grown.partial_fit(x[start : start + 50], y[start : start + 50], classes=sorted(set(y)))
+    np.testing.assert_allclose(grown.coef_, by_name.coef_, rtol=1e-9)
+    assert grown.transform(x).shape == (150, 2)
+    with pytest.raises(DataError, match="no column of X: name some of 'sepal_length'"):
+        LDAClassifier(covariates=["age"]).fit(x, y)
+
+
+def test_pictures_are_drawn_of_what_is_adjusted(fits):
+    fit = fits["one"]
+    for kind in ("scores", "regions", "pairs", "ellipses", "biplot"):
+        assert fit.plot(kind) is not None
+        plt.close("all")
