@@ -36,6 +36,7 @@ leave_one_out(), error_rates(["loo", "cv"]) of a fit leave rows out <- folds loo
 methods of a fit take it, as conf_int(level=) and predict(costs=) do <- level costs outlier reject typicality
 kind | predict() gives labels, predict_proba() posteriors, transform() variates <- type output prob proba
 orthogonal <- northo orthoi northogonal ortho
+formula: lda() adjusts columns for covariates after a bar, as in "y ~ x|age" <- covariates covariate covar
 ncomp | components <- dimen ncan nd ndim ncomponents nfactors ncp ncomp components
 starts: use components= | mixture() has several components a class, as components= <- subclasses g
 k | knn() has neighbours, as k= <- k nneighbors nneighbours neighbors neighbours
@@ -105,6 +106,7 @@ scaling | rotations | canonical() <- scalings loadings rotation ld
 explained | proportion <- explainedvarianceratio proportionoftrace trace
 correlations | canonical() <- cancorr canonicalcorrelations
 canonical() <- eigenvalues structure
+adjusted_means() <- emmeans lsmeans marginalmeans
 wilks | manova() <- wilkslambda lambda
 discrim.box_m(formula, data) <- boxm boxtest
 distances() | centroid_distances() <- mahalanobis d2

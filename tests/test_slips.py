@@ -36,6 +36,7 @@ VERB_KEYWORDS = {
     ("lda", "level"): "conf_int(level=)",
     ("lda", "slpool"): "lr_test(lda_fit, qda_fit)",
     ("lda", "robust"): 'method="mcd"',
+    ("lda", "covariates"): 'as in "y ~ x|age"',
     ("lda", "folds"): "leave_one_out()",
     ("stepwise", "method"): "use criterion=.",
     ("lda", "nothing_like_it"): "it takes formula, data, moments, prior,",

@@ -26,7 +26,7 @@ PictureKind = Literal[
     "log_determinants", "confusion", "roc", "calibration", "ellipses", "pairs", "he", "qq", "simplex",
     "forest", "odds_ratios", "distances", "ranking", "path", "choice", "centroids", "components", "vip",
     "loadings", "density", "table", "fitted", "history", "updates", "densities", "folds", "differences",
-    "permutations", "candidates", "importance", "trials", "s_plot",
+    "permutations", "candidates", "importance", "trials", "slopes", "s_plot",
 ]  # fmt: skip
 """Every name of a picture, for editors; each model has some of them, which its row below names."""
 
@@ -201,6 +201,12 @@ EIGENVALUES = _of_normal(
     "scree",
     'eigenvalues of the classes\' covariances, with the signal and the noise of covariance="factor"',
     leaves=("data",),
+)
+SLOPES = _of_normal(
+    "slopes",
+    "a column against a covariate, with the lines of the classes",
+    takes=("columns",),
+    drawn_by="slopes_picture",
 )
 RANKING = _of_normal(
     "ranking",
@@ -453,6 +459,7 @@ MODELS = (
             *WITH_POSTERIORS,
             *LOG_ODDS,
             RANKING,
+            SLOPES,
             ROBUST_DISTANCES,
             CHOSEN_NUMBER,
         ),

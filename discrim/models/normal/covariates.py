@@ -20,7 +20,6 @@ from discrim.inference.manova import wilks
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
 from discrim.models.normal.normal_fits import moments_by_class
-from discrim.report.grid import Section
 
 
 def adjusted_for(blocks: Blocks, kind: Scatter) -> Scatter:
@@ -178,28 +177,3 @@ def _by_t(coef: Floats, se: Floats, df: float, level: float) -> dict[str, Floats
     half = scipy.special.stdtrit(df, (1 + level) / 2) * se
     p = 2 * scipy.special.stdtr(df, -np.abs(t))
     return {"coef": coef, "se": se, "t": t, "p": p, "low": coef - half, "high": coef + half}
-
-
-def slopes_section(results: Any, fit: Fit[Any]) -> Section:
-    """Slopes on the covariates, as a section of a summary."""
-    table = results.slopes()[["coef", "se", "t", "p"]]
-    labels = [f"{column} on {covariate}" for covariate, column in table.index]
-    table = table.set_axis(labels, axis=0)
-    formats: dict[Any, Any] = {"coef": "general", "se": "general", "t": "z", "p": "p"}
-    _, found = results._slopes("slopes()")
-    title = "Slopes on the covariates, common to the classes"
-    note = "The rule compares columns less what these slopes explain; that classes differ in a covariate "
-    note += f"does not count. t has {found.df:.6g} degrees of freedom."
-    return Section(title, table, formats, headings={"p": "P>|t|"}, note=note, source="fit.slopes()")
-
-
-def adjusted_means_section(results: Any, fit: Fit[Any]) -> Section:
-    """Means at equal covariates, as a section of a summary."""
-    q = fit.numbers.covariates
-    _, found = results._slopes("adjusted_means()")
-    table = pd.DataFrame(found.means, index=list(fit.classes), columns=fit.terms[q:])
-    moments = fit.numbers.moments
-    centre = moments.counts @ moments.class_means[:, :q] / moments.total
-    at = ", ".join(f"{name} {value:.5g}" for name, value in zip(fit.terms[:q], centre, strict=True))
-    title = "Adjusted means, at equal covariates"
-    return Section(title, table, note=f"At {at}, the mean of all rows.", source="fit.adjusted_means()")

@@ -17,11 +17,12 @@ import pandas as pd
 
 from discrim.core.scatter.adjusted import AdjustedCovariance
 from discrim.core.scatter.scatter import SPHERES
+from discrim.errors import DataError
 from discrim.models.fits.fit import Fit, beyond_doubles, covariance_values
 from discrim.models.fits.reading import listed
 from discrim.models.judging.assessment import RowsJudged, takes_long
-from discrim.models.normal.covariates import adjusted_means_section, slopes_section
 from discrim.models.normal.normal_fits import equal_covariance_tests
+from discrim.models.pictures.pictured import named_columns, needed_rows
 from discrim.models.results import headers
 from discrim.report.grid import INTERVAL, Columns, Pairs, Section, clean, p_text, shorten, suits_decimals
 from discrim.report.plots import style
@@ -71,7 +72,7 @@ def lda_sections(results: LDAResults, fit: Fit[LDAFit]) -> Parts:
         "functions": _functions,
     }
     if fit.numbers.covariates:
-        parts |= {"slopes": slopes_section, "adjusted_means": adjusted_means_section}
+        parts |= {"slopes": _slopes, "adjusted_means": _adjusted_means}
     sections = fit.numbers.scatter.sections
     if "flagged" in sections and fit.has_rows:
         parts["flagged"] = _flagged
@@ -134,6 +135,30 @@ def _discriminants(results: LDAResults, fit: Fit[LDAFit]) -> Section:
         worth=headers.worth(fit.numbers.moments, 1) if headers.are_many(fit.terms) else None,
         last=0 if headers.are_many(fit.terms) else None,
     )
+
+
+def _slopes(results: LDAResults, fit: Fit[LDAFit]) -> Section:
+    """Slopes on the covariates, common to the classes."""
+    table = results.slopes()[["coef", "se", "t", "p"]]
+    table = table.set_axis([f"{column} on {covariate}" for covariate, column in table.index], axis=0)
+    formats: dict[Any, Any] = {"coef": "general", "se": "general", "t": "z", "p": "p"}
+    note = (
+        "The rule compares columns less what these slopes explain; that classes differ in a covariate does "
+        f"not count. t has {fit.numbers.residual_df:.6g} degrees of freedom."
+    )
+    title = "Slopes on the covariates, common to the classes"
+    return Section(title, table, formats, headings={"p": "P>|t|"}, note=note, source="fit.slopes()")
+
+
+def _adjusted_means(results: LDAResults, fit: Fit[LDAFit]) -> Section:
+    """Means at equal covariates."""
+    moments, q = fit.numbers.moments, fit.numbers.covariates
+    means = results.adjusted_means()["adjusted"].to_numpy().reshape(len(fit.classes), -1)
+    centre = moments.counts @ moments.class_means[:, :q] / moments.total
+    at = ", ".join(f"{name} {value:.5g}" for name, value in zip(fit.terms[:q], centre, strict=True))
+    table = Columns(means, list(fit.classes), fit.terms[q:])
+    note = f"At {at}, the mean of all rows."
+    return Section("Adjusted means, at equal covariates", table, note=note, source="fit.adjusted_means()")
 
 
 def _functions(results: LDAResults, fit: Fit[LDAFit]) -> Section:
@@ -640,6 +665,43 @@ def ranking(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     of = f" ({len(table)} of {len(results.terms)})" if len(table) < len(results.terms) else ""
     title = f"{name} of the classes against the common mean{of}"
     return bar_strips(scores, classes, title, ax=options.ax, signs=options.signs(classes))
+
+
+def slopes_picture(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """A column against a covariate, with the lines of the classes, other covariates at their means.
+
+    By default it is the column of which the covariates explain the largest share.
+    """
+    _, found = results._slopes("kind='slopes'")
+    q, terms = fit.numbers.covariates, list(fit.terms)
+    pair = [terms[q + int(found.explained.argmax())], terms[0]]
+    if options.columns is not None:
+        pair = named_columns(options, terms, "slopes", 2, 2)
+    j, i = sorted(map(terms.index, pair), reverse=True)
+    if not i < q <= j:
+        raise DataError(
+            f"columns={pair}: kind='slopes' draws a column against a covariate: name one of "
+            f"{listed(terms[q:])} and one of {listed(terms[:q])}."
+        )
+    rows = needed_rows(fit, options, "slopes")
+    x, y = rows.terms([terms[i], terms[j]]).to_numpy().T
+    classes, signs = list(fit.classes), options.signs(fit.classes)
+    axes, is_new = style.new_axes(options.ax)
+    draw_points(axes, x, y, rows.codes, classes, signs)
+    moments = fit.numbers.moments
+    centre = float(moments.counts @ moments.class_means[:, i]) / moments.total
+    for k in range(len(classes)):
+        own = x[rows.codes == k]
+        ends = np.array([np.nanmin(own), np.nanmax(own)]) if np.isfinite(own).any() else np.empty(0)
+        line = found.means[k, j - q] + found.coef[i, j - q] * (ends - centre)
+        axes.plot(ends, line, color=signs.colour(k), linestyle=signs.line(k), zorder=3)
+    axes.set(xlabel=style.shown_name(terms[i], 45), ylabel=style.shown_name(terms[j], 45))
+    share = f"covariates explain {found.explained[j - q]:.0%} of its variance within classes"
+    style.set_title(axes, f"Slopes that the classes share\n{share}")
+    if len(classes) <= style.MOST_IN_LEGEND:
+        style.add_legend(axes, is_new)
+    style.fit_texts(axes, is_new)
+    return axes
 
 
 def scree(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
