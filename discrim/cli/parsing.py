@@ -118,6 +118,12 @@ numbers = list_of(float, "numbers, such as 0,0.1,0.5")
 whole_numbers = list_of(int, "whole numbers, such as 1,3,5")
 
 
+def column_counts(text: str) -> int | list[int]:
+    """A number of columns, or one for each component, set apart by commas."""
+    found = whole_numbers(text)
+    return found[0] if len(found) == 1 else found
+
+
 def planes(text: str) -> list[float] | list[list[float]]:
     """Coefficients of a plane, set apart by commas, or of several, set apart by semicolons."""
     found = [numbers(plane) for plane in text.split(";")]

@@ -26,7 +26,7 @@ PictureKind = Literal[
     "log_determinants", "confusion", "roc", "calibration", "ellipses", "pairs", "he", "qq", "simplex",
     "forest", "odds_ratios", "distances", "ranking", "path", "choice", "centroids", "components", "vip",
     "loadings", "density", "table", "fitted", "history", "updates", "densities", "folds", "differences",
-    "permutations", "candidates", "importance", "trials", "slopes", "s_plot",
+    "permutations", "candidates", "importance", "trials", "slopes", "s_plot", "stability",
 ]  # fmt: skip
 """Every name of a picture, for editors; each model has some of them, which its row below names."""
 
@@ -259,6 +259,9 @@ PLS_LOADINGS = _of_pls(
     takes=("axes",),
     leaves=ROWS_AND_COLORS,
 )
+SELECTED = _of_pls(
+    "stability", "how often columns are selected where rows are left out", leaves=ROWS_AND_COLORS, refits=True
+)
 S_PLOT = _of_pls(
     "s_plot",
     "covariance and correlation of the columns with the scores of a component",
@@ -268,7 +271,7 @@ S_PLOT = _of_pls(
 CHOSEN_COMPONENTS = _of_pls(
     "path", "cross-validated error, R2 and Q2 by number of components", leaves=ROWS_AND_COLORS
 )
-PLS = (PLS_SCORES, PLS_COLUMNS, PLS_LOADINGS, S_PLOT, CHOSEN_COMPONENTS)
+PLS = (PLS_SCORES, PLS_COLUMNS, PLS_LOADINGS, S_PLOT, SELECTED, CHOSEN_COMPONENTS)
 """What partial least squares has of its own."""
 
 DENSITY = _of_naive_bayes(

@@ -27,6 +27,9 @@ class PLSClassifier(WeightedClassifier):
         Number of orthogonal components, or "cv" to have it chosen by cross-validation; zero stands for
         ordinary partial least squares. With some, this is OPLS-DA: the predictive components are as many as
         the differences of the classes, one of two classes, and `ncomp` has no part in it.
+    nonzero : int or sequence of int, optional
+        How many columns each component may use; a sequence has a number for each component. This is sparse
+        PLS-DA, with mixOmics' `keepX`.
     rule : {"lda", "max", "centroid"}
         How a row gets its class. "lda" is the linear discriminant analysis of the scores, which has
         posteriors. "max" takes the largest fitted indicator, as mixOmics' "max.dist", and "centroid" the
@@ -70,6 +73,7 @@ class PLSClassifier(WeightedClassifier):
     ncomp: int | None = None
     _: KW_ONLY
     orthogonal: int | str = 0
+    nonzero: int | Sequence[int] | None = None
     rule: str = "lda"
     scale: bool = True
     indicators: str = "scaled"

@@ -397,12 +397,13 @@ class PLSFit(NoLikelihood):
         return float(np.sqrt(left / (self.moments.total - 1 - self.components)))
 
     def with_scores(self, component: int) -> tuple[Floats, Floats]:
-        """Covariance (p,), divisor N - 1, and correlation (p,) of columns, as taken, with scores."""
+        """Covariance (p,) of the columns, divisor N - 1, with scores, and correlation (p,)."""
         squares, loadings = self.latent.squares[component], self.latent.loadings[:, component]
-        totals = total_squares(self.moments) / self.unit**2
+        unit = np.where(np.isfinite(self.unit), self.unit, 0.0)
+        covariance = loadings * squares * unit / self.moments.scale * (self.reach / (self.moments.total - 1))
         with np.errstate(divide="ignore", invalid="ignore"):
-            correlation = loadings * np.sqrt(squares / totals)
-        return loadings * squares / (self.moments.total - 1) * self.reach**2, correlation
+            correlation = loadings * self.unit * np.sqrt(squares / total_squares(self.moments))
+        return covariance, correlation
 
     def whitening(self) -> Floats:
         """What scores are multiplied by for unit variance within classes, (a, a)."""
@@ -473,11 +474,15 @@ class PLSFit(NoLikelihood):
         return fit if fit is not None and fit.components == self.components else None
 
     def refit_up_to(self, moments: ClassMoments, most: int) -> PLSFit | None:
-        """The same of other rows, with as many components as there are up to a number; None without any."""
+        """The same of other rows, with as many components as there are up to a number; None without any.
+
+        Beyond the components of the fit each is of as many columns as the last.
+        """
+        more = self.nonzero[-1:] * (most - len(self.nonzero))
         fit = fit_pls(
             moments, self.prior, components=most, algorithm=self.algorithm, scale=self.scale,
             indicators=self.indicators, decides=self.decides, estimated_prior=self.estimated_prior,
-            orthogonal=self.orthogonal, nonzero=self.nonzero,
+            orthogonal=self.orthogonal, nonzero=self.nonzero + more,
         )  # fmt: skip
         least = fit.components if self.decides != "lda" else fit.spread_components()
         if self.orthogonal and least < fit.components:
@@ -548,7 +553,8 @@ def fit_pls(
     centre = weighted_centre(moments.means_from(origin), moments.counts)
     return PLSFit(
         moments, prior, estimated_prior, parts.count, algorithm, scale, indicators, decides, tables.unit,
-        tables.sizes, parts, _within(tables, parts), origin, centre, tuple(nonzero),
+        tables.sizes, parts, _within(tables, parts), origin, centre,
+        tuple(nonzero)[: parts.count],
     )  # fmt: skip
 
 

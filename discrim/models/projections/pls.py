@@ -47,6 +47,7 @@ from discrim.models.projections.pls_choice import (
     q2_of_shuffles,
     refuse_few,
     refuse_no_orthogonal,
+    stability,
     tried_components,
 )
 from discrim.models.results.geometry import GroupSummary, LinearGeometry
@@ -134,6 +135,10 @@ def _enough_moments(fit: Fit[PLSFit], blocks: Blocks) -> ClassMoments | None:
 
 def _from_file(moments: ClassMoments, prior: Floats, *, components: int, **options: Any) -> PLSFit:
     """The fit that a file's moments are of."""
+    counts = options.pop("nonzero", np.zeros(0))
+    if not ((counts >= 1) & (counts < 2**53) & (counts == np.floor(counts))).all():
+        raise DataError("Its numbers of columns are no whole numbers: save the fit again.")
+    options["nonzero"] = tuple(counts.astype(int).tolist())
     for name, words in (
         ("algorithm", ("nipals", "simpls", "engine")),
         ("decides", Decides),
@@ -160,7 +165,9 @@ def _as_latent(matrices: list[Any], a: Floats, b: Floats) -> Latent:
 
 
 def _buffers(fit: PLSFit) -> dict[str, Floats]:
-    """The components of an engine, which do not follow from the moments."""
+    """The components of an engine, which do not follow from the moments, and numbers of columns."""
+    if fit.nonzero:
+        return {"nonzero": np.array(fit.nonzero, dtype=np.float64)}
     return {name: getattr(fit.latent, name) for name in BUFFERS} if fit.algorithm == "engine" else {}
 
 
@@ -178,7 +185,7 @@ SAVED = Saved(
     _from_file,
     pls_fit,
     _buffers,
-    optional=lambda k, p: dict.fromkeys(BUFFERS, (p, -1)),
+    optional=lambda k, p: dict.fromkeys(BUFFERS, (p, -1)) | {"nonzero": (-1,)},
     constant=True,
     structure="pinv",
     singular=True,
@@ -448,9 +455,9 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
     def s_plot(self, component: int = 1) -> pd.DataFrame:
         """How a component's scores vary with each column, as covariance and as correlation.
 
-        Both are of the columns as they are taken, over all rows: a column at the ends of the picture varies
-        much with the scores and reliably so. `plot("s_plot")` draws it (Wiklund and others, 2008, Analytical
-        Chemistry 80, 115-122).
+        Both are over all rows, and the covariance is of the column in its own units, whether or not columns
+        were scaled: a column at the ends of the picture varies much with the scores and reliably so.
+        `plot("s_plot")` draws it (Wiklund and others, 2008, Analytical Chemistry 80, 115-122).
 
         Parameters
         ----------
@@ -460,7 +467,8 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         Returns
         -------
         DataFrame, terms by covariance, correlation
-            In the order of the terms. The divisor of covariances is N - 1.
+            In the order of the terms. The divisor of covariances is N - 1; a constant column has no
+            correlation.
 
         Raises
         ------
@@ -473,13 +481,64 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         >>> from discrim.datasets import load_breast_cancer
         >>> fit = pls("diagnosis ~ .", load_breast_cancer(), orthogonal=2)
         >>> fit.s_plot().loc["perimeter_worst"].round(3).to_dict()
-        {'covariance': 3.152, 'correlation': 0.915}
+        {'covariance': 105.927, 'correlation': 0.915}
         """
         most = len(self._names)
         reading.check_whole("component", component, 1, most, what="the number of a component")
         covariance, correlation = self._fit.numbers.with_scores(component - 1)
         columns = {"covariance": covariance, "correlation": correlation}
         return pd.DataFrame(columns, index=self.terms)
+
+    @property
+    def selected(self) -> pd.Index:
+        """Columns that some component uses, the one with the largest weight first."""
+        size = np.abs(self._fit.numbers.latent.weights).max(axis=1)
+        order = np.argsort(-size, kind="stable")[: int((size > 0).sum())]
+        return self.terms[order]
+
+    @displayed(every="share")
+    def stability(self, folds: int = 10, repeats: int = 5, seed: int | None = 0) -> pd.DataFrame:
+        """How often each column is selected where the rows of a fold are left out.
+
+        Parameters
+        ----------
+        folds : int
+            Number of folds, each of which is left out once.
+        repeats : int
+            How often the rows are dealt to folds anew.
+        seed : int, optional
+            Seed by which they are dealt. Without it each call deals them differently.
+
+        Returns
+        -------
+        DataFrame, terms by any, PLS1, PLS2, ...
+            Shares of the fits in which a component uses the column, and in which any does; columns that no
+            fit uses are left out, and those that most fits use stand first. The number of components is
+            held. Components that explain alike may change places between fits: `any` does not. A share says
+            how much a selection depends on the rows that happen to be there; of columns that are nearly alike
+            each may have a small one. It is no probability that a column matters.
+
+        Raises
+        ------
+        NotSupportedError
+            The components use all columns, or the fit was loaded and has no rows.
+        DataError
+            There are too few rows for the folds, or the number of repeats cannot be used.
+        CollinearError
+            Without a fold a class is gone, or there are fewer components.
+
+        Examples
+        --------
+        >>> from discrim import pls
+        >>> from discrim.datasets import load_wine
+        >>> fit = pls("cultivar ~ .", load_wine(), nonzero=[3, 2])
+        >>> fit.stability().round(2).head(3)
+                     any  PLS1  PLS2
+        alcohol      1.0   0.0   1.0
+        flavanoids   1.0   1.0   0.0
+        od280_od315  1.0   1.0   0.0
+        """
+        return stability(self._fit, self._names, folds, repeats, seed)
 
     def transform(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Scores PLS1, PLS2, ... of each row; they are missing for a row with a missing value.
@@ -563,6 +622,7 @@ def pls(
     moments: Moments | None = None,
     ncomp: int | None = None,
     orthogonal: int | Literal["cv"] = 0,
+    nonzero: int | Sequence[int] | None = None,
     rule: Decides = "lda",
     scale: bool = True,
     indicators: Indicators = "scaled",
@@ -603,6 +663,9 @@ def pls(
         Number of orthogonal components, or "cv" to have it chosen by cross-validation; zero stands for
         ordinary partial least squares. With some, this is OPLS-DA: the predictive components are as many as
         the differences of the classes, one of two classes, and `ncomp` has no part in it.
+    nonzero : int or sequence of int, optional
+        How many columns each component may use; a sequence has a number for each component. This is sparse
+        PLS-DA, with mixOmics' `keepX`.
     rule : {"lda", "max", "centroid"}
         How a row gets its class. "lda" is the linear discriminant analysis of the scores, which has
         posteriors. "max" takes the largest fitted indicator, as mixOmics' "max.dist", and "centroid" the
@@ -700,6 +763,9 @@ def pls(
     if ncomp is not None:
         reading.check_whole("ncomp", ncomp, 1, what="a number", also=", or None to have it chosen")
     _check_orthogonal(orthogonal, algorithm, engine)
+    counts = _numbers_of_columns(nonzero, ncomp, orthogonal, algorithm, engine)
+    if ncomp is None and counts and not reading.is_number(nonzero):
+        ncomp = len(counts)
     reading.check_word("rule", rule, Decides)
     reading.check_flag("scale", scale)
     reading.check_word("indicators", indicators, Indicators)
@@ -734,6 +800,7 @@ def pls(
             most = fit.predictive + count
         else:
             most = max(component_grid(search)) if search else int(ncomp or 0)
+            shared["nonzero"] = counts * most if len(counts) == 1 else counts
             fit = core.fit_pls(stats, shares, components=most, algorithm=algorithm, **shared)
         if search is None:
             refuse_few(fit, most)
@@ -753,6 +820,33 @@ def _check_orthogonal(orthogonal: Any, algorithm: str, engine: Any) -> None:
         raise DataError(
             f"orthogonal= has an algorithm of its own, and does not go with {other}: leave one of them out."
         )
+
+
+def _numbers_of_columns(
+    nonzero: Any, ncomp: int | None, orthogonal: Any, algorithm: str, engine: Any
+) -> tuple[int, ...]:
+    """How many columns each component may use, or all of them where it is one number; empty for no limit."""
+    if nonzero is None:
+        return ()
+    asked = [nonzero] if reading.is_number(nonzero) or isinstance(nonzero, str) else list(nonzero)
+    for count in asked:
+        reading.check_whole("nonzero", count, 1, what="a number of columns", also=", or one a component")
+    given = {
+        "orthogonal=": orthogonal,
+        "engine=": engine is not None,
+        'algorithm="simpls"': algorithm != "nipals",
+    }
+    for name, there in given.items():
+        if there:
+            raise DataError(
+                f"nonzero= has an algorithm of its own, and does not go with {name}: leave one of them out."
+            )
+    if not asked or (ncomp is not None and len(asked) not in (1, ncomp)):
+        raise DataError(
+            f"nonzero={reading.told(nonzero)} has {len(asked)} numbers of columns for "
+            f"{'no component' if ncomp is None else f'ncomp={ncomp}'}: give one for each component."
+        )
+    return tuple(int(count) for count in asked)
 
 
 def _refuse_predictive(ncomp: int | None, fit: PLSFit) -> None:

@@ -210,6 +210,33 @@ def _refuse_fold(folds: TuningFolds, fold: int, given: str) -> NoReturn:
     )
 
 
+def stability(fit: Fit[PLSFit], names: pd.Index, folds: int, repeats: int, seed: int | None) -> pd.DataFrame:
+    """Shares of refits without a fold in which columns are used; see `PLSResults.stability`."""
+    blocks, numbers = fit.rows("stability()"), fit.numbers
+    if not numbers.nonzero:
+        raise NotSupportedError(
+            "stability() tells how often columns are selected, and this fit uses all of them: "
+            "fit with nonzero=."
+        )
+    reading.check_whole("repeats", repeats, 1, MOST, what="a number of repeats")
+    start = resampling.drawn_seed(seed)
+    used = np.zeros((len(fit.terms), 1 + numbers.components))
+    with late_bar(repeats * folds, "selections") as tell:
+        for repeat in range(repeats):
+            dealt = TuningFolds.read(folds, start + repeat, blocks)
+            moments, _ = dealt.training_moments(blocks, numbers.moments.spread)
+            for fold, part in enumerate(moments):
+                refit = _refitted(numbers, part, dealt, fold).latent
+                if refit.count < numbers.components:
+                    _refuse_fold(dealt, fold, "a smaller ncomp=")
+                mine = refit.weights != 0
+                used += np.column_stack([mine.any(axis=1), mine])
+                tell(1)
+    shares = pd.DataFrame(used / (repeats * folds), index=fit.terms, columns=["any", *names])
+    shares = shares[shares["any"] > 0]
+    return shares.sort_values("any", ascending=False, kind="stable")
+
+
 def _judged(
     blocks: Blocks, fit: PLSFit, alongs: Sequence[Along], judged: list[Floats], most: int
 ) -> tuple[Floats, Floats, Floats]:

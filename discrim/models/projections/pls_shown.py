@@ -67,6 +67,9 @@ def _header(results: PLSResults, fit: Fit[PLSFit]) -> Pairs:
         ("Indicators taken", responses, responses),
         *headers.size_items(fit),
     ]
+    if numbers.nonzero:
+        counts = ", ".join(map(str, numbers.nonzero))
+        items.append(("Columns of components", counts, counts))
     if numbers.decides == "lda":
         items.append(headers.prior_item(fit))
     items.append(headers.error_item(fit, "apparent"))
@@ -125,6 +128,9 @@ def _columns(results: PLSResults, fit: Fit[PLSFit], most: int = MOST_COLUMNS) ->
     beside = [results.vip(part="orthogonal").rename("orthogonal")] if results.orthogonal else []
     weights = results.weights.loc[importance.index].iloc[:, :MOST_COMPONENTS]
     table = pd.concat([importance, *beside, weights], axis=1).head(most)
+    if fit.numbers.nonzero:
+        importance = importance[importance > 0]
+        table = table.loc[importance.index[:most]]
     left = len(importance) - most
     more = f" And {left} more: fit.vip(), fit.weights." if left > 0 else ""
     beyond = results.ncomp + results.orthogonal - MOST_COMPONENTS
@@ -255,4 +261,26 @@ def s_plot(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     axes.set_xlabel(f"Covariance with {name}")
     axes.set_ylabel(f"Correlation with {name}")
     set_title(axes, f"S-plot of {name}")
+    return axes
+
+
+def stability(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """How often columns are selected as horizontal bars, the most often first, with the components."""
+    table = results.stability()
+    shown = table.head(MOST_BARS)
+    axes, is_new = new_axes(options.ax, len(shown))
+    lines = np.arange(len(shown))
+    axes.barh(lines, shown["any"].to_numpy(np.float64), height=0.7, color=faint(0.85), zorder=2, label="any")
+    for j, name in enumerate(shown.columns[1:]):
+        at = shown[name].to_numpy() > 0
+        style: dict[str, Any] = {"color": SIGNS.colour(j), "marker": SIGNS.marker(j), "linestyle": "none"}
+        axes.plot(shown[name].to_numpy(np.float64)[at], lines[at], label=name, zorder=3, **style)
+    small = "small" if len(shown) > MOST_BARS // 2 else None
+    axes.set_yticks(lines, [shown_name(name, 24) for name in shown.index], fontsize=small)
+    axes.set_ylim(len(shown) - 0.4, -0.6)
+    axes.set_xlim(0.0, 1.05)
+    axes.set_xlabel("Share of fits without a fold that use the column")
+    add_legend(axes, is_new)
+    some = f" ({len(shown)} of {len(table)})" if len(table) > len(shown) else ""
+    set_title(axes, f"How often columns are selected{some}")
     return axes

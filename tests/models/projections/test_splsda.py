@@ -1,0 +1,149 @@
+"""Sparse components of partial least squares against mixOmics, and by brute force.
+
+``golden/splsda.json`` was written by ``golden/write_splsda.R``.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import discrim
+from discrim import pls
+from discrim.core.projections.latent import sparse_latent
+from discrim.datasets import load_breast_cancer, load_iris, load_wine
+from discrim.errors import DataError, NotSupportedError
+
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "splsda.json").read_text(encoding="utf-8"))
+WINE = load_wine()
+TABLES = {
+    "iris": ("species ~ .", load_iris()),
+    "wine": ("cultivar ~ .", WINE.iloc[30:].reset_index(drop=True)),
+    "breast_cancer": ("diagnosis ~ .", load_breast_cancer().iloc[:120].reset_index(drop=True)),
+}
+
+
+def near(found, held, tol=1e-9):
+    np.testing.assert_allclose(np.asarray(found), np.asarray(held), rtol=tol, atol=tol)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_numbers_are_those_of_mixomics(name):
+    held = GOLDEN[name]
+    formula, data = TABLES[name]
+    fit = pls(formula, data, nonzero=held["keep"])
+    assert (fit.weights != 0).sum().tolist() == held["keep"]
+    near(fit.weights, held["weights"])
+    near(fit.transform(), held["scores"])
+    near(fit.explained, held["explained"])
+    near(fit.predict_indicators(), held["fitted"])
+    for count in range(1, fit.ncomp + 1):
+        near(fit.vip(count)[fit.terms], np.array(held["vip"])[:, count - 1])
+    for rule in ("max", "centroid"):
+        assert fit.update(rule=rule).predict().tolist() == held[rule]
+
+
+def test_a_sparse_direction_is_where_its_turns_stand_still():
+    rng = np.random.default_rng(4)
+    a, b = rng.normal(size=(30, 12)), rng.normal(size=(30, 4))
+    a, b = a - a.mean(axis=0), b - b.mean(axis=0)
+    found = sparse_latent(a, b, [5, 12, 3])
+    left = a.copy()
+    for j, count in enumerate([5, 12, 3]):
+        w, product = found.weights[:, j], left.T @ b
+        along = product @ (product.T @ w)
+        cut = np.sort(np.abs(along))[-count - 1] if count < 12 else 0.0
+        held = np.sign(along) * np.maximum(np.abs(along) - cut, 0)
+        near(w, held / np.linalg.norm(held))
+        t = left @ w
+        near(left.T @ t / (t @ t), found.loadings[:, j])
+        near(a @ found.rotations[:, j], t)
+        left = left - np.outer(t, t @ left) / (t @ t)
+
+
+def test_as_many_as_there_are_is_no_limit():
+    plain = pls("cultivar ~ .", WINE, ncomp=3)
+    near(pls("cultivar ~ .", WINE, ncomp=3, nonzero=13).weights, plain.weights)
+    near(pls("cultivar ~ .", WINE, ncomp=3, nonzero=99).coef, plain.coef)
+
+
+def test_columns_that_are_equal_are_kept_together():
+    data = WINE.assign(again=WINE["flavanoids"])
+    fit = pls("cultivar ~ .", data, ncomp=1, nonzero=1)
+    assert set(fit.selected) <= {"flavanoids", "again"}
+
+
+def test_rows_left_out_are_judged_by_fits_to_the_others():
+    data = WINE.iloc[::6].reset_index(drop=True)
+    fit = pls("cultivar ~ .", data, nonzero=[3, 4], prior="equal")
+    found = fit.leave_one_out()
+    for i in (0, 11, 20):
+        other = fit.update(data=data.drop(index=i))
+        near(found.iloc[i, 1:].astype(float), other.predict_proba(data.iloc[[i]]).iloc[0], 1e-12)
+
+
+def test_a_choice_has_the_errors_of_fits_with_numbers_given():
+    fit = pls("cultivar ~ .", WINE, nonzero=3, grid=[1, 2, 3], folds=4, seed=1)
+    for number, error in zip(fit.path["components"], fit.path["error"], strict=True):
+        given = pls("cultivar ~ .", WINE, ncomp=number, nonzero=3)
+        near(given.error_rates(["cv"], folds=4, seed=1)["estimate"], error)
+    assert (fit.update().ncomp, len(fit.error_rates(["cv"], folds=3, seed=1))) == (fit.ncomp, 1)
+
+
+def test_q2_of_shuffles_is_that_of_fits_outside_the_folds():
+    for p in (3, 30):
+        rng = np.random.default_rng(p)
+        data = load_iris().iloc[::5].reset_index(drop=True)
+        data[[f"noise{j}" for j in range(p)]] = rng.normal(size=(len(data), p))
+        fit = pls("species ~ .", data, nonzero=[3, 2])
+        seen = fit.permutation_test(1, 3, seed=5)
+        dealt = np.random.default_rng(5).permutation(len(data)) % 3
+        splits = [(np.flatnonzero(dealt != f), np.flatnonzero(dealt == f)) for f in range(3)]
+        near(fit.q2(splits)["Q2"].iloc[-1], seen.statistic)
+
+
+def test_stability_counts_the_fits_that_select_a_column():
+    data = WINE.iloc[::3].reset_index(drop=True)
+    fit = pls("cultivar ~ .", data, nonzero=[3, 2])
+    table = fit.stability(folds=4, repeats=2, seed=3)
+    assert table.columns.tolist() == ["any", "PLS1", "PLS2"]
+    near(table.sum()[["PLS1", "PLS2"]], [3, 2])
+    assert table["any"].is_monotonic_decreasing
+    assert table["any"].between(1 / 8, 1).all()
+    near(table * 8, (table * 8).round())
+    assert (table["any"] >= table[["PLS1", "PLS2"]].max(axis=1)).all()
+    # What one deal of the rows gives is that of cross-validation with the same seed.
+    held = pls("cultivar ~ .", data, ncomp=1, nonzero=1).stability(folds=4, repeats=1, seed=3)
+    near(held.sum(), [1, 1])
+
+
+def test_a_file_and_moments_have_the_same_fit(tmp_path):
+    fit = pls("cultivar ~ .", WINE, nonzero=[3, 2])
+    fit.save(tmp_path / "sparse.fit")
+    of_moments = pls(moments=discrim.moments("cultivar ~ .", WINE), nonzero=[3, 2])
+    for other in (discrim.load(tmp_path / "sparse.fit"), of_moments):
+        near(other.weights, fit.weights)
+        assert other.selected.tolist() == fit.selected.tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"nonzero": 0}, "nonzero"),
+        ({"nonzero": [2, 1.5]}, "nonzero"),
+        ({"nonzero": "three"}, "nonzero"),
+        ({"nonzero": []}, "one for each component"),
+        ({"nonzero": [3, 2], "ncomp": 3}, "2 numbers of columns for ncomp=3"),
+        ({"nonzero": 3, "orthogonal": 1}, "does not go with orthogonal="),
+        ({"nonzero": 3, "algorithm": "simpls"}, "does not go with algorithm="),
+    ],
+)
+def test_what_cannot_be_is_refused(options, words):
+    with pytest.raises(DataError, match=words):
+        pls("cultivar ~ .", WINE, **options)
+
+
+def test_stability_asks_for_a_selection():
+    with pytest.raises(NotSupportedError, match="fit with nonzero="):
+        pls("cultivar ~ .", WINE, ncomp=2).stability()
