@@ -35,7 +35,7 @@ folds | leave_one_out(), error_rates(["loo", "cv"]) of a fit leave rows out <- c
 leave_one_out(), error_rates(["loo", "cv"]) of a fit leave rows out <- folds loo lootable leaveoneout
 methods of a fit take it, as conf_int(level=) and predict(costs=) do <- level costs outlier reject typicality
 kind | predict() gives labels, predict_proba() posteriors, transform() variates <- type output prob proba
-nonzero <- keepx keep.x
+nonzero <- keepx
 orthogonal <- northo orthoi northogonal ortho
 formula: lda() adjusts columns for covariates after a bar, as in "y ~ x|age" <- covariates covariate covar
 ncomp | components <- dimen ncan nd ndim ncomponents nfactors ncp ncomp components

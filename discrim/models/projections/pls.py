@@ -15,17 +15,14 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from discrim.core.moments.moments import ClassMoments, standard_columns
+from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.projections import pls as core
-from discrim.core.projections.latent import Latent, latent_of
 from discrim.core.projections.pls import Decides, Indicators, PLSFit
 from discrim.core.rules.rules import Rule
-from discrim.core.scatter.by_estimator import copied
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.levels import Unseen
-from discrim.frame.rows import repeated, weighted_rows
 from discrim.inference.result import TestResult
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
@@ -35,7 +32,6 @@ from discrim.models.fits.refits import (
     held_path,
     left_out_by_refits,
     moment_refits,
-    text_of,
     verb_options,
 )
 from discrim.models.judging.validation import GridSearch, Splits, TuningFolds
@@ -50,6 +46,7 @@ from discrim.models.projections.pls_choice import (
     stability,
     tried_components,
 )
+from discrim.models.projections.pls_engine import as_latent, components_of_engine, engine_fit
 from discrim.models.results.geometry import GroupSummary, LinearGeometry
 from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.models.saving.fit_file import Saved
@@ -121,7 +118,7 @@ def _engine_rule(engine: Any, fit: Fit[PLSFit], blocks: Blocks) -> Rule | None:
         return None
     shared = {name: getattr(numbers, name) for name in SHARED}
     try:
-        refit = _engine_fit(engine, blocks, moments, numbers.prior, numbers.components, **shared)
+        refit = engine_fit(engine, blocks, moments, numbers.prior, numbers.components, **shared)
     except (CollinearError, DataError):
         return None
     return refit.rule(fit.log_prior())
@@ -153,15 +150,10 @@ def _from_file(moments: ClassMoments, prior: Floats, *, components: int, **optio
             raise DataError(
                 f"The {components} components that an engine has found are not there: save the fit again."
             )
-        engine = partial(_as_latent, latent)
+        engine = partial(as_latent, latent)
     fit = core.fit_pls(moments, prior, components=components, engine=engine, **options)
     refuse_few(fit, components)
     return fit
-
-
-def _as_latent(matrices: list[Any], a: Floats, b: Floats) -> Latent:
-    """Components that an engine has found, as numbers of core's own."""
-    return latent_of(a, b, *matrices)
 
 
 def _buffers(fit: PLSFit) -> dict[str, Floats]:
@@ -507,7 +499,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         repeats : int
             How often the rows are dealt to folds anew.
         seed : int, optional
-            Seed by which they are dealt. Without it each call deals them differently.
+            Seed by which the rows are dealt to folds. Without it each call deals them differently.
 
         Returns
         -------
@@ -788,7 +780,7 @@ def pls(
     shared: dict[str, Any] = dict(zip(SHARED, (bool(scale), indicators, rule, estimated), strict=True))
     path = search = None
     if engine is not None:
-        fit = _engine_fit(engine, blocks, stats, shares, _components_of(engine, ncomp), **shared)
+        fit = engine_fit(engine, blocks, stats, shares, components_of_engine(engine, ncomp), **shared)
     else:
         chosen = orthogonal == "cv" if orthogonal else ncomp is None
         search = GridSearch(grid, TuningFolds.read(folds, seed, blocks), select) if chosen else None
@@ -856,80 +848,3 @@ def _refuse_predictive(ncomp: int | None, fit: PLSFit) -> None:
             f"ncomp={reading.told(ncomp)}: beside orthogonal components there are as many predictive ones as "
             f"the classes differ in directions, here {fit.predictive}. Leave ncomp= out."
         )
-
-
-FITTED = ("x_weights_", "x_loadings_", "x_rotations_")
-"""What a fitted engine has, (p, a) each."""
-
-
-def _components_of(engine: Any, components: int | None) -> int:
-    """The number of components that is given, or the engine's own; a DataError where there is none."""
-    if isinstance(engine, type) or not callable(getattr(engine, "fit", None)):
-        given = f"the class {engine.__name__}" if isinstance(engine, type) else text_of(engine)
-        raise DataError(
-            f"engine={given} is no regression: give an object with fit(X, Y), such as "
-            "scikit-learn's PLSRegression(3), or None."
-        )
-    count: Any = getattr(engine, "n_components", None) if components is None else components
-    if not (reading.is_whole(count) and count >= 1):
-        raise DataError(
-            f"engine={text_of(engine)} has n_components={reading.told(count)}: give ncomp=, a number "
-            "from 1 on."
-        )
-    return int(count)
-
-
-def _engine_fit(
-    engine: Any, blocks: Blocks, moments: ClassMoments, prior: Floats, components: int, **shared: Any
-) -> PLSFit:
-    """The fit by the components that a copy of an engine finds in the rows.
-
-    It is given columns and indicators that are centred, and scaled where that is asked for.
-    """
-    if blocks.weights is not None and not blocks.has_whole_weights():
-        raise NotSupportedError(
-            f"engine={text_of(engine)} is fitted to rows: it takes weights that are whole numbers. Give such "
-            "weights, repeat rows, or leave engine= out."
-        )
-    reading.refuse_large(blocks, "pls() gives the engine all rows", times=moments.total)
-    fitted = partial(core.fit_pls, moments, prior, components=components, algorithm="engine", **shared)
-    tables = core.tables_of(moments, scale=shared["scale"], indicators=shared["indicators"])
-    # Without components, for the middle of the rows.
-    middle = fitted(engine=partial(_as_latent, [np.zeros((moments.n_columns, 0))] * 3))
-    x, codes, weights = weighted_rows(blocks)
-    if weights is not None:
-        x, codes = repeated(x, codes, weights)
-    z = standard_columns(x, middle.origin, middle.moments.scale) - middle.centre[:, None]
-    indicators_of = np.equal(codes[:, None], np.arange(len(prior))).astype(np.float64)
-    y = (indicators_of - middle.shares) / tables.sizes
-    latent = _engine_components(engine, (z / middle.unit[:, None]).T, y, components)
-    fit = fitted(engine=partial(_as_latent, latent))
-    refuse_few(fit, components)
-    return fit
-
-
-def _engine_components(engine: Any, x: Floats, y: Floats, components: int) -> list[Floats]:
-    """Weights, loadings and rotations (p, a) that a copy of the engine finds."""
-    name = text_of(engine)
-    try:
-        copy = copied(engine)
-        known = copy.get_params() if hasattr(copy, "get_params") else {}
-        settings = {"n_components": components, "scale": False}
-        copy.set_params(**{key: value for key, value in settings.items() if key in known})
-        copy.fit(np.ascontiguousarray(x), y)
-        matrices = [np.asarray(getattr(copy, attribute), dtype=np.float64) for attribute in FITTED]
-    except Exception as error:
-        # An engine is the user's own code, which may raise anything.
-        raise DataError(
-            f"engine={name} cannot be fitted to {len(x)} rows, or does not say what it has found: "
-            f"{str(error).rstrip('.')}. An engine has fit(X, Y), and then {', '.join(FITTED)}: "
-            "use PLSRegression, or leave engine= out."
-        ) from error
-    shape = (x.shape[1], components)
-    if any(each.shape != shape or not np.isfinite(each).all() for each in matrices) or not (
-        matrices[-1].any(axis=0).all()
-    ):
-        raise DataError(
-            f"engine={name} finds no {components} components of {x.shape[1]} columns: give fewer components."
-        )
-    return matrices

@@ -1,0 +1,103 @@
+"""Components of partial least squares that a regression of the user's own finds, such as PLSRegression."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from discrim.core.moments.moments import ClassMoments, standard_columns
+from discrim.core.numerics.arrays import Floats
+from discrim.core.projections import pls as core
+from discrim.core.projections.latent import Latent, latent_of
+from discrim.core.projections.pls import PLSFit
+from discrim.core.scatter.by_estimator import copied
+from discrim.errors import DataError, NotSupportedError
+from discrim.frame.blocks import Blocks
+from discrim.frame.rows import repeated, weighted_rows
+from discrim.models.fits import reading
+from discrim.models.fits.refits import text_of
+from discrim.models.projections.pls_choice import refuse_few
+
+
+def as_latent(matrices: list[Any], a: Floats, b: Floats) -> Latent:
+    """Components that an engine has found, as numbers of core's own."""
+    return latent_of(a, b, *matrices)
+
+
+FITTED = ("x_weights_", "x_loadings_", "x_rotations_")
+"""What a fitted engine has, (p, a) each."""
+
+
+def components_of_engine(engine: Any, components: int | None) -> int:
+    """The number of components that is given, or the engine's own; a DataError where there is none."""
+    if isinstance(engine, type) or not callable(getattr(engine, "fit", None)):
+        given = f"the class {engine.__name__}" if isinstance(engine, type) else text_of(engine)
+        raise DataError(
+            f"engine={given} is no regression: give an object with fit(X, Y), such as "
+            "scikit-learn's PLSRegression(3), or None."
+        )
+    count: Any = getattr(engine, "n_components", None) if components is None else components
+    if not (reading.is_whole(count) and count >= 1):
+        raise DataError(
+            f"engine={text_of(engine)} has n_components={reading.told(count)}: give ncomp=, a number "
+            "from 1 on."
+        )
+    return int(count)
+
+
+def engine_fit(
+    engine: Any, blocks: Blocks, moments: ClassMoments, prior: Floats, components: int, **shared: Any
+) -> PLSFit:
+    """The fit by the components that a copy of an engine finds in the rows.
+
+    It is given columns and indicators that are centred, and scaled where that is asked for.
+    """
+    if blocks.weights is not None and not blocks.has_whole_weights():
+        raise NotSupportedError(
+            f"engine={text_of(engine)} is fitted to rows: it takes weights that are whole numbers. Give such "
+            "weights, repeat rows, or leave engine= out."
+        )
+    reading.refuse_large(blocks, "pls() gives the engine all rows", times=moments.total)
+    fitted = partial(core.fit_pls, moments, prior, components=components, algorithm="engine", **shared)
+    tables = core.tables_of(moments, scale=shared["scale"], indicators=shared["indicators"])
+    # Without components, for the middle of the rows.
+    middle = fitted(engine=partial(as_latent, [np.zeros((moments.n_columns, 0))] * 3))
+    x, codes, weights = weighted_rows(blocks)
+    if weights is not None:
+        x, codes = repeated(x, codes, weights)
+    z = standard_columns(x, middle.origin, middle.moments.scale) - middle.centre[:, None]
+    indicators_of = np.equal(codes[:, None], np.arange(len(prior))).astype(np.float64)
+    y = (indicators_of - middle.shares) / tables.sizes
+    latent = _engine_components(engine, (z / middle.unit[:, None]).T, y, components)
+    fit = fitted(engine=partial(as_latent, latent))
+    refuse_few(fit, components)
+    return fit
+
+
+def _engine_components(engine: Any, x: Floats, y: Floats, components: int) -> list[Floats]:
+    """Weights, loadings and rotations (p, a) that a copy of the engine finds."""
+    name = text_of(engine)
+    try:
+        copy = copied(engine)
+        known = copy.get_params() if hasattr(copy, "get_params") else {}
+        settings = {"n_components": components, "scale": False}
+        copy.set_params(**{key: value for key, value in settings.items() if key in known})
+        copy.fit(np.ascontiguousarray(x), y)
+        matrices = [np.asarray(getattr(copy, attribute), dtype=np.float64) for attribute in FITTED]
+    except Exception as error:
+        # An engine is the user's own code, which may raise anything.
+        raise DataError(
+            f"engine={name} cannot be fitted to {len(x)} rows, or does not say what it has found: "
+            f"{str(error).rstrip('.')}. An engine has fit(X, Y), and then {', '.join(FITTED)}: "
+            "use PLSRegression, or leave engine= out."
+        ) from error
+    shape = (x.shape[1], components)
+    if any(each.shape != shape or not np.isfinite(each).all() for each in matrices) or not (
+        matrices[-1].any(axis=0).all()
+    ):
+        raise DataError(
+            f"engine={name} finds no {components} components of {x.shape[1]} columns: give fewer components."
+        )
+    return matrices
