@@ -62,6 +62,7 @@ VERB_KEYWORDS = {
     ("knn", "weights"): "df.index.repeat(n)",
     ("pls", "n_components"): "use ncomp=.",
     ("pls", "orthoI"): "use orthogonal=.",
+    ("pls", "keepX"): "use nonzero=.",
     ("mixture", "subclasses"): "use components=.",
     ("sparse_lda", "components"): "use ncomp=.",
     ("logistic", "C"): 'penalty="ridge" and strength=, which is 1 / (N C)',

@@ -43,6 +43,7 @@ def fits():
         ("shrunken_centroids", "offset", [HUGE, TWO, "mean"]),
         ("pls", "ncomp", [HUGE, TWO, "a", 1.5]),
         ("pls", "orthogonal", [HUGE, TWO, "a", 1.5]),
+        ("pls", "nonzero", [TWO, "a", 1.5, []]),
         ("pls", "rule", [TWO, pd.NA, 3]),
         ("pls", "scale", [TWO, pd.NA, 1]),
         ("pls", "grid", [TWO, 3, ["a"]]),
@@ -122,6 +123,8 @@ def test_options_of_verbs(verb, option, values):
         ("pls", "vip", "ncomp", [HUGE, TWO, "a", 2]),
         ("pls", "q2", "folds", [HUGE, TWO, "a"]),
         ("pls", "permutation_test", "n", [HUGE, TWO, "a", 0]),
+        ("pls", "vip", "part", [TWO, "a", 1]),
+        ("pls", "s_plot", "component", [HUGE, TWO, "a", 2]),
     ],
 )
 def test_options_of_methods(fits, verb, method, option, values):

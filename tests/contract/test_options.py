@@ -90,6 +90,7 @@ CASES = {
     ),
     "fda": ("fda", EVERY, IRIS, {"engine": Ridge(alpha=2), "ncomp": 1}),
     "pls": ("pls", CULTIVAR, WINE, {"grid": [1, 2, 3], "folds": 3, "seed": 2, "rule": "centroid"}),
+    "pls, nonzero": ("pls", CULTIVAR, WINE, {"nonzero": (3, 4)}),
     "pls, orthogonal": ("pls", CULTIVAR, WINE, {"orthogonal": 2, "rule": "max"}),
     "sparse_lda": ("sparse_lda", CULTIVAR, WINE, {"grid": [0.1, 0.3], "folds": 3, "seed": 1}),
     "sparse_lda, nonzero": ("sparse_lda", CULTIVAR, WINE, {"nonzero": (3, 4), "ridge": 0.01}),

@@ -758,6 +758,7 @@ def pls(
     counts = _numbers_of_columns(nonzero, ncomp, orthogonal, algorithm, engine)
     if ncomp is None and counts and not reading.is_number(nonzero):
         ncomp = len(counts)
+    chosen = engine is None and (orthogonal == "cv" if orthogonal else ncomp is None)
     reading.check_word("rule", rule, Decides)
     reading.check_flag("scale", scale)
     reading.check_word("indicators", indicators, Indicators)
@@ -772,33 +773,36 @@ def pls(
             blocks, "thin" if reading.is_wide(blocks) else "pooled", na_action
         )
     else:
-        chosen = (ncomp is None and not orthogonal) or orthogonal == "cv"
         why = CHOSEN_FROM_ROWS if chosen else ""
         blocks, stats = sample.of_moments("pooled", why if engine is None else FROM_ROWS)
     reading.refuse_no_spread(stats)
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
     shared: dict[str, Any] = dict(zip(SHARED, (bool(scale), indicators, rule, estimated), strict=True))
-    path = search = None
+    path = None
+    search = GridSearch(grid, TuningFolds.read(folds, seed, blocks), select) if chosen else None
     if engine is not None:
         fit = engine_fit(engine, blocks, stats, shares, components_of_engine(engine, ncomp), **shared)
+    elif orthogonal:
+        fit = _orthogonal_fit(stats, shares, ncomp, 1 if search else int(orthogonal), **shared)
     else:
-        chosen = orthogonal == "cv" if orthogonal else ncomp is None
-        search = GridSearch(grid, TuningFolds.read(folds, seed, blocks), select) if chosen else None
-        if orthogonal:
-            count = 1 if search else int(orthogonal)
-            fit = core.fit_pls(stats, shares, components=count, orthogonal=count, **shared)
-            refuse_no_orthogonal(fit)
-            _refuse_predictive(ncomp, fit)
-            most = fit.predictive + count
-        else:
-            most = max(component_grid(search)) if search else int(ncomp or 0)
-            shared["nonzero"] = counts * most if len(counts) == 1 else counts
-            fit = core.fit_pls(stats, shares, components=most, algorithm=algorithm, **shared)
-        if search is None:
-            refuse_few(fit, most)
-        else:
-            fit, path = choose_components(blocks, fit, search)
+        most = max(component_grid(search)) if search else int(ncomp or 0)
+        columns = counts * most if len(counts) == 1 else counts
+        fit = core.fit_pls(stats, shares, components=most, algorithm=algorithm, nonzero=columns, **shared)
+        refuse_few(fit, 1 if search else most)
+    if search is not None:
+        fit, path = choose_components(blocks, fit, search)
     return PLSResults(pls_fit(fit, blocks, options, has_rows=sample.has_rows, search=search, path=path))
+
+
+def _orthogonal_fit(
+    stats: ClassMoments, shares: Floats, ncomp: int | None, count: int, **shared: Any
+) -> PLSFit:
+    """The fit with so many orthogonal components; errors say that there are not so many."""
+    fit = core.fit_pls(stats, shares, components=count, orthogonal=count, **shared)
+    refuse_no_orthogonal(fit)
+    _refuse_predictive(ncomp, fit)
+    refuse_few(fit, fit.predictive + count)
+    return fit
 
 
 def _check_orthogonal(orthogonal: Any, algorithm: str, engine: Any) -> None:
