@@ -83,6 +83,7 @@ method="t" and method="mcd" of lda() and qda() are robust <- robust
 criterion <- method
 robust() of a fit of logistic() gives such standard errors <- covtype vce
 write C(x, Treatment), C(x, Sum) or the like in the formula <- contrasts
+repeated() of a fit of mlm() takes the design within rows <- idata idesign within rm repeated
 ax: pass ax= of plt.subplots(figsize=...) | plot(ax=) of a fit takes axes of any size <- figsize size dpi
 colors <- colour color palette cmap
 path | out <- file filename filepath
@@ -120,6 +121,10 @@ assess().plot("roc") | unpredicted: use plot("roc") <- roc roccurve
 predict: use plot("regions") <- partimat decisionboundary
 llf <- loglik loglikelihood
 residuals() <- resid residual
+repeated: repeated(within) has sphericity() and univariate(), with corrections <- mauchly mauchlytest sphericity
+repeated: repeated(within) has univariate(), with corrections of its tests <- idata idesign within epsilon aovez
+profile: profile().tests() has parallelism, level and flatness <- parallelism flatness pbg profr
+differences() <- cohensd cohend scheffe tukeyhsd pairwise posthoc emmeans simultaneous
 cov_params() <- vcov
 conf_int() | log_odds() <- confint ci
 prsquared | assess() <- rsquared r2 mcfadden

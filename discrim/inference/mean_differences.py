@@ -23,6 +23,7 @@ from discrim.core.numerics.special import f_sf
 from discrim.core.rules.leave_one_out import squared_gaps
 from discrim.core.scatter.covariance import Covariance
 from discrim.core.scatter.principal import Canonical, weighted_centre
+from discrim.inference.effect_sizes import f_noncentrality, shares_explained
 
 
 def between_squares(moments: ClassMoments) -> Floats:
@@ -31,8 +32,8 @@ def between_squares(moments: ClassMoments) -> Floats:
     return np.asarray(moments.counts @ (means - weighted_centre(means, moments.counts)) ** 2)
 
 
-def anova_table(moments: ClassMoments, terms: pd.Index) -> pd.DataFrame:
-    """One-way analysis of variance of each column, by term.
+def anova_table(moments: ClassMoments, terms: pd.Index, level: float | None = None) -> pd.DataFrame:
+    """One-way analysis of variance of each column, by term; at a level with intervals of its share.
 
     sd_total has the divisor N - 1, sd_within N - K, and sd_between N (K - 1)/K, as SAS. A column that is
     constant within classes has an infinite F.
@@ -51,7 +52,7 @@ def anova_table(moments: ClassMoments, terms: pd.Index) -> pd.DataFrame:
     table["sd_between"] = np.sqrt(between * k / (total * (k - 1))) / moments.scale
     table["R2"], table["F"], table["df1"], table["df2"] = r2, f, df1, df2
     table["p"] = f_sf(f, df1, df2)
-    return table
+    return table if level is None else table.assign(**shares_explained(f, df1, df2, total, level))
 
 
 def distance_table(
@@ -60,12 +61,14 @@ def distance_table(
     nu: float,
     classes: pd.Index,
     adjusted: tuple[int, Floats | None] = (0, None),
+    level: float | None = None,
 ) -> pd.DataFrame:
     """Squared Mahalanobis distance of each pair of classes, with Hotelling's F that their means are equal.
 
     The covariance is pooled and unbiased, with nu = N - K degrees of freedom; F = (nu - p + 1) D2/(nu p
     (1/n_i + 1/n_j)) on p and nu - p + 1. Of means adjusted for q covariates nu is N - K - q, and 1/n_i +
-    1/n_j grows by the squared distance (K, K) of the covariates' means under their scatter within classes.
+    1/n_j grows by the squared distance (K, K) of the covariates' means under their scatter within classes. At a
+    level there is the distance D too, with its limits.
     """
     gaps = squared_gaps(covariance.whiten(moments.means.T).T)
     q, apart = adjusted
@@ -74,11 +77,15 @@ def distance_table(
     i, j = np.array(pairs).T
     df2 = nu - p + 1
     d2 = gaps[i, j]
-    f = df2 * n[i] * n[j] / (nu * p * (n[i] + n[j])) * d2
+    sizes = n[i] * n[j] / (n[i] + n[j])
     if apart is not None:
-        f /= 1 + n[i] * n[j] / (n[i] + n[j]) * apart[i, j]
+        sizes = sizes / (1 + sizes * apart[i, j])
+    f = df2 * sizes / (nu * p) * d2
     index = pd.MultiIndex.from_arrays([classes[i], classes[j]], names=["class", "other"])
     columns = {"D2": d2, "F": f, "df1": float(p), "df2": df2, "p": f_sf(f, p, df2)}
+    if level is not None:
+        low, high = f_noncentrality(f, float(p), df2, level)
+        columns |= {"D": np.sqrt(d2), "low": np.sqrt(low / sizes), "high": np.sqrt(high / sizes)}
     return pd.DataFrame(columns, index=index)
 
 

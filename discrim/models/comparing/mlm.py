@@ -15,6 +15,7 @@ from discrim.core.numerics.special import f_sf
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.linear_model import ModelTerm, equations, model_rows, one_class, responses_right
 from discrim.frame.rows import read
+from discrim.inference.effect_sizes import shares_explained
 from discrim.inference.manova import (
     Hypothesis,
     Statistic,
@@ -149,7 +150,7 @@ class MLMResults(Shown):
         return pd.DataFrame.from_dict(rows, orient="index")
 
     @displayed()
-    def anova(self, type: int | str = 2) -> pd.DataFrame:
+    def anova(self, type: int | str = 2, level: float | None = None) -> pd.DataFrame:
         """Each response alone: F of each term.
 
         Parameters
@@ -157,11 +158,16 @@ class MLMResults(Shown):
         type : {1, 2, 3}
             Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
             not contain it, and 3 after all others, with contrasts that sum to zero.
+        level : float, optional
+            Level of the intervals: 0.95 stands for 95 percent. Adds partial omega squared, which estimates
+            with less bias than partial_R2 (partial eta squared) the term's share in what it and the residuals
+            vary, and the limits of that share.
 
         Returns
         -------
         DataFrame by (term, response)
-            F, df1, df2, p, partial_R2: the term's share in its own and the residual sum of squares.
+            F, df1, df2, p, partial_R2: the term's share in its own and the residual sum of squares. With a
+            level omega2, low and high, for normal residuals of one variance.
         """
         error = (self._model.numbers.error**2).sum(axis=0)
         tables = {}
@@ -172,6 +178,8 @@ class MLMResults(Shown):
             f = squares / df1 / (error / self.df_resid)
             columns = {"F": f, "df1": df1, "df2": self.df_resid, "p": f_sf(f, df1, self.df_resid)}
             columns["partial_R2"] = squares / (squares + error)
+            if level is not None:
+                columns |= shares_explained(f, df1, self.df_resid, self.nobs, level)
             tables[label] = pd.DataFrame(columns, index=self.responses)
         return pd.concat(tables, names=["term", "response"])
 

@@ -19,9 +19,7 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.normal.lda import LDAFit, fit_lda, lda_from_file, linear_marginal
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules import gaussian
-from discrim.core.rules.leave_one_out import squared_gaps
 from discrim.core.rules.rules import Plane
-from discrim.core.scatter.adjusted import covariate_gaps
 from discrim.core.scatter.by_estimator import CovarianceEstimator
 from discrim.core.scatter.covariance import common_divisor
 from discrim.core.scatter.em import Em
@@ -35,7 +33,7 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.levels import Unseen
 from discrim.inference.log_odds import log_odds, log_odds_covariance, wald_columns
 from discrim.inference.manova import manova_table, wilks
-from discrim.inference.mean_differences import distance_table, generalized_distances, partial_table
+from discrim.inference.mean_differences import generalized_distances, partial_table
 from discrim.inference.result import TestResult
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
@@ -65,7 +63,7 @@ from discrim.models.normal.covariates import Covariates, adjusted_for
 from discrim.models.normal.em import MissingRows, em_sample
 from discrim.models.normal.normal_fits import ShrunkCovariances
 from discrim.models.normal.robust import Method, RobustRows, ScatterOfT, robust_moments
-from discrim.models.normal.variables import RankedColumns, anova
+from discrim.models.normal.variables import ClassDifferences, RankedColumns, anova
 from discrim.models.results.canonical import CanonicalResults, Convention
 from discrim.models.results.geometry import GroupSummary, LinearGeometry, LogOddsEquations
 from discrim.models.results.results import ClassifierResults, ClassMeans
@@ -116,6 +114,7 @@ class LDAResults(
     LinearGeometry,
     ShrunkCovariances,
     PrincipalAxes,
+    ClassDifferences,
     RankedColumns,
     RobustRows,
     Covariates,
@@ -450,7 +449,11 @@ class LDAResults(
 
     @displayed()
     def anova(
-        self, *, levene: Literal["mean", "median"] | None = "mean", adjust: str | None = None
+        self,
+        *,
+        levene: Literal["mean", "median"] | None = "mean",
+        adjust: str | None = None,
+        level: float | None = None,
     ) -> pd.DataFrame:
         """One-way analysis of variance of each column.
 
@@ -461,15 +464,20 @@ class LDAResults(
             the medians. It reads the rows once more; medians hold all of them in memory.
         adjust : str, optional
             Add p-values adjusted for the number of columns, by a method of statsmodels' `multipletests`.
+        level : float, optional
+            Level of the intervals: 0.95 stands for 95 percent. Adds omega squared, which estimates with less
+            bias than R2 (eta squared) the share of the variance that is between classes, and the limits of
+            that share.
 
         Returns
         -------
         DataFrame
             By term: sd_total, sd_within, sd_between, R2, F, df1, df2, p, levene_F, levene_p, and adjusted p.
+            With a level omega2, low and high, for normal classes with one variance.
         """
         self._need_moments("anova()")
         self._fit.numbers.refuse_covariates("anova()")
-        return anova(self._fit, levene=levene, adjust=adjust)
+        return anova(self._fit, levene=levene, adjust=adjust, level=level)
 
     @displayed()
     def partial_tests(self) -> pd.DataFrame:
@@ -481,18 +489,6 @@ class LDAResults(
         classes, nu = whole.moments.n_classes, whole.residual_df
         found = partial_table(whole.canonical(), whole.unbiased(), classes, nu, self.terms)
         return found.iloc[fit.covariates :]
-
-    @displayed()
-    def distances(self) -> pd.DataFrame:
-        """Squared Mahalanobis distance of each pair of classes, with F, its degrees of freedom and p.
-
-        With covariates they are those of the means at equal covariates.
-        """
-        self._need_full("distances()")
-        fit = self._fit.numbers
-        q = fit.covariates
-        apart = squared_gaps(covariate_gaps(fit.moments, q)) if q else None
-        return distance_table(fit.moments, fit.unbiased(), fit.residual_df, self.classes, (q, apart))
 
     @displayed()
     def generalized_distances(self) -> pd.DataFrame:

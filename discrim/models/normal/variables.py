@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -14,20 +14,25 @@ from discrim.core.moments.row_sums import RowBlock
 from discrim.core.normal import lda
 from discrim.core.normal.lda import By, LDAFit
 from discrim.core.numerics.arrays import Floats
+from discrim.core.rules.leave_one_out import squared_gaps
+from discrim.core.scatter.adjusted import covariate_gaps
 from discrim.errors import DataError, NotSupportedError, PriorError
 from discrim.frame.blocks import Blocks
 from discrim.frame.rows import repeated
 from discrim.frame.values import shown
-from discrim.inference.mean_differences import anova_table
+from discrim.inference.effect_sizes import Simultaneous, difference_table, roy_p
+from discrim.inference.mean_differences import anova_table, distance_table
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
-from discrim.models.fits.reading import check_word, is_whole
+from discrim.models.fits.reading import check_word, is_whole, listed, told
 
 
-def anova(fit: Fit[LDAFit], *, levene: str | None, adjust: str | None) -> pd.DataFrame:
+def anova(
+    fit: Fit[LDAFit], *, levene: str | None, adjust: str | None, level: float | None = None
+) -> pd.DataFrame:
     """One row a column; see `LDAResults.anova`."""
     moments = fit.numbers.by_column
-    table = anova_table(moments, fit.terms)
+    table = anova_table(moments, fit.terms, level)
     if levene is not None:
         check_word("levene", levene, ("mean", "median"))
         blocks = fit.rows("Levene's test", "pass levene=None, or fit formula and data")
@@ -37,9 +42,9 @@ def anova(fit: Fit[LDAFit], *, levene: str | None, adjust: str | None) -> pd.Dat
         tests = anova_table(gather(deviations, n_classes=k, n_columns=p, spread="diagonal"), fit.terms)
         table["levene_F"], table["levene_p"] = tests["F"], tests["p"]
     if adjust is not None:
-        table["p_adjusted"] = _adjusted(table["p"], adjust)
+        table["p_adjusted"] = adjusted(table["p"], adjust)
         if levene is not None:
-            table["levene_p_adjusted"] = _adjusted(table["levene_p"], adjust)
+            table["levene_p_adjusted"] = adjusted(table["levene_p"], adjust)
     return table
 
 
@@ -71,12 +76,13 @@ def _medians(blocks: Blocks) -> Floats:
     return np.stack([np.median(np.concatenate(part), axis=0) for part in parts])
 
 
-def _adjusted(p: pd.Series, method: str) -> pd.Series:
+def adjusted(p: pd.Series, method: str) -> pd.Series:
+    """P-values adjusted by a method of statsmodels' `multipletests`; a DataError where one is missing."""
     from statsmodels.stats.multitest import multipletests
 
     if p.isna().any():
         raise DataError(
-            f"The p-value of {shown(p.index[p.isna()][0])} is missing: leave the column out to adjust."
+            f"The p-value of {shown(p.index[p.isna()][0])} is missing: leave it out to adjust the others."
         )
     try:
         if not isinstance(method, str):
@@ -87,6 +93,120 @@ def _adjusted(p: pd.Series, method: str) -> pd.Series:
             f"adjust={method!r} is not known: name a method of statsmodels' multipletests, such as 'holm', "
             "'bonferroni' or 'fdr_bh'."
         ) from None
+
+
+class ClassDifferences:
+    """How far classes are apart; for children of `ClassifierResults` with one covariance."""
+
+    _fit: Fit[LDAFit]
+    _need_moments: Callable[[str], None]
+    _need_full: Callable[[str], None]
+
+    @displayed()
+    def distances(self, *, adjust: str | None = None, level: float | None = None) -> pd.DataFrame:
+        """Squared Mahalanobis distance of each pair of classes, with F, its degrees of freedom and p.
+
+        With covariates they are those of the means at equal covariates.
+
+        Parameters
+        ----------
+        adjust : str, optional
+            Add p-values adjusted for the number of pairs: "roy", by the law of Roy's greatest root, which
+            holds for all contrasts between the classes at once, or a method of statsmodels' `multipletests`,
+            such as "holm".
+        level : float, optional
+            Level of the intervals: 0.95 stands for 95 percent. Adds the distance D and its limits, each of
+            one pair: those of the noncentrality of F (Reiser, 2001).
+
+        Returns
+        -------
+        DataFrame by (class, other)
+            D2, F, df1, df2, p, and p_adjusted, D, low and high where they are asked for. All hold for normal
+            classes with one covariance. A low limit of zero says that F is small for no distance at all.
+        """
+        self._need_full("distances()")
+        numbers = self._fit.numbers
+        moments, nu, q = numbers.moments, numbers.residual_df, numbers.covariates
+        apart = squared_gaps(covariate_gaps(moments, q)) if q else None
+        table = distance_table(moments, numbers.unbiased(), nu, self._fit.classes, (q, apart), level)
+        if adjust == "roy":
+            roots = (table["F"] * table["df1"] / table["df2"]).to_numpy()
+            table["p_adjusted"] = roy_p(roots, moments.n_columns - q, moments.n_classes, nu)
+        elif adjust is not None:
+            table["p_adjusted"] = adjusted(table["p"], adjust)
+        return table
+
+    @displayed(d="general")
+    def differences(
+        self, terms: Sequence[str] | None = None, *, adjust: str | None = None, level: float = 0.95
+    ) -> pd.DataFrame:
+        """Differences of the class means in each column, with simultaneous intervals and Cohen's d.
+
+        Parameters
+        ----------
+        terms : sequence of str, optional
+            Columns; by default all.
+        adjust : str, optional
+            What p-values and intervals hold together for: "scheffe" for all contrasts between the classes in
+            one column, "roy" for all of them in all combinations of the columns of the fit, whatever of these
+            one looks at afterwards; "bonferroni" and "sidak" for the differences in the table. A method of
+            statsmodels' `multipletests` that adjusts p-values alone, such as "holm" or "fdr_bh", stands
+            beside the intervals of Bonferroni. By default each difference is on its own.
+        level : float
+            Level of the intervals: 0.95 stands for 95 percent.
+
+        Returns
+        -------
+        DataFrame by (class, other, term)
+            difference (the class less the other), se, t, df, p, p_adjusted where it is asked for, low, high,
+            and Cohen's d, by the standard deviation within all classes, with d_low and d_high, which are
+            those of each d on its own. All hold for normal classes with one variance in a column; Roy's, with
+            one covariance.
+
+        Raises
+        ------
+        DataError
+            There is no such column, method or level.
+        NotSupportedError
+            Roy's intervals are asked for where the fit has no full covariance.
+
+        Notes
+        -----
+        The intervals of Scheffe are those of 1953 (Biometrika 40, 87-110), those of Roy and Bose of the same
+        year (Annals of Mathematical Statistics 24, 513-536), here by the exact law of the greatest root. The
+        limits of d are those of the noncentrality of t (Steiger, 2004, Psychological Methods 9, 164-182).
+
+        Examples
+        --------
+        >>> from discrim import lda
+        >>> from discrim.datasets import load_iris
+        >>> fit = lda("species ~ .", load_iris())
+        >>> fit.differences("sepal_width", adjust="roy")[["difference", "low", "high"]].round(3).to_numpy()
+        array([[ 0.658,  0.409,  0.907],
+               [ 0.454,  0.205,  0.703],
+               [-0.204, -0.453,  0.045]])
+        """
+        self._need_moments("differences()")
+        self._fit.numbers.refuse_covariates("differences()")
+        if adjust == "roy":
+            self._need_full('differences(adjust="roy")')
+        moments, names = self._fit.numbers.by_column, self._fit.terms
+        if terms is not None:
+            chosen = [terms] if isinstance(terms, str) else list(terms)
+            if unknown := [each for each in chosen if each not in names]:
+                raise DataError(
+                    f"terms={told(unknown[0])} is no term of the fit: name some of {listed(names)}."
+                )
+            at = np.array([names.get_loc(each) for each in chosen])
+            moments, names = moments.columns(at), names[at]
+        own: tuple[Simultaneous, ...] = get_args(Simultaneous)
+        way = next((each for each in own if each == adjust), None)
+        if adjust is None or way is not None:
+            return difference_table(moments, self._fit.classes, names, way, level, len(self._fit.terms))
+        # What adjusts p-values alone has no intervals, and Bonferroni's hold whatever it is.
+        table = difference_table(moments, self._fit.classes, names, "bonferroni", level, len(self._fit.terms))
+        table["p_adjusted"] = adjusted(table["p"], adjust)
+        return table
 
 
 Null = Literal["theoretical", "empirical"]
