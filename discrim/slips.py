@@ -121,8 +121,8 @@ assess().plot("roc") | unpredicted: use plot("roc") <- roc roccurve
 predict: use plot("regions") <- partimat decisionboundary
 llf <- loglik loglikelihood
 residuals() <- resid residual
-repeated: repeated(within) has sphericity() and univariate(), with corrections <- mauchly mauchlytest sphericity
-repeated: repeated(within) has univariate(), with corrections of its tests <- idata idesign within epsilon aovez
+repeated: repeated(within) has sphericity(), with Mauchly's test <- mauchly mauchlytest sphericity
+repeated: repeated(within) has univariate(), with corrections <- idata idesign within epsilon aovez
 profile: profile().tests() has parallelism, level and flatness <- parallelism flatness pbg profr
 differences() <- cohensd cohend scheffe tukeyhsd pairwise posthoc emmeans simultaneous
 cov_params() <- vcov

@@ -84,6 +84,8 @@ VERB_KEYWORDS = {
     ("moments", "sample_weight"): "use weights=.",
     ("box_m", "subset"): "data=df.query(...)",
     ("mlm", "df"): "use data=.",
+    ("mlm", "idata"): "repeated() of a fit of mlm() takes the design within rows",
+    ("mlm", "within"): "repeated() of a fit of mlm() takes the design within rows",
     ("load", "file"): "use path=.",
 }
 
@@ -123,6 +125,8 @@ ATTRIBUTES = {
     "AIC": "use aic.",
     "logLik": "use llf.",
     "score": "use assess().",
+    "cohens_d": "use differences().",
+    "TukeyHSD": "use differences().",
     "confusion_matrix": "use confusion().",
     "cross_validate": "use discrim.cross_validate(fit, folds=10).",
     "to_latex": "use summary().as_latex().",
@@ -219,6 +223,9 @@ def test_results_that_are_no_classifier_name_their_attributes_as_well():
     assert 'use plot("roc").' in refused(AttributeError, getattr, judged, "roc_curve")
     for each in (canonical, discrim.mlm("species ~ petal_width + petal_length", IRIS)):
         assert "dir() lists" in refused(AttributeError, getattr, each, "roc")
+    fit = discrim.mlm("species ~ petal_width + petal_length", IRIS)
+    assert "sphericity(), with Mauchly's test" in refused(AttributeError, getattr, fit, "mauchly_test")
+    assert "profile().tests()" in refused(AttributeError, getattr, fit, "parallelism")
     assert "use centroids." in refused(AttributeError, getattr, canonical, "centers")
 
 

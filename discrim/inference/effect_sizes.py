@@ -14,8 +14,8 @@ lie at zero where the statistic is below that quantile of no effect.
 
 *Simultaneous intervals* of differences of means are difference +- c se, and all of a family hold together
 with the level: of one column's contrasts between classes for Scheffe, c^2 = (K - 1) F; of the contrasts of
-all combinations of the columns for Roy, c^2 = v lambda, where lambda is exceeded by the greatest root of E^-1 H
-with probability 1 - level (Roy & Bose, 1953, Annals of Mathematical Statistics 24, 513-536); of the m
+all combinations of the columns for Roy, c^2 = v lambda, where lambda is exceeded by the greatest root of
+E^-1 H with probability 1 - level (Roy & Bose, 1953, Annals of Mathematical Statistics 24, 513-536); of the m
 differences of the table for Bonferroni and Sidak, c the quantile of t at (1 - level)/m or the like.
 """
 
