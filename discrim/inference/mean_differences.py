@@ -67,8 +67,8 @@ def distance_table(
 
     The covariance is pooled and unbiased, with nu = N - K degrees of freedom; F = (nu - p + 1) D2/(nu p
     (1/n_i + 1/n_j)) on p and nu - p + 1. Of means adjusted for q covariates nu is N - K - q, and 1/n_i +
-    1/n_j grows by the squared distance (K, K) of the covariates' means under their scatter within classes. At a
-    level there is the distance D too, with its limits.
+    1/n_j grows by the squared distance (K, K) of the covariates' means under their scatter within classes. At
+    a level there is the distance D too, with its limits.
     """
     gaps = squared_gaps(covariance.whiten(moments.means.T).T)
     q, apart = adjusted

@@ -198,6 +198,19 @@ def test_intervals_and_p_values_of_a_family_agree():
     np.testing.assert_allclose(sidak["p_adjusted"], 1 - (1 - sidak["p"]) ** m, atol=1e-13)
 
 
+@pytest.mark.parametrize("formula", ["species ~ . ", "species ~ sepal_length + sepal_width | petal_width"])
+def test_roys_p_value_of_two_classes_is_that_of_hotelling(formula):
+    two = lda(formula, IRIS.query("species != 'setosa'"))
+    row = two.distances(adjust="roy", level=0.9).iloc[0]
+    assert row["p_adjusted"] == pytest.approx(row["p"], rel=1e-9)
+    # The noncentrality of the limits is in proportion to the squared distance.
+    one = f_noncentrality(row["F"], row["df1"], row["df2"], 0.9)
+    np.testing.assert_allclose(row["high"] / row["low"], np.sqrt(one[1] / one[0]), rtol=1e-10)
+    if "|" in formula:
+        with pytest.raises(NotSupportedError, match="differences"):
+            two.differences()
+
+
 def test_differences_are_those_of_the_means():
     fit = lda("species ~ .", IRIS)
     table = fit.differences(["petal_width", "sepal_length"])
