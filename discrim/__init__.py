@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from discrim.models.comparing.mlm import MLMResults as MLMResults
     from discrim.models.comparing.mlm import manova as manova
     from discrim.models.comparing.mlm import mlm as mlm
+    from discrim.models.comparing.permanova import Dispersion as Dispersion
+    from discrim.models.comparing.permanova import PermanovaResults as PermanovaResults
+    from discrim.models.comparing.permanova import permanova as permanova
     from discrim.models.comparing.stepwise import StepwiseResults as StepwiseResults
     from discrim.models.comparing.stepwise import stepwise as stepwise
     from discrim.models.independent.naive_bayes import NaiveBayesResults as NaiveBayesResults

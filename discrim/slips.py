@@ -80,6 +80,10 @@ v_enter | stepwise() chooses columns <- vin
 logistic() fits two classes or more <- family link
 bias_reduction: robust() of the fit gives robust standard errors <- robust
 method="t" and method="mcd" of lda() and qda() are robust <- robust
+distance <- method metric dist
+within <- strata block blocks
+groups <- plots plot
+type: type=1 is by="terms", and type=2 by="margin" where no term contains another <- by
 criterion <- method
 robust() of a fit of logistic() gives such standard errors <- covtype vce
 write C(x, Treatment), C(x, Sum) or the like in the formula <- contrasts
@@ -158,6 +162,9 @@ plda <- probabilisticlda twocovariance ivectorplda
 sparse_lda <- penalizedlda dsda
 hyperplane <- svm svc linearsvc
 choose <- automl autoclassifier gridsearchcv modelselection bestmodel tune train caret pycaret tpot
+permanova <- adonis adonis2 npmanova
+permanova(...) tests distances between rows <- anosim mrpp
+permanova(...).dispersion() <- betadisper permdisp
 stepwise <- stepdisc stepclass greedywilks step stepaic
 lda(..., covariance="correlation") <- sda catscore
 manova(..., method="srivastava") <- srivastava apvalsri2008

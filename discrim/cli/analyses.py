@@ -179,6 +179,7 @@ _SHORTER = {"Hotelling-Lawley trace": "Hotelling-Lawley", "Hotelling-Lawley trac
 """Labels that a terminal of sixty columns has room for."""
 
 _FORMATS: dict[Any, Any] = {"F": "z", "df1": "general", "df2": "general", "p": "tail", "F_is": "text"}
+_FORMATS["p_permutation"] = "tail"
 
 
 def stepwise(verb: str, options: dict[str, Any]) -> None:
@@ -272,6 +273,9 @@ def manova(verb: str, options: dict[str, Any]) -> None:
     """Show the tests that the classes have one mean, or of the terms of several factors."""
     formula, given = options.pop("formula"), given_of(options)
     output = output_of(options, given.data)
+    if "distance" in options or "permutations" in options:
+        _by_permutation(formula, given, output, options)
+        return
     if _several(formula) and "method" not in options:
         tested = _of_terms(options)
         deliver(_terms(_model(formula, given, output, options), **tested), output)
@@ -297,6 +301,20 @@ def _of_many_columns(formula: str, table: Any, method: str) -> Summary:
     return Summary(f"Equality of means: {formula}", {"manova": section})
 
 
+def _by_permutation(formula: str, given: TableArgument, output: Output, options: dict[str, Any]) -> None:
+    """Show tests by permutation, of distances or of the multivariate statistics."""
+    if "distance" in options:
+        for name in ("term", "method"):
+            if name in options:
+                raise DataError(f"--{name} does not go with --distance, which tests all terms: leave it out.")
+        tested = of_table(given, [formula], output, lambda data: discrim.permanova(formula, data, **options))
+        deliver(tested.summary(), output)
+        return
+    table = of_table(given, [formula], output, lambda data: discrim.manova(formula, data, **options))
+    title, source = "Tests of the means, also by permutation", "manova(formula, data, permutations=)"
+    deliver(_four_statistics(formula, title, table, source), output)
+
+
 def _terms(fit: Any, term: str | None = None, type: str = "2") -> Summary:
     """The tests of the terms of a model, or all four statistics of one."""
     if term is None:
@@ -308,7 +326,9 @@ def _terms(fit: Any, term: str | None = None, type: str = "2") -> Summary:
 
 def _four_statistics(formula: str, title: str, table: Any, source: str) -> Summary:
     table = table.rename(index=_SHORTER)
-    section = Section(title, table, _FORMATS, headings={"F_is": "F is"}, source=source)
+    section = Section(
+        title, table, _FORMATS, headings={"F_is": "F is", "p_permutation": "p by perm."}, source=source
+    )
     return Summary(f"Multivariate analysis of variance: {formula}", {"manova": section})
 
 

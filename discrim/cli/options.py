@@ -278,6 +278,16 @@ OTHERS = (
     ),
     Option("--repeats N", parsing.fold_count, "deal the rows to folds N times", "compare"),
     Option("--seed N", int, _DEALT, "stepwise choose compare"),
+    Option("--permutations N", int, "test by so many permutations of the rows too, as 999", "manova"),
+    Option("--within COLUMN", str, "blocks within which rows, or groups, exchange places", "manova"),
+    Option("--groups COLUMN", str, "groups of rows that exchange places whole", "manova"),
+    Option(
+        "--distance",
+        "euclidean manhattan bray-curtis jaccard gower canberra hellinger cosine",
+        "test distances between rows by permutation",
+        "manova",
+    ),
+    Option("--seed N", int, "draws the permutations", "manova"),
     Option(
         "--convention",
         "mass stata sas spss sklearn",

@@ -22,7 +22,7 @@ from discrim.frame.design import Coding, Design, Spec
 from discrim.frame.factors import Functions, check_functions
 from discrim.frame.formula import Expansion, Node, ParsedFormula, Terms, parse, read_leaf, right_side
 from discrim.frame.grammar import MAX_TEXT, Column, Expression, ScannedFormula, expression, quote, scan
-from discrim.frame.rows import read
+from discrim.frame.rows import read, refuse_parts
 from discrim.frame.sources.parts import DistributedSource
 from discrim.frame.sources.rows import first_table
 from discrim.frame.sources.sources import source_of
@@ -95,6 +95,25 @@ def _bound(side: str) -> str | None:
     return " + ".join(part.strip() for part in parts)
 
 
+_DOT = re.compile(r"(?<![\w.])\.(?![\w.])")
+
+
+def dot_without(formula: str, columns: Sequence[Any]) -> str:
+    """The formula with a ``.`` that leaves out the columns which are named.
+
+    Examples
+    --------
+    >>> dot_without("species ~ . + log(`a.b`)", ["block", None])
+    'species ~ (. - block) + log(`a.b`)'
+    """
+    named = [quote(each) for each in columns if isinstance(each, str)]
+    if not named or not isinstance(formula, str):
+        return formula
+    parts = formula.split("`")
+    rest = f"(. - {' - '.join(named)})"
+    return "`".join(part if j % 2 else _DOT.sub(lambda _: rest, part) for j, part in enumerate(parts))
+
+
 def one_class(formula: str) -> str | None:
     """The left side where it is one factor, as for `lda`; None where it is a model of more."""
     source = scan(responses_right(formula))
@@ -103,11 +122,25 @@ def one_class(formula: str) -> str | None:
 
 
 def model_rows(
-    formula: str, data: Any, *, weights: Any = None, functions: Mapping[str, Callable[..., Any]] | None = None
+    formula: str,
+    data: Any,
+    *,
+    weights: Any = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    responses: bool = True,
+    in_memory: str | None = None,
 ) -> tuple[Blocks, list[ModelTerm]]:
-    """Rows whose columns are those of the model's terms and then the responses, and the terms."""
+    """Rows whose columns are those of the model's terms and then the responses, and the terms.
+
+    A model without responses has 1 on the right side. Where rows have
+    to be in memory, for a reason that is a sentence, a source of tables is refused.
+    """
     text = responses_right(formula)
     called = check_functions(functions)
+    parts = None if in_memory is None or isinstance(data, Table) else source_of(data)
+    if parts is not None and in_memory is not None:
+        # Before a part is looked at, as some sources can be read only once.
+        refuse_parts(in_memory, parts)
     first = _some_rows(data)
     source = scan(text)
     left, _ = parse(source)
@@ -129,11 +162,20 @@ def model_rows(
         source = scan(text)
         _, right = parse(source)
         left = Expression(quote(factor), Column(factor), tuple(beside))
-        known, responses = right_side(source, right, table, functions, left, exclude)
+        if not responses and right.type != "ONE":
+            raise source.error(
+                "The distances are given, so that responses have no use: write 1 on the right side.",
+                right.origin.start,
+                right.origin.end,
+            )
+        known: dict[str, Expression] = {}
+        named: list[tuple[str, ...]] = []
+        if responses:
+            known, named = right_side(source, right, table, functions, left, exclude)
         response = Expression(quote(factor), Column(factor), (factor,))
-        return ParsedFormula(text, response, expressions | known, [*terms, *responses], tuple(exclude))
+        return ParsedFormula(text, response, expressions | known, [*terms, *named], tuple(exclude))
 
-    blocks = read(text, data, weights=weights, functions=functions, reader=reader)
+    blocks = read(text, data, weights=weights, functions=functions, in_memory=in_memory, reader=reader)
     return _summed(blocks, terms, labels, first)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -84,10 +84,7 @@ def _read_source(
     reader: Reader,
 ) -> Blocks:
     if in_memory is not None:
-        raise NotSupportedError(
-            f"{in_memory} {source.what} is read part by part. Pass a sample of its rows as a DataFrame, or "
-            "use lda(), qda() or logistic(), which make passes over them."
-        )
+        refuse_parts(in_memory, source)
     if source.once:
         raise NotSupportedError(
             f"{capital(source.what)} can be read only once, and this fit reads its rows more often: "
@@ -97,6 +94,14 @@ def _read_source(
     source.refuse_vector(weights)
     design, table = discovered(formula, data, source, functions, levels, weights, reader)
     return Blocks(design, rows_of_source(table, design, functions, weights), functions)
+
+
+def refuse_parts(why: str, source: Source) -> NoReturn:
+    """Raise where rows have to be in memory, for a reason that is a sentence, and are in a source."""
+    raise NotSupportedError(
+        f"{why} {source.what} is read part by part. Pass a sample of its rows as a DataFrame, or "
+        "use lda(), qda() or logistic(), which make passes over them."
+    )
 
 
 UsedRows = tuple[slice | Codes, Floats, Codes, Floats | None]

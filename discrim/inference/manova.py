@@ -153,6 +153,22 @@ def dimension_table(roots: Floats, n_columns: int, n_classes: int, total: float)
 
 TestType = Literal[1, 2, 3]
 
+
+def terms_held(term: int, kind: TestType, factors: Sequence[frozenset[str]]) -> list[int]:
+    """The terms after which a term is tested, by the factors that each multiplies.
+
+    Examples
+    --------
+    >>> each = [frozenset("a"), frozenset("b"), frozenset("ab")]
+    >>> [terms_held(0, 1, each), terms_held(0, 2, each), terms_held(0, 3, each)]
+    [[], [1], [1, 2]]
+    """
+    if kind == 1:
+        return list(range(term))
+    held = [j for j in range(len(factors)) if j != term]
+    return held if kind == 3 else [j for j in held if not factors[term] < factors[j]]
+
+
 SAME = 1e-11
 """Share of a column's length down to which what others leave of it is rounding."""
 
@@ -192,12 +208,7 @@ class LeastSquares:
 
     def hypothesis(self, term: int, kind: TestType) -> Hypothesis:
         """That a term is not needed, of type I, II or III."""
-        factors = self.factors[term]
-        others = {
-            1: list(range(term)),
-            2: [j for j in range(len(self.groups)) if j != term and not factors < self.factors[j]],
-            3: [j for j in range(len(self.groups)) if j != term],
-        }[kind]
+        others = terms_held(term, kind, self.factors)
         before = [0, *(column for j in others for column in self.groups[j])]
         basis = spans(self.x, [before, self.groups[term]])[1]
         return Hypothesis(basis.T @ self.y, len(self.groups[term]))

@@ -55,8 +55,9 @@ class.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -343,6 +344,16 @@ class Shuffle:
         shuffled[np.argsort(self.blocks, kind="stable")] = self.labels[order]
         return np.asarray(shuffled[self.units])
 
+    def every(self) -> Iterator[Codes]:
+        """Classes (m,) of the rows by each of the different labellings."""
+        members = [np.flatnonzero(self.blocks == block) for block in range(int(self.blocks.max()) + 1)]
+        each = [list(_arrangements(self.labels[rows].tolist())) for rows in members]
+        labels = np.empty_like(self.labels)
+        for chosen in product(*each):
+            for rows, arranged in zip(members, chosen, strict=True):
+                labels[rows] = arranged
+            yield labels[self.units]
+
     def log_labellings(self) -> float:
         """Logarithm of the number of different labellings."""
         counts = np.zeros((int(self.blocks.max()) + 1, int(self.labels.max()) + 1))
@@ -352,6 +363,26 @@ class Shuffle:
                 scipy.special.gammaln(counts.sum(axis=1) + 1) - scipy.special.gammaln(counts + 1).sum(axis=1)
             ).sum()
         )
+
+
+def _arrangements(labels: list[int]) -> Iterator[list[int]]:
+    """The different orders of labels, sorted.
+
+    Examples
+    --------
+    >>> list(_arrangements([1, 0, 1]))
+    [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
+    """
+    order = sorted(labels)
+    while True:
+        yield order.copy()
+        rising = [i for i in range(len(order) - 1) if order[i] < order[i + 1]]
+        if not rising:
+            return
+        first = rising[-1]
+        last = max(j for j in range(first + 1, len(order)) if order[j] > order[first])
+        order[first], order[last] = order[last], order[first]
+        order[first + 1 :] = order[:first:-1]
 
 
 def mixed_unit(codes: Codes, units: Codes) -> tuple[int, int, int] | None:

@@ -6,12 +6,15 @@ import html
 import io
 import re
 from pathlib import Path
+from typing import get_args
 
 import pandas as pd
 import pytest
 
 import discrim
 from discrim import datasets
+from discrim.cli.options import OTHERS
+from discrim.inference.distance_tests import Metric
 from discrim.models.comparing.comparison import compared_on
 from tests.cli.support import refused, said
 
@@ -128,6 +131,25 @@ def test_canonical_is_that_of_the_fit(capsys):
     )
     said(capsys, "canonical", FORMULA, "iris", "--plot", "a.svg", "--output", "a.txt")
     assert Path("a.svg").exists()
+
+
+def test_manova_by_permutation_and_by_distances(capsys):
+    printed = said(capsys, "manova", FORMULA, "iris", "--permutations", "19", "--seed", "1")
+    assert "p by perm." in printed
+    assert "0.0500" in printed
+    formula = "species + sex ~ bill_length_mm + bill_depth_mm"
+    printed = said(
+        capsys, "manova", formula, "penguins", "--distance", "gower", "--within", "island", "--seed", "1"
+    )
+    fit = discrim.permanova(formula, datasets.load_penguins(), distance="gower", within="island", seed=1)
+    assert printed == fit.summary().as_text() + "\n"
+    refusal = refused(capsys, "manova", formula, "penguins", "--distance", "gower", "--term", "sex")
+    assert "--term" in refusal
+
+
+def test_distances_have_the_names_of_the_metrics():
+    (option,) = (each for each in OTHERS if each.typed == "--distance")
+    assert option.kind.split() == list(get_args(Metric))
 
 
 def test_manova_has_the_tests(capsys):

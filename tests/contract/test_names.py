@@ -65,6 +65,7 @@ MADE = {
     "mlm": lambda iris, alike: discrim.mlm("species ~ .", iris),
     "manova, many columns": lambda iris, alike: discrim.manova("species ~ .", iris, method="chen-qin"),
     "sphericity_test": lambda iris, alike: discrim.sphericity_test("species ~ .", iris),
+    "permanova": lambda iris, alike: discrim.permanova("species ~ .", iris, permutations=99, seed=1),
     "covariance_models": lambda iris, alike: discrim.covariance_models("species ~ .", iris),
     "hausman": lambda iris, alike: discrim.hausman(*_pair(alike)),
     "compare": lambda iris, alike: discrim.compare(*_pair(alike)),

@@ -89,6 +89,8 @@ print(lda(moments=whole).scaling.round(3))""",
 print(sphericity_test("species ~ .", data=load_iris()))""",
     "choose": """
 print(choose("species ~ .", data=load_iris(), seed=1))""",
+    "permanova": """
+fit = permanova("species + sex ~ bill_length_mm + bill_depth_mm", data=load_penguins(), seed=1)""",
     "stepwise": """
 print(stepwise("species ~ .", data=load_iris()))""",
 }

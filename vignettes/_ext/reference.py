@@ -161,7 +161,7 @@ CAPTIONS = {
     "A law that is known": ("bayes",),
     "Every fit": ("fits", "given"),
     "Fits compared and chosen": ("compare", "cross_validate", "stepwise", "choose", "lr_test", "hausman"),
-    "Tests without a fit": ("manova", "mlm", "box_m", "covariance_models", "sphericity_test"),
+    "Tests without a fit": ("manova", "mlm", "permanova", "box_m", "covariance_models", "sphericity_test"),
     "Moments and files": ("moments", "from_stats", "load"),
     "Estimators, tables, errors": ("estimators", "datasets", "errors"),
 }

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from discrim.core.moments.row_sums import gather_root
 from discrim.core.numerics.special import f_sf
-from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
-from discrim.frame.linear_model import ModelTerm, equations, model_rows, one_class, responses_right
+from discrim.errors import CollinearError, DataError, NotSupportedError
+from discrim.frame.linear_model import dot_without, equations, model_rows, one_class, responses_right
 from discrim.frame.rows import read
 from discrim.inference.effect_sizes import shares_explained
 from discrim.inference.manova import (
@@ -27,8 +26,15 @@ from discrim.inference.manova import (
     t_table,
 )
 from discrim.models.comparing.high_dimensional import MeanMethod, mean_test
+from discrim.models.comparing.permanova import (
+    PERMUTATIONS,
+    Exchange,
+    permanova,
+    rows_to_permute,
+    with_permutations,
+)
 from discrim.models.comparing.repeated import ProfileResults, RepeatedResults
-from discrim.models.comparing.term_model import TermCanonicalResults, TermModel
+from discrim.models.comparing.term_model import TermCanonicalResults, TermModel, in_units, shifted_columns
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.reading import (
@@ -607,7 +613,7 @@ def mlm(
     n_model = 1 + sum(len(term.columns) for term in terms)
     if len(blocks.terms) < n_model:
         raise DataError(f"The formula {formula!r} has no response: name a column on its right side.")
-    root = gather_root(blocks, shifted=_shifted(terms, len(blocks.terms)))
+    root = gather_root(blocks, shifted=shifted_columns(terms, len(blocks.terms)))
     if blocks.dropped and na_action == "raise":
         blocks.refuse_missing()
     if not root.total:
@@ -617,7 +623,7 @@ def mlm(
         )
     if blocks.weighted:
         warn_of_weights(root, whole=blocks.has_whole_weights())
-    triangle, unit = _in_units(root.triangle)
+    triangle, unit = in_units(root.triangle)
     rows = np.zeros((max(len(triangle), len(unit)), triangle.shape[1]))
     rows[: len(triangle)] = triangle
     groups = [[1 + column for column in term.columns] for term in terms]
@@ -626,29 +632,8 @@ def mlm(
     model.refuse_dependent()
     lacking = model.lacking()
     if lacking is not None:
-        warn_user(
-            f"{model.lacking_said(lacking)}: it has fewer degrees of freedom than columns. Tests of "
-            "types I and II concern what is left."
-        )
+        model.warn_of(lacking)
     return MLMResults(model)
-
-
-def _shifted(terms: list[ModelTerm], n_columns: int) -> NDArray[np.bool_]:
-    """Columns that no test knows the zero of: responses, and covariates without interactions."""
-    shifted = np.ones(n_columns, dtype=bool)
-    for term in terms:
-        others = [other for other in terms if other is not term]
-        if term.categories or any(term.factors & other.factors for other in others):
-            shifted[list(term.columns)] = False
-    return shifted
-
-
-def _in_units(triangle: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The triangle with columns over powers of two, so that their squares are doubles, and these."""
-    size = np.abs(triangle).max(axis=0, initial=0.0)
-    unit = np.ldexp(1.0, np.where(size > 0, np.frexp(size)[1], 0))
-    unit[0] = 1.0
-    return triangle / unit, unit
 
 
 @reading.with_ways_out
@@ -664,6 +649,11 @@ def manova(
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
+    permutations: int | None = None,
+    within: Any = None,
+    groups: Any = None,
+    distance: Any = None,
+    seed: int | None = None,
 ) -> pd.DataFrame:
     """The four multivariate tests that the classes have one mean, or that a term of a model is not needed.
 
@@ -709,21 +699,34 @@ def manova(
         for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
         `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
         missing.
+    permutations : int, optional
+        Add p-values that need no normal classes: those of so many permutations of the rows, such as 999, or
+        of each labelling where there are no more. With a distance there are 999 by default.
+    within : column name or (n,) array, optional
+        Blocks of rows: rows, or groups, exchange places within their block only.
+    groups : column name or (n,) array, optional
+        Groups of rows, such as plots, that exchange places whole. They have equal numbers of rows.
+    distance : str, or table of distances, optional
+        Test distances between rows in the place of the multivariate statistics: a metric such as "euclidean"
+        or "bray-curtis", or a square table; see `discrim.permanova`, which also has a test of the spread.
+    seed : int, optional
+        Seed of the permutations; by default one is drawn.
 
     Returns
     -------
     DataFrame
         Wilks, Pillai, Hotelling-Lawley by two approximations, and Roy: statistic, F, df1, df2, p, and whether
-        the F is exact, approximate or an upper bound. For all terms of a model the rows are by (term, test).
-        With `method=` one row: statistic, the law that it is compared with, df1 and df2 where that is F, p,
-        and what p assumes.
+        the F is exact, approximate or an upper bound; and p_permutation where permutations are asked for. For
+        all terms of a model the rows are by (term, test). With a distance, the table of `permanova`. With
+        `method=` one row: statistic, the law that it is compared with, df1 and df2 where that is F, p, and
+        what p assumes.
 
     Raises
     ------
     CollinearError
         The covariance within classes, or that of the residuals, is singular.
     DataError
-        There is no such term or type; or `levels` is given with several factors.
+        There is no such term or type; or `levels` is given with several factors; or what `permanova` refuses.
     NotSupportedError
         Type III is asked for and some cells of the factors have no rows; or a method is asked for with
         several factors, or takes more rows of a class than there are.
@@ -740,6 +743,10 @@ def manova(
     classes Chen & Qin's), and Cai & Xia's (2014, Journal of Multivariate Analysis 131, 174-196; of two
     classes Cai, Liu & Xia's), of columns as they are, without their precision matrix. Their p-values are the
     probability of so large a statistic as columns and rows become many.
+
+    A permutation p is (1 + b) / (1 + B), where b of B statistics of permuted rows are as large as the one
+    seen. It is exact under the hypothesis that the model tells nothing of the responses, and approximate for
+    one term where others tell something.
 
     Examples
     --------
@@ -760,30 +767,75 @@ def manova(
     >>> manova("species ~ (.)**2", few, method="dempster")[["statistic", "df1", "df2"]].round(2)
                      statistic   df1  df2
     Dempster's test     116.08  2.44  3.66
+
+    Without normal classes, and with distances in the place of covariances:
+
+    >>> manova("species ~ .", load_iris(), permutations=99, seed=1)["p_permutation"].tolist()
+    [0.01, 0.01, 0.01, 0.01, 0.01]
+    >>> manova("species ~ .", load_iris(), distance="manhattan", seed=1)["p"].tolist()[0]
+    0.001
     """
-    kind = asked_type(type)
+    kind, formula = asked_type(type), dot_without(formula, (within, groups))
     alone = one_class(formula)
-    if alone is None:
-        if method is not None:
-            raise NotSupportedError(
-                f"method={told(method)} compares the classes of one factor: name one on the left, or leave "
-                "method= out."
-            )
-        if levels is not None:
-            raise DataError(
-                "levels= goes with one class on the left: give several factors as ordered categories."
-            )
-        fit = mlm(formula, data, weights=weights, na_action=na_action, functions=functions)
-        return fit.manova(term, kind)
-    if term is not None and not (isinstance(term, str) and term in (alone, alone.strip("`"))):
+    if alone is None and method is not None:
+        raise NotSupportedError(
+            f"method={told(method)} compares the classes of one factor: name one on the left, or leave "
+            "method= out."
+        )
+    if alone is None and levels is not None:
+        raise DataError(
+            "levels= goes with one class on the left: give several factors as ordered categories."
+        )
+    named = isinstance(term, str) and alone is not None and term in (alone, alone.strip("`"))
+    if alone is not None and term is not None and not named:
         raise DataError(f"term={told(term)} is no term: the left side has one, so leave term= out.")
+    _check_permuted(permutations, (within, groups, seed), method, distance, levels)
+    rows: dict[str, Any] = {"weights": weights, "na_action": na_action, "functions": functions}
+    if distance is not None:
+        times = PERMUTATIONS if permutations is None else permutations
+        tested = permanova(
+            formula, data, distance=distance, permutations=times, within=within, groups=groups, type=kind,
+            seed=seed, **rows,
+        )  # fmt: skip
+        return tested.table if term is None else tested.table.loc[[tested._term(term)]]
+    if alone is None:
+        table = mlm(formula, data, **rows).manova(term, kind)
+    else:
+        table = _of_one_class(formula, data, method, levels, rows)
+    if permutations is None:
+        return table
+    exchange = Exchange.asked(permutations, seed, within, groups)
+    permuted = rows_to_permute(formula, data, **rows)
+    return with_permutations(table, permuted, kind, exchange, None if alone is not None else term)
+
+
+def _check_permuted(
+    permutations: Any, options: tuple[Any, ...], method: Any, distance: Any, levels: Any
+) -> None:
+    """Raise a DataError for options that do not go together with permutations, or without them."""
+    if distance is not None and levels is not None:
+        raise DataError("levels= changes nothing of a test of distances: leave it out.")
+    if method is not None and (distance is not None or permutations is not None):
+        raise DataError(
+            f"method={told(method)} has a law of its own: leave out permutations= and distance=, or method=."
+        )
+    if permutations is None and distance is None and any(each is not None for each in options):
+        raise DataError(
+            "within=, groups= and seed= are of permutations, and none are asked for: pass permutations=999 "
+            "too."
+        )
+
+
+def _of_one_class(
+    formula: str, data: Data, method: MeanMethod | None, levels: Sequence[Any] | None, rows: dict[str, Any]
+) -> pd.DataFrame:
+    """The tests that the classes of one factor have one mean."""
     text = responses_right(formula)
     if method is not None:
-        blocks = read(text, data, weights=weights, levels=levels, functions=functions)
-        return mean_test(blocks, method, na_action)
-    options: dict[str, Any] = {"weights": weights, "levels": levels, "na_action": na_action}
+        given = {name: value for name, value in rows.items() if name != "na_action"}
+        return mean_test(read(text, data, levels=levels, **given), method, rows["na_action"])
     try:
-        line = lda(text, data, **options, functions=functions)
+        line = lda(text, data, levels=levels, **rows)
     except FewRowsError as error:
         raise CollinearError(
             f'{error.fault}: name fewer columns in the formula, or pass method="srivastava" (or '

@@ -275,7 +275,7 @@ def _shuffle(fit: Fit[Any], used: Codes, design: Permuting) -> tuple[resampling.
         return None if vector is None else numbered(vector, table, what, known)[known]
 
     groups, within = of(design.groups, "groups"), of(design.within, "within")
-    named = {what: _called(vector) for what, vector in (("groups", design.groups), ("within", design.within))}
+    named = {what: called(vector) for what, vector in (("groups", design.groups), ("within", design.within))}
     if groups is None and within is None:
         _refuse_nested_folds(design, codes, known)
     mixed = None if groups is None else resampling.mixed_unit(codes, groups)
@@ -307,7 +307,7 @@ def _shuffle(fit: Fit[Any], used: Codes, design: Permuting) -> tuple[resampling.
     return shuffle, words if within is None else f"{words} within {named['within']}"
 
 
-def _called(vector: Any) -> str:
+def called(vector: Any) -> str:
     """A name for a message."""
     name = vector if isinstance(vector, str) else getattr(vector, "name", None)
     return repr(name) if isinstance(name, str) else "the vector given"

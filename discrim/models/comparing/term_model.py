@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pandas as pd
 
-from discrim.core.numerics.arrays import Floats
-from discrim.errors import CollinearError, DataError, NotSupportedError
+from discrim.core.numerics.arrays import Floats, Mask
+from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.linear_model import Cells, ModelTerm, cells_of
 from discrim.frame.rows import new_blocks
@@ -138,6 +138,13 @@ class TermModel:
         more = f" (and for {left} more cell{'s' if left > 1 else ''})" if left > 0 else ""
         return f"The term {label!r} has no row for {', for '.join(texts[:3])}{more}"
 
+    def warn_of(self, term: int) -> None:
+        """Warn of a term that lacks cells or columns."""
+        warn_user(
+            f"{self.lacking_said(term)}: it has fewer degrees of freedom than columns. Tests of "
+            "types I and II concern what is left."
+        )
+
     def factor_label(self, code: str) -> str:
         """What the formula calls a factor."""
         for term in self.terms:
@@ -218,6 +225,24 @@ class TermModel:
             raise CollinearError(
                 f"The residuals' covariance is singular: {'; '.join(texts)}. Leave such responses out."
             )
+
+
+def shifted_columns(terms: Sequence[ModelTerm], n_columns: int) -> Mask:
+    """Columns that no test knows the zero of: responses, and covariates without interactions."""
+    shifted = np.ones(n_columns, dtype=bool)
+    for term in terms:
+        others = [other for other in terms if other is not term]
+        if term.categories or any(term.factors & other.factors for other in others):
+            shifted[list(term.columns)] = False
+    return shifted
+
+
+def in_units(rows: Floats) -> tuple[Floats, Floats]:
+    """Rows with columns over powers of two, so that their squares are doubles, and these."""
+    size = np.abs(rows).max(axis=0, initial=0.0)
+    unit = np.ldexp(1.0, np.where(size > 0, np.frexp(size)[1], 0))
+    unit[0] = 1.0
+    return rows / unit, unit
 
 
 NOTHING = 1e-14

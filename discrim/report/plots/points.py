@@ -32,6 +32,7 @@ from discrim.report.plots.style import (
     ink,
     lay_out,
     letters,
+    new_axes,
     opacity,
     paper,
     seen_on,
@@ -208,6 +209,23 @@ def draw_strips(
         corner: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
         axes.annotate(text, (0, 0), (4, 4), fontsize="x-small", color=faint(0.3), **corner)
     name_lines(axes, classes)
+
+
+def draw_spread(
+    values: Floats,
+    codes: Codes,
+    classes: Sequence[Any],
+    means: Floats,
+    name: str,
+    ax: Axes | None = None,
+    signs: Signs = SIGNS,
+) -> Axes:
+    """One line for each class, with the values of its rows and their mean."""
+    axes, _ = new_axes(ax, len(classes))
+    draw_strips(axes, values, codes, classes, signs=signs)
+    axes.vlines(means, np.arange(len(means)) - 0.42, np.arange(len(means)) + 0.42, color=ink(), zorder=3)
+    axes.set_xlabel(name)
+    return axes
 
 
 def name_lines(axes: Axes, names: Sequence[Any]) -> None:

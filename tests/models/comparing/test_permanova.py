@@ -1,0 +1,456 @@
+"""Permutation tests of distances and of spread: R's vegan, all orders of few rows, identities, refusals."""
+
+from __future__ import annotations
+
+import json
+from itertools import permutations, product
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import optimize
+from scipy.spatial.distance import pdist, squareform
+from scipy.stats import f_oneway
+
+from discrim import manova, mlm, permanova
+from discrim.datasets import load_iris, load_penguins
+from discrim.errors import DataError, DiscrimWarning, FormulaError, NotSupportedError
+from discrim.inference import distance_tests as core
+from tests.support import GOLDEN
+
+FOUND = json.loads((GOLDEN / "permanova.json").read_text(encoding="utf-8"))
+SPECIES = pd.DataFrame(FOUND["species"])
+NAMES = " + ".join(SPECIES.columns)
+DUNE = pd.concat([pd.DataFrame(FOUND["env"]), SPECIES], axis=1)
+FEW = DUNE.iloc[np.array(FOUND["few"]) - 1].reset_index(drop=True)
+EIGHT = DUNE.iloc[np.array(FOUND["eight"]) - 1].reset_index(drop=True)
+EIGHT["half"], EIGHT["pair"] = np.repeat(["a", "b"], 4), np.repeat(list("pqrs"), 2)
+IRIS, PENGUINS = load_iris(), load_penguins()
+ALL = "species ~ ."
+
+
+def same_table(found, wanted, rtol=1e-10):
+    assert [label.replace("management", "Management") for label in found.index[:-2]] == [
+        label.replace("management", "Management") for label in wanted["term"][:-2]
+    ]
+    for column in ("df", "SS", "R2", "F"):
+        values = np.array(wanted[column], dtype=float)
+        np.testing.assert_allclose(found[column], values, rtol=rtol, err_msg=column)
+
+
+# ---- R's vegan
+
+
+def test_terms_in_order_and_by_margin_are_those_of_adonis2():
+    found = permanova(f"management * A1 ~ {NAMES}", DUNE, distance="bray-curtis", type=1, permutations=9)
+    same_table(found.table, FOUND["terms"])
+    margin = permanova(
+        f"management + A1 + moisture ~ {NAMES}", DUNE, distance="bray-curtis", type=2, permutations=9
+    )
+    same_table(margin.table, FOUND["margin"])
+
+
+@pytest.mark.parametrize("metric", FOUND["by_metric"])
+def test_metrics_are_those_of_vegdist(metric):
+    wanted = FOUND["by_metric"][metric]
+    between = core.distances(SPECIES.to_numpy(dtype=float), metric)
+    np.testing.assert_allclose(squareform(between, checks=False), wanted["distances"], rtol=1e-12, atol=1e-15)
+    found = permanova(f"management ~ {NAMES}", DUNE, distance=metric, permutations=9).table
+    assert found.loc["management", "F"] == pytest.approx(wanted["F"], rel=1e-10)
+    assert found.loc["management", "SS"] == pytest.approx(wanted["SS"], rel=1e-10)
+    given = permanova("management ~ 1", DUNE, distance=between, permutations=9).table
+    np.testing.assert_allclose(given, found.assign(p=given["p"]), rtol=1e-10)
+
+
+EXACT = {
+    "labels": ("side", FEW, {}),
+    "rows": ("side + A1", FEW, {}),
+    "blocks": ("side + A1", EIGHT, {"within": "half"}),
+    "plots": ("side + A1", EIGHT, {"groups": "pair"}),
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_all_orders_are_those_of_vegan(name):
+    terms, data, how = EXACT[name]
+    found = permanova(
+        f"{terms} ~ {NAMES}", data, distance="bray-curtis", type=1, permutations=50_000, seed=1, **how
+    )
+    assert found.exact
+    assert "Each other labelling was tried once" in " ".join(found.notes())
+    wanted = FOUND["exact"][name]
+    np.testing.assert_allclose(found.table["F"].iloc[:-2], wanted["F"][:-2], rtol=1e-10)
+    np.testing.assert_allclose(found.table["p"].iloc[:-2], wanted["p"][:-2], rtol=1e-12)
+
+
+RANDOM = {
+    "terms": ("moisture * A1", 1, {}),
+    "margin": ("management + A1 + moisture", 2, {}),
+    "blocks": ("management + A1", 1, {"within": "use"}),
+}
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_random_orders_agree_with_vegan_up_to_chance(name):
+    terms, kind, how = RANDOM[name]
+    found = permanova(
+        f"{terms} ~ {NAMES}", DUNE, distance="bray-curtis", type=kind, permutations=4999, seed=3, **how
+    ).table.iloc[:-2]
+    wanted = FOUND["random"][name]
+    np.testing.assert_allclose(found["F"], wanted["F"][:-2], rtol=1e-10)
+    theirs = np.array(wanted["p"][:-2])
+    # Both are random: four standard errors of their difference.
+    slack = 4 * np.sqrt(2 * theirs * (1 - theirs) / 5000)
+    assert (np.abs(found["p"] - theirs) <= slack + 2e-4).all()
+
+
+@pytest.mark.parametrize("case", FOUND["spread"], ids=lambda c: f"{c['method']} {c['centre']} {c['adjust']}")
+def test_spread_is_that_of_betadisper(case):
+    found = permanova(
+        f"management ~ {NAMES}", DUNE, distance=case["method"], permutations=1999, seed=2
+    ).dispersion(centre=case["centre"], bias_adjust=case["adjust"])
+    # The median of vegan is that of a search whose last step is about 1e-6.
+    rtol = 1e-8 if case["centre"] == "centroid" else 1e-4
+    np.testing.assert_allclose(found.distances, case["distances"], rtol=rtol)
+    assert found.table["df"].tolist() == case["df"]
+    np.testing.assert_allclose(found.table["SS"], case["SS"], rtol=rtol)
+    assert found.table["F"].iloc[0] == pytest.approx(case["F"], rel=rtol)
+    assert found.table["p"].iloc[0] == pytest.approx(case["p"], rel=10 * rtol)
+    pairs = found.pairs()
+    np.testing.assert_allclose(pairs["t"], case["t"], rtol=10 * rtol)
+    np.testing.assert_allclose(pairs["p"], case["pair_p"], rtol=100 * rtol)
+    theirs = np.array([case["p_permutation"], *case["pair_p_permutation"]])
+    ours = np.array([found.table["p_permutation"].iloc[0], *pairs["p_permutation"]])
+    slack = 4.5 * np.sqrt(theirs * (1 - theirs) * (1 / 2000 + 1 / 5000))
+    assert (np.abs(ours - theirs) <= slack + 1e-3).all()
+
+
+# ---- all orders, and identities
+
+
+def test_every_labelling_of_two_factors_by_brute_force():
+    rng = np.random.default_rng(5)
+    data = pd.DataFrame({"a": list("xxyyzz"), "b": list("ssttst"), "y": rng.normal(size=6)})
+    x = {
+        "a": pd.get_dummies(data["a"]).to_numpy(float)[:, 1:],
+        "b": pd.get_dummies(data["b"]).to_numpy(float)[:, 1:],
+    }
+
+    def left(y, *names):
+        design = np.hstack([np.ones((6, 1)), *(x[name] for name in names)])
+        return ((y - design @ np.linalg.lstsq(design, y, rcond=None)[0]) ** 2).sum()
+
+    def ratios(y):
+        rest = left(y, "a", "b")
+        return np.array([(left(y, "b") - rest) / 2 / (rest / 2), (left(y, "a") - rest) / (rest / 2)])
+
+    y = data["y"].to_numpy()
+    drawn = np.array([ratios(y[list(order)]) for order in permutations(range(6))])
+    found = permanova("a + b ~ y", data, permutations=720)
+    assert found.exact
+    assert found.labellings == 180  # Of 720 orders: two cells have two rows each.
+    np.testing.assert_allclose(found.table["F"].iloc[:2], ratios(y), rtol=1e-10)
+    wanted = (drawn >= ratios(y) * (1 - 1e-9)).mean(axis=0)
+    np.testing.assert_allclose(found.table["p"].iloc[:2], wanted, rtol=1e-12)
+
+
+def test_every_labelling_within_blocks_of_whole_groups_by_brute_force():
+    rng = np.random.default_rng(6)
+    data = pd.DataFrame(
+        {"a": list("xxyyxxyyxxyy"), "block": np.repeat([1, 1, 2], 4), "y": rng.normal(size=12)}
+    )
+    data["plot"] = np.repeat(list("abcdef"), 2)
+    y = data["y"].to_numpy()
+
+    def ratio(order):
+        return f_oneway(*(y[list(order)][data["a"] == level] for level in "xy")).statistic
+
+    # Plots a to d are of the first block, e and f of the second.
+    orders = [
+        [row for plot in (*first, *second) for row in (2 * plot, 2 * plot + 1)]
+        for first, second in product(permutations(range(4)), permutations((4, 5)))
+    ]
+    drawn = np.array([ratio(order) for order in orders])
+    found = permanova("a ~ y", data, groups="plot", within="block", permutations=999)
+    assert found.labellings == 12
+    assert found.table.loc["a", "p"] == pytest.approx((drawn >= ratio(range(12)) - 1e-9).mean(), rel=1e-12)
+    assert found.shuffled == "whole groups of 'plot' within 'block'"
+
+
+def test_one_response_has_the_f_of_an_analysis_of_variance():
+    found = permanova("species * sex ~ bill_depth_mm", PENGUINS, type=3, permutations=9).table
+    wanted = mlm("species * sex ~ bill_depth_mm", PENGUINS).anova(type=3)
+    np.testing.assert_allclose(found["F"].iloc[:-2], wanted["F"], rtol=1e-10)
+
+
+@pytest.mark.parametrize("kind", [1, 2, 3])
+def test_euclidean_sums_of_squares_are_those_of_all_responses(kind):
+    formula = "species * sex ~ bill_length_mm + bill_depth_mm"
+    table = mlm(formula, PENGUINS).anova(type=kind)
+    found = permanova(formula, PENGUINS, type=kind, permutations=9).table
+    error = mlm(formula, PENGUINS).cov_resid.to_numpy().diagonal() * found.loc["residual", "df"]
+    share = table["partial_R2"].unstack().loc[found.index[:-2]]
+    squares = (share / (1 - share) * error).sum(axis=1)
+    np.testing.assert_allclose(found["SS"].iloc[:-2], squares, rtol=1e-9)
+    assert found.loc["residual", "SS"] == pytest.approx(error.sum(), rel=1e-10)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "hellinger"])
+def test_rows_and_their_products_are_one_space(metric):
+    x = SPECIES.to_numpy(dtype=float) + 1.0
+    rows, table = core.RowSpace.by_metric(x[:, :9], metric), core.distances(x[:, :9], metric)
+    products = core.RowSpace.of_distances(table)
+    assert (rows.are_products, products.are_products) == (False, True)
+    contrast = np.linalg.qr(np.random.default_rng(1).normal(size=(20, 4)) - 0.1)[0]
+    contrast -= contrast.mean(axis=0)
+    np.testing.assert_allclose(rows.squares(contrast), products.squares(contrast), rtol=1e-10)
+    assert rows.total == pytest.approx(products.total, rel=1e-12)
+    wide = core.RowSpace.by_metric(x, metric)
+    assert wide.are_products
+    np.testing.assert_allclose(wide.total, core.RowSpace.of_distances(core.distances(x, metric)).total)
+    for space in (rows, products):
+        axes, values = space.axes()
+        assert (values[:9] > 0).all()
+        np.testing.assert_allclose(squareform(pdist(axes)), table, atol=1e-7)
+        for centre in ("median", "centroid"):
+            codes = np.repeat([0, 1], [8, 12])
+            np.testing.assert_allclose(
+                core.class_distances(space, codes, centre)[0],
+                core.class_distances(rows, codes, centre)[0],
+                rtol=1e-7,
+            )
+
+
+def test_coordinates_have_the_distances_of_the_rows():
+    found = permanova(ALL, IRIS, permutations=9).coordinates()
+    assert found.columns.tolist() == ["PCo1", "PCo2", "PCo3", "PCo4"]
+    np.testing.assert_allclose(pdist(found), pdist(IRIS.drop(columns="species")), rtol=1e-9)
+    assert found.index.equals(IRIS.index)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_spatial_median_is_the_point_of_least_summed_distance(seed):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_t(2, size=(7 + seed, 3)) * [1, 10, 0.1]
+
+    def summed(point):
+        return np.linalg.norm(x - point, axis=1).sum()
+
+    found = core.spatial_median(x)
+    wanted = optimize.minimize(summed, x.mean(axis=0), method="Nelder-Mead", options={"xatol": 1e-9})
+    assert summed(found) <= wanted.fun * (1 + 1e-12)
+    length = np.linalg.norm(x - found, axis=1)
+    there = length < 1e-9
+    pull = ((x - found)[~there] / length[~there, None]).sum(axis=0)
+    assert np.linalg.norm(pull) <= there.sum() + 1e-8
+
+
+def test_a_spatial_median_may_be_a_row_or_between_two():
+    star = np.array([[0.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.3, -0.4]])
+    np.testing.assert_allclose(core.spatial_median(star), [0, 0], atol=1e-12)
+    np.testing.assert_allclose(core.spatial_median(star[1:3]), [0, 0], atol=1e-12)
+    np.testing.assert_allclose(core.spatial_median(star[:1]), star[0])
+
+
+# ---- manova
+
+
+def test_the_multivariate_statistics_of_few_rows_by_all_orders():
+    data = IRIS.groupby("species", observed=True).head(3).iloc[[0, 1, 2, 3, 4, 5]].reset_index(drop=True)
+    data = data.assign(species=list("aabbab"))
+    formula = "species ~ petal_length + sepal_width"
+    seen = manova(formula, data)["statistic"]
+    orders = {tuple(order) for order in permutations(data["species"])}
+    drawn = pd.DataFrame([manova(formula, data.assign(species=list(order)))["statistic"] for order in orders])
+    found = manova(formula, data, permutations=50)
+    assert len(orders) == 20
+    # Small values of Wilks' lambda are those of means that differ.
+    sign = np.where(seen.index == "Wilks' lambda", -1.0, 1.0)
+    larger = drawn * sign >= seen * sign - 1e-9 * seen
+    np.testing.assert_allclose(found["p_permutation"], larger.mean(), rtol=1e-12)
+    assert found.drop(columns="p_permutation").equals(manova(formula, data))
+
+
+def test_terms_of_several_factors_by_all_orders():
+    rng = np.random.default_rng(8)
+    data = pd.DataFrame({"a": list("xxyxyy"), "b": list("stsstt"), "block": [1] * 3 + [2] * 3})
+    data[["u", "v"]] = rng.normal(size=(6, 2))
+    formula = "a + b ~ u + v"
+    seen = mlm(formula, data).manova(type=2)["statistic"].unstack("test")
+    orders = [[*first, *second] for first in permutations(range(3)) for second in permutations(range(3, 6))]
+    values = data[["u", "v"]].to_numpy()
+    larger = np.zeros((2, 2))
+    for order in orders:
+        moved = data.assign(u=values[order, 0], v=values[order, 1])
+        found = mlm(formula, moved).manova(type=2)["statistic"].unstack("test")
+        larger[0] += (found["Pillai's trace"] >= seen["Pillai's trace"] - 1e-9).to_numpy()
+        larger[1] += (found["Wilks' lambda"] <= seen["Wilks' lambda"] + 1e-9).to_numpy()
+    tested = manova(formula, data, permutations=600, within="block")["p_permutation"].unstack("test")
+    np.testing.assert_allclose(tested["Pillai's trace"], larger[0] / len(orders), rtol=1e-12)
+    np.testing.assert_allclose(tested["Wilks' lambda"], larger[1] / len(orders), rtol=1e-12)
+    one = manova(formula, data, term="b", permutations=600, within="block")["p_permutation"]
+    assert one["Pillai's trace"] == tested.loc["b", "Pillai's trace"]
+
+
+def test_manova_gives_the_tables_of_permanova():
+    formula = "species + sex ~ bill_length_mm + bill_depth_mm"
+    whole = permanova(formula, PENGUINS, distance="gower", seed=4).table
+    assert manova(formula, PENGUINS, distance="gower", seed=4).equals(whole)
+    assert manova(formula, PENGUINS, term="sex", distance="gower", seed=4).equals(whole.loc[["sex"]])
+    assert manova(ALL, IRIS, permutations=99, seed=2).equals(manova(ALL, IRIS, permutations=99, seed=2))
+
+
+# ---- rows
+
+
+def test_a_weight_stands_for_rows_and_named_columns_are_no_responses():
+    data = DUNE.assign(times=np.where(DUNE.index < 5, 2, 1), block=np.arange(20) % 2)
+    wanted = permanova(
+        f"management ~ {NAMES}", data.loc[data.index.repeat(data["times"])], permutations=9, seed=1
+    ).table
+    bare = data.drop(columns=["moisture", "use", "side", "A1"])
+    found = permanova("management ~ .", bare, weights="times", within="block", permutations=9, seed=1)
+    np.testing.assert_allclose(found.table.iloc[:, :4], wanted.iloc[:, :4], rtol=1e-10)
+    assert found.nobs == 25
+    assert len(found.dispersion().distances) == 25
+    numbered = IRIS.assign(block=np.arange(150) % 5)
+    tested = manova(ALL, numbered, within="block", permutations=9, seed=1)
+    assert tested.drop(columns="p_permutation").equals(manova(ALL, IRIS))
+    assert (tested["p_permutation"] == 0.1).all()
+
+
+def test_missing_values_leave_rows_out_of_all():
+    gaps = IRIS.copy()
+    gaps.loc[3, "sepal_length"] = np.nan
+    between = squareform(pdist(IRIS.drop(columns="species")))
+    with_gaps = permanova(ALL, gaps, permutations=99, seed=1)
+    without = permanova(ALL, gaps.drop(index=3), permutations=99, seed=1)
+    assert with_gaps.table.equals(without.table)
+    assert with_gaps.nobs == 149
+    labels = gaps.assign(species=gaps["species"].where(gaps.index != 3))
+    given = permanova("species ~ 1", labels, distance=between, permutations=99, seed=1)
+    np.testing.assert_allclose(given.table, without.table, rtol=1e-9)
+    with pytest.raises(DataError, match="sepal_length"):
+        permanova(ALL, gaps, na_action="raise")
+
+
+def test_units_and_origins_change_no_test():
+    formula = "species * sex ~ bill_length_mm + bill_depth_mm"
+    found = permanova(formula, PENGUINS, seed=1).table
+    moved = PENGUINS.assign(
+        bill_length_mm=1e7 + PENGUINS["bill_length_mm"], bill_depth_mm=PENGUINS["bill_depth_mm"] - 1e7
+    )
+    far = permanova(formula, moved, seed=1).table
+    np.testing.assert_allclose(far["F"], found["F"], rtol=1e-6)
+    huge = PENGUINS.assign(
+        bill_length_mm=1e150 * PENGUINS["bill_length_mm"], bill_depth_mm=1e150 * PENGUINS["bill_depth_mm"]
+    )
+    large = permanova(formula, huge, seed=1).table
+    np.testing.assert_allclose(large[["R2", "F", "p"]], found[["R2", "F", "p"]], rtol=1e-12)
+    np.testing.assert_allclose(large["SS"] / 1e300, found["SS"], rtol=1e-10)
+
+
+def test_a_term_that_no_exchange_changes_has_no_p():
+    data = PENGUINS.dropna()
+    found = permanova("island + sex ~ bill_length_mm", data, type=1, within="island", permutations=99, seed=1)
+    assert np.isnan(found.table.loc["island", "p"])
+    assert found.table.loc["sex", "p"] == 0.01
+    assert "'island'" in " ".join(found.notes())
+
+
+def test_ties_of_equal_labellings_count():
+    # 20 labellings come in pairs of one F, which sums of other orders differ in by rounding.
+    data = pd.DataFrame({"a": list("xxxyyy"), "y": [0.1, 0.2, 0.3, 1.1, 1.2, 1.3]})
+    assert permanova("a ~ y", data).table.loc["a", "p"] == pytest.approx(2 / 20)
+
+
+# ---- what is shown, and refused
+
+
+def test_summaries_tables_and_pictures():
+    found = permanova("species * sex ~ bill_length_mm + bill_depth_mm", PENGUINS, permutations=99, seed=1)
+    assert list(found.summary().tables) == ["header", "tests"]
+    assert found.tidy().columns.tolist() == ["term", "df", "sumsq", "R2", "statistic", "p_value"]
+    assert found.glance().loc[0, "R2"] == pytest.approx(1 - found.table.loc["residual", "R2"])
+    assert found.permuted.shape == (99, 3)
+    spread = found.dispersion("sex:species")
+    assert spread.groups["rows"].sum() == 333
+    assert spread.groups.index[0] == "Adelie:female"
+    assert len(spread.pairs()) == 15
+    assert spread.tidy()["term"].tolist() == ["species:sex", "residual"]
+    f = f_oneway(*(rows for _, rows in spread.distances.groupby(found._labels("species:sex")[0])))
+    assert spread.table.iloc[0]["F"] == pytest.approx(f.statistic)
+    assert spread.table.iloc[0]["p"] == pytest.approx(f.pvalue)
+
+
+@pytest.mark.slow
+def test_pictures():
+    found = permanova("species * sex ~ bill_length_mm + bill_depth_mm", PENGUINS, permutations=99, seed=1)
+    for axes in (found.plot(), found.plot("coordinates", term="sex"), found.dispersion("sex").plot()):
+        assert axes.get_title()
+        assert axes.has_data()
+    assert found.plot(term="sex", title="Sex").get_title() == "Sex"
+    assert "F of sex" in found.plot(term="sex").get_title()
+
+
+def test_what_cannot_be_tested_is_refused_with_a_way_out(monkeypatch):
+    two = DUNE.assign(plot=np.r_[np.zeros(3), np.ones(17)], same=DUNE["management"])
+    between = squareform(pdist(SPECIES))
+    lopsided, far = between.copy(), between.copy()
+    lopsided[2, 5] += 1
+    far[4, 4] = 1
+    formula = f"management ~ {NAMES}"
+    cases = [
+        (lambda: permanova(formula, DUNE, distance="bray"), "'bray-curtis'"),
+        (lambda: permanova(formula, DUNE, distance=3.0), "square"),
+        (lambda: permanova(formula, DUNE, distance=[["a"]]), "give a metric"),
+        (lambda: permanova(formula, DUNE, distance=between), "write 1"),
+        (lambda: permanova("management ~ 1", DUNE), "no predictor"),
+        (lambda: permanova("management ~ 1", DUNE, distance=lopsided), "rows 2 and 5"),
+        (lambda: permanova("management ~ 1", DUNE, distance=far), "rows 4 and 4"),
+        (lambda: permanova("management ~ 1", DUNE, distance=between[1:, 1:]), "20 rows"),
+        (lambda: permanova("management ~ 1", DUNE, distance=pd.DataFrame(between).iloc[::-1]), "align"),
+        (lambda: permanova("management ~ 1", DUNE, distance=0 * between), "zero"),
+        (lambda: permanova(formula, DUNE.assign(Achimill=-1.0), distance="jaccard"), "'Achimill'"),
+        (lambda: permanova(formula, DUNE, permutations=0), "permutations=0"),
+        (lambda: permanova(formula, DUNE, seed=-1), "seed=-1"),
+        (lambda: permanova(formula, two, groups="plot"), "one size"),
+        (lambda: permanova(formula, two, within="same"), "Every shuffle within 'same'"),
+        (lambda: permanova(formula, DUNE, within="nobody"), "nobody"),
+        (lambda: permanova(formula, DUNE.assign(side=None), within="side"), "missing at row 0"),
+        (lambda: permanova(formula, DUNE, weights=np.full(20, 0.5)), "whole numbers"),
+        (lambda: permanova("management + C(row) ~ Achimill", DUNE.assign(row=range(20))), "no degrees"),
+        (lambda: manova(formula, DUNE, within="side"), "permutations=999"),
+        (lambda: manova(formula, DUNE, distance="gower", levels=["a"]), "levels="),
+        (lambda: permanova(formula, iter([DUNE])), "part by part"),
+        (lambda: permanova("management + A1 ~ Achimill", DUNE).dispersion("A1"), "no factor"),
+        (lambda: permanova("management + A1 ~ Achimill", DUNE).dispersion(), "several terms"),
+    ]
+    for ask, words in cases:
+        with pytest.raises((DataError, FormulaError, NotSupportedError), match=words):
+            ask()
+    monkeypatch.setattr("discrim.core.numerics.arrays.at_hand", lambda: 1e4)
+    with pytest.raises(DataError, match="sample of the rows"):
+        permanova(formula, DUNE, distance="manhattan")
+
+
+def test_a_fit_without_residuals_has_no_finite_f():
+    data = pd.DataFrame({"a": list("xxyyzz"), "y": [1.0, 1, 2, 2, 5, 5]})
+    found = permanova("a ~ y", data)
+    assert np.isinf(found.table.loc["a", "F"])
+    assert found.table.loc["a", "p"] == pytest.approx(6 / 90)
+    with pytest.warns(DiscrimWarning, match="has no row for"):
+        permanova("management * side ~ Achimill", DUNE.query("management != 'BF' or side == 'a'"))
+
+
+def test_distances_that_no_space_has_are_told():
+    between = np.ones((4, 4)) - np.eye(4)
+    between[0, 1] = between[1, 0] = 5.0
+    data = pd.DataFrame({"a": list("xyxx")})
+    found = permanova("a ~ 1", data, distance=between)
+    assert found.table.loc["residual", "SS"] > 0
+    far = np.ones((4, 4)) - np.eye(4)
+    far[2, :2] = far[:2, 2] = 0.1
+    spread = permanova("a ~ 1", data.assign(a=list("xxxy")), distance=far)
+    with pytest.warns(DiscrimWarning, match="negative"):
+        spread.dispersion(centre="centroid")
