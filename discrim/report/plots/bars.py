@@ -307,6 +307,7 @@ def draw_profiles(
     if legend := axes.get_legend():
         legend.set_title(style.shown_name(names[0]))
     style.set_title(axes, names[1])
+    style.fit_texts(axes, is_new)
     return axes
 
 
