@@ -81,7 +81,7 @@ def covariance_test(blocks: Blocks, method: CovarianceMethod, na_action: NaActio
             'method="schott", which takes any number, or keep the rows of two.'
         )
     if method == "li-chen":
-        return _known(tests.li_chen_test(moments, _fourth_powers(blocks, moments)), method, "schott")
+        return _known(tests.li_chen_test(moments, _fourth_powers(blocks, moments, method)), method, "schott")
     return _largest(blocks, moments)
 
 
@@ -90,7 +90,7 @@ def mean_test(blocks: Blocks, method: MeanMethod, na_action: NaAction) -> pd.Dat
     check_word("method", method, MeanMethod)
     blocks, moments = _read(blocks, method, MEANS[method], na_action)
     if method == "chen-qin":
-        result = tests.chen_qin_test(moments, _fourth_powers(blocks, moments))
+        result = tests.chen_qin_test(moments, _fourth_powers(blocks, moments, method))
         result = _known(result, method, "dempster")
     else:
         made: Callable[[ClassMoments], TestResult] = {
@@ -184,7 +184,7 @@ def sphericity_test(
         return tests.john_test(moments)
     if method == "srivastava":
         return tests.unbiased_sphere_test(moments)
-    return tests.any_law_sphere_test(moments, _fourth_powers(blocks, moments))
+    return tests.any_law_sphere_test(moments, _fourth_powers(blocks, moments, method))
 
 
 def _read(blocks: Blocks, method: str, need: Need, na_action: NaAction) -> tuple[Blocks, ClassMoments]:
@@ -233,8 +233,13 @@ def _known(result: TestResult, method: str, other: str) -> TestResult:
     return result
 
 
-def _fourth_powers(blocks: Blocks, moments: ClassMoments) -> Floats:
+def _fourth_powers(blocks: Blocks, moments: ClassMoments, method: str) -> Floats:
     """Sums (K,) of the fourth powers of the rows' distances from their class means, by one more pass."""
+    if blocks.weighted and not blocks.has_whole_weights():
+        raise NotSupportedError(
+            f"method={method!r} averages over pairs of rows, of which parts of one row are none: give "
+            "weights that are whole numbers."
+        )
     with late_bar(0, "distances of the rows"):
         return reduced(blocks, partial(_powers_of_part, moments=moments), np.add)
 

@@ -324,6 +324,11 @@ def test_powers_of_many_columns() -> None:
             CollinearError,
             "'k' has one value.*chen-qin",
         ),
+        (
+            lambda d: manova("group ~ .", d.assign(w=1.5), method="chen-qin", weights="w"),
+            NotSupportedError,
+            "'chen-qin'.*whole numbers",
+        ),
         (lambda d: manova("group * sex ~ x + y", d, method="dempster"), NotSupportedError, "one factor"),
         (
             lambda d: manova("group ~ .", d.iloc[[0, 1, 10, 11]], method="dempster"),
