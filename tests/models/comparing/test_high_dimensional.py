@@ -203,6 +203,13 @@ def test_dempsters_test_of_one_column_is_the_analysis_of_variance() -> None:
         assert got[ours] == pytest.approx(wanted[theirs], rel=1e-10)
 
 
+@pytest.mark.parametrize("name", TABLES)
+def test_dempsters_statistic_is_that_of_euclidean_distances(name: str) -> None:
+    wanted = manova("group ~ .", TABLES[name], distance="euclidean", permutations=9, seed=0)["F"].iloc[0]
+    got = manova("group ~ .", TABLES[name], method="dempster")["statistic"].iloc[0]
+    assert got == pytest.approx(wanted, rel=1e-10)
+
+
 def every_p(data: pd.DataFrame, **options: Any) -> np.ndarray:
     found = [box_m("group ~ .", data, method=method, **options).pvalue for method in COVARIANCES]
     found += [manova("group ~ .", data, method=m, **options)["p"].iloc[0] for m in MEANS]
@@ -292,6 +299,7 @@ def test_powers_of_many_columns() -> None:
 # ---- refusals
 
 
+@pytest.mark.filterwarnings("ignore:The weights of 17 rows sum to 25.5")
 @pytest.mark.parametrize(
     ("ask", "error", "said"),
     [
@@ -355,7 +363,7 @@ def test_products_that_do_not_vary_are_refused_where_they_differ_and_pass_where_
 def test_no_square_of_many_columns_is_formed() -> None:
     import tracemalloc
 
-    p = 4000
+    p = 2000
     data = pd.DataFrame(np.random.default_rng(0).normal(size=(24, p))).add_prefix("x")
     data["group"] = np.repeat(["a", "b"], 12)
     for ask in (
@@ -368,6 +376,14 @@ def test_no_square_of_many_columns_is_formed() -> None:
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < 0.25 * 8 * p * p
+
+
+def test_rows_that_have_to_be_held_are_refused_beyond_the_memory(memory_of: Callable[[float], None]) -> None:
+    data = drawn(9, (300, 300), 40)
+    memory_of(2 * 8.0 * 600 * 40)
+    with pytest.raises(NotSupportedError, match=r'"cai-liu-xia" .* in memory.*GiB'):
+        box_m("group ~ .", data, method="cai-liu-xia")
+    box_m("group ~ .", data, method="li-chen")
 
 
 def test_the_result_says_where_the_largest_difference_is() -> None:
