@@ -36,6 +36,7 @@ leave_one_out(), error_rates(["loo", "cv"]) of a fit leave rows out <- folds loo
 methods of a fit take it, as conf_int(level=) and predict(costs=) do <- level costs outlier reject typicality
 kind | predict() gives labels, predict_proba() posteriors, transform() variates <- type output prob proba
 nonzero <- keepx
+within <- multilevel subject repeated id
 orthogonal <- northo orthoi northogonal ortho
 formula: lda() adjusts columns for covariates after a bar, as in "y ~ x|age" <- covariates covariate covar
 ncomp | components <- dimen ncan nd ndim ncomponents nfactors ncp ncomp components

@@ -63,6 +63,7 @@ VERB_KEYWORDS = {
     ("pls", "n_components"): "use ncomp=.",
     ("pls", "orthoI"): "use orthogonal=.",
     ("pls", "keepX"): "use nonzero=.",
+    ("pls", "multilevel"): "use within=.",
     ("mixture", "subclasses"): "use components=.",
     ("sparse_lda", "components"): "use ncomp=.",
     ("logistic", "C"): 'penalty="ridge" and strength=, which is 1 / (N C)',

@@ -164,6 +164,7 @@ OF_MODELS = (
     Option("--components", int, "the former name of --ncomp", "pls"),
     Option("--orthogonal", parsing.orthogonal_count, "orthogonal components, or cv to choose", "pls"),
     Option("--nonzero Q,...", parsing.column_counts, "columns of each component; one: of all", "pls"),
+    Option("--within COLUMN", str, "subjects: deviations from their means", "pls"),
     Option("--rule", "lda max centroid", "what decides from the scores; lda has posteriors", "pls"),
     Option("--indicators", "scaled centred", "indicators of classes over their SD, or not", "pls"),
     Option("--algorithm", "nipals simpls", "how columns are deflated", "pls"),

@@ -30,6 +30,10 @@ class PLSClassifier(WeightedClassifier):
     nonzero : int or sequence of int, optional
         How many columns each component may use; a sequence has a number for each component. This is sparse
         PLS-DA, with mixOmics' `keepX`.
+    within : column name, optional
+        Column that says which rows belong together, such as the subject of repeated measures. This is
+        multilevel PLS-DA: each column is taken as its deviation from its mean in the group, and folds leave
+        out whole groups.
     rule : {"lda", "max", "centroid"}
         How a row gets its class. "lda" is the linear discriminant analysis of the scores, which has
         posteriors. "max" takes the largest fitted indicator, as mixOmics' "max.dist", and "centroid" the
@@ -74,6 +78,7 @@ class PLSClassifier(WeightedClassifier):
     _: KW_ONLY
     orthogonal: int | str = 0
     nonzero: int | Sequence[int] | None = None
+    within: str | None = None
     rule: str = "lda"
     scale: bool = True
     indicators: str = "scaled"

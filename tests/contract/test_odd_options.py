@@ -43,6 +43,7 @@ def fits():
         ("shrunken_centroids", "offset", [HUGE, TWO, "mean"]),
         ("pls", "ncomp", [HUGE, TWO, "a", 1.5]),
         ("pls", "orthogonal", [HUGE, TWO, "a", 1.5]),
+        ("pls", "within", [HUGE, TWO, 1.5]),
         ("pls", "nonzero", [TWO, "a", 1.5, []]),
         ("pls", "rule", [TWO, pd.NA, 3]),
         ("pls", "scale", [TWO, pd.NA, 1]),

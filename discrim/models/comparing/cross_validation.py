@@ -30,7 +30,7 @@ from discrim.models.comparing.comparable import HasFit, need_fits, need_rows, ve
 from discrim.models.comparing.term_choice import refits_by_calls
 from discrim.models.fits.displayed import Shown, displayed, number
 from discrim.models.fits.fit import Fit, labelled
-from discrim.models.fits.reading import check_flag, check_whole, with_ways_out
+from discrim.models.fits.reading import check_flag, check_whole, is_number, with_ways_out
 from discrim.models.judging.assessment import row_weights
 from discrim.models.judging.validation import counts_without, kept_fold_scores, prior_of_rest, uneven
 from discrim.models.pictures.pictured import draw_kind
@@ -611,6 +611,8 @@ def validated(
     """As `cross_validate`, of a seed that was drawn."""
     fit = fit.choosing_anew() if nested else fit
     blocks = fit.rows("cross_validate()")
+    if groups is None and is_number(folds):
+        groups = fit.refits.groups
     dealt, labels = permuted.shared_folds(blocks, folds, repeats, groups, seed)
     used = used_codes(blocks)
     dealt = np.where(used >= 0, dealt, -1)

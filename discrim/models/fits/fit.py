@@ -388,6 +388,8 @@ class Refits:
     called : callable, optional
         From a fit, the positions of rows to learn from and those of rows to judge, to the scores of the
         latter: a call of what made the fit, where the columns of the refits are not those of the fit.
+    groups : (n,) int, optional
+        Groups of the rows of the table, of which folds leave out whole ones; -1 for rows not used.
     """
 
     spread: Spread | None
@@ -402,6 +404,7 @@ class Refits:
     why_no_rule: Callable[[Fit[Any], Blocks], str | None] | None = None
     search: Any = None
     called: Callable[[Fit[Any], Codes, Codes], Floats] | None = None
+    groups: Codes | None = None
 
 
 @dataclass(frozen=True, slots=True)

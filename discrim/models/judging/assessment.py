@@ -506,6 +506,8 @@ def _bootstrapped(fit: Fit[Any], plan: JudgingPlan) -> Rates:
         raise NotSupportedError(
             'method="632+" draws single rows: repeat each row by its weight, or use "cv".'
         )
+    if fit.refits.groups is not None:
+        raise NotSupportedError('method="632+" draws single rows, and this fit has groups of them: use "cv".')
     decision = Decision(plan.costs)
     samples = BootstrapSamples(blocks, plan.replicates, plan.seed)
     used = samples.codes >= 0

@@ -40,7 +40,7 @@ from discrim.frame.levels import absent_levels, learns, loses_levels, relearn, s
 from discrim.frame.rows import UsedRows, strata, used_codes, used_rows
 from discrim.frame.values import shown
 from discrim.inference.error_rates import as_good
-from discrim.inference.resampling import check_folds, deal, dealt_codes, drawn_seed, generator
+from discrim.inference.resampling import check_folds, deal, deal_groups, dealt_codes, drawn_seed, generator
 from discrim.models.fits import reading
 from discrim.models.fits.fit import Decision, Fit, warn_impossible
 from discrim.models.fits.reading import SelectRule
@@ -359,13 +359,31 @@ def deal_folds(fit: Fit[Any], folds: int, seed: int | None) -> Codes:
     """Fold (n,) of each row of the fit's table, -1 for rows that are not used.
 
     The rows of each class are shuffled and dealt in turn, so that folds hold the classes in proportion. They
-    are dealt before the fit drops any, so that all fits of a table have the same folds.
+    are dealt before the fit drops any, so that all fits of a table have the same folds. Groups of rows stay
+    together.
     """
     blocks = fit.rows("cross-validation")
     used = used_codes(blocks) >= 0
     check_folds(folds, int(used.sum()))
-    (dealt,) = deal(strata(blocks), folds, 1, generator(seed))
+    groups = fit.refits.groups
+    if groups is None:
+        (dealt,) = deal(strata(blocks), folds, 1, generator(seed))
+    else:
+        dealt = dealt_groups(blocks, groups, folds, seed)
     return np.where(used, dealt, -1)
+
+
+def dealt_groups(blocks: Blocks, groups: Codes, folds: int, seed: int | None) -> Codes:
+    """Fold (n,) of each row, whole groups (n,) in one; -1 for rows that are not used."""
+    codes = used_codes(blocks)
+    check_folds(folds, int((codes >= 0).sum()))
+    there = len(np.unique(groups[codes >= 0]))
+    if there < folds:
+        raise DataError(
+            f"folds={folds}: rows are left out by groups, and there are {there}: ask for fewer folds."
+        )
+    (dealt,) = deal_groups(codes, groups, folds, 1, generator(seed))
+    return np.asarray(dealt)
 
 
 def whole_class(codes: Codes, dealt: Codes, n_classes: int, folds: int) -> tuple[int, int, int] | None:
@@ -766,8 +784,15 @@ class TuningFolds:
     splits: tuple[Split, ...] = ()
 
     @classmethod
-    def read(cls, folds: Any, seed: int | None, blocks: Blocks) -> Self:
-        """The folds or splits of the rows of a table that a person asks for."""
+    def read(cls, folds: Any, seed: int | None, blocks: Blocks, groups: Codes | None = None) -> Self:
+        """The folds or splits of rows that a person asks for; a number of folds is of whole groups (n,)."""
+        if groups is not None and reading.is_number(folds):
+            seed = drawn_seed(seed)
+            dealt = dealt_groups(blocks, groups, folds, seed)
+            folds = [
+                (np.flatnonzero((dealt >= 0) & (dealt != f)), np.flatnonzero(dealt == f))
+                for f in range(folds)
+            ]
         splits = () if reading.is_number(folds) else read_splits(folds, blocks, "a number of folds")
         return cls(len(splits) or folds, drawn_seed(seed), splits)
 

@@ -16,17 +16,18 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.projections import pls as core
 from discrim.core.projections.pls import Decides, Indicators, PLSFit
 from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.levels import Unseen
+from discrim.frame.within import groups_of, new_rows_within, read_within
 from discrim.inference.result import TestResult
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
-from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, posterior_frame
+from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, posterior_frame, read_rows
 from discrim.models.fits.reading import Data, NaAction, Prior, SelectRule
 from discrim.models.fits.refits import (
     held_path,
@@ -34,6 +35,7 @@ from discrim.models.fits.refits import (
     moment_refits,
     verb_options,
 )
+from discrim.models.judging import validation
 from discrim.models.judging.validation import GridSearch, Splits, TuningFolds
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
@@ -93,7 +95,23 @@ def pls_fit(
         left_out = partial(left_out_by_refits, takes="takes a fit of the engine a row")
         refits = replace(refits, spread=None, of_rows=by_engine, held=by_engine, left_out=left_out)
     model = MODEL if numbers.decides == "lda" else WITHOUT_POSTERIORS
+    within = options["within"]
+    if within is not None:
+        model = replace(model, rows=partial(_rows_within, within))
+        if has_rows:
+            groups = groups_of(blocks, within)
+            refits = replace(refits, groups=groups, left_out=partial(_groups_left_out, groups))
     return Fit(model, numbers, blocks, numbers.prior, refits, options, has_rows, path)
+
+
+def _rows_within(column: str, fit: Fit[Any], data: Any, gaps: Gaps) -> Blocks:
+    """New rows as deviations from the means of their groups; those of the fit are that already."""
+    return read_rows(fit, None if data is None else new_rows_within(fit.blocks, data, column), gaps)
+
+
+def _groups_left_out(groups: Codes, fit: Fit[PLSFit]) -> Floats:
+    """Scores (n, K) of rows under the rule without their group."""
+    return validation.fold_scores(fit, groups, int(groups.max()) + 1, nested=False)
 
 
 def _chosen_rule(search: GridSearch, fit: Fit[PLSFit], blocks: Blocks) -> Rule | None:
@@ -275,7 +293,8 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         """
         blocks = self._fit.rows("q2()")
         self._refuse_engine("q2()")
-        return tried_components(blocks, self._fit.numbers, TuningFolds.read(folds, seed, blocks))
+        tuning = TuningFolds.read(folds, seed, blocks, self._fit.refits.groups)
+        return tried_components(blocks, self._fit.numbers, tuning)
 
     def permutation_test(self, n: int = 999, folds: int = 10, seed: int | None = None) -> TestResult:
         """Permutation test that rows left out are predicted better than with shuffled labels.
@@ -603,6 +622,8 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
 CHOSEN_FROM_ROWS = "Components are chosen by the rows and not by their moments: give ncomp="
 
+WITHIN_ROWS = "Deviations from the means of groups are taken of rows: leave within= out"
+
 FROM_ROWS = "An engine is fitted to rows and not to their moments: leave engine= out"
 
 
@@ -615,6 +636,7 @@ def pls(
     ncomp: int | None = None,
     orthogonal: int | Literal["cv"] = 0,
     nonzero: int | Sequence[int] | None = None,
+    within: str | None = None,
     rule: Decides = "lda",
     scale: bool = True,
     indicators: Indicators = "scaled",
@@ -658,6 +680,10 @@ def pls(
     nonzero : int or sequence of int, optional
         How many columns each component may use; a sequence has a number for each component. This is sparse
         PLS-DA, with mixOmics' `keepX`.
+    within : column name, optional
+        Column that says which rows belong together, such as the subject of repeated measures. This is
+        multilevel PLS-DA: each column is taken as its deviation from its mean in the group, and folds leave
+        out whole groups. A column that is named here is not part of ``.`` in the formula.
     rule : {"lda", "max", "centroid"}
         How a row gets its class. "lda" is the linear discriminant analysis of the scores, which has
         posteriors. "max" takes the largest fitted indicator, as mixOmics' "max.dist", and "centroid" the
@@ -768,18 +794,21 @@ def pls(
         raise DataError(f'prior= has no part in rule="{rule}": leave it out, or pass rule="lda".')
     sample = Sample("pls", "pooled", moments, formula, data, weights, levels, functions, na_action)
     if sample.has_rows:
-        blocks = sample.read()
+        blocks = sample.read() if within is None else _read_within(sample, within)
         blocks, stats = reading.usable_rows(
             blocks, "thin" if reading.is_wide(blocks) else "pooled", na_action
         )
     else:
-        why = CHOSEN_FROM_ROWS if chosen else ""
+        why = CHOSEN_FROM_ROWS if chosen else "" if within is None else WITHIN_ROWS
         blocks, stats = sample.of_moments("pooled", why if engine is None else FROM_ROWS)
     reading.refuse_no_spread(stats)
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
     shared: dict[str, Any] = dict(zip(SHARED, (bool(scale), indicators, rule, estimated), strict=True))
     path = None
-    search = GridSearch(grid, TuningFolds.read(folds, seed, blocks), select) if chosen else None
+    search = None
+    if chosen:
+        groups = None if within is None else groups_of(blocks, within)
+        search = GridSearch(grid, TuningFolds.read(folds, seed, blocks, groups), select)
     if engine is not None:
         fit = engine_fit(engine, blocks, stats, shares, components_of_engine(engine, ncomp), **shared)
     elif orthogonal:
@@ -792,6 +821,19 @@ def pls(
     if search is not None:
         fit, path = choose_components(blocks, fit, search)
     return PLSResults(pls_fit(fit, blocks, options, has_rows=sample.has_rows, search=search, path=path))
+
+
+def _read_within(sample: Sample, column: str) -> Blocks:
+    """The rows of a table as deviations from the means of their groups."""
+    for name, value in {"weights=": sample.weights, "functions=": sample.functions}.items():
+        if value is not None:
+            raise DataError(
+                f"{name} and within={column!r} do not go together: leave one of them out; rows may be "
+                "repeated, and columns computed in the table."
+            )
+    if sample.formula is None or sample.data is None:
+        return sample.read()
+    return read_within(sample.formula, sample.data, column, levels=sample.levels)
 
 
 def _orthogonal_fit(

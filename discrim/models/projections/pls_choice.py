@@ -17,7 +17,7 @@ from discrim.core.projections.pls import PLSFit
 from discrim.core.rules.rules import best_class, logs_of_prior
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
-from discrim.frame.rows import repeated, weighted_rows
+from discrim.frame.rows import repeated, used_codes, weighted_rows
 from discrim.inference import resampling
 from discrim.inference.result import TestResult
 from discrim.models.fits import reading
@@ -223,7 +223,7 @@ def stability(fit: Fit[PLSFit], names: pd.Index, folds: int, repeats: int, seed:
     used = np.zeros((len(fit.terms), 1 + numbers.components))
     with late_bar(repeats * folds, "selections") as tell:
         for repeat in range(repeats):
-            dealt = TuningFolds.read(folds, start + repeat, blocks)
+            dealt = TuningFolds.read(folds, start + repeat, blocks, fit.refits.groups)
             moments, _ = dealt.training_moments(blocks, numbers.moments.spread)
             for fold, part in enumerate(moments):
                 refit = _refitted(numbers, part, dealt, fold).latent
@@ -278,13 +278,25 @@ def q2_of_shuffles(fit: Fit[PLSFit], n: int, folds: int, seed: int | None) -> Te
     resampling.check_folds(folds, len(x))
     numbers, k, start = fit.numbers, len(fit.classes), resampling.drawn_seed(seed)
     how = numbers.regressed
-    dealt = resampling.generator(start).permutation(len(x)) % folds
+    groups = fit.refits.groups
+    if groups is None:
+        dealt = resampling.generator(start).permutation(len(x)) % folds
+    else:
+        together = groups[used_codes(blocks) >= 0]
+        dealt = validation.dealt_groups(blocks, groups, folds, start)[used_codes(blocks) >= 0]
     # In units near one, in which squares are doubles.
     z = (x - numbers.origin) * numbers.moments.scale / np.where(np.isfinite(numbers.unit), numbers.unit, 1.0)
 
     def labelling(number: int) -> Codes:
         """Classes (n,) after a shuffle; those that were seen by the number 0."""
-        return np.random.default_rng([start, number]).permutation(codes) if number else codes
+        if not number:
+            return codes
+        rng = np.random.default_rng([start, number])
+        if groups is None:
+            return rng.permutation(codes)
+        shuffled = np.empty_like(codes)
+        shuffled[np.argsort(together, kind="stable")] = codes[np.lexsort((rng.random(len(codes)), together))]
+        return shuffled
 
     with late_bar((n + 1) * folds, "permutations") as tell:
         q2 = core.q2_of_labellings(z, labelling, n + 1, dealt, k, how, tell)

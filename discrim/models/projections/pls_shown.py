@@ -70,6 +70,8 @@ def _header(results: PLSResults, fit: Fit[PLSFit]) -> Pairs:
     if numbers.nonzero:
         counts = ", ".join(map(str, numbers.nonzero))
         items.append(("Columns of components", counts, counts))
+    if fit.options["within"] is not None:
+        items.append(("Deviations within", fit.options["within"], str(fit.options["within"])))
     if numbers.decides == "lda":
         items.append(headers.prior_item(fit))
     items.append(headers.error_item(fit, "apparent"))
@@ -77,7 +79,11 @@ def _header(results: PLSResults, fit: Fit[PLSFit]) -> Pairs:
         items.append((headers.LEFT_OUT, np.nan, "see error_rates()"))
     else:
         items.append(headers.error_item(fit, "loo"))
-    return headers.header(fit, items, headers.kept_note(fit))
+    within = fit.options["within"]
+    note = headers.kept_note(fit)
+    if within is not None and fit.has_rows:
+        note = f"{note} Each row is left out with all others of its {within}.".lstrip()
+    return headers.header(fit, items, note)
 
 
 def _counted(results: PLSResults) -> str:

@@ -1,0 +1,147 @@
+"""Partial least squares of deviations within groups against mixOmics' multilevel analysis."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim import pls
+from discrim.datasets import load_iris
+from discrim.errors import DataError, NotSupportedError
+
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "splsda.json").read_text(encoding="utf-8"))
+IRIS = load_iris()
+PLANTS = IRIS.assign(plant=np.tile(np.arange(50), 3))
+
+
+def near(found, held, tol=1e-10):
+    np.testing.assert_allclose(np.asarray(found), np.asarray(held), rtol=tol, atol=tol)
+
+
+def deviations(data):
+    own = data.drop(columns="plant")
+    columns = own.columns.drop("species")
+    return own.assign(
+        **{name: own[name] - own.groupby(data["plant"])[name].transform("mean") for name in columns}
+    )
+
+
+def test_numbers_are_those_of_mixomics():
+    held = GOLDEN["repeated"]
+    fit = pls("species ~ .", PLANTS, nonzero=held["keep"], within="plant")
+    near(fit.weights, held["weights"])
+    near(fit.transform(), held["scores"])
+    near(fit.transform(PLANTS), held["scores"])
+    near(fit.explained, held["explained"])
+    near(fit.predict_indicators(PLANTS), held["fitted"])
+    for rule in ("max", "centroid"):
+        assert fit.update(rule=rule).predict(PLANTS).tolist() == held[rule]
+
+
+def test_a_fit_is_that_of_a_table_of_deviations():
+    rows = PLANTS.sample(frac=1.0, random_state=3)
+    fit, plain = (
+        pls("species ~ .", rows, ncomp=3, within="plant"),
+        pls("species ~ .", deviations(rows), ncomp=3),
+    )
+    near(fit.coef, plain.coef)
+    near(fit.predict_proba(), plain.predict_proba())
+    some = PLANTS[PLANTS["plant"].isin([3, 8])]
+    near(fit.predict_proba(some), plain.predict_proba(deviations(some)))
+
+
+def test_a_shift_of_all_rows_of_a_group_changes_nothing():
+    shift = np.random.default_rng(2).normal(size=(50, 4)) * 100
+    moved = PLANTS.copy()
+    moved.iloc[:, :4] += shift[moved["plant"]]
+    fit, other = (pls("species ~ .", table, ncomp=2, within="plant") for table in (PLANTS, moved))
+    near(fit.coef, other.coef, 1e-9)
+    near(fit.predict_proba(), other.predict_proba(moved), 1e-9)
+
+
+def test_groups_are_left_out_whole():
+    few = PLANTS[PLANTS["plant"] < 12].reset_index(drop=True)
+    fit = pls("species ~ .", few, ncomp=2, within="plant", prior="equal")
+    found = fit.leave_one_out()
+    for plant in (0, 7):
+        rows = few["plant"] == plant
+        other = fit.update(data=few[~rows])
+        near(found[rows].iloc[:, 1:].astype(float), other.predict_proba(few[rows]))
+    # As many folds as plants are those without each of them, whatever deals them.
+    left_out = fit.error_rates(["loo"])["wrong"].iloc[0]
+    assert fit.error_rates(["cv"], folds=12, seed=1)["wrong"].iloc[0] == left_out
+    validated = discrim.cross_validate(fit, folds=12, seed=1).table()
+    assert validated["estimate"]["error"] == pytest.approx(left_out / 36)
+    splits = [(np.flatnonzero(few["plant"] != k), np.flatnonzero(few["plant"] == k)) for k in range(12)]
+    near(fit.q2(splits), fit.q2(12, seed=4))
+    chosen = pls("species ~ .", few, within="plant", prior="equal", folds=12, seed=1, grid=[1, 2])
+    near(chosen.path, fit.q2(splits))
+
+
+def test_labels_are_shuffled_within_groups():
+    rng = np.random.default_rng(3)
+    # Groups of one class and a half: most labellings within groups are the one that was seen.
+    data = pd.DataFrame(
+        {"a": rng.normal(size=24), "b": rng.normal(size=24), "g": np.repeat(np.arange(12), 2)}
+    )
+    data["y"] = np.where(np.arange(24) < 20, "one", "two")
+    data.loc[[0, 2], "y"] = "two"
+    data.loc[data["y"] == "two", "a"] += 1.0
+    test = pls("y ~ . - g", data, ncomp=1, within="g").permutation_test(40, 4, seed=1)
+    # Only two groups have two labels to shuffle, so that a quarter of the shuffles changes nothing.
+    assert test.pvalue > 0.2
+
+
+def test_a_file_reads_new_rows_as_deviations(tmp_path):
+    fit = pls("species ~ .", PLANTS, ncomp=2, within="plant")
+    fit.save(tmp_path / "within.fit")
+    other = discrim.load(tmp_path / "within.fit")
+    near(other.predict_proba(PLANTS), fit.predict_proba())
+    near(fit.update().coef, fit.coef)
+
+
+def test_rows_that_miss_a_value_are_in_no_mean():
+    holes = PLANTS.copy()
+    holes.loc[4, "sepal_width"] = np.nan
+    fit = pls("species ~ .", holes, ncomp=2, within="plant")
+    near(fit.coef, pls("species ~ .", PLANTS.drop(index=4), ncomp=2, within="plant").coef)
+    assert fit.predict(holes).isna().tolist() == [i == 4 for i in range(150)]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"within": "plants"}, "No column 'plants'"),
+        ({"within": 3}, "name of a column"),
+        ({"within": "plant", "weights": "petal_width"}, "weights= and within='plant'"),
+        ({"within": "single"}, "has one row"),
+        ({"within": "nested"}, "rows of one class only"),
+        ({"within": "gaps"}, "Row 7 has no 'gaps'"),
+    ],
+)
+def test_what_cannot_be_is_refused(options, words):
+    data = PLANTS.assign(
+        single=np.arange(150), nested=np.arange(150) // 2, gaps=PLANTS["plant"].where(IRIS.index != 7)
+    )
+    with pytest.raises(DataError, match=words):
+        pls("species ~ sepal_width + petal_length", data, ncomp=1, **options)
+
+
+def test_what_needs_single_rows_is_refused():
+    fit = pls("species ~ .", PLANTS, ncomp=1, within="plant")
+    with pytest.raises(DataError, match="has one row"):
+        fit.predict(PLANTS.iloc[[0]])
+    for call in (
+        lambda: fit.to_sql("duckdb"),
+        lambda: fit.error_rates(["632+"]),
+        lambda: fit.update(PLANTS),
+        lambda: list(fit.predict(lambda: iter([PLANTS.iloc[::2], PLANTS.iloc[1::2]]))),
+        lambda: pls("species ~ log(petal_width)", PLANTS, ncomp=1, within="plant"),
+    ):
+        with pytest.raises(NotSupportedError):
+            call()
+    with pytest.raises(DataError, match="there are 50: ask for fewer folds"):
+        fit.q2(60)
