@@ -33,7 +33,7 @@ class PLSClassifier(WeightedClassifier):
     within : column name, optional
         Column that says which rows belong together, such as the subject of repeated measures. This is
         multilevel PLS-DA: each column is taken as its deviation from its mean in the group, and folds leave
-        out whole groups.
+        out whole groups. A column that is named here is not part of ``.`` in the formula.
     rule : {"lda", "max", "centroid"}
         How a row gets its class. "lda" is the linear discriminant analysis of the scores, which has
         posteriors. "max" takes the largest fitted indicator, as mixOmics' "max.dist", and "centroid" the
