@@ -29,7 +29,6 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.greatest_root import gauss_rule, greatest_root_isf, greatest_root_sf
 from discrim.core.numerics.special import f_sf, t_isf, t_sf
@@ -137,25 +136,25 @@ def shares_explained(f: Any, df1: Any, df2: Any, total: float, level: float) -> 
 
 
 def difference_table(
-    moments: ClassMoments,
-    classes: pd.Index,
-    terms: pd.Index,
+    means: pd.DataFrame,
+    sd: Floats,
+    counts: Floats,
     adjust: Simultaneous | None,
     level: float,
     n_combined: int,
 ) -> pd.DataFrame:
-    """Differences of class means by (class, other, term): the first less the other.
+    """Differences of class means (K, c) by (class, other, term): the first less the other.
 
-    Roy's family is that of all combinations of `n_combined` columns. Columns of the table are difference, se,
-    t, df, p, p_adjusted where it is asked for, low, high, and Cohen's d with its limits.
+    The standard deviations (c,) within the classes have the divisor N - K. Roy's family is that of all
+    combinations of `n_combined` columns. Columns of the table are difference, se, t, df, p, p_adjusted where
+    it is asked for, low, high, and Cohen's d with its limits.
     """
     check_level(level)
-    k, p, v = moments.n_classes, moments.n_columns, moments.total - moments.n_classes
+    (k, c), v, classes = means.shape, float(counts.sum()) - len(means), means.index
     i, j = np.array(list(combinations(range(k), 2))).T
     with np.errstate(divide="ignore", invalid="ignore"):
-        sizes = moments.counts[i] * moments.counts[j] / (moments.counts[i] + moments.counts[j])
-        gaps = (moments.means[i] - moments.means[j]) / moments.scale
-        sd = np.sqrt(moments.squares.sum(axis=0) / v) / moments.scale
+        sizes = counts[i] * counts[j] / (counts[i] + counts[j])
+        gaps = means.to_numpy()[i] - means.to_numpy()[j]
         se = sd / np.sqrt(sizes)[:, None]
         t = (gaps / se).ravel()
     columns = {"difference": gaps.ravel(), "se": se.ravel(), "t": t, "df": v}
@@ -163,10 +162,12 @@ def difference_table(
     if adjust is not None:
         columns["p_adjusted"] = _simultaneous_p(t, columns["p"], adjust, k, n_combined, v)
     half = _multiplier(adjust, level, len(t), k, n_combined, v) * columns["se"]
-    low, high = (limit / np.sqrt(sizes).repeat(p) for limit in t_noncentrality(t, v, level))
+    low, high = (limit / np.sqrt(sizes).repeat(c) for limit in t_noncentrality(t, v, level))
     columns |= {"low": columns["difference"] - half, "high": columns["difference"] + half}
-    columns |= {"d": t / np.sqrt(sizes).repeat(p), "d_low": low, "d_high": high}
-    pairs = pd.MultiIndex.from_arrays([classes[i].repeat(p), classes[j].repeat(p), np.tile(terms, len(i))])
+    columns |= {"d": t / np.sqrt(sizes).repeat(c), "d_low": low, "d_high": high}
+    pairs = pd.MultiIndex.from_arrays(
+        [classes[i].repeat(c), classes[j].repeat(c), np.tile(means.columns, len(i))]
+    )
     return pd.DataFrame(columns, index=pairs.set_names(["class", "other", "term"]))
 
 

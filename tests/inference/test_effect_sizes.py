@@ -7,6 +7,7 @@ from math import comb
 
 import mpmath
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import integrate, stats
 
@@ -232,7 +233,51 @@ def test_weights_are_repeated_rows_of_differences_too():
     np.testing.assert_allclose(a, b, rtol=1e-7)
 
 
+def test_the_difference_that_is_largest_of_all_combinations_is_mahalanobis_distance():
+    two = lda("species ~ .", IRIS.query("species != 'setosa'"))
+    axis = two.canonical().raw
+    row, distance = two.differences(combinations=axis, adjust="roy").iloc[0], two.distances().iloc[0]
+    assert abs(row["d"]) == pytest.approx(np.sqrt(distance["D2"]), rel=1e-10)
+    assert row["p_adjusted"] == pytest.approx(distance["p"], rel=1e-8)
+    fit = lda("species ~ .", IRIS)
+    both = fit.differences(combinations=fit.canonical().raw, adjust="roy", level=0.9)
+    scores = fit.canonical().centroids
+    for (one, other, axis), row in both.iterrows():
+        assert row["difference"] == pytest.approx(scores.loc[one, axis] - scores.loc[other, axis], rel=1e-9)
+        assert row["se"] == pytest.approx(np.sqrt(2 / 50), rel=1e-9)
+
+
+def test_a_combination_of_one_column_is_that_column():
+    fit = lda("species ~ .", IRIS)
+    weights = pd.DataFrame({"wide": {"sepal_width": 1.0}, "long": {"petal_length": 10.0}}).fillna(0.0)
+    table = fit.differences(combinations=weights, adjust="scheffe")
+    columns = fit.differences(["sepal_width", "petal_length"], adjust="scheffe")
+    scale = np.tile([1.0, 10.0], 3)[:, None]
+    assert list(table.index.unique("term")) == ["wide", "long"]
+    same = ["t", "p", "p_adjusted", "d", "d_low", "d_high"]
+    np.testing.assert_allclose(table[same], columns[same], rtol=1e-9)
+    unlike = ["difference", "se", "low", "high"]
+    np.testing.assert_allclose(table[unlike], columns[unlike] * scale, rtol=1e-9)
+
+
 # ---- refusals
+
+
+@pytest.mark.parametrize(
+    ("combinations", "words"),
+    [
+        ({"a": 1}, "no DataFrame of weights"),
+        (pd.DataFrame({"a": {"colour": 1.0}}), "'colour', which is no term"),
+        (pd.DataFrame({"a": {"sepal_width": np.nan}}), "no finite number"),
+        (pd.DataFrame({"a": {"sepal_width": 0.0}}), "only zeros"),
+    ],
+)
+def test_combinations_that_are_none_are_refused(combinations, words):
+    fit = lda("species ~ .", IRIS)
+    with pytest.raises(DataError, match=words):
+        fit.differences(combinations=combinations)
+    with pytest.raises(DataError, match="in the place of terms="):
+        fit.differences("sepal_width", combinations=combinations)
 
 
 def test_what_cannot_be_adjusted_is_refused():

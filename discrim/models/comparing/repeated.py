@@ -483,7 +483,13 @@ class RepeatedResults(_WithMeans):
 
 def _design_table(within: Any, responses: pd.Index) -> Table:
     """The design within rows, a row for each response in their order."""
-    table = Table(within)
+    try:
+        table = Table(within)
+    except DataError:
+        raise DataError(
+            f"within= is of type {type(within).__name__}: give a DataFrame, or a dict of columns, with a row "
+            "for each response and a column for each factor within rows."
+        ) from None
     if not table.names:
         raise DataError("within= has no column: give a factor a column, and a row for each response.")
     if table.nrows != len(responses):

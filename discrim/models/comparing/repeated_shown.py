@@ -49,7 +49,7 @@ def profile_summary(results: Any, sections: Sequence[str] | None = None) -> Summ
             results.tests().rename_axis(index=None),
             TESTS,
             headings=HEADINGS,
-            note=f"{PROFILE} {type_note(results._model, kind)}",
+            note=f"{PROFILE} {type_note(results._model, kind)}{_few(results.tests())}",
             source=".tests()",
         ),
         "manova": lambda: Section(
@@ -87,7 +87,7 @@ def repeated_summary(
             results.tests(type=kind).rename_axis(index=None),
             TESTS,
             headings=HEADINGS,
-            note=type_note(results._model, kind),
+            note=type_note(results._model, kind) + _few(results.tests(type=kind)),
             source=f".tests({', '.join(given)})",
         ),
         "univariate": lambda: Section(
@@ -116,6 +116,13 @@ def repeated_summary(
         "within": lambda: Section("Design within rows", results.within.astype(str), "text"),
     }
     return summarize("Repeated measures", parts, pick=sections)
+
+
+def _few(tests: pd.DataFrame) -> str:
+    """Why some multivariate tests are not defined, where it is so."""
+    if not (tests["F_is"] == "not defined").any():
+        return ""
+    return " Not defined: tests on more contrasts than the residuals have degrees of freedom."
 
 
 def _tests_alone(table: pd.DataFrame) -> pd.DataFrame:

@@ -138,7 +138,12 @@ class ClassDifferences:
 
     @displayed(d="general")
     def differences(
-        self, terms: Sequence[str] | None = None, *, adjust: str | None = None, level: float = 0.95
+        self,
+        terms: Sequence[str] | None = None,
+        *,
+        combinations: pd.DataFrame | None = None,
+        adjust: str | None = None,
+        level: float = 0.95,
     ) -> pd.DataFrame:
         """Differences of the class means in each column, with simultaneous intervals and Cohen's d.
 
@@ -146,6 +151,10 @@ class ClassDifferences:
         ----------
         terms : sequence of str, optional
             Columns; by default all.
+        combinations : DataFrame, columns of the fit by names, optional
+            Weights of combinations of the columns, in whose place these then stand, such as
+            ``fit.canonical().raw``. A column that it does not name has the weight zero. Where the weights
+            were found from the rows, the intervals of "roy" alone still hold.
         adjust : str, optional
             What p-values and intervals hold together for: "scheffe" for all contrasts between the classes in
             one column, "roy" for all of them in all combinations of the columns of the fit, whatever of these
@@ -190,7 +199,15 @@ class ClassDifferences:
         self._fit.numbers.refuse_covariates("differences()")
         if adjust == "roy":
             self._need_full('differences(adjust="roy")')
-        moments, names = self._fit.numbers.by_column, self._fit.terms
+        numbers, names = self._fit.numbers, self._fit.terms
+        moments, p = numbers.by_column, len(names)
+        if combinations is not None:
+            self._need_full("differences(combinations=)")
+            moments, weights = numbers.moments, _weights(combinations, terms, names)
+            weights = weights.div(moments.scale, axis=0)
+            means = pd.DataFrame(moments.means, self._fit.classes, weights.index) @ weights
+            sd = np.linalg.norm(numbers.unbiased().root @ weights.to_numpy(), axis=0)
+            return _adjusted_differences(means, sd, moments.counts, adjust, level, p)
         if terms is not None:
             chosen = [terms] if isinstance(terms, str) else list(terms)
             if unknown := [each for each in chosen if each not in names]:
@@ -199,14 +216,42 @@ class ClassDifferences:
                 )
             at = np.array([names.get_loc(each) for each in chosen])
             moments, names = moments.columns(at), names[at]
-        own: tuple[Simultaneous, ...] = get_args(Simultaneous)
-        way = next((each for each in own if each == adjust), None)
-        if adjust is None or way is not None:
-            return difference_table(moments, self._fit.classes, names, way, level, len(self._fit.terms))
-        # What adjusts p-values alone has no intervals, and Bonferroni's hold whatever it is.
-        table = difference_table(moments, self._fit.classes, names, "bonferroni", level, len(self._fit.terms))
-        table["p_adjusted"] = adjusted(table["p"], adjust)
-        return table
+        means = pd.DataFrame(moments.means / moments.scale, self._fit.classes, names)
+        sd = np.sqrt(moments.squares.sum(axis=0) / numbers.residual_df) / moments.scale
+        return _adjusted_differences(means, sd, moments.counts, adjust, level, p)
+
+
+def _weights(combinations: pd.DataFrame, terms: Sequence[str] | None, names: pd.Index) -> pd.DataFrame:
+    """Weights (p, c) of all columns of a fit, those that are not named being zero."""
+    if terms is not None:
+        raise DataError("combinations= stands in the place of terms=: pass one of them.")
+    if not isinstance(combinations, pd.DataFrame) or not combinations.size:
+        raise DataError(
+            "combinations= is no DataFrame of weights: give one with the columns of the fit as its index and "
+            "a column for each combination, such as fit.canonical().raw."
+        )
+    if unknown := [each for each in combinations.index if each not in names]:
+        raise DataError(
+            f"combinations= has a weight of {told(unknown[0])}, which is no term of the fit: name some of "
+            f"{listed(names)}."
+        )
+    weights = combinations.reindex(names, fill_value=0.0).astype(np.float64)
+    if not np.isfinite(weights.to_numpy()).all() or not (weights != 0).any().all():
+        raise DataError("combinations= has a weight that is no finite number, or only zeros: correct it.")
+    return weights
+
+
+def _adjusted_differences(
+    means: pd.DataFrame, sd: Floats, counts: Floats, adjust: str | None, level: float, p: int
+) -> pd.DataFrame:
+    own: tuple[Simultaneous, ...] = get_args(Simultaneous)
+    way = next((each for each in own if each == adjust), None)
+    if adjust is None or way is not None:
+        return difference_table(means, sd, counts, way, level, p)
+    # What adjusts p-values alone has no intervals, and Bonferroni's hold whatever it is.
+    table = difference_table(means, sd, counts, "bonferroni", level, p)
+    table["p_adjusted"] = adjusted(table["p"], adjust)
+    return table
 
 
 Null = Literal["theoretical", "empirical"]

@@ -253,6 +253,7 @@ def test_pictures_have_a_line_for_each_class():
     ("within", "design", "words"),
     [
         (WITHIN[:14], None, "14 rows for 15 responses"),
+        (["pre", "post"], None, "within= is of type list"),
         (WITHIN.assign(site="one"), None, "'site' of within= has one level"),
         (WITHIN.assign(phase=[None, *WITHIN["phase"][1:]]), None, "no value for 'pre_1'"),
         (WITHIN.rename(columns={"phase": "gender"}), None, "name of a term between rows"),
