@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from discrim.models.neighbours.knn import knn as knn
     from discrim.models.normal.lda import LDAResults as LDAResults
     from discrim.models.normal.lda import lda as lda
+    from discrim.models.normal.location import LocationResults as LocationResults
+    from discrim.models.normal.location import location as location
     from discrim.models.normal.nearest_centroid import NearestCentroidResults as NearestCentroidResults
     from discrim.models.normal.nearest_centroid import nearest_centroid as nearest_centroid
     from discrim.models.normal.plda import PLDAResults as PLDAResults

@@ -159,6 +159,7 @@ kernel_density <- kda kde npar
 kernel_lda <- kfda kfd kfisher kernelridge lssvm gda klda ksvm
 shrunken_centroids <- pamr pam nsc
 mixture <- mda mclustda mclust gaussianmixture gmm
+location <- locationmodel mixeddiscriminant
 plda <- probabilisticlda twocovariance ivectorplda
 sparse_lda <- penalizedlda dsda
 hyperplane <- svm svc linearsvc

@@ -158,6 +158,10 @@ OF_MODELS = (
     Option("--seed", int, "draws the partitions", "mixture"),
     Option("--tol", float, "gain of log-likelihood a row at which EM ends", "mixture plda"),
     Option("--maxiter", int, "most steps of EM", "mixture plda"),
+    Option(
+        "--smoothing", float, "what a row counts in a cell beside its own; chosen if not given", "location"
+    ),
+    Option("--grid L,...", parsing.numbers, "smoothings to choose from", "location"),
     Option("--components", int, "rank of B; free if not given", "plda"),
     Option("--normalize", True, "rows whitened and brought to one length", "plda"),
     Option("--ncomp", int, _CHOSEN, "pls"),

@@ -507,6 +507,17 @@ MODELS = (
         examples=('"cultivar ~ ." wine --components 2',),
     ),
     Row(
+        "location",
+        "LocationResults",
+        "normal.location",
+        pictures=WITH_POSTERIORS,
+        estimator="discrim.sklearn.normal:LocationClassifier",
+        chosen={"smoothing": "smoothing"},
+        choosing=("grid",),
+        command="the location model: normal numbers within each combination of categories",
+        examples=('"species ~ sex + island + bill_length_mm" penguins --smoothing 0.1',),
+    ),
+    Row(
         "naive_bayes",
         "NaiveBayesResults",
         "independent.naive_bayes",

@@ -40,6 +40,7 @@ from discrim.sklearn.geometric import (
 )
 from discrim.sklearn.normal import (
     LDAClassifier,
+    LocationClassifier,
     MixtureClassifier,
     NaiveBayesClassifier,
     PLDAClassifier,
@@ -64,6 +65,7 @@ __all__ = [
     "KernelDensityClassifier",
     "KernelLDAClassifier",
     "LDAClassifier",
+    "LocationClassifier",
     "LogisticClassifier",
     "MixtureClassifier",
     "NaiveBayesClassifier",

@@ -530,6 +530,43 @@ class QDAClassifier(PartialClassifier):
 
 
 @base.estimator
+class LocationClassifier(WeightedClassifier):
+    """The location model; see `discrim.location`.
+
+    Parameters
+    ----------
+    smoothing : float, optional
+        What a row counts in a cell that differs from its own in one column, from above 0 to 1, and to the
+        power of their number in one that differs in more. Near 0 each cell stands for itself; at 1 the
+        categories do not count. By default the number of least leave-one-out error is chosen from `grid`, and
+        of equal errors the largest.
+    grid : sequence of float, optional
+        Smoothings to choose from; by default 0.001, 0.01, 0.02, 0.05, 0.1, 0.2, ..., 1.
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows.
+    singular : {"shrink", "raise"}
+        What to do where the covariance within cells is singular. "shrink" fits
+        `lda(covariance="shrunk", standardize=True)` with a warning, so that a search over models goes on.
+        "raise" refuses, as the verb does.
+    """
+
+    verb = staticmethod(discrim.location)
+    _goes_on = ("singular", "shrink")
+
+    _: KW_ONLY
+    smoothing: float | None = None
+    grid: Sequence[float] | None = None
+    prior: Any = None
+    singular: str = "shrink"
+
+    def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+        if not isinstance(error, CollinearError):
+            return None
+        other = base.plainly_shrunk(options) | {"collinear": "drop"}
+        return base.fitted_instead(error, f"lda() with {base.SHRUNK}", discrim.lda, formula, data, **other)
+
+
+@base.estimator
 class NaiveBayesClassifier(PartialClassifier):
     """Naive Bayes; see `discrim.naive_bayes`.
 

@@ -41,6 +41,7 @@ VERBS = {
     "fda": "prior weights engine",
     "shrunken_centroids": "moments prior weights",
     "plda": "moments prior weights components normalize",
+    "location": "prior weights smoothing grid",
 }
 
 FUNCTIONS = {

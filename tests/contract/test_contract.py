@@ -89,6 +89,8 @@ VERBS = {
     "nearest_centroid": (discrim.nearest_centroid, {}),
     "nearest_centroid-proportions": (discrim.nearest_centroid, {"prior": None}),
     "nearest_centroid-weights": (discrim.nearest_centroid, {"weights": "w"}),
+    "location": (discrim.location, {"smoothing": 0.1}),
+    "location-weights": (discrim.location, {"smoothing": 0.3, "weights": "w"}),
     "plda": (discrim.plda, {}),
     "plda-lengths": (discrim.plda, {"components": 1, "normalize": True, "prior": "equal"}),
     "knn": (discrim.knn, {"k": 5}),

@@ -36,6 +36,7 @@ FITS = {
     "sparse": (discrim.sparse_lda, {"penalty": 0.1}),
     "nearest": (discrim.nearest_centroid, {}),
     "plda": (discrim.plda, {}),
+    "location": (discrim.location, {}),
     "plda lengths": (discrim.plda, {"normalize": True}),
     "knn": (discrim.knn, {"k": 3}),
     "cosine": (discrim.knn, {"k": 3, "metric": "cosine"}),

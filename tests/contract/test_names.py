@@ -35,6 +35,9 @@ MADE = {
     "sparse_lda": lambda iris, alike: discrim.sparse_lda("species ~ .", iris, n_penalties=5, seed=1),
     "nearest_centroid": lambda iris, alike: discrim.nearest_centroid("species ~ .", iris),
     "plda": lambda iris, alike: discrim.plda("species ~ .", iris),
+    "location": lambda iris, alike: discrim.location(
+        "species ~ early + petal_width", iris.assign(early=iris.index % 2 == 0), grid=[0.1, 0.5]
+    ),
     "knn": lambda iris, alike: discrim.knn("species ~ .", iris, grid=[2, 5]),
     "logistic": lambda iris, alike: discrim.logistic("species ~ sepal_length + sepal_width", alike),
     "logistic, ridge": lambda iris, alike: discrim.logistic(

@@ -51,6 +51,7 @@ CASES = {
     ),
     "shrunken": ("shrunken_centroids", CULTIVAR, WINE, {"folds": 4, "seed": 1, "offset": 0.5}),
     "nearest_centroid": ("nearest_centroid", EVERY, IRIS, {"prior": None}),
+    "location": ("location", EVERY, IRIS, {"grid": [0.1, 0.5], "prior": "equal"}),
     "plda": ("plda", EVERY, IRIS, {"components": 1, "normalize": True, "tol": 1e-8}),
     "knn": ("knn", EVERY, IRIS, {"grid": [1, 5], "metric": "mahalanobis"}),
     "kernel": (

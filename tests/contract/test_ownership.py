@@ -38,6 +38,7 @@ VERBS = {
     "shrunken_centroids": (discrim.shrunken_centroids, {"threshold": 1.0}),
     "nearest_centroid": (discrim.nearest_centroid, {}),
     "plda": (discrim.plda, {}),
+    "location": (discrim.location, {}),
     "pls": (discrim.pls, {"ncomp": 2}),
     "knn": (discrim.knn, {"k": 5}),
     "kernel_lda": (discrim.kernel_lda, {"kernel": "gaussian", "width": 2.0, "ridge": 0.1}),

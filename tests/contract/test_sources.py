@@ -25,6 +25,7 @@ BY_PASSES = {
     "sparse_lda": {"penalty": 0.05},
     "sparse_lda chosen": {"folds": 4, "seed": 1, "n_penalties": 4},
     "nearest_centroid": {},
+    "location": {},
     "plda": {},
     "plda lengths": {"normalize": True},
     "pls": {"ncomp": 2},

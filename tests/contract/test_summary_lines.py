@@ -72,6 +72,7 @@ LINES = {
     "naive_bayes": {"iris": 30, "penguins": 42, "wine": 50, "breast": 84},
     "nearest_centroid": {"iris": 39, "wine": 58, "breast": 90},
     "plda": {"iris": 34, "wine": 45},
+    "location": {"iris": 26, "penguins": 72},
     "mixture": {"iris": 36, "wine": 41},
     "logistic": {"two": 45},
     "indicator": {"iris": 45, "wine": 65},

@@ -108,6 +108,7 @@ EQUIVARIANT = {
     "kernel": (discrim.naive_bayes, {"kernel": True}),
     "logistic": (discrim.logistic, {"bias_reduction": True}),
     "plda": (discrim.plda, {}),
+    "location": (discrim.location, {}),
     "plda, lengths": (discrim.plda, {"normalize": True}),
     "indicator": (discrim.indicator, {}),
     "knn": (discrim.knn, {"k": 3}),

@@ -211,6 +211,7 @@ VERBS = {
     "sparse": (discrim.sparse_lda, {"penalty": 0.05}),
     "nearest_centroid": (discrim.nearest_centroid, {"prior": None}),
     "plda": (discrim.plda, {}),
+    "location": (discrim.location, {}),
     "pls": (discrim.pls, {"ncomp": 2}),
     "logistic": (discrim.logistic, {"bias_reduction": True}),
     "indicator": (discrim.indicator, {}),

@@ -153,6 +153,7 @@ FITS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "naive_bayes-kernel": ("naive_bayes", {"kernel": True, "laplace": 1}, ("plain", "mixed")),
     "naive_bayes-counts": ("naive_bayes", {"counts": ["h"], "weights": "w", "laplace": 1}, ("counted",)),
     "shrunken_centroids": ("shrunken_centroids", {"threshold": 1.0}, ("plain", "scaled", "categories")),
+    "location": ("location", {"smoothing": 0.2}, ("plain", "mixed", "scaled")),
     "plda": ("plda", {}, ("plain", "scaled", "categories")),
     "plda-lengths": ("plda", {"normalize": True, "components": 1}, ("plain",)),
     "sparse_lda": ("sparse_lda", {"penalty": 0.1}, ("plain", "scaled", "categories")),

@@ -22,6 +22,8 @@ fit = naive_bayes("species ~ .", data=load_penguins())""",
 fit = shrunken_centroids("cultivar ~ .", data=load_wine(), seed=1)""",
     "nearest_centroid": """
 fit = nearest_centroid("species ~ .", data=load_iris())""",
+    "location": """
+fit = location("species ~ sex + island + bill_length_mm", data=load_penguins())""",
     "plda": """
 fit = plda("cultivar ~ .", data=load_wine())
 print(fit.verify_all(load_wine()[:4], load_wine()[100:103]).round(2))""",

@@ -152,7 +152,7 @@ NEEDS = {
 """Groups of those verbs only that have a parameter."""
 
 CAPTIONS = {
-    "Normal classes": ("lda", "qda", "rda", "nearest_centroid", "mixture", "plda"),
+    "Normal classes": ("lda", "qda", "rda", "nearest_centroid", "mixture", "plda", "location"),
     "Column by column": ("naive_bayes", "shrunken_centroids"),
     "Neighbours": ("knn", "kernel_density"),
     "Regressions": ("logistic", "indicator", "fda", "kernel_lda"),

@@ -1,0 +1,342 @@
+"""The location model of categories beside numbers, the function that fits it, and its rule.
+
+*Model.* The combinations of the levels of all categorical columns are cells. A row of class k lies in cell
+s with probability p_ks, and its numbers are then normal with a mean m_ks and one covariance S for all
+classes and cells (Olkin & Tate, 1961; Krzanowski, 1975, Journal of the American Statistical Association 70,
+782-790). The score of a class is ln prior_k + ln p_ks less half the squared distance from m_ks.
+
+*Smoothing.* Most cells have few rows, or none of a class. Each row counts in its cell, and by L^d in a cell
+that differs from it in d columns, with 0 < L <= 1 (Asparoukhov & Krzanowski, 2000, Statistics and Computing
+10, 289-297). With n_ks rows and a mean y_ks in each cell, and a_st = L^d(s,t),
+
+    N_ks = sum_t a_st n_kt,    p_ks = N_ks / sum_t N_kt,    m_ks = sum_t a_st n_kt y_kt / N_ks.
+
+Near L = 0 each cell is a sample of its own, where it has rows; at L = 1 cells do not count, and the rule is
+LDA of the numbers. a is a product of (1 - L) I + L 11' over the columns, so that no matrix of cells is
+formed.
+
+*Covariance.* Sums of squares and products are about the smoothed means, (y - m)(y - m)' from cells added to
+those within cells. The means are linear in the rows, each with a weight of 1/N_ks in its own, so that the
+divisor is N less the sum of n_ks / N_ks: N - K at L = 1, and N less the number of cells with rows near 0.
+
+*Without a row.* The moments of its cell change by a rank-one update, and all that follows is computed anew.
+A choice of L holds S: without a row of weight one, N_ks of its own cell is less by one, and the row is
+N_ks/(N_ks - 1) times as far from m_ks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from discrim.core.moments.moments import ClassMoments, split_mean, standard_columns
+from discrim.core.moments.row_sums import RowBlock, RowBlocks, packed_triangle
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.rules import gaussian
+from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.rules import NoLikelihood, Rule, refuse_method
+from discrim.core.scatter.covariance import EPS, Covariance, scaled_cholesky
+from discrim.errors import DataError
+
+GRID = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+"""Smoothings to choose from."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellLayout:
+    """Which columns are categories, as positions of levels, and which are numbers.
+
+    Attributes
+    ----------
+    levels : (p,) int
+        Levels of each column; 0 of numbers.
+    """
+
+    levels: Codes
+
+    @property
+    def categories(self) -> Codes:
+        """Positions of the categorical columns."""
+        return np.flatnonzero(self.levels)
+
+    @property
+    def numbers(self) -> Codes:
+        """Positions of the columns of numbers."""
+        return np.flatnonzero(self.levels == 0)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Levels of the categorical columns."""
+        return tuple(self.levels[self.categories].tolist())
+
+    @property
+    def n_cells(self) -> int:
+        """S."""
+        return int(np.prod(self.sizes, dtype=np.int64))
+
+    def cells(self, x: Floats) -> Codes:
+        """The cell (m,) of each row x (m, p), the first for one with a missing value."""
+        if not self.sizes:
+            return np.zeros(len(x), dtype=np.intp)
+        places = np.nan_to_num(x[:, self.categories]).T
+        whole = [np.clip(np.rint(at), 0, size - 1) for at, size in zip(places, self.sizes, strict=True)]
+        return np.asarray(np.ravel_multi_index([at.astype(np.intp) for at in whole], self.sizes))
+
+    def numbers_of(self, x: Floats) -> Floats:
+        """The numbers (m, q) of rows x (m, p), in the memory layout of a table."""
+        return np.asarray(x.T[self.numbers].T)
+
+
+@dataclass(frozen=True, slots=True)
+class CellRows:
+    """The numbers of rows, whose codes are of class and cell: class * S + cell."""
+
+    blocks: RowBlocks
+    layout: CellLayout
+
+    def __iter__(self) -> Iterator[RowBlock]:
+        for x, codes, weights in self.blocks:
+            yield self.layout.numbers_of(x), codes * self.layout.n_cells + self.layout.cells(x), weights
+
+
+def smoothed(values: Floats, sizes: tuple[int, ...], smoothing: float) -> Floats:
+    """Sums over cells of values (K, S, ...), each weighted by the smoothing to the power of its distance."""
+    k, s, *rest = values.shape
+    table = values.reshape(k, *sizes, *rest)
+    for axis in range(1, len(sizes) + 1):
+        table = (1 - smoothing) * table + smoothing * table.sum(axis=axis, keepdims=True)
+    return np.asarray(table.reshape(k, s, *rest))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LocationFit(NoLikelihood):
+    """The numbers of a location model.
+
+    Attributes
+    ----------
+    moments : ClassMoments
+        Diagonal, of all columns by class.
+    cells : ClassMoments
+        Pooled, of the numbers by class and cell: K times S classes.
+    layout : CellLayout
+    prior : (K,) float
+    estimated_prior : bool
+    smoothing : float
+        L, above 0 and up to 1.
+    counts : (K, S) float
+        Smoothed counts N_ks.
+    places : (K, S, q) float
+        Smoothed means m_ks, in the coordinates of the cells' moments.
+    covariance : Covariance
+        Of the numbers, in the coordinates of the cells' moments.
+    divisor : float
+    """
+
+    moments: ClassMoments
+    cells: ClassMoments
+    layout: CellLayout
+    prior: Floats
+    estimated_prior: bool
+    smoothing: float
+    counts: Floats
+    places: Floats
+    covariance: Covariance
+    divisor: float
+
+    has_distances = False
+    no_likelihood = (
+        "Means that are smoothed over cells maximize no likelihood: compare the model by error_rates(['cv']) "
+        "or cross_validate()."
+    )
+    no_parameters = (
+        "Means that are smoothed over cells have no whole number of parameters: see glance() for the degrees "
+        "of freedom that are left."
+    )
+
+    @property
+    def means(self) -> Floats:
+        """Smoothed means (K, S, q), in the units of the data."""
+        return np.asarray(self.cells.origin + self.places / self.cells.scale)
+
+    @property
+    def probabilities(self) -> Floats:
+        """p_ks, (K, S)."""
+        return np.asarray(self.counts / self.counts.sum(axis=1, keepdims=True))
+
+    def refit(self, moments: ClassMoments, cells: ClassMoments, layout: CellLayout) -> LocationFit | None:
+        """The same of other rows, with the smoothing held; None without a covariance."""
+        return fit_location(
+            moments, cells, layout, self.prior, self.smoothing, estimated_prior=self.estimated_prior
+        )
+
+    def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
+        """The decision rule under a prior (K,)."""
+        refuse_method(method, "is not there for the location model")
+        return LocationRule(self, log_prior)
+
+    def left_out(self, log_prior: Floats) -> LeftOut:
+        """Scores of rows under the model without each of them."""
+
+        def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+            found = np.full((len(x), len(log_prior)), np.nan)
+            cells, numbers = self.layout.cells(x), self.layout.numbers_of(x)
+            mass = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
+            for i, (code, cell) in enumerate(zip(codes.tolist(), cells.tolist(), strict=True)):
+                left = without_row(self.cells, code * self.layout.n_cells + cell, numbers[i], float(mass[i]))
+                fit = self.refit(self.moments, left, self.layout)
+                if fit is not None:
+                    found[i] = fit.rule(log_prior).scores(x[i : i + 1])[0]
+            return found
+
+        return scores
+
+    def wrong_left_out(self, x: Floats, codes: Codes, weights: Floats | None, log_prior: Floats) -> Floats:
+        """Rows, or their weight, (K,) of each class that are called another one, the covariance held."""
+        k, s = self.counts.shape
+        cell, own = self.layout.cells(x), np.arange(len(x))
+        mass = np.ones(len(x)) if weights is None else weights
+        out = np.minimum(mass, 1.0)
+        z = standard_columns(self.layout.numbers_of(x), self.cells.origin, self.cells.scale)
+        places = self.places.reshape(k * s, -1).T
+        u, v = self.covariance.whiten(z), self.covariance.whiten(places).reshape(-1, k, s)
+        d2 = np.stack([((u - v[:, j, cell]) ** 2).sum(axis=0) for j in range(k)], axis=1)
+        with np.errstate(divide="ignore"):
+            scores = log_prior + np.log(self.probabilities[:, cell]).T
+            count, total = self.counts[codes, cell], self.counts[codes].sum(axis=1)
+            left = np.maximum(count - out, 0.0)
+            share = left / (total * (1 - out / self.cells.counts.reshape(k, s)[codes].sum(axis=1)))
+            scores[own, codes] = log_prior[codes] + np.log(share)
+            d2[own, codes] *= np.where(left > 0, count / np.where(left > 0, left, 1.0), 1.0) ** 2
+        wrong = np.asarray((scores - d2 / 2).argmax(axis=1) != codes)
+        return np.bincount(codes, wrong * mass, minlength=k).astype(np.float64)
+
+    def buffers(self) -> dict[str, Floats]:
+        """What a file keeps beside the moments."""
+        cells = self.cells
+        root = cells.roots[0] if cells.roots is not None else scaled_cholesky(cells.scatters[0])
+        return {
+            "levels": self.layout.levels.astype(np.float64),
+            "cell_counts": cells.counts,
+            "cell_rows": cells.rows.astype(np.float64),
+            "cell_centres": cells.centres.ravel(),
+            "cell_rests": cells.rests.ravel(),
+            "cell_scale": cells.scale,
+            "cell_root": root.ravel(),
+        }
+
+
+def without_row(cells: ClassMoments, code: int, x: Floats, out: float) -> ClassMoments:
+    """Pooled moments without a weight of one row x (q,) of a class."""
+    count = float(cells.counts[code])
+    alone = count - out <= EPS * count
+    counts, rows, rests = cells.counts.copy(), cells.rows.copy(), cells.rests.copy()
+    gap = (x - cells.centres[code]) * cells.scale - cells.rests[code]
+    counts[code] = 0.0 if alone else count - out
+    rows[code] -= int(alone)
+    scatters = cells.scatters
+    if not alone:
+        rests[code] -= out / (count - out) * gap
+        scatters = scatters - out * count / (count - out) * np.outer(gap, gap)
+    return replace(cells, counts=counts, rows=rows, rests=rests, scatters=scatters, roots=None)
+
+
+def fit_location(
+    moments: ClassMoments,
+    cells: ClassMoments,
+    layout: CellLayout,
+    prior: Floats,
+    smoothing: float,
+    *,
+    estimated_prior: bool,
+) -> LocationFit | None:
+    """The location model of moments; None where a class has no row, or the covariance is singular."""
+    k, s = len(prior), layout.n_cells
+    counts = cells.counts.reshape(k, s)
+    if (counts.sum(axis=1) <= 0).any():
+        return None
+    origin = cells.origin
+    places = ((cells.centres - origin) * cells.scale + cells.rests).reshape(k, s, -1)
+    weights = smoothed(counts, layout.sizes, smoothing)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = smoothed(counts[..., None] * places, layout.sizes, smoothing) / weights[..., None]
+    there = counts > 0
+    divisor = float(cells.total - (counts[there] / weights[there]).sum())
+    between = np.sqrt(counts[there])[:, None] * (places - means)[there]
+    root = _root(cells, between)
+    if divisor <= 0 or root is None:
+        return None
+    covariance = Covariance.from_root(root / np.sqrt(divisor))
+    return LocationFit(
+        moments, cells, layout, prior, estimated_prior, smoothing, weights, means, covariance, divisor
+    )
+
+
+def _root(cells: ClassMoments, between: Floats) -> Floats | None:
+    """The triangular root (q, q) of the scatter about smoothed means; None where it is singular."""
+    if cells.roots is not None:
+        root = packed_triangle(np.concatenate([cells.roots[0], between]))
+        lengths = np.sqrt((root**2).sum(axis=0))
+        singular = np.abs(np.diagonal(root)) <= EPS * len(root) * lengths
+        return None if singular.any() else root
+    scatter = cells.scatters[0] + between.T @ between
+    try:
+        return np.asarray(scaled_cholesky(scatter)) if (np.diagonal(scatter) > 0).all() else None
+    except np.linalg.LinAlgError:
+        return None
+
+
+def location_from_file(
+    moments: ClassMoments, prior: Floats, *, smoothing: float, estimated_prior: bool, **buffers: Any
+) -> LocationFit:
+    """The numbers of a file."""
+    layout = CellLayout(buffers["levels"].astype(np.intp))
+    q, count = len(layout.numbers), len(prior) * layout.n_cells
+    root = buffers["cell_root"].reshape(1, q, q)
+    cells = ClassMoments(
+        buffers["cell_counts"],
+        buffers["cell_rows"].astype(np.int64),
+        buffers["cell_centres"].reshape(count, q),
+        buffers["cell_rests"].reshape(count, q),
+        buffers["cell_scale"],
+        np.swapaxes(root, 1, 2) @ root,
+        root,
+    )
+    fit = fit_location(moments, cells, layout, prior, smoothing, estimated_prior=estimated_prior)
+    if fit is None:
+        raise DataError("The cells of the file leave no covariance: save the fit again.")
+    return fit
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LocationRule:
+    """Scores of rows by the linear rule of their cell."""
+
+    fit: LocationFit
+    log_prior: Floats
+    rules: dict[int, Rule] = field(default_factory=dict)
+
+    def scores(self, x: Floats) -> Floats:
+        """Scores (m, K) of rows x (m, p)."""
+        fit, found = self.fit, np.empty((len(x), len(self.log_prior)))
+        cells, numbers = fit.layout.cells(x), fit.layout.numbers_of(x)
+        for cell in np.unique(cells).tolist():
+            own = np.flatnonzero(cells == cell)
+            found[own] = self._of_cell(cell).scores(numbers[own])
+        return found
+
+    def _of_cell(self, cell: int) -> Rule:
+        if cell not in self.rules:
+            fit, cells = self.fit, self.fit.cells
+            centres, rests = split_mean(cells.origin, fit.places[:, cell], cells.scale)
+            counts = fit.counts[:, cell]
+            moments = replace(
+                cells, counts=counts, rows=np.ones(len(counts), dtype=np.int64), centres=centres, rests=rests,
+                roots=None,
+            )  # fmt: skip
+            with np.errstate(divide="ignore"):
+                log_prior = self.log_prior + np.log(fit.probabilities[:, cell])
+            self.rules[cell] = gaussian.linear_rule(moments, fit.covariance, log_prior)
+        return self.rules[cell]
