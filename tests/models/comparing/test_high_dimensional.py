@@ -280,6 +280,19 @@ def test_sizes_of_spheres(law: str, k: int) -> None:
 
 
 @pytest.mark.slow
+def test_chen_and_qin_alone_keep_their_size_where_covariances_and_counts_differ() -> None:
+    replicates, found = 600, []
+    rng = np.random.default_rng(0)
+    codes = np.repeat([0, 1], [20, 60])
+    for _ in range(replicates):
+        x = rng.normal(size=(80, 150)) * np.where(codes == 0, 3.0, 1.0)[:, None]
+        found.append(many_columns.p_values(x, codes, ("dempster", "chen-qin")))
+    sizes = (pd.DataFrame(found) <= 0.05).mean()
+    assert abs(sizes["chen-qin"] - 0.05) <= 3 * np.sqrt(0.05 * 0.95 / replicates) + 0.02
+    assert sizes["dempster"] > 0.5
+
+
+@pytest.mark.slow
 def test_powers_of_many_columns() -> None:
     found = {
         unlike: many_columns.rejected(100, 3, 40, 150, unlike=unlike)
