@@ -238,6 +238,13 @@ class RowShuffle:
         for _ in range(permutations):
             yield self._cells(self.shuffle.codes(rng))
 
+    def fixed(self, x: Floats, groups: Sequence[Sequence[int]]) -> Mask:
+        """Which terms (t,) no exchange changes: all units of a block have the same in their columns of x."""
+        blocks, units = self.shuffle.blocks, x[self.members]
+        one_of = np.unique(blocks, return_index=True)[1][blocks]
+        same = (units == units[one_of]).all(axis=(0, 1))
+        return np.array([bool(same[list(group)].all()) for group in groups])
+
     def _cells(self, labels: Codes) -> Codes:
         cells = np.empty(self.members.size, dtype=np.intp)
         cells[self.members] = self.patterns[labels]
@@ -265,17 +272,12 @@ class PermutedTerms:
     """Tests of the terms of a model by distances.
 
     Each term (t,) has its sum of squares, and F; the last sum of squares is that of the residuals. Drawn are
-    the F (B, t) of the rows in other orders. A term is fixed (t,) where no order changes its sum of squares.
+    the F (B, t) of the rows in other orders.
     """
 
     squares: Floats
     f: Floats
     drawn: Floats
-    fixed: Mask
-
-    def pvalues(self) -> Floats:
-        """(1 + b) / (1 + B) of each term (t,), missing where it is fixed or there is no F."""
-        return np.where(self.fixed, np.nan, pvalues(self.f, self.drawn))
 
 
 def pvalues(seen: Floats, drawn: Floats) -> Floats:
@@ -296,17 +298,9 @@ def permuted_terms(
 ) -> PermutedTerms:
     """Pseudo-F of each term, and those of rows in other orders, of which there are so many in all."""
     squares, f = _pseudo_f(space, model, model.cells[:, None])
-    low, high = squares[0, :-1].copy(), squares[0, :-1].copy()
-    drawn = []
-    width = model.values.shape[1]
-    for cells in chunks(orders, len(model.cells) * width, total):
-        each, ratios = _pseudo_f(space, model, cells)
-        np.minimum(low, each[:, :-1].min(axis=0), out=low)
-        np.maximum(high, each[:, :-1].max(axis=0), out=high)
-        drawn.append(ratios)
-    fixed = high - low <= SAME * np.maximum(np.abs(high), np.abs(low))
-    all_drawn = np.concatenate(drawn) if drawn else np.zeros((0, len(model.terms)))
-    return PermutedTerms(squares[0], f[0], all_drawn, fixed)
+    numbers = len(model.cells) * model.values.shape[1]
+    drawn = [_pseudo_f(space, model, cells)[1] for cells in chunks(orders, numbers, total)]
+    return PermutedTerms(squares[0], f[0], np.concatenate(drawn))
 
 
 def _pseudo_f(space: RowSpace, model: Directions, cells: Codes) -> tuple[Floats, Floats]:
@@ -333,7 +327,7 @@ def permuted_statistics(y: Floats, model: Directions, orders: Iterator[Codes], t
     The responses y (n, p) have a total scatter of full rank.
     """
     whitened = np.linalg.qr((y - y.mean(axis=0)) / y.std(axis=0))[0]
-    n, width = len(y), model.values.shape[1]
+    (n, p), width = y.shape, model.values.shape[1]
 
     def statistics(cells: Codes) -> Floats:
         held = model.values[cells].reshape(n, -1)
@@ -341,7 +335,10 @@ def permuted_statistics(y: Floats, model: Directions, orders: Iterator[Codes], t
         return np.stack([_of_shares(_canonical(parts, model.whole, at)) for at in model.terms], axis=1)
 
     seen = statistics(model.cells[:, None]).reshape(1, -1)
-    drawn = [statistics(cells).reshape(cells.shape[1], -1) for cells in chunks(orders, n * width, total)]
+    drawn = [
+        statistics(cells).reshape(cells.shape[1], -1)
+        for cells in chunks(orders, n * width + 3 * p * p, total)
+    ]
     return pvalues(seen[0], np.concatenate(drawn)).reshape(len(model.terms), len(STATISTICS))
 
 

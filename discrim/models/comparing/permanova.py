@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.arrays import Codes, Floats, Mask
 from discrim.core.numerics.special import f_sf, t_sf
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.linear_model import cells_of, dot_without, model_rows
@@ -115,6 +115,10 @@ class ModelRows:
         words = "rows" if units is None else f"whole groups of {called(groups)}"
         return found, words if within is None else f"{words} within {called(within)}"
 
+    def fixed(self, shuffle: RowShuffle) -> Mask:
+        """Which terms (t,) no exchange changes."""
+        return shuffle.fixed(self.model.numbers.x, self.model.numbers.groups)
+
     def _need_equal(self, units: Codes, groups: Any) -> None:
         sizes = np.bincount(units)
         if len(set(sizes.tolist())) > 1:
@@ -215,6 +219,7 @@ def with_permutations(
     found, _ = rows.shuffle(directions.cells, exchange.groups, exchange.within)
     orders = found.drawn(exchange.permutations, exchange.seed)
     p = core.permuted_statistics(rows.y, directions, orders, exchange.permutations)
+    p[rows.fixed(found)] = np.nan
     by_term = pd.DataFrame(p, index=rows.model.labels, columns=list(core.STATISTICS))
     statistic = [
         next(name for begin, name in NAMES.items() if test.startswith(begin))
@@ -274,6 +279,7 @@ class PermanovaResults(Shown):
         orders = found.drawn(exchange.permutations, exchange.seed)
         self._tests = core.permuted_terms(space, directions, orders, exchange.permutations)
         self._df = [len(at) for at in directions.terms]
+        self._fixed = rows.fixed(found)
         index = pd.RangeIndex(1, len(self._tests.drawn) + 1, name="permutation")
         self.permuted = pd.DataFrame(self._tests.drawn, index=index, columns=self.terms)
 
@@ -288,7 +294,7 @@ class PermanovaResults(Shown):
             "SS": squares * self._unit**2,
             "R2": squares / self._space.total,
             "F": [*tests.f, *none],
-            "p": [*tests.pvalues(), *none],
+            "p": [*np.where(self._fixed, np.nan, core.pvalues(tests.f, tests.drawn)), *none],
         }
         return pd.DataFrame(columns, index=[*self.terms, "residual", "total"])
 
@@ -327,7 +333,7 @@ class PermanovaResults(Shown):
             f"Places were exchanged among {self.shuffled}. {tried}: p = (1 + as large or larger) / (1 + "
             f"{len(self.permuted)}).",
         ]
-        fixed = self.terms[self._tests.fixed & (np.array(self._df) > 0)]
+        fixed = self.terms[self._fixed & (np.array(self._df) > 0)]
         if len(fixed):
             sentences.append(
                 f"No exchange changes what {listed(fixed)} explains, which has no p-value for that."
@@ -521,10 +527,14 @@ class Dispersion(Shown):
             )
         z = z * tested._unit
         counts = np.bincount(codes)
+        if (counts == 1).any():
+            alone = [labels[code] for code in np.flatnonzero(counts == 1)]
+            warn_user(
+                f"The distance of the one row of {listed(alone)} is zero, however it spreads: leave "
+                "classes of one row out."
+            )
         if adjust:
-            alone = counts[codes] == 1
             z = z * np.sqrt(counts / np.maximum(counts - 1, 1))[codes]
-            z[alone] = 0.0
         found, _ = rows.shuffle(np.arange(len(z)), exchange.groups, exchange.within)
         orders = found.drawn(exchange.permutations, exchange.seed)
         self._tests = core.permuted_spread(z, codes, orders, exchange.permutations)
@@ -777,7 +787,7 @@ def _square(distance: Any) -> Floats:
     if values.ndim != 2 or values.shape[0] != values.shape[1]:
         raise DataError(
             f"distance={told(distance)}: give a metric, one of {listed(get_args(Metric), 20)}, or a square "
-            "table of numbers with a row and a column for each row."
+            "table of numbers with a row and a column for each row, as of scipy's squareform()."
         )
     return values
 

@@ -356,6 +356,14 @@ def test_a_term_that_no_exchange_changes_has_no_p():
     assert np.isnan(found.table.loc["island", "p"])
     assert found.table.loc["sex", "p"] == 0.01
     assert "'island'" in " ".join(found.notes())
+    formula = "island + sex ~ bill_length_mm + bill_depth_mm"
+    tested = manova(formula, data, within="island", permutations=9, seed=1)["p_permutation"]
+    assert tested["island"].isna().all()
+    assert tested["sex"].notna().all()
+    alone = data.assign(island=data["island"].astype(str).where(data.index != data.index[0], "Rock"))
+    with pytest.warns(DiscrimWarning, match="one row of 'Rock' is zero"):
+        spread = permanova("island ~ bill_length_mm", alone, permutations=9).dispersion(bias_adjust=True)
+    assert spread.groups.loc["Rock", "distance"] == 0
 
 
 def test_ties_of_equal_labellings_count():
