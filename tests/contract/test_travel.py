@@ -99,6 +99,7 @@ def test_nor_do_those_of_what_results_give():
         one.canonical(),
         one.assess(),
         model.canonical(),
+        discrim.permanova("species ~ .", IRIS, permutations=9),
         discrim.moments("species ~ .", IRIS),
         discrim.stepwise("species ~ .", IRIS).fit,
     ):
@@ -165,6 +166,12 @@ def test_without_rows_the_way_out_is_named():
     scores = pickle.loads(pickle.dumps(discrim.mlm("species ~ .", IRIS).canonical()))
     with pytest.raises(NotSupportedError, match=r"unpickled.*pass data="):
         scores.scores()
+    tested = discrim.permanova("species ~ .", IRIS, permutations=9)
+    twin = pickle.loads(pickle.dumps(tested))
+    assert str(twin) == str(tested)
+    for ask in (twin.coordinates, twin.dispersion):
+        with pytest.raises(NotSupportedError, match="needs the rows"):
+            ask()
 
 
 def test_what_was_chosen_is_still_told():
@@ -184,6 +191,8 @@ def test_copies_in_the_process_keep_the_rows():
     pd.testing.assert_frame_equal(
         copy.deepcopy(model).canonical().scores(), model.canonical().scores(), check_exact=True
     )
+    tested = discrim.permanova("species ~ .", IRIS, permutations=9)
+    pd.testing.assert_frame_equal(copy.deepcopy(tested).coordinates(), tested.coordinates(), check_exact=True)
 
 
 @pytest.mark.slow

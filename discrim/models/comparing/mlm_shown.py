@@ -1,4 +1,4 @@
-"""What is shown of a multivariate linear model and of canonical variates of a term: summaries, ellipses."""
+"""What is shown of linear models of several responses, and of tests by permutation: summaries, ellipses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scipy import stats
 from discrim.errors import DataError
 from discrim.models.fits.reading import asked_type, listed, told
 from discrim.models.normal.normal_shown import variate_correlations, variate_tests
-from discrim.report.grid import Pairs, Section
+from discrim.report.grid import Format, Pairs, Section
 from discrim.report.plots.spaces import axis_name, draw_he, he_terms
 from discrim.report.plots.style import set_title
 from discrim.report.tables import Summary, summarize
@@ -243,3 +243,60 @@ def _means(results: Any, at: int) -> pd.DataFrame:
         return pd.DataFrame(columns=results.responses, dtype=float)
     labels = [":".join(map(str, cell)) for cell in cells.labels]
     return pd.DataFrame(model.in_units(means), index=labels, columns=results.responses).dropna()
+
+
+def permanova_summary(results: Any, sections: Sequence[str] | None = None) -> Summary:
+    """Header and tests of the terms."""
+    parts: dict[str, Callable[[], Section | Pairs]] = {
+        "header": lambda: _facts(results),
+        "tests": lambda: Section(
+            "Tests of the terms by permutation",
+            results.table,
+            {"df": "count", "SS": "general", "R2": "share", "F": "z", "p": "tail"},
+            note=" ".join(results.notes()),
+            source=".table, .tidy()",
+        ),
+    }
+    return summarize("Permutation tests of distances", parts, pick=sections)
+
+
+def dispersion_summary(results: Any, sections: Sequence[str] | None = None) -> Summary:
+    """Mean distances, their test, and the pairs of classes."""
+    centre = "spatial median" if results.centre == "median" else "centroid"
+    note = (
+        f"Distances from the {centre} of the class"
+        + (", times sqrt(n / (n - 1))" if results._adjusted else "")
+        + f". p_permutation exchanges distances less their class means, {len(results.permuted)} times; p "
+        "assumes normal distances of one variance."
+    )
+    p: dict[Any, Format] = {"p": "tail", "p_permutation": "tail"}
+    parts: dict[str, Callable[[], Section | Pairs]] = {
+        "groups": lambda: Section(
+            "Mean distances", results.groups, {"rows": "count"}, source=".groups, .distances"
+        ),
+        "tests": lambda: Section(
+            "Test that they are equal",
+            results.table,
+            {**p, "df": "count", "SS": "general", "F": "z"},
+            note=note,
+            source=".table, .tidy()",
+        ),
+        "pairs": lambda: Section(
+            "Pairs of classes", results.pairs(), {**p, "t": "z", "df": "count"}, source=".pairs()"
+        ),
+    }
+    return summarize(f"Spread of the classes of {results.term}", parts, pick=sections)
+
+
+def _facts(results: Any) -> Pairs:
+    dropped = results._dropped
+    few = f"{results.labellings:.0f}" if results.labellings < 1e9 else "more than 1e9"
+    items: list[tuple[str, Any, str]] = [
+        ("Rows used", results.nobs, str(results.nobs)),
+        ("Distance", results.distance, results.distance),
+        ("Rows dropped, missing", dropped, str(dropped)),
+        ("Permutations", len(results.permuted), str(len(results.permuted))),
+        ("Residual df", results.df_resid, str(results.df_resid)),
+        ("Labellings", results.labellings, few),
+    ]
+    return Pairs(results.formula, items)

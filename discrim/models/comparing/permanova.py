@@ -22,10 +22,12 @@ from discrim.inference import distance_tests as core
 from discrim.inference.distance_tests import Centre, Directions, Metric, RowShuffle, RowSpace
 from discrim.inference.manova import LeastSquares, TestType, spans
 from discrim.inference.resampling import drawn_seed, mixed_unit
+from discrim.models.comparing.mlm_shown import EACH, ROMAN
 from discrim.models.comparing.permuted import MOST, called, numbered
-from discrim.models.comparing.term_model import TermModel, in_units, shifted_columns
+from discrim.models.comparing.term_model import TermModel, in_units, shifted_columns, term_position
 from discrim.models.fits import reading
-from discrim.models.fits.displayed import Shown, displayed, number
+from discrim.models.fits.displayed import Shown, displayed
+from discrim.models.fits.fit import with_rows_copied
 from discrim.models.fits.reading import (
     Data,
     NaAction,
@@ -37,11 +39,10 @@ from discrim.models.fits.reading import (
     told,
 )
 from discrim.models.registry import summary_of
-from discrim.report.grid import Format, Pairs, Section
-from discrim.report.tables import Summary, summarize
 
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
+    from discrim.report.tables import Summary
 
 PERMUTATIONS = 999
 """Permutations where none are asked for."""
@@ -67,6 +68,11 @@ class ModelRows:
         """The table that the rows were read from."""
         table: Table = self.model.blocks.table
         return table
+
+    @property
+    def index(self) -> pd.Index:
+        """Labels (n,) of the rows."""
+        return self.table.index[self.places]
 
     def label(self, row: int) -> Any:
         """Label of a row in the table."""
@@ -94,8 +100,9 @@ class ModelRows:
         codes = numbered(vector, self.table, what, known)[self.places]
         return np.asarray(np.unique(codes, return_inverse=True)[1], dtype=np.intp)
 
-    def shuffle(self, cells: Codes, groups: Any, within: Any) -> tuple[RowShuffle, str]:
+    def shuffle(self, cells: Codes, exchange: Exchange) -> tuple[RowShuffle, str]:
         """Who exchanges places with whom, by the cells (n,) of the rows, and its name."""
+        groups, within = exchange.groups, exchange.within
         units, blocks = self.of_rows(groups, "groups"), self.of_rows(within, "within")
         if units is not None and blocks is not None and mixed_unit(blocks, units) is not None:
             raise DataError(
@@ -216,7 +223,7 @@ def with_permutations(
 ) -> pd.DataFrame:
     """The table of four statistics, of one term or of all, with their p-values by permutation."""
     directions = rows.directions(kind)
-    found, _ = rows.shuffle(directions.cells, exchange.groups, exchange.within)
+    found, _ = rows.shuffle(directions.cells, exchange)
     orders = found.drawn(exchange.permutations, exchange.seed)
     p = core.permuted_statistics(rows.y, directions, orders, exchange.permutations)
     p[rows.fixed(found)] = np.nan
@@ -232,6 +239,31 @@ def with_permutations(
     added = [by_term.loc[each, name] for each, name in zip(terms, statistic, strict=True)]
     table.insert(list(table.columns).index("p") + 1, "p_permutation", added)
     return table
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldRows:
+    """What tests were made of, and how rows exchange places; it stays in its process, and in no pickle."""
+
+    rows: ModelRows
+    space: RowSpace
+    exchange: Exchange
+    there: bool = True
+
+    def __getstate__(self) -> list[Any]:
+        return [None, None, None, False]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> HeldRows:
+        return with_rows_copied(self, memo)
+
+    def needed(self, what: str) -> HeldRows:
+        """These, or a NotSupportedError where they were left behind in a pickle."""
+        if not self.there:
+            raise NotSupportedError(
+                f"{what} needs the rows, which a result that was unpickled does not have: call permanova() "
+                "again."
+            )
+        return self
 
 
 class PermanovaResults(Shown):
@@ -266,10 +298,11 @@ class PermanovaResults(Shown):
     def __init__(
         self, rows: ModelRows, space: RowSpace, unit: float, distance: str, kind: TestType, exchange: Exchange
     ) -> None:
-        self._rows, self._space, self._unit, self._kind = rows, space, unit, kind
-        self._exchange = exchange
+        self._held = HeldRows(rows, space, exchange)
+        self._unit, self._kind, self._total = unit, kind, space.total
+        self._dropped = rows.model.blocks.dropped
         directions = rows.directions(kind)
-        found, self.shuffled = rows.shuffle(directions.cells, exchange.groups, exchange.within)
+        found, self.shuffled = rows.shuffle(directions.cells, exchange)
         self.formula: str = rows.model.blocks.design.formula
         self.distance, self.seed = distance, exchange.seed
         self.terms = pd.Index(rows.model.labels)
@@ -288,11 +321,11 @@ class PermanovaResults(Shown):
     def table(self) -> pd.DataFrame:
         """df, SS, R2, F and p of each term, and of the residuals and in all."""
         tests, none = self._tests, [np.nan, np.nan]
-        squares = np.append(tests.squares, self._space.total)
+        squares = np.append(tests.squares, self._total)
         columns = {
             "df": [*self._df, self.df_resid, self.nobs - 1],
             "SS": squares * self._unit**2,
-            "R2": squares / self._space.total,
+            "R2": squares / self._total,
             "F": [*tests.f, *none],
             "p": [*np.where(self._fixed, np.nan, core.pvalues(tests.f, tests.drawn)), *none],
         }
@@ -307,7 +340,7 @@ class PermanovaResults(Shown):
     @displayed()
     def glance(self) -> pd.DataFrame:
         """One row: rows, residual degrees of freedom, R2 of the model, permutations."""
-        explained = 1 - self._tests.squares[-1] / self._space.total
+        explained = 1 - self._tests.squares[-1] / self._total
         row = {"nobs": self.nobs, "df_resid": self.df_resid, "R2": explained}
         return pd.DataFrame([row | {"permutations": len(self.permuted), "exact": self.exact}])
 
@@ -319,17 +352,23 @@ class PermanovaResults(Shown):
         DataFrame, rows by PCo1, PCo2, ...
             Those of positive eigenvalues, the largest first. Distances that no Euclidean space has have
             negative eigenvalues too, whose coordinates are left out.
+
+        Raises
+        ------
+        NotSupportedError
+            The result was unpickled, which leaves the rows behind.
         """
-        axes, values = self._space.axes()
+        held = self._held.needed("coordinates()")
+        axes, values = held.space.axes()
         axes = axes[:, values > 0] * self._unit
         names = [f"PCo{j + 1}" for j in range(axes.shape[1])]
-        return pd.DataFrame(axes, index=self._rows.table.index[self._rows.places], columns=names)
+        return pd.DataFrame(axes, index=held.rows.index, columns=names)
 
     def notes(self) -> list[str]:
         """What was exchanged, how each term was tested, and what the p-values are, as sentences."""
         tried = "Each other labelling was tried once" if self.exact else "Permutations are random"
         sentences = [
-            f"Type {'I' * self._kind}: each term {EACH[self._kind]}.",
+            f"Type {ROMAN[self._kind]}: each term {EACH[self._kind]}.",
             f"Places were exchanged among {self.shuffled}. {tried}: p = (1 + as large or larger) / (1 + "
             f"{len(self.permuted)}).",
         ]
@@ -439,7 +478,7 @@ class PermanovaResults(Shown):
 
         codes, labels, _ = self._labels(named)
         points = self.coordinates()
-        share = (points**2).sum() / (self._space.total * self._unit**2)
+        share = (points**2).sum() / (self._total * self._unit**2)
         points = points.iloc[:, :2]
         named_cells = pd.Index(labels)
         shown = pd.Series(named_cells[codes], index=points.index)
@@ -468,12 +507,11 @@ class PermanovaResults(Shown):
 
     def _term(self, named: str | None) -> str:
         """The name of a term, in which factors may be named in any order."""
-        labels = self._rows.model.labels
-        return labels[self._rows.model.position(named)]
+        return str(self.terms[term_position(list(self.terms), named)])
 
     def _labels(self, term: str | None) -> tuple[Codes, list[Any], str]:
         """The cell (n,) of a term that each row is in, the labels of the cells that have rows, its name."""
-        model = self._rows.model
+        model = self._held.needed("dispersion()").rows.model
         at = model.position(term)
         codes = model.terms[at].categories
         if not codes:
@@ -518,8 +556,8 @@ class Dispersion(Shown):
         centre: Centre,
         adjust: bool,
     ) -> None:
-        rows, exchange = tested._rows, tested._exchange
-        z, negative = core.class_distances(tested._space, codes, centre)
+        rows, exchange = tested._held.rows, tested._held.exchange
+        z, negative = core.class_distances(tested._held.space, codes, centre)
         if negative:
             warn_user(
                 f"{negative} squared distances are negative, as no Euclidean space has these distances, and "
@@ -535,14 +573,13 @@ class Dispersion(Shown):
             )
         if adjust:
             z = z * np.sqrt(counts / np.maximum(counts - 1, 1))[codes]
-        found, _ = rows.shuffle(np.arange(len(z)), exchange.groups, exchange.within)
+        found, _ = rows.shuffle(np.arange(len(z)), exchange)
         orders = found.drawn(exchange.permutations, exchange.seed)
         self._tests = core.permuted_spread(z, codes, orders, exchange.permutations)
         self._codes, self._counts, self._labels = codes, counts, pd.Index(labels, name=term)
         self._adjusted = adjust
         self.term, self.centre = term, centre
-        index = rows.table.index[rows.places]
-        self.distances = pd.Series(z, index=index, name="distance")
+        self.distances = pd.Series(z, index=rows.index, name="distance")
         index = pd.RangeIndex(1, len(self._tests.drawn) + 1, name="permutation")
         self.permuted = pd.Series(self._tests.drawn, index=index, name="F")
 
@@ -820,63 +857,3 @@ def _by_table(rows: ModelRows, distance: Any, values: Floats) -> RowSpace:
             "0 from a row to itself."
         )
     return RowSpace.of_distances(between)
-
-
-EACH = {1: "after the terms before it", 2: "after all terms that do not contain it", 3: "after all others"}
-
-
-def permanova_summary(results: PermanovaResults, sections: Sequence[str] | None = None) -> Summary:
-    """Header and tests of the terms."""
-    parts: dict[str, Callable[[], Section | Pairs]] = {
-        "header": lambda: _header(results),
-        "tests": lambda: Section(
-            "Tests of the terms by permutation",
-            results.table,
-            {"df": "count", "SS": "general", "R2": "share", "F": "z", "p": "tail"},
-            note=" ".join(results.notes()),
-            source=".table, .tidy()",
-        ),
-    }
-    return summarize("Permutation tests of distances", parts, pick=sections)
-
-
-def dispersion_summary(results: Dispersion, sections: Sequence[str] | None = None) -> Summary:
-    """Mean distances, their test, and the pairs of classes."""
-    centre = "spatial median" if results.centre == "median" else "centroid"
-    note = (
-        f"Distances from the {centre} of the class"
-        + (", times sqrt(n / (n - 1))" if results._adjusted else "")
-        + f". p_permutation exchanges distances less their class means, {len(results.permuted)} times; p "
-        "assumes normal distances of one variance."
-    )
-    p: dict[Any, Format] = {"p": "tail", "p_permutation": "tail"}
-    parts: dict[str, Callable[[], Section | Pairs]] = {
-        "groups": lambda: Section(
-            "Mean distances", results.groups, {"rows": "count"}, source=".groups, .distances"
-        ),
-        "tests": lambda: Section(
-            "Test that they are equal",
-            results.table,
-            {**p, "df": "count", "SS": "general", "F": "z"},
-            note=note,
-            source=".table, .tidy()",
-        ),
-        "pairs": lambda: Section(
-            "Pairs of classes", results.pairs(), {**p, "t": "z", "df": "count"}, source=".pairs()"
-        ),
-    }
-    return summarize(f"Spread of the classes of {results.term}", parts, pick=sections)
-
-
-def _header(results: PermanovaResults) -> Pairs:
-    dropped = results._rows.model.blocks.dropped
-    few = number(results.labellings) if results.labellings < MOST else "more than 1e9"
-    items: list[tuple[str, Any, str]] = [
-        ("Rows used", results.nobs, str(results.nobs)),
-        ("Distance", results.distance, results.distance),
-        ("Rows dropped, missing", dropped, str(dropped)),
-        ("Permutations", len(results.permuted), str(len(results.permuted))),
-        ("Residual df", results.df_resid, str(results.df_resid)),
-        ("Labellings", results.labellings, few),
-    ]
-    return Pairs(results.formula, items)

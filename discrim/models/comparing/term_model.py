@@ -72,17 +72,7 @@ class TermModel:
 
     def position(self, term: Any) -> int:
         """Position of a term by its name, in which factors may stand in any order; None of the only one."""
-        if term is None and len(self.terms) == 1:
-            return 0
-        if term is None:
-            raise DataError(f"The model has several terms: name one of {listed(self.labels, 20)} in term=.")
-        labels = self.labels
-        if isinstance(term, str):
-            wanted = sorted(part.strip() for part in term.split(":"))
-            for j, label in enumerate(labels):
-                if label == term or sorted(label.split(":")) == wanted:
-                    return j
-        raise DataError(f"term={told(term)} is no term: name one of {listed(self.labels, 20)}.")
+        return term_position(self.labels, term)
 
     def hypothesis(self, term: int, kind: TestType) -> Hypothesis:
         """That a term is not needed; of type III, cells without rows may leave it undefined."""
@@ -225,6 +215,20 @@ class TermModel:
             raise CollinearError(
                 f"The residuals' covariance is singular: {'; '.join(texts)}. Leave such responses out."
             )
+
+
+def term_position(labels: Sequence[str], term: Any) -> int:
+    """Position of a term among labels by its name, in which factors may stand in any order."""
+    if term is None and len(labels) == 1:
+        return 0
+    if term is None:
+        raise DataError(f"The model has several terms: name one of {listed(labels, 20)} in term=.")
+    if isinstance(term, str):
+        wanted = sorted(part.strip() for part in term.split(":"))
+        for j, label in enumerate(labels):
+            if label == term or sorted(label.split(":")) == wanted:
+                return j
+    raise DataError(f"term={told(term)} is no term: name one of {listed(labels, 20)}.")
 
 
 def shifted_columns(terms: Sequence[ModelTerm], n_columns: int) -> Mask:
