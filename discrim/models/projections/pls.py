@@ -763,6 +763,23 @@ def pls(
     `discrim.indicator`. See Barker & Rayens (2003), Journal of Chemometrics 17, 166-173; Brereton & Lloyd
     (2014), Journal of Chemometrics 28, 213-225.
 
+    With `orthogonal=` the components are those of OPLS-DA (Trygg & Wold, 2002, Journal of Chemometrics 16,
+    119-128): orthogonal ones vary with the predictive scores and not with the indicators, and predictive ones
+    are what is left. For two classes they are those of ropls, and posteriors, fitted indicators and errors of
+    the rules "lda" and "max" are exactly those of as many ordinary components. For more classes, which ropls
+    refuses, there are as many predictive components as the class means differ in directions, K - 1 at most,
+    and the orthogonal ones are those of O2PLS without its part for the indicators (Trygg, 2002, Journal of
+    Chemometrics 16, 283-293), as in K-OPLS. Q2 learns means and standard deviations outside each fold; ropls
+    takes them of all rows, and has a Q2 that is a little larger.
+
+    With `nonzero=` each direction is found by turns, all but so many of its entries set to zero by a soft
+    threshold (Le Cao, Boitard & Besse, 2011, BMC Bioinformatics 12, 253), with the numbers of mixOmics'
+    splsda. With `within=` the columns are the within-subject matrix of Westerhuis, van Velzen, Hoefsloot &
+    Smilde (2010), Metabolomics 6, 119-128, as of mixOmics' `multilevel`. New rows are taken as deviations
+    from the means of their own groups, of which all rows have to be there. Coefficients, centroids and files
+    are of deviations. `leave_one_out`, folds and permutations keep the rows of a group together; standard
+    errors of error rates take rows as independent, and `cross_validate` has those of groups.
+
     `leave_one_out` holds the number of components. Folds and bootstrap samples, in `error_rates` and
     `discrim.cross_validate`, choose it anew where it was chosen. Everything else is computed from the rows
     that are left.
@@ -776,6 +793,14 @@ def pls(
     [[48, 0, 0], [0, 59, 0], [1, 2, 68]]
     >>> fit.vip().head(3).round(3).to_dict()
     {'alcohol': 1.417, 'proline': 1.361, 'color_intensity': 1.359}
+
+    One predictive and two orthogonal components, and components of a few columns each:
+
+    >>> two = load_wine().query("cultivar != 'grignolino'")
+    >>> pls("cultivar ~ .", two, orthogonal=2).r2()["y"].round(3).to_dict()
+    {'P1': 0.955, 'O1': 0.0, 'O2': 0.0}
+    >>> pls("cultivar ~ .", load_wine(), nonzero=[3, 2]).selected.tolist()
+    ['alcohol', 'flavanoids', 'od280_od315', 'proline', 'total_phenols']
     """
     options = verb_options(locals())
     if ncomp is not None:

@@ -310,10 +310,10 @@ def q2_of_shuffles(fit: Fit[PLSFit], n: int, folds: int, seed: int | None) -> Te
         float(q2[0]),
         (),
         figures["Q2"][-1],
-        "The labels are shuffled, and rows left out by folds are predicted anew, with as many "
-        "components; p = (1 + b) / (1 + n), where b counts the permutations with a statistic as "
-        "large or larger. Folds are dealt without regard to the classes, so that all labellings "
-        "share them; mean and largest are of those shuffled.",
+        f"The labels are shuffled{'' if groups is None else ' within groups'}, and rows left out by folds "
+        "are predicted anew, with as many components; p = (1 + b) / (1 + n), where b counts the permutations "
+        "with a statistic as large or larger. Folds are dealt without regard to the classes, so that all "
+        "labellings share them; mean and largest are of those shuffled.",
         figures,
         (("Q2", float(q2[0])),),
         ("statistic", "mean", "largest", "p"),
