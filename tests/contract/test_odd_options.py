@@ -126,6 +126,7 @@ def test_options_of_verbs(verb, option, values):
         ("pls", "permutation_test", "n", [HUGE, TWO, "a", 0]),
         ("pls", "vip", "part", [TWO, "a", 1]),
         ("pls", "s_plot", "component", [HUGE, TWO, "a", 2]),
+        ("pls", "s_plot", "units", [TWO, "a", 2]),
     ],
 )
 def test_options_of_methods(fits, verb, method, option, values):

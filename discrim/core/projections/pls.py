@@ -396,13 +396,20 @@ class PLSFit(NoLikelihood):
         left = np.maximum(indicators - fitted, 0.0).sum() / len(self.shares)
         return float(np.sqrt(left / (self.moments.total - 1 - self.components)))
 
-    def with_scores(self, component: int) -> tuple[Floats, Floats]:
-        """Covariance (p,) of the columns, divisor N - 1, with scores, and correlation (p,)."""
+    def with_scores(self, component: int, *, pareto: bool) -> tuple[Floats, Floats]:
+        """Covariance (p,) of the columns, divisor N - 1, with scores, and correlation (p,).
+
+        By Pareto's scaling columns are over the root of their standard deviation.
+        """
         squares, loadings = self.latent.squares[component], self.latent.loadings[:, component]
         unit = np.where(np.isfinite(self.unit), self.unit, 0.0)
         covariance = loadings * squares * unit / self.moments.scale * (self.reach / (self.moments.total - 1))
+        totals = total_squares(self.moments)
+        if pareto:
+            sd = np.sqrt(totals / (self.moments.total - 1)) / self.moments.scale
+            covariance /= np.sqrt(np.where(sd > 0, sd, 1.0))
         with np.errstate(divide="ignore", invalid="ignore"):
-            correlation = loadings * self.unit * np.sqrt(squares / total_squares(self.moments))
+            correlation = loadings * self.unit * np.sqrt(squares / totals)
         return covariance, correlation
 
     def whitening(self) -> Floats:

@@ -463,17 +463,20 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         return pd.Series(values[order], index=self.terms[order], name="vip")
 
     @displayed()
-    def s_plot(self, component: int = 1) -> pd.DataFrame:
+    def s_plot(self, component: int = 1, units: Literal["pareto", "own"] = "pareto") -> pd.DataFrame:
         """How a component's scores vary with each column, as covariance and as correlation.
 
-        Both are over all rows, and the covariance is of the column in its own units, whether or not columns
-        were scaled: a column at the ends of the picture varies much with the scores and reliably so.
-        `plot("s_plot")` draws it (Wiklund and others, 2008, Analytical Chemistry 80, 115-122).
+        Both are over all rows: a column at the ends of the picture varies much with the scores and reliably
+        so. `plot("s_plot")` draws it (Wiklund and others, 2008, Analytical Chemistry 80, 115-122).
 
         Parameters
         ----------
         component : int
             Number of the component, from 1 on.
+        units : {"pareto", "own"}
+            What the covariance is of: the column over the root of its standard deviation, which keeps some of
+            its size and lets no unit be all that is seen, or the column as it stands in the table. Columns
+            over their standard deviations would all be on one line.
 
         Returns
         -------
@@ -492,11 +495,12 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         >>> from discrim.datasets import load_breast_cancer
         >>> fit = pls("diagnosis ~ .", load_breast_cancer(), orthogonal=2)
         >>> fit.s_plot().loc["perimeter_worst"].round(3).to_dict()
-        {'covariance': 105.927, 'correlation': 0.915}
+        {'covariance': 18.273, 'correlation': 0.915}
         """
         most = len(self._names)
         reading.check_whole("component", component, 1, most, what="the number of a component")
-        covariance, correlation = self._fit.numbers.with_scores(component - 1)
+        reading.check_word("units", units, ("pareto", "own"))
+        covariance, correlation = self._fit.numbers.with_scores(component - 1, pareto=units == "pareto")
         columns = {"covariance": covariance, "correlation": correlation}
         return pd.DataFrame(columns, index=self.terms)
 

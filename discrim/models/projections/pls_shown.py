@@ -245,7 +245,7 @@ def vip(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     return axes
 
 
-NAMED = 10
+NAMED = 8
 """Columns that are named in an S-plot, by the size of their covariance."""
 
 
@@ -264,7 +264,7 @@ def s_plot(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     for line in (axes.axhline, axes.axvline):
         line(0.0, color=faint(0.35), linewidth=0.8, zorder=1)
     axes.set_ylim(-1.05, 1.05)
-    axes.set_xlabel(f"Covariance with {name}")
+    axes.set_xlabel(f"Covariance with {name}, of columns over the root of their SD")
     axes.set_ylabel(f"Correlation with {name}")
     set_title(axes, f"S-plot of {name}")
     return axes

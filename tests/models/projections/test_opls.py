@@ -122,8 +122,10 @@ def test_an_s_plot_has_covariances_and_correlations_with_the_scores():
         x = TUMOURS[list(fit.terms)]
         scores = fit.transform()
         for number, name in enumerate(scores, start=1):
-            table = fit.s_plot(number)
-            near(table["covariance"], [np.cov(x[each], scores[name])[0, 1] for each in x], 1e-9)
+            table = fit.s_plot(number, "own")
+            covariances = np.array([np.cov(x[each], scores[name])[0, 1] for each in x])
+            near(table["covariance"], covariances, 1e-9)
+            near(fit.s_plot(number)["covariance"], covariances / np.sqrt(x.std()), 1e-9)
             near(table["correlation"], x.corrwith(scores[name]), 1e-9)
 
 
