@@ -260,12 +260,13 @@ class Judging:
             By method: estimate, se, low, high, wrong, total; and prior, which says whether "loo" and "cv"
             used a prior that was "held", "refitted" or "given". Where the rows chose something of the fit,
             such as its columns or a penalty, `choice` says whether a method held it, so that the rows that
-            are judged have made it, or made it "anew". Intervals are exact for counted errors, and normal on
-            the logit scale for the others: for "632+" by the delta method of Efron and Tibshirani. Standard
-            error and limits are missing for "posterior" and "posterior-stratified", whose rows have made the
-            posteriors and do not show how far these are off; and for "632+" where `replicates` are too few
-            for them; `attrs["note"]` of the table says so. The page on error rates says how often each
-            interval covers the error of the rule.
+            are judged have made it, or made it "anew". Intervals are exact for counted errors of independent
+            rows that the rule has not seen: of no use for "apparent", near their level for "loo" and "cv".
+            They are normal on the logit scale for the others: for "632+" by the delta method of Efron and
+            Tibshirani. Standard error and limits are missing for "posterior" and "posterior-stratified",
+            whose rows have made the posteriors and do not show how far these are off; and for "632+" where
+            `replicates` are too few for them; `attrs["note"]` of the table says so. The page on error rates
+            says how often each interval covers the error of the rule.
 
         Examples
         --------
