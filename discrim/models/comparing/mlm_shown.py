@@ -47,7 +47,7 @@ def mlm_summary(results: Any, sections: Sequence[str] | None = None, type: int |
             results.tests(type=kind),
             TESTS,
             headings=HEADINGS,
-            note=type_note(results._model, kind),
+            note=note_of_type(results._model, kind),
             source=f".tests({argument})",
         ),
         "manova": lambda: Section(
@@ -91,7 +91,7 @@ def model_header(model: Any) -> Pairs:
     return Pairs(model.blocks.design.formula, items)
 
 
-def type_note(model: Any, kind: int) -> str:
+def note_of_type(model: Any, kind: int) -> str:
     """What tests of a type hold, and what some term lacks."""
     note = f"Type {ROMAN[kind]}: each term {EACH[kind]}."
     if kind == 3:

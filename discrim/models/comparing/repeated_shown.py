@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from discrim.models.comparing.mlm_shown import HEADINGS, NO_NAMES, ROMAN, TESTS, model_header, type_note
+from discrim.models.comparing.mlm_shown import HEADINGS, NO_NAMES, ROMAN, TESTS, model_header, note_of_type
 from discrim.models.fits.reading import asked_type
 from discrim.report.grid import Pairs, Section
 from discrim.report.plots.bars import draw_profiles
@@ -49,7 +49,7 @@ def profile_summary(results: Any, sections: Sequence[str] | None = None) -> Summ
             results.tests().rename_axis(index=None),
             TESTS,
             headings=HEADINGS,
-            note=f"{PROFILE} {type_note(results._model, kind)}{_few(results.tests())}",
+            note=f"{PROFILE} {note_of_type(results._model, kind)}{_few(results.tests())}",
             source=".tests()",
         ),
         "manova": lambda: Section(
@@ -87,7 +87,7 @@ def repeated_summary(
             results.tests(type=kind).rename_axis(index=None),
             TESTS,
             headings=HEADINGS,
-            note=type_note(results._model, kind) + _few(results.tests(type=kind)),
+            note=note_of_type(results._model, kind) + _few(results.tests(type=kind)),
             source=f".tests({', '.join(given)})",
         ),
         "univariate": lambda: Section(
