@@ -31,6 +31,7 @@ import scipy
 
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.greatest_root import gauss_rule, greatest_root_isf, greatest_root_sf
+from discrim.core.numerics.progress import late_bar
 from discrim.core.numerics.special import f_sf, t_isf, t_sf
 from discrim.inference.error_rates import check_level
 
@@ -80,8 +81,13 @@ def _limits(limit: Callable[..., float], level: float, *given: Any) -> tuple[Flo
     arrays = np.broadcast_arrays(*(np.asarray(each, dtype=np.float64) for each in given))
     cases = list(zip(*(each.ravel().tolist() for each in arrays), strict=True))
     tails = (1 + level) / 2, (1 - level) / 2
-    low, high = (np.array([limit(share, *case) for case in cases]) for share in tails)
-    return low.reshape(arrays[0].shape), high.reshape(arrays[0].shape)
+    found = np.empty((2, len(cases)))
+    with late_bar(len(cases), "limits of effects") as tell:
+        for place, case in enumerate(cases):
+            found[:, place] = [limit(share, *case) for share in tails]
+            tell(1)
+    low, high = found.reshape(2, *arrays[0].shape)
+    return low, high
 
 
 def _root(falling: Callable[[float], float], least: float, near: float) -> float:
@@ -201,4 +207,9 @@ def _simultaneous_p(t: Floats, p_alone: Floats, adjust: Simultaneous, k: int, p:
 
 def roy_p(roots: Floats, p: int, k: int, v: float) -> Floats:
     """Probability that the greatest root of E^-1 H of K classes exceeds each value."""
-    return np.array([greatest_root_sf(float(root), p, k - 1, v) for root in roots])
+    found = np.empty(len(roots))
+    with late_bar(len(roots), "p-values") as tell:
+        for place, root in enumerate(roots.tolist()):
+            found[place] = greatest_root_sf(root, p, k - 1, v)
+            tell(1)
+    return found

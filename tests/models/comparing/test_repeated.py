@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -29,6 +30,7 @@ TWO = load_penguins().query("species != 'Gentoo'").dropna(subset="bill_length_mm
 LENGTHS = "bill_length_mm + bill_depth_mm + flipper_length_mm"
 
 
+@cache
 def fitted(name):
     left, responses, within, design = CASES[name]
     return mlm(f"{left} ~ {' + '.join(responses)}", TABLE).repeated(within, design)
@@ -140,10 +142,11 @@ def test_means_and_their_intervals_are_those_of_the_cells():
     table = fit.means()
     assert len(table) == 6 * 15
     squares = ((TABLE[RESPONSES] - means.loc[cells].to_numpy()) ** 2).sum()
-    for (cell, response), row in table.iterrows():
-        se = np.sqrt(squares[response] / 10 / counts[cell])
-        assert row["mean"] == pytest.approx(means.loc[cell, response], rel=1e-10)
-        np.testing.assert_allclose(row[["low", "high"]], row["mean"] + stats.t.ppf([0.025, 0.975], 10) * se)
+    se = pd.DataFrame(np.sqrt(np.outer(1 / counts, squares / 10)), counts.index, RESPONSES).stack()
+    mean, far = means.stack(), stats.t.ppf(0.975, 10)
+    for name, expected in {"mean": mean, "low": mean - far * se, "high": mean + far * se}.items():
+        ours = pd.Series(table[name].to_numpy(), list(table.index))
+        np.testing.assert_allclose(ours.loc[list(expected.index)], expected, rtol=1e-10)
     alone = fit.means("gender", level=0.5)
     assert set(alone.index.get_level_values(0)) == set(TABLE["gender"])
 
