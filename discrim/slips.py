@@ -37,6 +37,7 @@ methods of a fit take it, as conf_int(level=) and predict(costs=) do <- level co
 kind | predict() gives labels, predict_proba() posteriors, transform() variates <- type output prob proba
 nonzero <- keepx
 within <- multilevel subject repeated id
+shape <- dim dims matrixshape
 orthogonal <- northo orthoi northogonal ortho
 formula: lda() adjusts columns for covariates after a bar, as in "y ~ x|age" <- covariates covariate covar
 ncomp | components <- dimen ncan nd ndim ncomponents nfactors ncp ncomp components

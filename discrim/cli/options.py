@@ -118,6 +118,7 @@ OF_MODELS = (
     Option(
         "--standardize", True, "shrink columns over their standard deviations within classes", "lda qda rda"
     ),
+    Option("--shape R,C", parsing.whole_numbers, "rows and columns of the matrix of columns", "lda qda"),
     Option("--components", parsing.axes_count, "principal axes: a number, a share, cv or loo", "lda qda rda"),
     Option("--correspondence", True, "axes of multiple correspondence of the levels", "lda"),
     Option(

@@ -36,7 +36,7 @@ from discrim.frame.table import incomplete_rows, with_column
 from discrim.models.fits.reading import check_word, is_whole, listed, prior_of_some, told
 from discrim.models.judging.validation import Splits
 from discrim.models.moments.moments import Moments, moments, of_fit
-from discrim.models.normal.lda import LinearCovariance
+from discrim.models.normal.lda import LINEAR
 from discrim.models.normal.normal_fits import read_scatter
 from discrim.models.normal.qda import QuadraticCovariance
 from discrim.models.results.results import ClassifierResults
@@ -267,7 +267,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
     support_fraction : float
         Share of the rows, from 0.5 to 1, that method="mcd" rests on. A smaller share tolerates more outliers,
         and a larger one gives more precise estimates.
-    covariance : {"pooled", "diagonal", "shrunk", "correlation", "spherical", "pinv"}, or an estimator
+    covariance : "pooled", "diagonal", "shrunk", "correlation", "spherical", "pinv", "separable", an estimator
         "pooled" is the full covariance within classes and "diagonal" has its variances alone. "shrunk"
         shrinks it towards a sphere. "correlation" shrinks the correlations towards zero and the variances
         towards their median, as R's sda does. "spherical" has one variance for all columns. "pinv" is the
@@ -294,6 +294,9 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         the units of the columns, as in scikit-learn, and a warning is given where these differ by much.
         Refits learn the standard deviations anew, also in folds; `leave_one_out()` holds them. With
         `components` it is meant for the principal axes.
+    shape : (int, int), optional
+        Rows and columns of the matrix whose entries the columns are, row by row, in the order of the formula:
+        the covariance is then "separable", that of rows times that of columns.
     components : int, float, "cv" or "loo", optional
         Principal axes within which the classes are compared: a number of them, or the share of the variance
         of all columns, between 0 and 1, that they have at least. "cv" and "loo" choose the number of least
@@ -337,6 +340,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
     variance_shrinkage: float | str | None = None
     grid: Sequence[float] | None = None
     standardize: bool = False
+    shape: tuple[int, int] | None = None
     components: int | float | str | None = None
     correspondence: bool = False
     ncomp: int | None = None
@@ -370,9 +374,10 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         return base.fitted_instead(error, words, discrim.lda, formula, data, **base.shrunk_options(options))
 
     def _spread(self) -> Spread | None:
-        keywords = CovarianceKeywords(self.shrinkage, self.variance_shrinkage, self.grid, self.standardize)
-        words = get_args(LinearCovariance)
-        kind = read_scatter(self.covariance, words, self.method, keywords, self.components)
+        keywords = CovarianceKeywords(
+            self.shrinkage, self.variance_shrinkage, self.grid, self.standardize, shape=self.shape
+        )
+        kind = read_scatter(self.covariance, LINEAR, self.method, keywords, self.components)
         by_rows = kind.needs_rows or self.method in ROBUST or self.correspondence
         return None if by_rows else kind.spread("pooled")
 
@@ -438,7 +443,7 @@ class QDAClassifier(PartialClassifier):
     support_fraction : float
         Share of the rows, from 0.5 to 1, that method="mcd" rests on. A smaller share tolerates more outliers,
         and a larger one gives more precise estimates.
-    covariance : {"full", "diagonal", "shrunk", "spherical", "factor"}, or an estimator
+    covariance : {"full", "diagonal", "shrunk", "spherical", "factor", "separable"} or an estimator
         "full" is the full covariance of each class and "diagonal" has its variances alone. "shrunk" shrinks
         it towards a sphere and works for classes of fewer rows than columns. "spherical" has one variance for
         each class. "factor" has a few large variances, on axes of their own, and one variance for all other
@@ -473,6 +478,9 @@ class QDAClassifier(PartialClassifier):
         the units of the columns, as in scikit-learn, and a warning is given where these differ by much.
         Refits learn the standard deviations anew, also in folds; `leave_one_out()` holds them. With
         `components` it is meant for the principal axes.
+    shape : (int, int), optional
+        Rows and columns of the matrix whose entries the columns are, row by row, in the order of the formula:
+        the covariance is then "separable", that of rows times that of columns.
     components : int, float, "cv" or "loo", optional
         Principal axes within which the classes are compared: a number of them, or the share of the variance
         of all columns, between 0 and 1, that they have at least. "cv" and "loo" choose the number of least
@@ -503,11 +511,12 @@ class QDAClassifier(PartialClassifier):
     shrinkage: float | str | None = None
     grid: Sequence[float] | None = None
     standardize: bool = False
+    shape: tuple[int, int] | None = None
     components: int | float | str | None = None
     singular: str = "shrink"
 
     def _spread(self) -> Spread | None:
-        keywords = CovarianceKeywords(self.shrinkage, None, self.grid, self.standardize)
+        keywords = CovarianceKeywords(self.shrinkage, None, self.grid, self.standardize, shape=self.shape)
         words = get_args(QuadraticCovariance)
         kind = read_scatter(self.covariance, words, self.method, keywords, self.components)
         # Where a class has no covariance, those of all classes are turned to.

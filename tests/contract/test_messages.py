@@ -35,6 +35,7 @@ MAKERS = {
     "another_kind": "says to name a file of a fit",
     "collinear_error": "says to drop the column, and what else takes it",
     "_exact_fit": "says to use fewer columns, or another method",
+    "_no_matrix": "says to give more rows, to leave some of the matrix out, or another covariance",
     "_no_rule": "says which rows are too few, and to use fewer columns or more folds",
     "no_column": "names the nearest column, or those that there are",
     "no_freedom": "says which weights to pass",

@@ -74,7 +74,7 @@ QUESTIONS = {
     READ: (),
     "Axes": (
         "scaling", "svd", "explained", "components", "component_shares", "loadings", "eigenvalues",
-        "level_coordinates",
+        "level_coordinates", "row_cov", "column_cov",
     ),
     "Predict": (
         "predict", "predict_proba", "predict_log_proba", "predict_set", "predict_indicators",
@@ -89,7 +89,7 @@ QUESTIONS = {
     ),
     "Test and compare": (
         "wilks", "manova", "tests", "anova", "partial_tests", "slopes", "adjusted_means",
-        "covariate_tests", "distances", "generalized_distances", "box_m",
+        "covariate_tests", "separability_test", "distances", "generalized_distances", "box_m",
         "covariance_models", "lr_test", "wald_test", "linear_hypothesis", "drop1", "permutation_test",
         "effect_sizes", "q2", "llf", "llf_given", "llf_rows", "llnull", "deviance", "null_deviance",
         "prsquared", "df_model", "df_resid", "aic", "bic", "pairs",

@@ -16,6 +16,7 @@ from discrim.core.scatter.projected import Projected
 from discrim.core.scatter.pseudo_inverse import PseudoInverse
 from discrim.core.scatter.robust import Robust
 from discrim.core.scatter.scatter import Full, Parts, Scatter
+from discrim.core.scatter.separable import Separable
 from discrim.core.scatter.shrunk import Shrunk
 from discrim.core.scatter.spherical import Spherical
 from discrim.errors import DataError
@@ -24,7 +25,7 @@ KINDS: dict[str, type[Scatter]] = {
     kind.word: kind
     for kind in (
         Full, Diagonal, Shrunk, ShrunkCorrelation, Spherical, PseudoInverse, FewFactors, ByEstimator,
-        Adjusted,
+        Adjusted, Separable,
     )
 }  # fmt: skip
 
@@ -40,6 +41,8 @@ _PARTS = {
     "components": "number of components",
     "components_by": "choice of components",
     "covariates": "number of covariates",
+    "matrix_rows": "matrix of columns",
+    "matrix_columns": "matrix of columns",
     "indicators": "indicators of levels",
 }
 """What a part of a file is of, in messages; others are of the form of few factors."""
@@ -67,6 +70,8 @@ def options_of(scatter: Scatter) -> Parts:
             "components",
             "components_by",
             "covariates",
+            "matrix_rows",
+            "matrix_columns",
         )
     )
     return none | {"structure": scatter.word, "standardize": False} | scatter.options()

@@ -53,6 +53,7 @@ class CovarianceKeywords:
     dimensions: Any = None
     form: Any = None
     threshold: Any = None
+    shape: Any = None
 
 
 @dataclass(frozen=True, slots=True)

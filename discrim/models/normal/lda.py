@@ -63,6 +63,7 @@ from discrim.models.normal.covariates import Covariates, adjusted_for
 from discrim.models.normal.em import MissingRows, em_sample
 from discrim.models.normal.normal_fits import ShrunkCovariances
 from discrim.models.normal.robust import Method, RobustRows, ScatterOfT, robust_moments
+from discrim.models.normal.separable import MatrixColumns
 from discrim.models.normal.variables import ClassDifferences, RankedColumns, anova
 from discrim.models.results.canonical import CanonicalResults, Convention
 from discrim.models.results.geometry import GroupSummary, LinearGeometry, LogOddsEquations
@@ -98,7 +99,8 @@ SAVED = Saved(
     {"method": (str,), "structure": (str,), "ncomp": (int, NOTHING), "estimated_prior": (bool,)}
     | {"chosen": (str, NOTHING), "estimator": (str, NOTHING), "standardize": (bool,)}
     | {"components": (int, float, NOTHING), "components_by": (str, NOTHING)}
-    | {"variance_chosen": (str, NOTHING), "covariates": (int, NOTHING)},
+    | {"variance_chosen": (str, NOTHING), "covariates": (int, NOTHING)}
+    | {"matrix_rows": (int, NOTHING), "matrix_columns": (int, NOTHING)},
     "pooled",
     lda_from_file,
     lda_fit,
@@ -118,6 +120,7 @@ class LDAResults(
     RankedColumns,
     RobustRows,
     Covariates,
+    MatrixColumns,
     ClassMeans,
     GroupSummary,
     ClassifierResults,
@@ -550,8 +553,12 @@ class LDAResults(
         return pd.DataFrame(scores, index=self.classes, columns=self._axis_names)
 
 
-LinearCovariance = Literal["pooled", "diagonal", "shrunk", "correlation", "spherical", "pinv"]
+LinearCovariance = Literal[
+    "pooled", "diagonal", "shrunk", "correlation", "spherical", "pinv", "separable"
+]  # fmt: skip
 """What `covariance=` may be, the full one first."""
+
+LINEAR = get_args(LinearCovariance)
 
 
 @reading.with_ways_out
@@ -571,6 +578,7 @@ def lda(
     variance_shrinkage: float | Literal["strimmer"] | None = None,
     grid: Sequence[float] | None = None,
     standardize: bool = False,
+    shape: tuple[int, int] | None = None,
     components: int | float | Literal["cv", "loo"] | None = None,
     correspondence: bool = False,
     ncomp: int | None = None,
@@ -614,7 +622,7 @@ def lda(
     support_fraction : float
         Share of the rows, from 0.5 to 1, that method="mcd" rests on. A smaller share tolerates more outliers,
         and a larger one gives more precise estimates.
-    covariance : {"pooled", "diagonal", "shrunk", "correlation", "spherical", "pinv"}, or an estimator
+    covariance : "pooled", "diagonal", "shrunk", "correlation", "spherical", "pinv", "separable", an estimator
         "pooled" is the full covariance within classes and "diagonal" has its variances alone. "shrunk"
         shrinks it towards a sphere. "correlation" shrinks the correlations towards zero and the variances
         towards their median, as R's sda does. "spherical" has one variance for all columns. "pinv" is the
@@ -641,6 +649,9 @@ def lda(
         the units of the columns, as in scikit-learn, and a warning is given where these differ by much.
         Refits learn the standard deviations anew, also in folds; `leave_one_out()` holds them. With
         `components` it is meant for the principal axes.
+    shape : (int, int), optional
+        Rows and columns of the matrix whose entries the columns are, row by row, in the order of the formula:
+        the covariance is then "separable", that of rows times that of columns.
     components : int, float, "cv" or "loo", optional
         Principal axes within which the classes are compared: a number of them, or the share of the variance
         of all columns, between 0 and 1, that they have at least. "cv" and "loo" choose the number of least
@@ -711,6 +722,13 @@ def lda(
     rows. There is no likelihood that could be compared with another number of axes, and tests and standard
     errors are refused.
 
+    *Columns of a matrix.* With shape= the covariance of the entries (j, l) and (k, m) of the matrix is U_jk
+    V_lm, which the likelihood is largest for (Dutilleul, 1999, Journal of Statistical Computation and
+    Simulation 64, 105-123; R's MixMatrix), times N over the divisor. It follows from the moments, also of
+    more columns than rows; `row_cov` is U, whose trace is the number of rows, `column_cov` is V times that
+    factor, and `separability_test()` compares with the full covariance. `leave_one_out()` fits it without
+    each row.
+
     *Covariates.* After a `|` the formula names covariates, numbers or categories, whose slopes the classes
     share. Each column is compared less what these slopes explain of it, so that classes are told apart as at
     equal covariates (Cochran & Bliss, 1948, Annals of Mathematical Statistics 19, 151-176); R's TULIP adjusts
@@ -771,9 +789,8 @@ def lda(
     """
     options = verb_options(locals())
     reading.check_word("collinear", collinear, Collinear)
-    words = get_args(LinearCovariance)
-    keywords = CovarianceKeywords(shrinkage, variance_shrinkage, grid, standardize)
-    kind = normal_fits.read_scatter(covariance, words, method, keywords, components, missing)
+    keywords = CovarianceKeywords(shrinkage, variance_shrinkage, grid, standardize, shape=shape)
+    kind = normal_fits.read_scatter(covariance, LINEAR, method, keywords, components, missing)
     if isinstance(grid, Iterator):
         # It has been read.
         options["grid"] = list(kind.shrinkages[0].grid)
@@ -827,6 +844,7 @@ def _independent(
 
     The kind is then that of columns given the covariates, where there are some.
     """
+    kind = kind.for_classes(blocks.design.levels, stats.n_columns)
     found = kind.obstacles(stats)
     if found and collinear == "raise":
         raise reading.collinear_error(found, blocks.terms)

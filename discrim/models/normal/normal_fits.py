@@ -25,6 +25,7 @@ from discrim.core.scatter.kinds import KINDS
 from discrim.core.scatter.projected import Projected
 from discrim.core.scatter.robust import ROBUST, Robust
 from discrim.core.scatter.scatter import CovarianceKeywords, Full, KnownRows, Scatter, each
+from discrim.core.scatter.separable import Separable
 from discrim.core.scatter.shrinkage import missed, refuse_grid
 from discrim.core.scatter.shrunk import Shrunk
 from discrim.core.scatter.student import NU_RANGE
@@ -73,6 +74,8 @@ def read_scatter(
         return within_axes(inner, components, method, missing, standardize=bool(keywords.standardize))
     if isinstance(covariance, str):
         reading.check_word("covariance", covariance, words)
+        if covariance == words[0] and keywords.shape is not None:
+            covariance = Separable.word
         kind = KINDS["full" if covariance == words[0] else covariance]
         _refuse_others(kind.takes, kind.word, covariance, words, keywords)
         return kind.read(keywords)
@@ -117,6 +120,10 @@ def _refuse_others(
         raise DataError(
             'variance_shrinkage= goes with covariance="correlation": pass both, or leave it out. '
             'For covariance="diagonal" pass shrinkage=.'
+        )
+    if keywords.shape is not None and "shape" not in takes:
+        raise DataError(
+            f'shape= goes with covariance="separable", and not with {word!r}: leave one of the two out.'
         )
     for name in ("dimensions", "form", "threshold"):
         value = getattr(keywords, name)

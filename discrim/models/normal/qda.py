@@ -38,11 +38,12 @@ from discrim.models.normal.em import MissingRows, em_sample
 from discrim.models.normal.factor import FactorCovariances
 from discrim.models.normal.normal_fits import ShrunkCovariances
 from discrim.models.normal.robust import Method, RobustRows, ScatterOfT, robust_moments
+from discrim.models.normal.separable import MatrixColumns
 from discrim.models.results.geometry import SeparateCovariances
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import NOTHING, Saved
 
-QuadraticCovariance = Literal["full", "diagonal", "shrunk", "spherical", "factor"]
+QuadraticCovariance = Literal["full", "diagonal", "shrunk", "spherical", "factor", "separable"]
 """What `covariance=` may be, the full one first."""
 
 
@@ -65,6 +66,7 @@ def qda(
     shrinkage: float | Literal["oas", "ledoit-wolf", "loo", "strimmer"] | None = None,
     grid: Sequence[float] | None = None,
     standardize: bool = False,
+    shape: tuple[int, int] | None = None,
     components: int | float | Literal["cv", "loo"] | None = None,
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
@@ -104,7 +106,7 @@ def qda(
     support_fraction : float
         Share of the rows, from 0.5 to 1, that method="mcd" rests on. A smaller share tolerates more outliers,
         and a larger one gives more precise estimates.
-    covariance : {"full", "diagonal", "shrunk", "spherical", "factor"}, or an estimator
+    covariance : {"full", "diagonal", "shrunk", "spherical", "factor", "separable"} or an estimator
         "full" is the full covariance of each class and "diagonal" has its variances alone. "shrunk" shrinks
         it towards a sphere and works for classes of fewer rows than columns. "spherical" has one variance for
         each class. "factor" has a few large variances, on axes of their own, and one variance for all other
@@ -139,6 +141,9 @@ def qda(
         the units of the columns, as in scikit-learn, and a warning is given where these differ by much.
         Refits learn the standard deviations anew, also in folds; `leave_one_out()` holds them. With
         `components` it is meant for the principal axes.
+    shape : (int, int), optional
+        Rows and columns of the matrix whose entries the columns are, row by row, in the order of the formula:
+        the covariance is then "separable", that of rows times that of columns.
     components : int, float, "cv" or "loo", optional
         Principal axes within which the classes are compared: a number of them, or the share of the variance
         of all columns, between 0 and 1, that they have at least. "cv" and "loo" choose the number of least
@@ -191,6 +196,10 @@ def qda(
     rows. There is no likelihood that could be compared with another number of axes, and tests and standard
     errors are refused.
 
+    With shape= the covariance of the entries (j, l) and (k, m) of the matrix in a class is U_jk V_lm, by
+    maximum likelihood (Dutilleul, 1999, Journal of Statistical Computation and Simulation 64, 105-123; R's
+    MixMatrix), times n over the divisor; `separability_test()` compares with full covariances.
+
     With covariance="factor" the divisors are those of `method`, and `df_model` counts the numbers of
     dimensions where the rows chose them.
 
@@ -203,7 +212,7 @@ def qda(
     [[50, 0, 0], [0, 47, 3], [0, 1, 49]]
     """
     options = verb_options(locals())
-    keywords = CovarianceKeywords(shrinkage, None, grid, standardize, dimensions, form, threshold)
+    keywords = CovarianceKeywords(shrinkage, None, grid, standardize, dimensions, form, threshold, shape)
     words = get_args(QuadraticCovariance)
     kind = normal_fits.read_scatter(covariance, words, method, keywords, components, missing)
     if isinstance(grid, Iterator):
@@ -316,7 +325,8 @@ SAVED = Saved(
     {"method": (str,), "structure": (str,), "estimated_prior": (bool,)}
     | {"chosen": (str, NOTHING), "estimator": (str, NOTHING), "standardize": (bool,)}
     | {"components": (int, float, NOTHING), "components_by": (str, NOTHING)}
-    | {"form": (str, NOTHING), "found_by": (str, NOTHING), "least_fall": (float, NOTHING)},
+    | {"form": (str, NOTHING), "found_by": (str, NOTHING), "least_fall": (float, NOTHING)}
+    | {"matrix_rows": (int, NOTHING), "matrix_columns": (int, NOTHING)},
     "class",
     qda_from_file,
     qda_fit,
@@ -328,7 +338,13 @@ SAVED = Saved(
 
 
 class QDAResults(
-    FactorCovariances, SeparateCovariances, ShrunkCovariances, PrincipalAxes, RobustRows, ClassifierResults
+    FactorCovariances,
+    SeparateCovariances,
+    ShrunkCovariances,
+    PrincipalAxes,
+    RobustRows,
+    MatrixColumns,
+    ClassifierResults,
 ):
     """A fitted quadratic discriminant analysis.
 

@@ -23,11 +23,15 @@ Arguments = dict[str, Any]
 
 _WITHOUT_AXES: dict[str, Any] = {"components": None, "components_by": None}
 
+_NO_MATRIX: dict[str, Any] = {"matrix_rows": None, "matrix_columns": None}
+
 # Spheres were those of the units of the data. Covariances of a few large variances came later, and shrunken
 # correlations, beside which variances are shrunk. All columns were compared, and no principal axes.
 LATER_OPTIONS: dict[str, dict[str, Any]] = {
-    "lda": {"standardize": False, "variance_chosen": None, "covariates": None} | _WITHOUT_AXES,
-    "qda": {"standardize": False, "form": None, "found_by": None, "least_fall": None} | _WITHOUT_AXES,
+    "lda": {"standardize": False, "variance_chosen": None, "covariates": None} | _WITHOUT_AXES | _NO_MATRIX,
+    "qda": {"standardize": False, "form": None, "found_by": None, "least_fall": None}
+    | _WITHOUT_AXES
+    | _NO_MATRIX,
     "rda": {"standardize": False} | _WITHOUT_AXES,
     "pls": {"orthogonal": 0},
 }
