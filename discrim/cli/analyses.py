@@ -219,6 +219,13 @@ def choose(verb: str, options: dict[str, Any]) -> None:
     )
 
 
+def plan(verb: str, options: dict[str, Any]) -> None:
+    """Say how many rows a discriminant analysis needs."""
+    output = output_of(options)
+    found = discrim.plan(options.pop("distance"), options.pop("p"), **options)
+    deliver(found.summary(), output, draw=found.plot)
+
+
 def canonical(verb: str, options: dict[str, Any]) -> None:
     """Show the canonical variates of a linear discriminant analysis, or of a term of several factors."""
     formula, given = options.pop("formula"), given_of(options)

@@ -44,7 +44,8 @@ class Option(NamedTuple):
 
 
 _FORMULA = "models stepwise choose canonical manova"
-_SUMMARIES = f"{_FORMULA} compare assess"
+_READ = f"{_FORMULA} compare assess"
+_SUMMARIES = f"{_READ} plan"
 _PICTURES = "models stepwise canonical"
 _BY_FOLDS = "shrunken-centroids pls sparse-lda"
 _TABLE = "name of a table, file, folder or pattern; see below"
@@ -306,6 +307,16 @@ OTHERS = (
         "one test, for more columns than rows, of one factor",
         "manova",
     ),
+    Option("--distance D", float, "Mahalanobis distance of the means of two classes", "plan", required=True),
+    Option("--p P", int, "number of columns", "plan", required=True),
+    Option("--classes K", int, "number of classes: 2 if not given", "plan"),
+    Option("--error E", float, "expected error that is wanted", "plan"),
+    Option("--excess E", float, "the same, above the error of the best rule", "plan"),
+    Option("--width W", float, "width of an interval of the error that is wanted", "plan"),
+    Option("--level L", float, "level of that interval: 0.95 if not given", "plan"),
+    Option("--rows N,...", parsing.whole_numbers, "rows of each class that are shown", "plan"),
+    Option("--draws N", int, "samples that are drawn for each number", "plan"),
+    Option("--seed N", int, "draws the samples", "plan"),
     Option("--term TERM", str, 'of several factors on the left: one, as "sex"', "canonical manova"),
     Option(
         "--type",
@@ -341,13 +352,13 @@ READING = (
         "--sep SIGN",
         parsing.separator,
         "between the fields of CSV: a comma if not given; ; or tab",
-        f"{_SUMMARIES} predict report",
+        f"{_READ} predict report",
     ),
     Option(
         "--decimal SIGN",
         ". ,",
         "decimal sign of its numbers: a point if not given",
-        f"{_SUMMARIES} predict report",
+        f"{_READ} predict report",
     ),
 )
 
@@ -363,7 +374,7 @@ SHOWING = (
         "--width N",
         parsing.text_width,
         "columns of text: those of the terminal, or 100",
-        _SUMMARIES,
+        _READ,
         dest="text_width",
     ),
     Option(
@@ -426,7 +437,7 @@ WRITING = (
     Option("--title TEXT", str, "its title, in place of the model's name", "report"),
     Option("--pictures NAME,...", parsing.names, "kinds of its pictures; or all, or none", "report"),
     Option("--plot FILE", str, "a picture: .png, .svg or .pdf; .html answers a pointer", _PICTURES),
-    Option("--plot FILE", str, "a picture: .png, .svg or .pdf", "choose assess"),
+    Option("--plot FILE", str, "a picture: .png, .svg or .pdf", "choose assess plan"),
     Option("--kind NAME", "", "what --plot draws: {pictures}", f"{_PICTURES} assess"),
     Option(
         "--columns NAME,...", parsing.names, "columns that --plot draws, of kinds that take some", _PICTURES

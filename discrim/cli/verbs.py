@@ -142,6 +142,15 @@ VERBS = {
             ),
         ),
         Verb(
+            "plan",
+            "how many rows LDA and QDA need, before there are any",
+            "analyses",
+            "options",
+            "discrim.cli.analyses:plan",
+            ("plan --distance 2 --p 10 --error 0.2 --width 0.1",),
+            reads=False,
+        ),
+        Verb(
             "predict",
             "labels of new rows by a fit that --save wrote",
             "tables",

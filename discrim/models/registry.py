@@ -26,7 +26,8 @@ PictureKind = Literal[
     "log_determinants", "confusion", "roc", "calibration", "ellipses", "pairs", "he", "qq", "simplex",
     "forest", "odds_ratios", "distances", "ranking", "path", "choice", "centroids", "components", "vip",
     "loadings", "density", "table", "fitted", "history", "updates", "densities", "folds", "differences",
-    "permutations", "candidates", "importance", "trials", "slopes", "s_plot", "stability",
+    "permutations", "candidates", "importance", "trials", "slopes", "s_plot", "stability", "errors",
+    "curve",
 ]  # fmt: skip
 """Every name of a picture, for editors; each model has some of them, which its row below names."""
 
@@ -372,6 +373,12 @@ FOLDS = (
 )
 """Of a cross-validation."""
 
+PLANNED = (Picture("comparing.planning", "errors", "expected error by rows", drawn_by="errors_picture"),)
+"""Of a plan."""
+
+CURVE = (Picture("comparing.learning", "curve", "error by rows, and its law", drawn_by="curve_picture"),)
+"""Of a learning curve."""
+
 BY_FOLDS = ("folds", "select", "grid", "seed")
 """Options of a choice by folds."""
 
@@ -711,7 +718,9 @@ _OTHERS = {
     "comparing.cross_validation": ("CrossValidation", "cross_validate"),
     "comparing.high_dimensional": ("sphericity_test",),
     "comparing.mlm": ("MLMResults", "manova", "mlm"),
+    "comparing.learning": ("LearningCurve",),
     "comparing.permanova": ("Dispersion", "PermanovaResults", "permanova"),
+    "comparing.planning": ("Plan", "plan"),
     "comparing.stepwise": ("StepwiseResults", "stepwise"),
     "moments.moments": ("Moments", "moments"),
     "moments.published": ("from_stats",),
@@ -743,8 +752,10 @@ SUMMARIES = {
     "CanonicalResults": "discrim.models.normal.normal_shown:canonical_summary",
     "CrossValidation": "discrim.models.comparing.cross_validation:cross_validation_summary",
     "Dispersion": "discrim.models.comparing.mlm_shown:dispersion_summary",
+    "LearningCurve": "discrim.models.comparing.learning:curve_summary",
     "MLMResults": "discrim.models.comparing.mlm_shown:mlm_summary",
     "PermanovaResults": "discrim.models.comparing.mlm_shown:permanova_summary",
+    "Plan": "discrim.models.comparing.planning:plan_summary",
     "ProfileResults": "discrim.models.comparing.repeated_shown:profile_summary",
     "RepeatedResults": "discrim.models.comparing.repeated_shown:repeated_summary",
     "TermCanonicalResults": "discrim.models.comparing.mlm_shown:canonical_summary",

@@ -59,7 +59,7 @@ FUNCTIONS = {
     "load": "path",
 }
 
-NOT_PROMISED = {"covariance_models", "hausman", "permanova", "sphericity_test"}
+NOT_PROMISED = {"covariance_models", "hausman", "permanova", "plan", "sphericity_test"}
 """Public functions that a page teaches, and that no script needs."""
 
 ATTRIBUTES = "formula classes nobs counts prior terms"

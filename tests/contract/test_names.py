@@ -69,6 +69,8 @@ MADE = {
     "manova, many columns": lambda iris, alike: discrim.manova("species ~ .", iris, method="chen-qin"),
     "sphericity_test": lambda iris, alike: discrim.sphericity_test("species ~ .", iris),
     "permanova": lambda iris, alike: discrim.permanova("species ~ .", iris, permutations=99, seed=1),
+    "plan": lambda iris, alike: discrim.plan(2, 3, rows=[10, 20], draws=1000),
+    "learning_curve": lambda iris, alike: discrim.lda("species ~ .", iris).learning_curve(repeats=1, seed=1),
     "covariance_models": lambda iris, alike: discrim.covariance_models("species ~ .", iris),
     "hausman": lambda iris, alike: discrim.hausman(*_pair(alike)),
     "compare": lambda iris, alike: discrim.compare(*_pair(alike)),

@@ -87,6 +87,8 @@ fit = mlm("species * sex ~ bill_length_mm + bill_depth_mm", data=load_penguins()
 iris = load_iris()
 whole = moments("species ~ .", iris[:70]) + moments("species ~ .", iris[70:])
 print(lda(moments=whole).scaling.round(3))""",
+    "plan": """
+print(plan(distance=2, p=10, error=0.2))""",
     "sphericity_test": """
 print(sphericity_test("species ~ .", data=load_iris()))""",
     "choose": """

@@ -162,6 +162,7 @@ CAPTIONS = {
     "Every fit": ("fits", "given"),
     "Fits compared and chosen": ("compare", "cross_validate", "stepwise", "choose", "lr_test", "hausman"),
     "Tests without a fit": ("manova", "mlm", "permanova", "box_m", "covariance_models", "sphericity_test"),
+    "Before there are rows": ("plan",),
     "Moments and files": ("moments", "from_stats", "load"),
     "Estimators, tables, errors": ("estimators", "datasets", "errors"),
 }

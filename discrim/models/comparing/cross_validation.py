@@ -617,6 +617,23 @@ def validated(
     used = used_codes(blocks)
     dealt = np.where(used >= 0, dealt, -1)
     permuted.refuse_absent_classes(fit, dealt, used, labels, grouped=groups is not None)
+    clusters = None if groups is None else permuted.numbered(groups, blocks.table, "groups")
+    # Folds that were given are dealt by no seed.
+    dealt_by = seed if isinstance(folds, (int, np.integer)) else None
+    return folded(fit, dealt, labels, clusters, dealt_by, nested=nested, refit_prior=refit_prior)
+
+
+def folded(
+    fit: Fit[Any],
+    dealt: Codes,
+    labels: list[Any],
+    clusters: Codes | None,
+    seed: int | None,
+    *,
+    nested: bool = True,
+    refit_prior: bool | None = None,
+) -> CrossValidation:
+    """A fit, which may choose anew, on folds (R, n) with labels; -1 is the fold of rows that are not used."""
     options: dict[str, Any] = {"nested": nested, "labels": labels, "refit_prior": refit_prior}
     with late_bar(len(dealt) * len(labels), "cross-validation") as tell:
         # Row by row, as each figure goes through them.
@@ -624,11 +641,8 @@ def validated(
             kept_fold_scores(fit, fold_of, len(labels), tell=tell, **options).then(np.ascontiguousarray)
             for fold_of in dealt
         ]
-    clusters = None if groups is None else permuted.numbered(groups, blocks.table, "groups")
-    # Folds that were given are dealt by no seed.
-    dealt_by = seed if isinstance(folds, (int, np.integer)) else None
     return CrossValidation(
-        fit, scores, dealt, labels, clusters, seed=dealt_by, nested=nested, refit_prior=refit_prior
+        fit, scores, dealt, labels, clusters, seed=seed, nested=nested, refit_prior=refit_prior
     )
 
 

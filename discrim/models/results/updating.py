@@ -16,7 +16,7 @@ from discrim.models.fits.reading import Data, listed
 from discrim.models.fits.refits import argument_defaults, options_of
 from discrim.models.fits.renamed import with_new_keywords
 from discrim.models.moments.moments import Moments, Scatters, moments, of_fit
-from discrim.models.registry import BY_MODEL, Row, resolve
+from discrim.models.registry import BY_MODEL, HOME, Row, resolve
 
 MOMENTS = "moments"
 """Where the cache of a fit has the moments that it was made of by a batch."""
@@ -135,6 +135,70 @@ class Updating:
         if data is None and fit.selection is not None:
             made._fit = replace(made._fit, selection=replace(fit.selection, anew=None))
         return cast("Self", made)
+
+    def learning_curve(
+        self,
+        sizes: Sequence[float] | None = None,
+        repeats: int = 10,
+        groups: Any = None,
+        seed: int | None = None,
+        *,
+        nested: bool = True,
+        level: float = 0.95,
+    ) -> Any:
+        """Errors of rows left out by the number of rows that are fitted, and their law.
+
+        Parameters
+        ----------
+        sizes : sequence of float, optional
+            Shares of the rows to which rules are fitted, about: 1/J of them are one of J equal parts, and 1 -
+            1/J all parts but one. By default from 1/10 to 9/10.
+        repeats : int
+            How often the rows are dealt to parts.
+        groups : column name or vector of length n, optional
+            Groups whose rows stay in one part, as the rows of one patient have to.
+        seed : int, optional
+            Seed by which the rows are dealt. Where it is not given, one is drawn and kept as `seed` of the
+            result.
+        nested : bool
+            Whether what the fit has chosen is chosen anew for each rule. A choice that is held has seen the
+            rows on which it is judged.
+        level : float
+            Level of the intervals: 0.95 stands for 95 percent.
+
+        Returns
+        -------
+        LearningCurve
+            `table` has the errors, `params` the law a + b n^-c, `predict(rows)` what it says of other numbers
+            of rows, `rows_for(error)` how many rows an error takes.
+
+        Raises
+        ------
+        DataError
+            Sizes, repeats, groups or the seed cannot be used.
+        NotSupportedError
+            The fit has no rows, or rules can be fitted to fewer than three of the sizes.
+
+        Notes
+        -----
+        Each class has its share of each part. The law is that of Mukherjee et al. (2003, Journal of
+        Computational Biology 10, 119-142) and Figueroa et al. (2012, BMC Medical Informatics and Decision
+        Making 12, 8), by least squares with the weights 1/se^2; a and b are not negative, and c is from 0.05
+        to 4. Intervals are those of 200 samples of the judged rows, or of their groups, with replacement, for
+        rules as they are. That errors follow the law beyond the rows there are is an assumption, which holds
+        for normal classes and LDA about as c = 1.
+
+        Examples
+        --------
+        >>> from discrim import lda
+        >>> from discrim.datasets import load_iris
+        >>> curve = lda("species ~ .", load_iris()).learning_curve(repeats=3, seed=1)
+        >>> curve.table.index.tolist()
+        [15, 30, 50, 75, 100, 120, 135]
+        """
+        make: Any = resolve(f"{HOME['LearningCurve']}:learning_curve")
+        fit: Any = self
+        return make(fit._fit, sizes, repeats, groups, seed, level, nested=nested)
 
 
 def _with_batch(results: Any, batch: Data, changes: Mapping[str, Any]) -> Any:

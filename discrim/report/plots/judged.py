@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -424,4 +424,54 @@ def draw_candidates(
     axes.set_xlabel(names[0])
     axes.legend(loc="best", framealpha=0.8)
     style.set_title(axes, names[1])
+    return axes
+
+
+def draw_by_rows(
+    lines: Mapping[str, pd.Series],
+    levels: Mapping[str, float | None],
+    names: tuple[str, str],
+    title: str,
+    *,
+    points: pd.DataFrame | None = None,
+    band: pd.DataFrame | None = None,
+    ax: Axes | None = None,
+    signs: Signs = style.SIGNS,
+) -> Axes:
+    """Errors by numbers of rows, on a logarithmic scale: lines, and levels across all.
+
+    Points, of an error with low and high by rows, have bars; a band, of low and high by rows, is shaded.
+    """
+    axes, _ = style.new_axes(ax)
+    if band is not None:
+        ends = style.numbers(band[["low", "high"]])
+        axes.fill_between(
+            list(band.index), ends[:, 0], ends[:, 1], color=signs.colour(0), alpha=0.15, linewidth=0
+        )
+    for k, (name, values) in enumerate(lines.items()):
+        (line,) = axes.plot(
+            list(values.index), values.to_numpy(np.float64), color=signs.colour(k), label=name
+        )
+        line.set_linestyle(signs.line(k))
+        if points is None:
+            line.set_marker(signs.marker(k))
+    if points is not None:
+        at, low, high = style.numbers(points[["error", "low", "high"]]).T
+        bars = np.stack([at - low, high - at])
+        axes.errorbar(list(points.index), at, bars, fmt="o", color=style.ink(), markersize=5, linewidth=1.0)
+    for name, level in levels.items():
+        if level is not None:
+            axes.axhline(level, color=style.faint(0.5), linestyle=":", linewidth=1.0)
+            axes.annotate(
+                name,
+                (0.01, level),
+                xycoords=("axes fraction", "data"),
+                va="bottom",
+                fontsize="small",
+            )
+    axes.set_xscale("log")
+    axes.set(xlabel=names[0], ylabel=names[1])
+    if len(lines) > 1:
+        axes.legend(frameon=False)
+    style.set_title(axes, title)
     return axes

@@ -1,0 +1,325 @@
+"""The function `plan`: how many rows a discriminant analysis needs, before there are any."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.numerics.arrays import Floats
+from discrim.errors import DataError
+from discrim.inference import sample_size
+from discrim.inference.error_rates import check_level
+from discrim.inference.sample_size import RULES, SampledRule, Setting
+from discrim.models.fits.displayed import Shown, displayed
+from discrim.models.fits.reading import check_number, check_whole, listed, told, with_ways_out
+from discrim.models.pictures.pictured import PictureOptions, draw_kind
+from discrim.models.registry import PLANNED, summary_of
+from discrim.report.grid import Pairs, Section
+from discrim.report.tables import Summary
+
+if TYPE_CHECKING:
+    from discrim.report.plots.style import Axes
+
+ROWS = (10, 20, 30, 50, 100, 200, 500, 1000)
+"""Rows of each class that are looked at by default."""
+
+MOST_COLUMNS = 10_000
+"""Columns up to which samples are drawn."""
+
+MOST_CLASSES = 50
+"""Classes up to which samples are drawn."""
+
+ASSUMES = (
+    "Assumes normal classes with equal shares, one covariance, and one distance between each two means; "
+    "for the diagonal rule, independent columns that differ by the same."
+)
+
+
+class Plan(Shown):
+    """How many rows a rule needs.
+
+    Attributes
+    ----------
+    least_error : float
+        Error of the best rule, which knows the law of the classes.
+    table : DataFrame by rows of a class
+        Expected errors of "lda", "diagonal" and "qda", missing where the rows are too few for their
+        covariances; and the standard errors of these numbers, "lda_se" and so on, which are of the draws.
+    wanted : DataFrame by rule
+        What has the error that was asked for: rows of each class, rows in all, and the expected error there;
+        missing where no number of rows has. Without a wanted error there are no rows.
+    judged : int or None
+        Rows to be judged, of which none was fitted, for an interval of the width that was asked for.
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        table: pd.DataFrame,
+        wanted: pd.DataFrame,
+        error: float | None,
+        judging: tuple[float, float, float, int | None] | None,
+    ) -> None:
+        self._setting, self._error, self._judging = setting, error, judging
+        self._table, self._wanted = table, wanted
+        self.least_error = sample_size.least_error(setting)
+        self.judged = None if judging is None else judging[-1]
+
+    @property
+    @displayed(every="share")
+    def table(self) -> pd.DataFrame:
+        """Expected errors by rows of a class."""
+        return self._table.copy()
+
+    @property
+    @displayed(error="share")
+    def wanted(self) -> pd.DataFrame:
+        """Rows that have the error that was asked for."""
+        return self._wanted.copy()
+
+    @displayed()
+    def tidy(self) -> pd.DataFrame:
+        """One row for each rule and number of rows: rule, rows, estimate, std_error, excess."""
+        parts = [
+            pd.DataFrame(
+                {
+                    "rule": rule,
+                    "rows": self._table.index,
+                    "estimate": self._table[rule].to_numpy(),
+                    "std_error": self._table[f"{rule}_se"].to_numpy(),
+                    "excess": self._table[rule].to_numpy() - self.least_error,
+                }
+            )
+            for rule in RULES
+        ]
+        return pd.concat(parts, ignore_index=True).dropna(subset=["estimate"], ignore_index=True)
+
+    def plot(self, ax: Axes | None = None, *, colors: Any = None, title: str | None = None) -> Axes:
+        """Draw the expected error of each rule by the number of rows.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Axes of matplotlib to draw on; by default those of a new figure.
+        colors : mapping, sequence, str or Colormap, optional
+            Colours by rule, or a colormap of matplotlib or its name.
+        title : str, optional
+            Title in place of the picture's own; "" for none.
+
+        Returns
+        -------
+        Axes
+
+        Examples
+        --------
+        >>> from discrim import plan
+        >>> plan(distance=2, p=5, rows=[10, 20, 50], draws=1000).plot().get_xlabel()
+        'Rows of each class'
+        """
+        return draw_kind((self,), PLANNED, None, PictureOptions(ax, colors=colors, title=title))
+
+    def summary(self) -> Summary:
+        """The figures as a summary, which prints as text and is shown as a table in a notebook."""
+        summary: Summary = summary_of(self)
+        return summary
+
+
+@with_ways_out
+def plan(
+    distance: float,
+    p: int,
+    *,
+    classes: int = 2,
+    error: float | None = None,
+    excess: float | None = None,
+    width: float | None = None,
+    level: float = 0.95,
+    rows: Sequence[int] | None = None,
+    draws: int = 2**16,
+    seed: int = 0,
+) -> Plan:
+    """Say how many rows LDA, diagonal LDA and QDA need, and how many are to be judged.
+
+    Parameters
+    ----------
+    distance : float
+        Mahalanobis distance between the means of each two classes (not squared). Two classes at a distance of
+        2 are mistaken in 16 percent of rows by the best rule, at 3 in 7 percent.
+    p : int
+        Number of columns.
+    classes : int
+        Number of classes.
+    error : float, optional
+        Expected error that is wanted. It has to be above that of the best rule.
+    excess : float, optional
+        The same as what the error may have above that of the best rule.
+    width : float, optional
+        Width of the interval of an error rate that is wanted: it takes rows that were not fitted.
+    level : float
+        Level of that interval: 0.95 stands for 95 percent.
+    rows : sequence of int, optional
+        Rows of each class whose expected errors are shown; by default 10 to 1,000.
+    draws : int
+        Number of samples that are drawn for each number; four times as many halve the standard errors.
+    seed : int
+        Seed of the draws.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    DataError
+        A number is out of its range; there are more classes than p + 1; or the wanted error is not above that
+        of the best rule.
+
+    Notes
+    -----
+    The classes are normal, of equal shares, have one covariance, and one distance between each two means;
+    each class has the same number of rows. Under this law the expected error of LDA and QDA is a function of
+    the distance, p and the number of rows. It is that of samples drawn from the exact law of the few
+    numbers on which a rule depends, and not of an expansion; for many rows it agrees with that of Okamoto
+    (1963), and for many columns and rows with that of Raudys (Raudys & Young, 2004, Journal of Multivariate
+    Analysis 89, 1-35). The diagonal rule assumes independent columns, as here they are, which differ by the
+    same. Where columns are correlated it does worse, and where covariances differ QDA does better.
+
+    The rows to be judged are those at which the exact interval of an error rate is so narrow (Beleites et
+    al., 2013, Analytica Chimica Acta 760, 25-33), at the error that is wanted or else that of the best rule.
+    Rows of cross-validation count, as far as their rule is the one in question.
+
+    A distance may be had from earlier rows (`fit.distances()` has its square, which is too large where rows
+    are few), or from the error that the best rule is thought to have: for two classes it is -2 times the
+    normal quantile of that. With rows of one's own, `fit.learning_curve()` asks these.
+
+    Examples
+    --------
+    >>> from discrim import plan
+    >>> found = plan(distance=2, p=10, error=0.2, width=0.1)
+    >>> round(found.least_error, 3), found.judged
+    (0.159, 264)
+    >>> bool(found.wanted["rows"]["lda"] < found.wanted["rows"]["qda"])
+    True
+    """
+    setting = _setting(distance, p, classes, draws, seed)
+    least = sample_size.least_error(setting)
+    if error is not None and excess is not None:
+        raise DataError("error= and excess= say the same: pass one of the two.")
+    if excess is not None:
+        error = least + check_number("excess", excess, 0, 1, ends="()")
+    if error is not None:
+        error = check_number("error", error, 0, 1, ends="()")
+        if error <= least or error >= 1 - 1 / classes:
+            raise DataError(
+                f"error={error:g}: at this distance the best rule errs in {least:.4g} of the rows, and "
+                f"chance in {1 - 1 / classes:.4g}: give a number between the two, or excess=."
+            )
+    given = ROWS if rows is None else rows
+    if not isinstance(given, Sequence | np.ndarray) or isinstance(given, str) or not len(given):
+        raise DataError(f"rows={told(rows)}: give numbers of rows of a class, as [10, 20, 50].")
+    numbers = sorted({check_whole("rows", n, 2, sample_size.MOST_ROWS) for n in given})
+    check_level(level)
+    judging = None
+    if width is not None:
+        width = check_number("width", width, 0, 1, ends="()")
+        expected = least if error is None else error
+        judging = expected, width, level, sample_size.rows_judged(expected, width, level)
+    looked = {rule: _errors(rule, numbers, setting) for rule in RULES}
+    columns: dict[str, Floats] = {rule: each[:, 0] for rule, each in looked.items()}
+    columns |= {f"{rule}_se": each[:, 1] for rule, each in looked.items()}
+    table = pd.DataFrame(columns, index=pd.Index(numbers, name="rows"))
+    return Plan(setting, table, _wanted(error, setting), error, judging)
+
+
+def _setting(distance: float, p: int, classes: int, draws: int, seed: int) -> Setting:
+    distance = check_number("distance", distance, 0, 100, ends="(]")
+    p = check_whole("p", p, 1, MOST_COLUMNS)
+    classes = check_whole("classes", classes, 2, MOST_CLASSES)
+    if classes > p + 1:
+        raise DataError(
+            f"classes={classes}: no more than {p + 1} classes are at one distance from each other in {p} "
+            f"column{'s' if p > 1 else ''}: give fewer classes or more columns."
+        )
+    draws = check_whole("draws", draws, 100, 10**8)
+    return Setting(distance, p, classes, draws, check_whole("seed", seed, 0))
+
+
+def _errors(rule: SampledRule, numbers: Sequence[int], setting: Setting) -> Floats:
+    """Expected errors and their standard errors (N, 2) of numbers of rows of each class."""
+    least = sample_size.least_rows(rule, setting)
+    return np.array(
+        [sample_size.expected_error(rule, n, setting) if n >= least else (np.nan, np.nan) for n in numbers]
+    )
+
+
+def _wanted(error: float | None, setting: Setting) -> pd.DataFrame:
+    """Rows of each rule that have an error."""
+    rows = []
+    for rule in () if error is None else RULES:
+        n = sample_size.rows_for(rule, error or 0.0, setting)
+        there = np.nan if n is None else sample_size.expected_error(rule, n, setting)[0]
+        rows.append((n, None if n is None else n * setting.classes, there))
+    index = pd.Index(RULES[: len(rows)], name="rule")
+    table = pd.DataFrame(rows, columns=["rows", "total", "error"], index=index)
+    return table.astype({"rows": "Int64", "total": "Int64", "error": np.float64})
+
+
+def plan_summary(found: Plan) -> Summary:
+    """Header, rows that are wanted, expected errors."""
+    setting = found._setting
+    items: list[tuple[str, Any, str]] = [
+        ("Distance of two classes", setting.distance, f"{setting.distance:g}"),
+        ("Columns", setting.p, str(setting.p)),
+        ("Classes", setting.classes, str(setting.classes)),
+        ("Error of the best rule", found.least_error, f"{100 * found.least_error:.2f} %"),
+        ("Error wanted", found._error, "none" if found._error is None else f"{100 * found._error:.2f} %"),
+    ]
+    sections: dict[str, Any] = {}
+    if found._judging is not None:
+        error, width, level, judged = found._judging
+        shown = f"more than {sample_size.MOST_ROWS:,}" if judged is None else f"{judged:,}"
+        items.append(("Rows to be judged", judged, shown))
+        note = (
+            f"So many rows that were not fitted have a {100 * level:g} % interval of an error of "
+            f"{100 * error:.3g} % that is {width:g} wide. "
+        )
+    else:
+        note = ""
+    sections["header"] = Pairs("How many rows?", items, note + ASSUMES)
+    if len(found._wanted):
+        lost = list(found._wanted.index[found._wanted["rows"].isna()])
+        sections["wanted"] = Section(
+            "Rows for the error that is wanted",
+            found.wanted.rename(columns={"rows": "a class", "total": "in all"}).rename_axis(None),
+            {"a class": "count", "in all": "count", "error": "share"},
+            note=f"No number of rows that was looked at has it for {listed(lost)}." if lost else "",
+            source=".wanted",
+        )
+    table = found.table
+    largest = np.nanmax(table.filter(like="_se").to_numpy(), initial=0.0)
+    sections["errors"] = Section(
+        "Expected error by rows of each class",
+        table[list(RULES)],
+        dict.fromkeys(RULES, "share"),
+        note=f"Of {setting.draws:,} samples; standard errors up to {largest:.1g}.",
+        source=".table",
+    )
+    return Summary("Plan of a discriminant analysis", sections)
+
+
+def errors_picture(found: Any, options: PictureOptions) -> Axes:
+    """Expected error of each rule by rows of a class, above that of the best."""
+    from discrim.report.plots.judged import draw_by_rows
+
+    return draw_by_rows(
+        {rule: found._table[rule].dropna() for rule in RULES},
+        {"best rule": found.least_error, "wanted": found._error},
+        ("Rows of each class", "Expected error"),
+        f"Expected error, {found._setting.classes} classes at distance {found._setting.distance:g}, "
+        f"{found._setting.p} column{'s' if found._setting.p > 1 else ''}",
+        ax=options.ax,
+        signs=options.signs(list(RULES)),
+    )

@@ -1,0 +1,224 @@
+"""Expected errors by the number of rows, the rows of a plan, and learning curves."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import beta, norm
+
+import discrim
+from discrim import plan
+from discrim.cli import main
+from discrim.datasets import load_iris, load_penguins
+from discrim.errors import DataError, DiscrimWarning, NotSupportedError
+from discrim.inference.parametric_errors import error_by_class
+from discrim.inference.sample_size import (
+    RULES,
+    Setting,
+    expected_error,
+    least_error,
+    least_rows,
+    power_law,
+    rows_judged,
+    simplex,
+)
+
+DRAWS = 2**14
+
+
+def brute(rule, n, setting, repeats, rng):
+    """Errors of rules that are fitted to samples, of rows that are drawn too; each is of one sample."""
+    k, p = setting.classes, setting.p
+    means, found = np.zeros((k, p)), []
+    means[:, : k - 1] = setting.distance * simplex(k)
+    if rule == "diagonal" and k == 2:
+        means[:] = means[:, :1] / np.sqrt(p)
+    for _ in range(repeats):
+        x, new = (rng.normal(size=(k, m, p)) + means[:, None] for m in (n, 20))
+        centres = x.mean(axis=1)
+        gaps = x - centres[:, None]
+        scatters = np.einsum("kni,knj->kij", gaps, gaps)
+        away = new.reshape(-1, 1, p) - centres
+        if rule == "qda":
+            covs = scatters / (n - 1)
+            squares = np.einsum("aki,kij,akj->ak", away, np.linalg.inv(covs), away)
+            squares += np.linalg.slogdet(covs)[1]
+        else:
+            cov = scatters.sum(axis=0) / (k * (n - 1))
+            inverse = np.diag(1 / np.diag(cov)) if rule == "diagonal" else np.linalg.inv(cov)
+            squares = np.einsum("aki,ij,akj->ak", away, inverse, away)
+        found.append((squares.argmin(axis=1) != np.repeat(np.arange(k), 20)).mean())
+    return np.mean(found), np.std(found) / np.sqrt(repeats)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(
+    ("k", "p", "n", "d"), [(2, 5, 15, 2.0), (2, 1, 8, 2.0), (3, 4, 12, 2.5), (4, 3, 20, 3.0)]
+)
+def test_expected_errors_are_those_of_rules_that_are_fitted(rule, k, p, n, d):
+    if rule == "diagonal" and k > 2:
+        pytest.skip("where the means lie matters to the diagonal rule, and is checked for two classes")
+    setting = Setting(d, p, k, 2**16, 0)
+    mean, se = expected_error(rule, n, setting)
+    fitted, other = brute(rule, n, setting, 3000, np.random.default_rng(1))
+    assert abs(mean - fitted) < 4 * np.hypot(se, other)
+
+
+def test_the_best_error_is_that_of_the_known_law():
+    assert least_error(Setting(2.0, 3, 2, 0, 0)) == pytest.approx(norm.cdf(-1), rel=1e-12)
+    rng = np.random.default_rng(0)
+    for k in (3, 5):
+        means = 2.5 * simplex(k)
+        gaps = np.linalg.norm(means[:, None] - means, axis=2)
+        np.testing.assert_allclose(gaps[~np.eye(k, dtype=bool)], 2.5)
+        x = rng.normal(size=(200_000, k - 1)) + means[0]
+        wrong = (((x[:, None] - means) ** 2).sum(axis=2).argmin(axis=1) != 0).mean()
+        assert least_error(Setting(2.5, 9, k, 0, 0)) == pytest.approx(wrong, abs=0.004)
+
+
+@pytest.mark.parametrize(("p", "n", "d"), [(2, 100, 1.5), (5, 200, 2.0), (10, 400, 3.0)])
+def test_for_many_rows_lda_has_okamotos_expected_error(p, n, d):
+    mean, se = expected_error("lda", n, Setting(d, p, 2, DRAWS, 0))
+    okamoto = error_by_class(d * d, np.array([n, n]), 2 * n - 2, p, 0.0, shrunk=False, expected=True)[0]
+    assert abs(mean - okamoto) < 4 * se
+
+
+@pytest.mark.parametrize(("p", "n", "d"), [(40, 40, 3.0), (100, 150, 2.5), (60, 40, 4.0)])
+def test_for_many_columns_lda_has_raudys_expected_error(p, n, d):
+    mean, se = expected_error("lda", n, Setting(d, p, 2, DRAWS, 0))
+    spread = (1 + 2 * p / (d * d * n)) * 2 * n / (2 * n - p)
+    assert mean == pytest.approx(norm.cdf(-d / 2 / np.sqrt(spread)), abs=4 * se + 0.004)
+
+
+def test_a_plan_says_what_it_takes():
+    found = plan(distance=2, p=4, error=0.2, width=0.1, rows=[5, 10, 40, 160], draws=2**12)
+    assert found.least_error == pytest.approx(norm.cdf(-1))
+    assert np.isnan(found.table.loc[5, "qda"]) == (least_rows("qda", Setting(2, 4, 2, 0, 0)) > 5)
+    assert (found.table.loc[[10, 40, 160], list(RULES)].diff().dropna() < 0).all(axis=None)
+    assert (found.wanted["error"] - 0.2).abs().max() < 0.006
+    assert (found.wanted["total"] == 2 * found.wanted["rows"]).all()
+    assert found.wanted["rows"]["diagonal"] < found.wanted["rows"]["lda"] < found.wanted["rows"]["qda"]
+    by_excess = plan(2, 4, excess=0.2 - found.least_error, rows=[10], draws=2**12)
+    assert by_excess.wanted["rows"].to_dict() == found.wanted["rows"].to_dict()
+    tidy = found.tidy()
+    assert list(tidy.columns) == ["rule", "rows", "estimate", "std_error", "excess"]
+    assert (tidy["excess"] + found.least_error - tidy["estimate"]).abs().max() < 1e-15
+    text = " ".join(found.summary().as_text().split())
+    assert "Rows for the error that is wanted" in text
+    assert "one covariance" in text
+    assert found.plot().get_xscale() == "log"
+
+
+def test_rows_to_be_judged_are_the_fewest_whose_interval_is_narrow():
+    for error, width, level in [(0.1, 0.1, 0.95), (0.3, 0.05, 0.9), (0.02, 0.04, 0.99)]:
+
+        def wide(n, error=error, level=level):
+            low = beta.ppf((1 - level) / 2, error * n, n - error * n + 1)
+            return beta.ppf((1 + level) / 2, error * n + 1, n - error * n) - low
+
+        n = rows_judged(error, width, level)
+        assert wide(n) <= width < wide(n - 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"distance": 0, "p": 3}, r"distance=0: give a number"),
+        ({"distance": 2, "p": 1.5}, r"p=1.5: give a whole number"),
+        ({"distance": 2, "p": 2, "classes": 4}, r"classes=4: no more than 3 classes .* more columns"),
+        (
+            {"distance": 2, "p": 3, "error": 0.1},
+            r"the best rule errs in 0.1587 of the rows, and chance in 0.5",
+        ),
+        ({"distance": 2, "p": 3, "error": 0.2, "excess": 0.1}, "pass one of the two"),
+        ({"distance": 2, "p": 3, "width": 2}, "width=2: give a number"),
+        ({"distance": 2, "p": 3, "rows": 20}, r"rows=20: give numbers of rows of a class, as \[10, 20, 50\]"),
+    ],
+)
+def test_what_no_plan_is_made_of_is_refused(options, match):
+    with pytest.raises(DataError, match=match):
+        plan(**options)
+
+
+def test_the_command_line_has_it(capsys, tmp_path):
+    typed = ["plan", "--distance", "2", "--p", "3", "--rows", "10,50", "--draws", "1000", "--width", "0.2"]
+    assert main([*typed, "--plot", str(tmp_path / "plan.png")]) == 0
+    assert "Rows to be judged" in capsys.readouterr().out
+    assert (tmp_path / "plan.png").stat().st_size > 1000
+    assert main(["plan", "--distance", "2", "--p", "0"]) == 2
+    assert "p=0" in capsys.readouterr().err
+
+
+def test_a_power_law_is_found_where_there_is_one():
+    n = np.array([12.0, 25.0, 50.0, 100.0, 300.0])
+    errors = np.stack([0.05 + 2.0 * n**-0.8, 0.8 * n**-0.5, np.full(5, 0.2)])
+    law = power_law(n, errors, np.array([1.0, 2.0, 1.0, 3.0, 1.0]))
+    np.testing.assert_allclose(law.at(n), errors, atol=2e-4)
+    np.testing.assert_allclose(law.at(np.array([1000.0]))[0], 0.05 + 2.0 * 1000.0**-0.8, atol=1e-3)
+    assert (law.a >= 0).all()
+    assert (law.b >= 0).all()
+
+
+PENGUINS = load_penguins()[["species", "bill_depth_mm", "body_mass_g"]].dropna()
+
+
+def test_a_learning_curve_is_that_of_rules_fitted_to_parts():
+    fit = discrim.lda("species ~ .", PENGUINS)
+    curve = fit.learning_curve([0.2, 0.5, 0.8], repeats=2, seed=3)
+    assert curve.table["rules"].tolist() == [2, 4, 10]
+    five = discrim.cross_validate(fit, folds=5, repeats=2, seed=3)
+    assert curve.table["error"].iloc[2] == pytest.approx(five.table()["estimate"]["error"], rel=1e-12)
+    wrong = judged = 0
+    for repeat in (1, 2):
+        part = (five.folds[repeat] == 1).to_numpy()
+        refit = discrim.lda("species ~ .", PENGUINS[part], prior=fit.prior)
+        wrong += (refit.predict(PENGUINS[~part]) != PENGUINS["species"][~part]).sum()
+        judged += (~part).sum()
+    assert curve.table["error"].iloc[0] == pytest.approx(wrong / judged, rel=1e-12)
+    assert curve.table.index[0] == round(np.mean([(five.folds[r] == 1).sum() for r in (1, 2)]))
+    again = fit.learning_curve([0.2, 0.5, 0.8], repeats=2, seed=3)
+    pd.testing.assert_frame_equal(again.table, curve.table)
+    ahead = curve.predict([100, 10_000])
+    assert ((ahead["low"] <= ahead["error"]) & (ahead["error"] <= ahead["high"])).all()
+    assert ahead["error"].iloc[1] >= curve.params["a"] - 1e-12
+    assert curve.rows_for(0.9999) is not None
+    assert curve.params["a"] == 0 or curve.rows_for(curve.params["a"] / 2) is None
+    assert list(curve.tidy().columns) == ["rows", "estimate", "std_error", "conf_low", "conf_high", "fitted"]
+    assert "By the law" in curve.summary().as_text()
+    assert curve.plot().get_ylabel() == "Error of rows left out"
+
+
+OPTIONS = {"qda": {}, "knn": {"k": 3}, "naive_bayes": {}, "pls": {"ncomp": 1}, "perceptron": {"maxiter": 20}}
+
+
+@pytest.mark.parametrize("verb", [*OPTIONS, "logistic"])
+def test_every_verb_that_is_fitted_again_has_one(verb):
+    options = OPTIONS.get(verb, {"bias_reduction": True})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiscrimWarning)
+        fit = getattr(discrim, verb)("species ~ bill_depth_mm + body_mass_g", PENGUINS, **options)
+    curve = fit.learning_curve([1 / 3, 0.5, 2 / 3], repeats=1, seed=1)
+    assert curve.table["error"].between(0, 0.6).all()
+
+
+def test_what_a_given_prior_groups_and_failed_sizes_do():
+    fit = discrim.lda("species ~ .", PENGUINS, prior="equal")
+    curve = fit.learning_curve([0.2, 0.5, 0.8], repeats=1, seed=0)
+    cv = discrim.cross_validate(fit, folds=2, seed=0)
+    assert curve.table["error"].iloc[1] == pytest.approx(cv.by_class["error"].mean(), rel=1e-12)
+    few = discrim.qda("species ~ .", load_iris().groupby("species", observed=True).head(12))
+    with pytest.warns(
+        DiscrimWarning, match=r"No rule can be fitted to 0.2 of the rows, and the curve begins at"
+    ):
+        assert list(few.learning_curve([0.2, 0.5, 2 / 3, 0.8], repeats=1, seed=0).failed) == [0.2]
+    with pytest.raises(NotSupportedError, match="a learning curve takes 3: give more or larger sizes="):
+        fit.learning_curve([0.5, 0.8])
+    with pytest.raises(DataError, match=r"sizes=1.5: give a number"):
+        fit.learning_curve([0.2, 0.5, 1.5])
+    groups = np.arange(len(PENGUINS)) // 4
+    grouped = fit.learning_curve([0.2, 0.5, 0.8], repeats=1, groups=groups, seed=0)
+    assert grouped.table["se"].gt(0).all()
