@@ -99,6 +99,8 @@ OTHER = {
     "knn.data": "in memory alone",
     "perceptron.data": "in memory alone",
     "compare.folds": "the rows are dealt for all fits, and nothing is chosen",
+    "Updating.learning_curve.seed": "one that is drawn is kept",
+    "plan.seed": "of samples",
     "cross_validate.data": "of a verb or function only",
     "cross_validate.formula": "of a verb only",
     "cross_validate.folds": "the rows are dealt, and nothing is chosen",

@@ -119,7 +119,7 @@ def tables_of(made: Any, depth: int = 2) -> Iterator[tuple[str, pd.DataFrame]]:
         yield "", made.to_frame() if isinstance(made, pd.Series) else made
         return
     for name in dir(made):
-        if name.startswith("_") or name in ("plot", "save", "predict_set"):
+        if name.startswith("_") or name in ("plot", "save", "predict_set", "learning_curve"):
             continue
         try:
             part = getattr(made, name)
