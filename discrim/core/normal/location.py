@@ -19,9 +19,9 @@ formed.
 those within cells. The means are linear in the rows, each with a weight of 1/N_ks in its own, so that the
 divisor is N less the sum of n_ks / N_ks: N - K at L = 1, and N less the number of cells with rows near 0.
 
-*Without a row.* The moments of its cell change by a rank-one update, and all that follows is computed anew.
-A choice of L holds S: without a row of weight one, N_ks of its own cell is less by one, and the row is
-N_ks/(N_ks - 1) times as far from m_ks.
+*Without a row.* Of its class all N_ks and m_ks change, and of its cell the scatter by a matrix of rank one;
+what classes other than its own add to the scatter stays. A choice of L holds S: without a row of weight
+one, N_ks of its own cell is less by one, and the row is N_ks/(N_ks - 1) times as far from m_ks.
 """
 
 from __future__ import annotations
@@ -34,12 +34,18 @@ import numpy as np
 
 from discrim.core.moments.moments import ClassMoments, split_mean, standard_columns
 from discrim.core.moments.row_sums import RowBlock, RowBlocks, packed_triangle
-from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import NoLikelihood, Rule, refuse_method
 from discrim.core.scatter.covariance import EPS, Covariance, scaled_cholesky
 from discrim.errors import DataError
+
+MOST_LEVELS = 2**20
+"""Levels of a column that a file may say there are."""
+
+AT_ONCE = 2**18
+"""Means of cells that are held together while rows are left out."""
 
 GRID = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """Smoothings to choose from."""
@@ -76,6 +82,14 @@ class CellLayout:
     def n_cells(self) -> int:
         """S."""
         return int(np.prod(self.sizes, dtype=np.int64))
+
+    def nearness(self, cell: Codes, smoothing: float) -> Floats:
+        """What rows of some cells (m,) count in each cell, (m, S)."""
+        if not self.sizes:
+            return np.ones((len(cell), 1))
+        every = np.array(np.unravel_index(np.arange(self.n_cells), self.sizes))
+        apart = (every[:, cell][:, :, None] != every[:, None]).sum(axis=0)
+        return np.asarray(smoothing**apart)
 
     def cells(self, x: Floats) -> Codes:
         """The cell (m,) of each row x (m, p), the first for one with a missing value."""
@@ -179,19 +193,63 @@ class LocationFit(NoLikelihood):
 
     def left_out(self, log_prior: Floats) -> LeftOut:
         """Scores of rows under the model without each of them."""
+        step = max(AT_ONCE // max(self.places[0].size, 1), 1)
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
             found = np.full((len(x), len(log_prior)), np.nan)
             cells, numbers = self.layout.cells(x), self.layout.numbers_of(x)
+            z = standard_columns(numbers, self.cells.origin, self.cells.scale).T
             mass = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
-            for i, (code, cell) in enumerate(zip(codes.tolist(), cells.tolist(), strict=True)):
-                left = without_row(self.cells, code * self.layout.n_cells + cell, numbers[i], float(mass[i]))
-                fit = self.refit(self.moments, left, self.layout)
-                if fit is not None:
-                    found[i] = fit.rule(log_prior).scores(x[i : i + 1])[0]
+            for k in range(len(log_prior)):
+                rows = np.flatnonzero(codes == k)
+                for own in (rows[at] for at in slices(len(rows), step)):
+                    found[own] = self._without(k, cells[own], z[own], mass[own], log_prior)
             return found
 
         return scores
+
+    def _without(self, k: int, cell: Codes, z: Floats, out: Floats, log_prior: Floats) -> Floats:
+        """Scores (m, K) of rows z (m, q) of class k, each under the model without a weight of it."""
+        count, s = len(z), self.layout.n_cells
+        counts = self.cells.counts.reshape(-1, s)
+        there = counts > 0
+        raw = (self.cells.centres - self.cells.origin) * self.cells.scale + self.cells.rests
+        raw, own = raw.reshape(*counts.shape, -1), np.arange(count)
+        # Of the class, all cells: smoothed counts and means, and what is left of the row's cell.
+        near = self.layout.nearness(cell, self.smoothing)
+        left = np.repeat(counts[k][None], count, axis=0)
+        left[own, cell] -= out
+        left[left <= EPS * counts[k]] = 0.0
+        n = self.counts[k] - out[:, None] * near
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means = self.counts[k][:, None] * self.places[k] - (out[:, None] * near)[..., None] * z[:, None]
+            means /= n[..., None]
+            gap = z - raw[k, cell]
+            held = left[own, cell]
+            moved = np.where(held > 0, out / held, 0.0)[:, None] * gap
+        y = np.repeat(raw[k][None], count, axis=0)
+        y[own, cell] -= moved
+        apart = np.where(left[..., None] > 0, np.sqrt(left)[..., None] * (y - means), 0.0)
+        others = np.delete(np.arange(len(counts)), k)
+        between = np.sqrt(counts)[..., None] * np.where(there[..., None], raw - self.places, 0.0)
+        rest = np.einsum("ksi,ksj->ij", between[others], between[others])
+        lost = np.where(held > 0, out * (held + out) / np.where(held > 0, held, 1.0), 0.0)
+        scatter = self.cells.scatters[0] + rest + np.einsum("msi,msj->mij", apart, apart)
+        scatter -= lost[:, None, None] * gap[:, :, None] * gap[:, None]
+        shares = np.divide(counts, self.counts, out=np.zeros_like(counts), where=there)[others].sum()
+        trace = np.divide(left, n, out=np.zeros_like(left), where=left > 0).sum(axis=1)
+        divisor = self.cells.total - out - shares - trace
+        gaps = z - self.places[:, cell]
+        gaps[k] = z - means[own, cell]
+        d2 = whitened_squares(scatter, gaps) * divisor
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_share = np.log(self.probabilities[:, cell])
+            log_share[k] = np.log(n[own, cell] / n.sum(axis=1))
+        found = (log_prior[:, None] + log_share - d2 / 2).T
+        found[divisor <= 0] = np.nan
+        # Nothing is left of a class of one row.
+        found[~(left.sum(axis=1) > 0), k] = -np.inf
+        return np.asarray(found)
 
     def wrong_left_out(self, x: Floats, codes: Codes, weights: Floats | None, log_prior: Floats) -> Floats:
         """Rows, or their weight, (K,) of each class that are called another one, the covariance held."""
@@ -228,19 +286,21 @@ class LocationFit(NoLikelihood):
         }
 
 
-def without_row(cells: ClassMoments, code: int, x: Floats, out: float) -> ClassMoments:
-    """Pooled moments without a weight of one row x (q,) of a class."""
-    count = float(cells.counts[code])
-    alone = count - out <= EPS * count
-    counts, rows, rests = cells.counts.copy(), cells.rows.copy(), cells.rests.copy()
-    gap = (x - cells.centres[code]) * cells.scale - cells.rests[code]
-    counts[code] = 0.0 if alone else count - out
-    rows[code] -= int(alone)
-    scatters = cells.scatters
-    if not alone:
-        rests[code] -= out / (count - out) * gap
-        scatters = scatters - out * count / (count - out) * np.outer(gap, gap)
-    return replace(cells, counts=counts, rows=rows, rests=rests, scatters=scatters, roots=None)
+def whitened_squares(scatters: Floats, gaps: Floats) -> Floats:
+    """Squared lengths (K, m) of gaps (K, m, q) by scatters (m, q, q); missing where one is singular."""
+    unit = np.sqrt(np.maximum(np.diagonal(scatters, axis1=1, axis2=2), 0.0))
+    unit = np.where(unit > 0, unit, 1.0)
+    scaled = scatters / (unit[:, :, None] * unit[:, None])
+    try:
+        roots = np.linalg.cholesky(scaled)
+    except np.linalg.LinAlgError:
+        # One by one are those that have a root.
+        if len(scatters) == 1:
+            return np.full(gaps.shape[:2], np.nan)
+        each = [whitened_squares(scatters[i : i + 1], gaps[:, i : i + 1]) for i in range(len(scatters))]
+        return np.concatenate(each, axis=1)
+    whitened = np.linalg.solve(roots, np.moveaxis(gaps / unit, 0, 2))
+    return np.asarray((whitened**2).sum(axis=1).T)
 
 
 def fit_location(
@@ -292,15 +352,25 @@ def location_from_file(
     moments: ClassMoments, prior: Floats, *, smoothing: float, estimated_prior: bool, **buffers: Any
 ) -> LocationFit:
     """The numbers of a file."""
-    layout = CellLayout(buffers["levels"].astype(np.intp))
-    q, count = len(layout.numbers), len(prior) * layout.n_cells
+    levels, scale = buffers["levels"], buffers["cell_scale"]
+    sound = bool(((levels >= 0) & (levels <= MOST_LEVELS) & (levels == np.rint(levels))).all())
+    layout = CellLayout(levels.astype(np.intp) if sound else np.zeros(len(levels), dtype=np.intp))
+    q, counts = len(layout.numbers), buffers["cell_counts"]
+    count = len(prior) * layout.n_cells
+    sizes = {"cell_counts": count, "cell_rows": count, "cell_centres": count * q, "cell_rests": count * q}
+    sizes |= {"cell_scale": q, "cell_root": q * q}
+    sound &= all(
+        len(buffers[name]) == size and np.isfinite(buffers[name]).all() for name, size in sizes.items()
+    )
+    if not (sound and q and (counts >= 0).all() and (scale > 0).all() and 0 < smoothing <= 1):
+        raise DataError("The cells of the file do not go with its columns: save the fit again.")
     root = buffers["cell_root"].reshape(1, q, q)
     cells = ClassMoments(
-        buffers["cell_counts"],
+        counts,
         buffers["cell_rows"].astype(np.int64),
         buffers["cell_centres"].reshape(count, q),
         buffers["cell_rests"].reshape(count, q),
-        buffers["cell_scale"],
+        scale,
         np.swapaxes(root, 1, 2) @ root,
         root,
     )

@@ -48,7 +48,7 @@ MODEL = Model(
     "Location model",
     likelihood_of="none",
     no_fit=("a class has no row, or the covariance within cells is singular", "fewer columns"),
-    scores_left_out=1000,
+    scores_left_out=10,
 )
 
 

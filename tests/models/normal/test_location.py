@@ -11,7 +11,7 @@ from scipy import stats
 
 import discrim
 from discrim import lda, location, naive_bayes
-from discrim.core.normal.location import smoothed
+from discrim.core.normal.location import location_from_file, smoothed
 from discrim.errors import CollinearError, DataError, NotSupportedError
 
 BIRDS = discrim.datasets.load_penguins().dropna().reset_index(drop=True)
@@ -200,6 +200,33 @@ def test_a_file_keeps_the_cells(tmp_path):
 def test_what_does_not_go_is_named(formula, options, error, says):
     with pytest.raises(error, match=says):
         location(formula, BIRDS, **options)
+
+
+def test_a_class_of_one_row_is_gone_without_it():
+    one = BIRDS[
+        (BIRDS["species"] != "Gentoo") | (BIRDS.index == BIRDS.index[BIRDS["species"] == "Gentoo"][0])
+    ]
+    left_out = location(FORMULA, one, smoothing=0.3).leave_one_out()
+    alone = left_out[(one["species"] == "Gentoo").to_numpy()]
+    assert alone["Gentoo"].tolist() == [0.0]
+    assert alone[["Adelie", "Chinstrap"]].sum(axis=1).item() == pytest.approx(1)
+
+
+def test_damaged_cells_of_a_file_are_refused():
+    numbers = location(FORMULA, BIRDS, smoothing=0.3)._fit.numbers
+    held = numbers.buffers()
+    wrong = {
+        "levels": np.array([3.0, 3.0, 0.0, 0.0]),
+        "cell_root": held["cell_root"][1:],
+        "cell_counts": -held["cell_counts"],
+        "cell_scale": 0 * held["cell_scale"],
+        "cell_centres": np.nan * held["cell_centres"],
+    }
+    for name, value in wrong.items():
+        with pytest.raises(DataError, match="do not go with its columns"):
+            location_from_file(
+                numbers.moments, numbers.prior, smoothing=0.3, estimated_prior=True, **(held | {name: value})
+            )
 
 
 def test_too_many_cells_are_refused_before_they_are_made():
