@@ -101,6 +101,10 @@ class PLSClassifier(WeightedClassifier):
         given = options[name]
         if not (given is None or given == "cv" or is_whole(given)):
             return None
+        columns = options["nonzero"]
+        if isinstance(columns, Sequence) and columns and all(map(is_whole, columns)):
+            # One number for all components, however few they are.
+            given, options = len(columns), options | {"nonzero": max(columns)}
         most = min(int(given) - 1, self.n_features_in_) if is_whole(given) else 1
         fewer = [(f"{count} {what}{'s' if count > 1 else ''}", {name: count}) for count in range(most, 0, -1)]
         if options["orthogonal"]:

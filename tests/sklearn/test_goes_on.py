@@ -35,7 +35,9 @@ RULES: dict[str, list[dict[str, Any]]] = {
     ],
     "NaiveBayesClassifier": [{}, {"kernel": True}, {"kernel": True, "smoothing": 0.1}],
     "NearestCentroidClassifier": [{}],
-    "PLSClassifier": [{"ncomp": 2}, {"ncomp": 8}, {"ncomp": 2, "rule": "max"}],
+    "PLSClassifier": [
+        {"ncomp": 2}, {"ncomp": 8}, {"ncomp": 2, "rule": "max"}, {"orthogonal": 2}, {"nonzero": [2, 1, 2]},
+    ],
     "PerceptronClassifier": [{"maxiter": 5}],
     "QDAClassifier": [
         {}, {"covariance": "diagonal"}, {"covariance": "shrunk"}, {"covariance": "spherical"},

@@ -13,7 +13,7 @@ import pytest
 import discrim
 from discrim import pls
 from discrim.datasets import load_breast_cancer, load_iris, load_wine
-from discrim.errors import CollinearError, DataError, NotSupportedError
+from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "opls.json").read_text(encoding="utf-8"))
 WINE, TUMOURS = load_wine(), load_breast_cancer().iloc[:90]
@@ -191,3 +191,13 @@ def test_refusals_name_the_way_out():
     wide = pd.DataFrame(np.random.default_rng(1).normal(size=(8, 20))).add_prefix("x")
     with pytest.raises(CollinearError, match="Pass orthogonal=5 or fewer"):
         pls("y ~ .", wide.assign(y=list("aabbaabb")), orthogonal=6)
+
+
+def test_an_estimator_fits_as_many_as_there_are():
+    classifier = pytest.importorskip("discrim.sklearn").PLSClassifier
+    x, y = load_iris().drop(columns="species"), load_iris()["species"]
+    for options, words in (({"orthogonal": 9}, "2 orthogonal"), ({"nonzero": [2] * 5}, "4 components")):
+        with pytest.warns(DiscrimWarning, match=words):
+            classifier(rule="max", **options).fit(x, y)
+        with pytest.raises(DataError):
+            classifier(rule="max", **options, few="raise").fit(x, y)
