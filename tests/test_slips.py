@@ -88,6 +88,12 @@ VERB_KEYWORDS = {
     ("mlm", "idata"): "repeated() of a fit of mlm() takes the design within rows",
     ("mlm", "within"): "repeated() of a fit of mlm() takes the design within rows",
     ("load", "file"): "use path=.",
+    ("permanova", "strata"): "use within=.",
+    ("permanova", "plots"): "use groups=.",
+    ("permanova", "method"): "use distance=.",
+    ("permanova", "by"): 'type=1 is by="terms"',
+    ("permanova", "nperm"): "use permutations=.",
+    ("manova", "strata"): "use within=.",
 }
 
 METHOD_KEYWORDS = {

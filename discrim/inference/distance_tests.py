@@ -428,33 +428,34 @@ def spatial_median(x: Floats) -> Floats:
     point = np.zeros(rows.shape[1])
     if _is_median(rows, point):
         return np.asarray(start)
-    for row in rows:
-        if _is_median(rows, row):
-            return np.asarray(start + size * (row @ basis))
     for _ in range(WEISZFELD):
         near = 1 / np.maximum(np.linalg.norm(rows - point, axis=1), SAME)
         point = near @ rows / near.sum()
     for _ in range(NEWTON):
         gaps = rows - point
-        length = np.linalg.norm(gaps, axis=1)
+        length = np.maximum(np.linalg.norm(gaps, axis=1), FLAT)
         units = gaps / length[:, None]
         curved = np.eye(len(point)) * (1 / length).sum() - (units / length[:, None]).T @ units
-        step, last = np.linalg.lstsq(curved, units.sum(axis=0), rcond=None)[0], length.sum()
+        step, last = np.linalg.solve(curved, units.sum(axis=0)), length.sum()
         while np.linalg.norm(rows - point - step, axis=1).sum() > last and np.abs(step).max() > FLAT:
             step = step / 2
         point = point + step
         if np.abs(step).max() <= FLAT:
             break
+    if not _is_median(rows, point, SAME):
+        # No slope vanishes at a row: steps only come near to it.
+        nearest = rows[np.argsort(np.linalg.norm(rows - point, axis=1))]
+        point = next((row for row in nearest if _is_median(rows, row)), point)
     return np.asarray(start + size * (point @ basis))
 
 
-def _is_median(rows: Floats, point: Floats) -> bool:
-    """Whether no way out of a point shortens the summed distance to rows (n, p)."""
+def _is_median(rows: Floats, point: Floats, slack: float = FLAT) -> bool:
+    """Whether no way out of a point shortens the summed distance to rows (n, p), but for slack n."""
     gaps = rows - point
     length = np.linalg.norm(gaps, axis=1)
     there = length <= FLAT
     pull = (gaps[~there] / length[~there, None]).sum(axis=0)
-    return bool(np.linalg.norm(pull) <= there.sum() + FLAT * len(rows))
+    return bool(np.linalg.norm(pull) <= there.sum() + slack * len(rows))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -356,13 +356,9 @@ class Shuffle:
 
     def log_labellings(self) -> float:
         """Logarithm of the number of different labellings."""
-        counts = np.zeros((int(self.blocks.max()) + 1, int(self.labels.max()) + 1))
-        np.add.at(counts, (self.blocks, self.labels), 1.0)
-        return float(
-            (
-                scipy.special.gammaln(counts.sum(axis=1) + 1) - scipy.special.gammaln(counts + 1).sum(axis=1)
-            ).sum()
-        )
+        alike = np.unique(np.stack([self.blocks, self.labels]), axis=1, return_counts=True)[1]
+        log_orders = scipy.special.gammaln(np.bincount(self.blocks) + 1.0).sum()
+        return float(log_orders - scipy.special.gammaln(alike + 1.0).sum())
 
 
 def _arrangements(labels: list[int]) -> Iterator[list[int]]:

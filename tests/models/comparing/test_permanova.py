@@ -228,7 +228,7 @@ def test_coordinates_have_the_distances_of_the_rows():
     assert found.index.equals(IRIS.index)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(12))
 def test_the_spatial_median_is_the_point_of_least_summed_distance(seed):
     rng = np.random.default_rng(seed)
     x = rng.standard_t(2, size=(7 + seed, 3)) * [1, 10, 0.1]
