@@ -280,12 +280,14 @@ def test_combinations_that_are_none_are_refused(combinations, words):
 def test_what_cannot_be_adjusted_is_refused():
     fit = lda("species ~ .", IRIS)
     for call in (fit.differences, fit.distances):
-        with pytest.raises(DataError, match="multipletests"):
+        with pytest.raises(DataError, match=r"'roy', .*or a method of statsmodels' multipletests"):
             call(adjust="tukey")
         with pytest.raises(DataError, match="level=2"):
             call(level=2)
     with pytest.raises(DataError, match="terms='colour' is no term"):
         fit.differences("colour")
+    with pytest.raises(DataError, match="terms=5 is no term"):
+        fit.differences(5)
     diagonal = lda("species ~ .", IRIS, covariance="diagonal")
     alone = diagonal.differences(adjust="scheffe")
     np.testing.assert_allclose(alone, fit.differences(adjust="scheffe"), rtol=1e-10)

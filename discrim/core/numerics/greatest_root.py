@@ -75,7 +75,8 @@ def greatest_root_sf(root: float, p: int, q: float, v: float) -> float:
     # ln |1 - z| of each; complex logarithms lose what is small.
     with np.errstate(divide="ignore"):
         logs = 0.5 * np.log1p(np.abs(shares) ** 2 - 2 * shares.real)
-    return float(-np.expm1(0.5 * logs.sum()))
+    # Zero has no sign.
+    return float(-np.expm1(0.5 * logs.sum())) + 0.0
 
 
 def _pieces(

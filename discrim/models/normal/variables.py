@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -76,8 +76,11 @@ def _medians(blocks: Blocks) -> Floats:
     return np.stack([np.median(np.concatenate(part), axis=0) for part in parts])
 
 
-def adjusted(p: pd.Series, method: str) -> pd.Series:
-    """P-values adjusted by a method of statsmodels' `multipletests`; a DataError where one is missing."""
+def adjusted(p: pd.Series, method: str, own: tuple[str, ...] = ()) -> pd.Series:
+    """P-values adjusted by a method of statsmodels' `multipletests`; a DataError where one is missing.
+
+    The message on a method that is not known names the caller's own words first.
+    """
     from statsmodels.stats.multitest import multipletests
 
     if p.isna().any():
@@ -90,8 +93,9 @@ def adjusted(p: pd.Series, method: str) -> pd.Series:
         return pd.Series(multipletests(p.to_numpy(), method=method)[1], index=p.index)
     except ValueError:
         raise DataError(
-            f"adjust={method!r} is not known: name a method of statsmodels' multipletests, such as 'holm', "
-            "'bonferroni' or 'fdr_bh'."
+            f"adjust={told(method)} is not known: name {''.join(f'{word!r}, ' for word in own)}"
+            f"{'or ' if own else ''}a method of statsmodels' multipletests, such as 'holm', 'bonferroni' or "
+            "'fdr_bh'."
         ) from None
 
 
@@ -133,7 +137,7 @@ class ClassDifferences:
             roots = (table["F"] * table["df1"] / table["df2"]).to_numpy()
             table["p_adjusted"] = roy_p(roots, moments.n_columns - q, moments.n_classes, nu)
         elif adjust is not None:
-            table["p_adjusted"] = adjusted(table["p"], adjust)
+            table["p_adjusted"] = adjusted(table["p"], adjust, ("roy",))
         return table
 
     @displayed(d="general")
@@ -209,8 +213,8 @@ class ClassDifferences:
             sd = np.linalg.norm(numbers.unbiased().root @ weights.to_numpy(), axis=0)
             return _adjusted_differences(means, sd, moments.counts, adjust, level, p)
         if terms is not None:
-            chosen = [terms] if isinstance(terms, str) else list(terms)
-            if unknown := [each for each in chosen if each not in names]:
+            chosen = list(terms) if isinstance(terms, Iterable) and not isinstance(terms, str) else [terms]
+            if unknown := [each for each in chosen if each not in list(names)]:
                 raise DataError(
                     f"terms={told(unknown[0])} is no term of the fit: name some of {listed(names)}."
                 )
@@ -250,7 +254,7 @@ def _adjusted_differences(
         return difference_table(means, sd, counts, way, level, p)
     # What adjusts p-values alone has no intervals, and Bonferroni's hold whatever it is.
     table = difference_table(means, sd, counts, "bonferroni", level, p)
-    table["p_adjusted"] = adjusted(table["p"], adjust)
+    table["p_adjusted"] = adjusted(table["p"], adjust, own)
     return table
 
 
