@@ -125,6 +125,9 @@ def manova_table(roots: Floats, n_columns: int, n_classes: int, total: float) ->
 
 
 def _mckeon(trace: float, p: int, q: int, n: float) -> tuple[float, float, float]:
+    if min(p, q) == 1:
+        # One root: the F is exact.
+        return trace * (2 * n + 2) / (p * q), float(p * q), 2 * n + 2
     if n <= 1:
         return np.nan, float(p * q), np.nan
     b = (p + 2 * n) * (q + 2 * n) / (2 * (2 * n + 1) * (n - 1))

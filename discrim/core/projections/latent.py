@@ -292,10 +292,14 @@ def _sparse_direction(product: Floats, count: int, least: float) -> Floats | Non
     return np.asarray(w * positive_signs(w[:, None])[0])
 
 
+EQUAL = 1e-10
+"""Share of an entry by which another one that is equal to it may differ by rounding."""
+
+
 def _largest(values: Floats, count: int) -> Floats:
     """Values (p,) less, in absolute value, the largest of those that are not among the first so many."""
     sizes = np.abs(values)
     if count >= len(values):
         return values
-    others = sizes[sizes < np.partition(sizes, -count)[-count]]
+    others = sizes[sizes < (1 - EQUAL) * np.partition(sizes, -count)[-count]]
     return np.asarray(np.sign(values) * np.maximum(sizes - others.max(initial=0.0), 0.0))

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.moments.derived_moments import comparable, constant_within
-from discrim.core.moments.moments import ClassMoments, column_squares, from_class_means
+from discrim.core.moments.moments import LIGHT, ClassMoments, column_squares, from_class_means
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import late_bar, reduced
 from discrim.errors import CollinearError, NotSupportedError
@@ -196,6 +196,11 @@ def _read(blocks: Blocks, method: str, need: Need, na_action: NaAction) -> tuple
         "class": "thin class" if wide else "class",
     }[need.sums]
     blocks, moments = usable_rows(blocks, spread, na_action)
+    if moments.total < (1 - LIGHT) * moments.rows.sum():
+        raise NotSupportedError(
+            f"method={method!r} takes weights that count rows, and those of {moments.rows.sum()} rows sum to "
+            f"{moments.total:g}: divide them by their mean if they are only relative."
+        )
     few = np.flatnonzero(moments.counts < need.rows)
     if len(few):
         raise NotSupportedError(

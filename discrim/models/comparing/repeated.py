@@ -500,7 +500,14 @@ def _design_table(within: Any, responses: pd.Index) -> Table:
     index = table.index
     if set(index) == set(responses) and list(index) != list(responses):
         # Labels that are the responses say themselves which row is whose.
-        table = Table(table.frame(list(table.names)).set_axis(index, axis=0).loc[list(responses)])
+        return Table(table.frame(list(table.names)).set_axis(index, axis=0).loc[list(responses)])
+    lacking = [each for each in responses if each not in set(index)]
+    # Where no label is a response, as of 0, 1 and so on, they say nothing.
+    if 0 < len(lacking) < len(responses):
+        raise DataError(
+            f"The rows of within= are labelled {listed(index)}, and {told(lacking[0])} has none: label each "
+            "row by its response, or pass within=within.reset_index(drop=True), in the order of the formula."
+        )
     return table
 
 

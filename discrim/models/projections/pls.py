@@ -7,7 +7,7 @@ labels.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -895,7 +895,8 @@ def _numbers_of_columns(
     """How many columns each component may use, or all of them where it is one number; empty for no limit."""
     if nonzero is None:
         return ()
-    asked = [nonzero] if reading.is_number(nonzero) or isinstance(nonzero, str) else list(nonzero)
+    many = isinstance(nonzero, Iterable) and not isinstance(nonzero, str | bytes)
+    asked = list(nonzero) if many else [nonzero]
     for count in asked:
         reading.check_whole("nonzero", count, 1, what="a number of columns", also=", or one a component")
     given = {
@@ -910,7 +911,7 @@ def _numbers_of_columns(
             )
     if not asked or (ncomp is not None and len(asked) not in (1, ncomp)):
         raise DataError(
-            f"nonzero={reading.told(nonzero)} has {len(asked)} numbers of columns for "
+            f"nonzero= has {len(asked)} numbers of columns for "
             f"{'no component' if ncomp is None else f'ncomp={ncomp}'}: give one for each component."
         )
     return tuple(int(count) for count in asked)

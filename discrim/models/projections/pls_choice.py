@@ -114,8 +114,13 @@ def refuse_few(fit: PLSFit, wanted: int) -> None:
             + (f"orthogonal={max(fewer)} or fewer, or " if fewer else "")
             + 'rule="max" or "centroid".'
         )
+    if not able:
+        raise CollinearError(
+            "Within classes the scores of the components do not vary at all, so that linear discriminant "
+            'analysis of them has no covariance. Pass rule="max" or "centroid".'
+        )
     raise CollinearError(
-        f"Within classes the scores of {wanted} components vary along {able} directions only, so that "
+        f"Within classes the scores of {wanted} components vary along {able} of {wanted} directions, so that "
         'linear discriminant analysis of them has no covariance. Pass rule="max" or "centroid"; '
         f'rule="lda" takes ncomp={able} here at most.'
     )

@@ -125,7 +125,8 @@ def _kind(results: PLSResults) -> str:
 
 
 def _centroids(results: PLSResults, fit: Fit[PLSFit]) -> Section:
-    table = results.centroids.rename_axis(index=None)
+    # Those of the scores that are orthogonal to the classes are zero.
+    table = results.centroids.iloc[:, : results.ncomp].rename_axis(index=None)
     return Section("Means of the scores by class", table, "general", source="fit.centroids")
 
 

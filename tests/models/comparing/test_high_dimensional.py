@@ -350,6 +350,11 @@ def test_powers_of_many_columns() -> None:
             NotSupportedError,
             "'chen-qin'.*whole numbers",
         ),
+        (
+            lambda d: manova("group ~ .", d.assign(w=0.5), method="dempster", weights="w"),
+            NotSupportedError,
+            "of 17 rows sum to 8.5",
+        ),
         (lambda d: manova("group * sex ~ x + y", d, method="dempster"), NotSupportedError, "one factor"),
         (
             lambda d: manova("group ~ .", d.iloc[[0, 1, 10, 11]], method="dempster"),

@@ -259,6 +259,7 @@ def test_pictures_have_a_line_for_each_class():
         (["pre", "post"], None, "within= is of type list"),
         (WITHIN.assign(site="one"), None, "'site' of within= has one level"),
         (WITHIN.assign(phase=[None, *WITHIN["phase"][1:]]), None, "no value for 'pre_1'"),
+        (WITHIN.set_axis([*RESPONSES[:14], "post6"]), None, f"{RESPONSES[14]!r} has none"),
         (WITHIN.rename(columns={"phase": "gender"}), None, "name of a term between rows"),
         (pd.DataFrame(index=range(15)), None, "no column"),
         (WITHIN.assign(visit=range(15)), None, "crosses 225 cells"),
@@ -291,3 +292,15 @@ def test_what_a_profile_needs_is_said():
     assert np.isfinite(fit.profile("species").tests().loc["flatness", "F"])
     with pytest.raises(NotSupportedError, match="type=2"):
         fit.profile("species", type=3)
+
+
+def test_where_one_f_is_exact_all_statistics_have_it():
+    few = load_iris().iloc[[0, 10, 50, 60, 70]].assign(species=list("aabbb"))
+    table = (
+        mlm("species ~ sepal_length + petal_length + sepal_width + petal_width", few)
+        .profile()
+        .manova()
+        .loc["parallelism"]
+    )
+    for column in ("F", "df1", "df2", "p"):
+        np.testing.assert_allclose(table[column], table[column].iloc[0], rtol=1e-10)

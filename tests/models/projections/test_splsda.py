@@ -69,9 +69,10 @@ def test_as_many_as_there_are_is_no_limit():
 
 
 def test_columns_that_are_equal_are_kept_together():
-    data = WINE.assign(again=WINE["flavanoids"])
+    data = WINE.assign(again=WINE["flavanoids"], inverted=-WINE["flavanoids"])
     fit = pls("cultivar ~ .", data, ncomp=1, nonzero=1)
-    assert set(fit.selected) <= {"flavanoids", "again"}
+    assert set(fit.selected) == {"flavanoids", "again", "inverted"}
+    near(fit.weights.loc[["flavanoids", "again", "inverted"], "PLS1"], np.array([1, 1, -1]) / 3**0.5)
 
 
 def test_rows_left_out_are_judged_by_fits_to_the_others():
@@ -133,6 +134,7 @@ def test_a_file_and_moments_have_the_same_fit(tmp_path):
         ({"nonzero": 0}, "nonzero"),
         ({"nonzero": [2, 1.5]}, "nonzero"),
         ({"nonzero": "three"}, "nonzero"),
+        ({"nonzero": True}, "nonzero=True: give"),
         ({"nonzero": []}, "one for each component"),
         ({"nonzero": [3, 2], "ncomp": 3}, "2 numbers of columns for ncomp=3"),
         ({"nonzero": 3, "orthogonal": 1}, "does not go with orthogonal="),
