@@ -271,6 +271,7 @@ def test_the_multivariate_statistics_of_few_rows_by_all_orders():
     assert found.drop(columns="p_permutation").equals(manova(formula, data))
 
 
+@pytest.mark.slow
 def test_terms_of_several_factors_by_all_orders():
     rng = np.random.default_rng(8)
     data = pd.DataFrame({"a": list("xxyxyy"), "b": list("stsstt"), "block": [1] * 3 + [2] * 3})
@@ -292,6 +293,7 @@ def test_terms_of_several_factors_by_all_orders():
     assert one["Pillai's trace"] == tested.loc["b", "Pillai's trace"]
 
 
+@pytest.mark.slow
 def test_manova_gives_the_tables_of_permanova():
     formula = "species + sex ~ bill_length_mm + bill_depth_mm"
     whole = permanova(formula, PENGUINS, distance="gower", seed=4).table
