@@ -786,6 +786,11 @@ def lda(
     >>> fit = lda("species ~ bill_length_mm + bill_depth_mm + sex", load_penguins(), missing="em")
     >>> int(fit.nobs), fit.em.incomplete, fit.em.converged
     (342, 9, True)
+    >>> fit = lda("species ~ bill_length_mm + bill_depth_mm | body_mass_g", load_penguins())
+    >>> fit.adjusted_means()["adjusted"]["Gentoo"].round(1).to_dict()
+    {'bill_length_mm': 44.2, 'bill_depth_mm': 13.7}
+    >>> lda("species ~ .", load_iris(), shape=(2, 2)).column_cov.round(3).to_numpy().tolist()
+    [[0.2, 0.057], [0.057, 0.083]]
     """
     options = verb_options(locals())
     reading.check_word("collinear", collinear, Collinear)
