@@ -184,7 +184,7 @@ def test_arguments_are_the_verbs(verb):
         # What is folds in a verb has the name that scikit-learn gives it.
         verbs["cv"] = verbs.pop("folds")
     elsewhere = {"formula", "data", "weights", "levels", "na_action", "functions", "moments"}
-    if verb in ("lda", "qda"):
+    if verb in ("lda", "mixture", "qda"):
         # Their estimators refuse missing values.
         elsewhere.add("missing")
     # What a formula says after its `|` is an argument where there is no formula.
