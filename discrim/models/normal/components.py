@@ -34,7 +34,6 @@ from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Model
 from discrim.models.fits.refits import error_path
 from discrim.models.judging import validation
-from discrim.models.moments.given import Sample
 
 
 def read_components(components: Any) -> int | float | str:
@@ -236,13 +235,10 @@ def check_correspondence(
         )
 
 
-def read_columns(sample: Sample, correspondence: bool) -> tuple[Blocks, frozenset[str] | None]:
-    """The rows as blocks; where asked for with an indicator of each level, and the names of such columns."""
-    blocks, names = sample.read(), None
-    if correspondence:
-        design, names = indicator_design(blocks.design)
-        blocks = replace(blocks, design=design)
-    return reading.without_constants_if_wide(blocks), names
+def with_level_indicators(blocks: Blocks) -> tuple[Blocks, frozenset[str]]:
+    """Blocks with an indicator of each level, and the names of such columns."""
+    design, names = indicator_design(blocks.design)
+    return replace(blocks, design=design), names
 
 
 def with_indicators(

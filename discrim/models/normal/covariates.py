@@ -23,13 +23,11 @@ from discrim.models.normal.normal_fits import moments_by_class
 
 
 def adjusted_for(blocks: Blocks, kind: Scatter) -> Scatter:
-    """The kind of covariance, given the covariates where the formula has some.
+    """The kind of covariance, given the covariates of the formula.
 
     A NotSupportedError says that covariates do not go with what else is asked for.
     """
     q = blocks.covariates
-    if not q:
-        return kind
     if type(kind) is not Full:
         what = "components=" if kind.word == "projected" else f'covariance="{kind.word}"'
         if kind.is_robust:

@@ -55,8 +55,8 @@ from discrim.models.normal import normal_fits
 from discrim.models.normal.components import (
     PrincipalAxes,
     check_correspondence,
-    read_columns,
     with_indicators,
+    with_level_indicators,
     within,
 )
 from discrim.models.normal.covariates import Covariates, adjusted_for
@@ -803,18 +803,21 @@ def lda(
     has_rows = sample.has_rows
     by_em = normal_fits.check_em(missing, method, kind, na_action, has_rows=has_rows, collinear=collinear)
     kind = normal_fits.with_method(kind, method, nu, scatter, support_fraction)
-    check_correspondence(correspondence, keywords, components, has_rows=has_rows)
+    if correspondence is not False:
+        check_correspondence(correspondence, keywords, components, has_rows=has_rows)
     if not has_rows:
         blocks, stats = normal_fits.moments_of_sample(sample, kind)
     elif by_em:
         blocks, stats, kind = em_sample(sample.read(), common=True)
     else:
-        blocks, indicators = read_columns(sample, correspondence)
+        blocks, indicators = with_level_indicators(sample.read()) if correspondence else (sample.read(), None)
+        blocks = reading.without_constants_if_wide(blocks)
         if not kind.is_regular and kind.takes_full_rank(len(blocks.terms)):
             reading.refuse_few_rows(blocks)
         spread = kind.spread("pooled", thin=reading.is_wide(blocks))
         blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=components is None)
-        kind, stats = with_indicators(kind, blocks, stats, indicators)
+        if components is not None:
+            kind, stats = with_indicators(kind, blocks, stats, indicators)
     reading.refuse_no_freedom(stats, blocks.terms, diagonal=not kind.takes_full_rank(stats.n_columns))
     if method == "moment":
         reading.refuse_light(stats.total, stats.n_classes + blocks.covariates)
@@ -855,7 +858,7 @@ def _independent(
         raise reading.collinear_error(found, blocks.terms)
     if found:
         blocks, stats = reading.drop_columns(blocks, stats, found)
-    return adjusted_for(blocks, kind), blocks, stats
+    return adjusted_for(blocks, kind) if blocks.covariates else kind, blocks, stats
 
 
 def _checked_axes(ncomp: Any, stats: ClassMoments, kind: Scatter) -> int | None:

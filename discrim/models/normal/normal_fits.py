@@ -190,7 +190,7 @@ def check_em(
     It is a DataError of another word, or of options that contradict each other, and a NotSupportedError where
     there are no rows, or the estimates are not those of largest likelihood under normal classes.
     """
-    if not asks_for_em(missing, na_action, has_rows=has_rows):
+    if missing is None or not asks_for_em(missing, na_action, has_rows=has_rows):
         return False
     by_moments = method in ("moment", "mle")
     if not by_moments or not kind.has_distances:
