@@ -39,8 +39,8 @@ def read_within(formula: str, data: Any, column: str, *, levels: Sequence[Any] |
     blocks = read(formula, table, **options)
     if not blocks.design.plain:
         raise NotSupportedError(
-            f"within={column!r} takes columns of numbers as they are: compute what the formula makes of "
-            "them, such as log(x), as columns of the table first."
+            f"within={column!r} takes columns of numbers as they are: give what the formula makes of them, "
+            "such as log(x), as columns of the table."
         )
     used = _complete(blocks) & (blocks.codes >= 0)
     groups = _groups(table, column, used)

@@ -7,7 +7,7 @@ labels.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -40,11 +40,14 @@ from discrim.models.judging.validation import GridSearch, Splits, TuningFolds
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.projections.pls_choice import (
+    check_orthogonal,
     choose_components,
     component_grid,
+    numbers_of_columns,
     q2_of_shuffles,
     refuse_few,
     refuse_no_orthogonal,
+    refuse_predictive,
     stability,
     tried_components,
 )
@@ -809,8 +812,8 @@ def pls(
     options = verb_options(locals())
     if ncomp is not None:
         reading.check_whole("ncomp", ncomp, 1, what="a number", also=", or None to have it chosen")
-    _check_orthogonal(orthogonal, algorithm, engine)
-    counts = _numbers_of_columns(nonzero, ncomp, orthogonal, algorithm, engine)
+    check_orthogonal(orthogonal, algorithm, engine)
+    counts = numbers_of_columns(nonzero, ncomp, orthogonal, algorithm, engine)
     if ncomp is None and counts and not reading.is_number(nonzero):
         ncomp = len(counts)
     chosen = engine is None and (orthogonal == "cv" if orthogonal else ncomp is None)
@@ -871,56 +874,6 @@ def _orthogonal_fit(
     """The fit with so many orthogonal components; errors say that there are not so many."""
     fit = core.fit_pls(stats, shares, components=count, orthogonal=count, **shared)
     refuse_no_orthogonal(fit)
-    _refuse_predictive(ncomp, fit)
+    refuse_predictive(ncomp, fit)
     refuse_few(fit, fit.predictive + count)
     return fit
-
-
-def _check_orthogonal(orthogonal: Any, algorithm: str, engine: Any) -> None:
-    """Raise a DataError where this is no number of orthogonal components, or does not go with the others."""
-    if isinstance(orthogonal, str):
-        reading.check_word("orthogonal", orthogonal, ("cv",))
-    else:
-        reading.check_whole("orthogonal", orthogonal, 0, what="a number", also=', or "cv" to have it chosen')
-    if orthogonal and (algorithm != "nipals" or engine is not None):
-        other = "engine=" if engine is not None else 'algorithm="simpls"'
-        raise DataError(
-            f"orthogonal= has an algorithm of its own, and does not go with {other}: leave one of them out."
-        )
-
-
-def _numbers_of_columns(
-    nonzero: Any, ncomp: int | None, orthogonal: Any, algorithm: str, engine: Any
-) -> tuple[int, ...]:
-    """How many columns each component may use, or all of them where it is one number; empty for no limit."""
-    if nonzero is None:
-        return ()
-    many = isinstance(nonzero, Iterable) and not isinstance(nonzero, str | bytes)
-    asked = list(nonzero) if many else [nonzero]
-    for count in asked:
-        reading.check_whole("nonzero", count, 1, what="a number of columns", also=", or one a component")
-    given = {
-        "orthogonal=": orthogonal,
-        "engine=": engine is not None,
-        'algorithm="simpls"': algorithm != "nipals",
-    }
-    for name, there in given.items():
-        if there:
-            raise DataError(
-                f"nonzero= has an algorithm of its own, and does not go with {name}: leave one of them out."
-            )
-    if not asked or (ncomp is not None and len(asked) not in (1, ncomp)):
-        raise DataError(
-            f"nonzero= has {len(asked)} numbers of columns for "
-            f"{'no component' if ncomp is None else f'ncomp={ncomp}'}: give one for each component."
-        )
-    return tuple(int(count) for count in asked)
-
-
-def _refuse_predictive(ncomp: int | None, fit: PLSFit) -> None:
-    """Raise a DataError where another number of predictive components is given than there are."""
-    if ncomp is not None and int(ncomp) != fit.predictive:
-        raise DataError(
-            f"ncomp={reading.told(ncomp)}: beside orthogonal components there are as many predictive ones as "
-            f"the classes differ in directions, here {fit.predictive}. Leave ncomp= out."
-        )

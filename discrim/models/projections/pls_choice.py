@@ -1,10 +1,10 @@
-"""How many components a table is worth: chosen by folds, and tested by permutations."""
+"""How many components there are: what may be asked for, what folds choose, and what permutations say."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,57 @@ from discrim.models.fits.fit import Fit
 from discrim.models.fits.refits import error_path
 from discrim.models.judging import validation
 from discrim.models.judging.validation import GridSearch, TuningFolds
+
+
+def check_orthogonal(orthogonal: Any, algorithm: str, engine: Any) -> None:
+    """Raise a DataError where this is no number of orthogonal components, or does not go with the others."""
+    if isinstance(orthogonal, str):
+        reading.check_word("orthogonal", orthogonal, ("cv",))
+    else:
+        reading.check_whole("orthogonal", orthogonal, 0, what="a number", also=', or "cv" to have it chosen')
+    if orthogonal and (algorithm != "nipals" or engine is not None):
+        other = "engine=" if engine is not None else 'algorithm="simpls"'
+        raise DataError(
+            f"orthogonal= has an algorithm of its own, and does not go with {other}: leave one of them out."
+        )
+
+
+def numbers_of_columns(
+    nonzero: Any, ncomp: int | None, orthogonal: Any, algorithm: str, engine: Any
+) -> tuple[int, ...]:
+    """How many columns each component may use, or all of them where it is one number; empty for no limit."""
+    if nonzero is None:
+        return ()
+    many = isinstance(nonzero, Iterable) and not isinstance(nonzero, str | bytes)
+    asked = list(nonzero) if many else [nonzero]
+    for count in asked:
+        reading.check_whole("nonzero", count, 1, what="a number of columns", also=", or one a component")
+    given = {
+        "orthogonal=": orthogonal,
+        "engine=": engine is not None,
+        'algorithm="simpls"': algorithm != "nipals",
+    }
+    for name, there in given.items():
+        if there:
+            raise DataError(
+                f"nonzero= has an algorithm of its own, and does not go with {name}: leave one of them out."
+            )
+    if not asked or (ncomp is not None and len(asked) not in (1, ncomp)):
+        raise DataError(
+            f"nonzero= has {len(asked)} numbers of columns for "
+            f"{'no component' if ncomp is None else f'ncomp={ncomp}'}: give one for each component."
+        )
+    return tuple(int(count) for count in asked)
+
+
+def refuse_predictive(ncomp: int | None, fit: PLSFit) -> None:
+    """Raise a DataError where another number of predictive components is given than there are."""
+    if ncomp is not None and int(ncomp) != fit.predictive:
+        raise DataError(
+            f"ncomp={reading.told(ncomp)}: beside orthogonal components there are as many predictive ones as "
+            f"the classes differ in directions, here {fit.predictive}. Leave ncomp= out."
+        )
+
 
 USUAL = 10
 """Components up to which are tried where no others are given."""
