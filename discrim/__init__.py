@@ -27,11 +27,9 @@ if TYPE_CHECKING:
     from discrim.models.comparing.cross_validation import CrossValidation as CrossValidation
     from discrim.models.comparing.cross_validation import cross_validate as cross_validate
     from discrim.models.comparing.high_dimensional import sphericity_test as sphericity_test
-    from discrim.models.comparing.learning import LearningCurve as LearningCurve
     from discrim.models.comparing.mlm import MLMResults as MLMResults
     from discrim.models.comparing.mlm import manova as manova
     from discrim.models.comparing.mlm import mlm as mlm
-    from discrim.models.comparing.permanova import Dispersion as Dispersion
     from discrim.models.comparing.permanova import PermanovaResults as PermanovaResults
     from discrim.models.comparing.permanova import permanova as permanova
     from discrim.models.comparing.planning import Plan as Plan

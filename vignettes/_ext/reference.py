@@ -44,6 +44,8 @@ CALLED = {
     "CanonicalResults": "variates",
     "Comparison": "comparison",
     "CrossValidation": "validation",
+    "Dispersion": "spread",
+    "LearningCurve": "curve",
     "Moments": "whole",
     "ProfileResults": "profile",
     "RepeatedResults": "measures",
@@ -66,6 +68,8 @@ GIVEN = (
     "models.comparing.term_model:TermCanonicalResults",
     "models.comparing.repeated:ProfileResults",
     "models.comparing.repeated:RepeatedResults",
+    "models.comparing.permanova:Dispersion",
+    "models.comparing.learning:LearningCurve",
 )
 """Classes of what methods give, which nobody makes."""
 

@@ -16,7 +16,7 @@ from discrim.models.fits.reading import Data, listed
 from discrim.models.fits.refits import argument_defaults, options_of
 from discrim.models.fits.renamed import with_new_keywords
 from discrim.models.moments.moments import Moments, Scatters, moments, of_fit
-from discrim.models.registry import BY_MODEL, HOME, Row, resolve
+from discrim.models.registry import BY_MODEL, Row, resolve
 
 MOMENTS = "moments"
 """Where the cache of a fit has the moments that it was made of by a batch."""
@@ -196,7 +196,7 @@ class Updating:
         >>> curve.table.index.tolist()
         [15, 30, 50, 75, 100, 120, 135]
         """
-        make: Any = resolve(f"{HOME['LearningCurve']}:learning_curve")
+        make: Any = resolve("discrim.models.comparing.learning:learning_curve")
         fit: Any = self
         return make(fit._fit, sizes, repeats, groups, seed, level, nested=nested)
 
