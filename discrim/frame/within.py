@@ -31,17 +31,15 @@ def read_within(formula: str, data: Any, column: str, *, levels: Sequence[Any] |
     The `.` of the formula leaves the column of the groups out.
     """
     table = _in_memory(data, column)
+    # A name that there is not is told of before what the formula makes of the others.
+    table.column(column)
 
     def reader(text: str, rows: Table, functions: Any, exclude: Sequence[str]) -> ParsedFormula:
         return parsed_formula(text, rows, functions, (*exclude, column))
 
     options: dict[str, Any] = {"levels": levels, "reader": reader}
     blocks = read(formula, table, **options)
-    if not blocks.design.plain:
-        raise NotSupportedError(
-            f"within={column!r} takes columns of numbers as they are: give what the formula makes of them, "
-            "such as log(x), as columns of the table."
-        )
+    _check_design(blocks, column)
     used = _complete(blocks) & (blocks.codes >= 0)
     groups = _groups(table, column, used)
     classes = pd.Series(blocks.codes[used]).groupby(groups[used]).nunique()
@@ -51,6 +49,32 @@ def read_within(formula: str, data: Any, column: str, *, levels: Sequence[Any] |
             "column whose values have rows of several classes, or leave within= out."
         )
     return read(formula, _deviations(blocks, table, groups), **options)
+
+
+def _check_design(blocks: Blocks, column: str) -> None:
+    """Raise where the formula reads the column of the groups, or other columns than numbers as they are."""
+    design = blocks.design
+    if column in (*design.response_columns, *design.columns):
+        raise DataError(
+            f"within={column!r} is a column of the formula, which deviations within it leave nothing of: "
+            "give another column, or leave it out of the formula."
+        )
+    if design.plain:
+        return
+    others = [name for name, kind in design.kinds.items() if kind not in ("numeric", "boolean")]
+    if others:
+        raise NotSupportedError(
+            f"within={column!r} takes deviations of numbers, and {_some(others)} is none: leave it out of "
+            "the formula."
+        )
+    raise NotSupportedError(
+        f"within={column!r} takes columns of numbers as they are: give what the formula makes of them, "
+        "such as log(x), as columns of the table."
+    )
+
+
+def _some(labels: Sequence[Any]) -> str:
+    return ", ".join(map(repr, labels[:LISTED])) + (" and more" if len(labels) > LISTED else "")
 
 
 def new_rows_within(blocks: Blocks, data: Any, column: str) -> Table:
@@ -76,7 +100,7 @@ def _complete(blocks: Blocks) -> Mask:
 
 def _in_memory(data: Any, column: str) -> Table:
     if not isinstance(column, str):
-        raise DataError(f"within={column!r}: give the name of a column that says which rows belong together.")
+        raise DataError("within= is no name: give the name of a column that says which rows belong together.")
     source = None if isinstance(data, Table | pd.DataFrame) else source_of(data)
     if source is not None or (isinstance(data, Table) and data.part):
         what = "the source" if source is None else source.what
@@ -100,10 +124,9 @@ def _groups(table: Table, column: str, used: Mask) -> Codes:
     counts = np.bincount(codes[used], minlength=len(labels))
     lone = [labels[k] for k in np.flatnonzero(counts == 1).tolist()]
     if lone:
-        shown = ", ".join(map(repr, lone[:LISTED])) + (" and more" if len(lone) > LISTED else "")
         raise DataError(
-            f"{column!r} {shown} has one row, which is no deviation from others: give all of its rows, or "
-            "drop it."
+            f"{column!r} {_some(lone)}: a group of one row has no deviations from others. Give all rows of "
+            "a group, or drop it."
         )
     groups = np.full(table.nrows, -1)
     groups[used] = np.unique(codes[used], return_inverse=True)[1]

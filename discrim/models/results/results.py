@@ -265,8 +265,7 @@ class Judging:
             They are normal on the logit scale for the others: for "632+" by the delta method of Efron and
             Tibshirani. Standard error and limits are missing for "posterior" and "posterior-stratified",
             whose rows have made the posteriors and do not show how far these are off; and for "632+" where
-            `replicates` are too few for them; `attrs["note"]` of the table says so. The page on error rates
-            says how often each interval covers the error of the rule.
+            `replicates` are too few: see `attrs["note"]`. The page on error rates says what intervals cover.
 
         Examples
         --------

@@ -117,7 +117,9 @@ def test_rows_that_miss_a_value_are_in_no_mean():
         ({"within": "plants"}, "No column 'plants'"),
         ({"within": 3}, "name of a column"),
         ({"within": "plant", "weights": "petal_width"}, "weights= and within='plant'"),
-        ({"within": "single"}, "has one row"),
+        ({"within": "single"}, "one row has no deviations"),
+        ({"within": PLANTS["plant"]}, "within= is no name"),
+        ({"within": "species"}, "column of the formula"),
         ({"within": "nested"}, "rows of one class only"),
         ({"within": "gaps"}, "Row 7 has no 'gaps'"),
     ],
@@ -130,9 +132,14 @@ def test_what_cannot_be_is_refused(options, words):
         pls("species ~ sepal_width + petal_length", data, ncomp=1, **options)
 
 
+def test_what_is_no_number_is_named():
+    with pytest.raises(NotSupportedError, match="deviations of numbers, and 'soil' is none"):
+        pls("species ~ .", PLANTS.assign(soil=["wet", "dry"] * 75), ncomp=1, within="plant")
+
+
 def test_what_needs_single_rows_is_refused():
     fit = pls("species ~ .", PLANTS, ncomp=1, within="plant")
-    with pytest.raises(DataError, match="has one row"):
+    with pytest.raises(DataError, match="one row has no deviations"):
         fit.predict(PLANTS.iloc[[0]])
     for call in (
         lambda: fit.to_sql("duckdb"),
