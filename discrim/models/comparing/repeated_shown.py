@@ -17,10 +17,9 @@ from discrim.report.tables import Summary, summarize
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
 
-PROFILE = (
-    "Normal rows with one covariance, whatever it is. Level and flatness are read where the profiles are "
-    "parallel."
-)
+NORMAL = "Normal rows with one covariance, whatever it is."
+
+PROFILE = f"{NORMAL} Level and flatness are read where the profiles are parallel."
 
 SPHERICAL = (
     "Normal rows with one covariance. p assumes sphericity; p_GG and p_HF multiply the degrees of freedom "
@@ -87,7 +86,7 @@ def repeated_summary(
             results.tests(type=kind).rename_axis(index=None),
             TESTS,
             headings=HEADINGS,
-            note=note_of_type(results._model, kind) + _few(results.tests(type=kind)),
+            note=f"{NORMAL} {note_of_type(results._model, kind)}{_few(results.tests(type=kind))}",
             source=f".tests({', '.join(given)})",
         ),
         "univariate": lambda: Section(
@@ -101,7 +100,8 @@ def repeated_summary(
             "Mauchly's test of sphericity, and estimates of epsilon",
             results.sphericity(huynh_feldt=huynh_feldt).rename_axis(index=None),
             SPHERICITY,
-            note="lowest: the least that epsilon can be.",
+            note="Mauchly's test is of normal rows, and sensitive to long tails. lowest: the least that "
+            "epsilon can be.",
             source=f".sphericity({', '.join(hf)})",
         ),
         "effects": lambda: Section(
