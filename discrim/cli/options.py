@@ -289,9 +289,9 @@ OTHERS = (
     Option("--within COLUMN", str, "blocks within which rows, or groups, exchange places", "manova"),
     Option("--groups COLUMN", str, "groups of rows that exchange places whole", "manova"),
     Option(
-        "--distance",
+        "--distance METRIC",
         "euclidean manhattan bray-curtis jaccard gower canberra hellinger cosine",
-        "test distances between rows by permutation",
+        "test distances between rows by permutation: {choices}",
         "manova",
     ),
     Option("--seed N", int, "draws the permutations", "manova"),
@@ -438,7 +438,7 @@ WRITING = (
     Option("--pictures NAME,...", parsing.names, "kinds of its pictures; or all, or none", "report"),
     Option("--plot FILE", str, "a picture: .png, .svg or .pdf; .html answers a pointer", _PICTURES),
     Option("--plot FILE", str, "a picture: .png, .svg or .pdf", "choose assess plan"),
-    Option("--kind NAME", "", "what --plot draws: {pictures}", f"{_PICTURES} assess"),
+    Option("--kind NAME", "", "what --plot draws: {choices}", f"{_PICTURES} assess"),
     Option(
         "--columns NAME,...", parsing.names, "columns that --plot draws, of kinds that take some", _PICTURES
     ),
@@ -499,7 +499,7 @@ def _add(group: Any, row: Option, verb: str) -> None:
         more["action"] = "store_true" if row.kind else "store_false"
     elif isinstance(row.kind, str):
         more["choices"] = row.kind.split() or _pictures_of(verb)
-        text = text.format(pictures=", ".join(more["choices"]))
+        text = text.format(choices=", ".join(more["choices"]))
     else:
         more["type"] = row.kind
     group.add_argument(*flags, help=text, **more)

@@ -566,11 +566,13 @@ def _way_out(moments: ClassMoments, levels: Sequence[Any], scatter: Scatter) -> 
     return scatter.advice
 
 
-WAY_OUT = (
-    "use fewer columns, or merge such classes with others. To test more columns than rows, pass "
-    'method="schott" to box_m(formula, data)'
-)
+WAY_OUT = "use fewer columns, or merge such classes with others"
 """Where the covariance of a class is singular."""
+
+WAY_OUT_OF_FEW_ROWS = (
+    f'{WAY_OUT}. To test more columns than rows, pass method="schott" to box_m(formula, data)'
+)
+"""Where it is so because the class has no more rows than columns."""
 
 KEPT = "equal covariances"
 """What a fit keeps the tests as, or why there are none."""
@@ -672,7 +674,7 @@ def refuse_classes_of_few_rows(blocks: Blocks, moments: ClassMoments) -> None:
     few = np.flatnonzero(moments.rows <= moments.n_columns)
     if len(few):
         levels = [blocks.design.levels[k] for k in few.tolist()]
-        refuse_singular(moments.classes(few), blocks.terms, levels, way_out=WAY_OUT)
+        refuse_singular(moments.classes(few), blocks.terms, levels, way_out=WAY_OUT_OF_FEW_ROWS)
 
 
 def full_rank_moments(blocks: Blocks, moments: ClassMoments | None = None) -> ClassMoments:
