@@ -810,7 +810,11 @@ def lda(
     elif by_em:
         blocks, stats, kind = em_sample(sample.read(), common=True)
     else:
-        blocks, stats, kind = _of_rows(sample.read(), kind, na_action, correspondence=correspondence)
+        blocks, indicators = _columns(sample.read(), kind, correspondence=correspondence)
+        spread = kind.spread("pooled", thin=reading.is_wide(blocks))
+        blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=components is None)
+        if components is not None:
+            kind, stats = with_indicators(kind, blocks, stats, indicators)
     reading.refuse_no_freedom(stats, blocks.terms, diagonal=not kind.takes_full_rank(stats.n_columns))
     if method == "moment":
         reading.refuse_light(stats.total, stats.n_classes + blocks.covariates)
@@ -833,22 +837,15 @@ def lda(
     return LDAResults(lda_fit(fit, blocks, options, has_rows=has_rows, path=path))
 
 
-def _of_rows(
-    blocks: Blocks, kind: Scatter, na_action: NaAction, *, correspondence: bool
-) -> tuple[Blocks, ClassMoments, Scatter]:
-    """Usable rows and their moments; the kind is of axes of correspondence where these are asked for."""
+def _columns(blocks: Blocks, kind: Scatter, *, correspondence: bool) -> tuple[Blocks, frozenset[str] | None]:
+    """Blocks of the columns that vary, and names of those that stand for levels where these have axes."""
     indicators = None
     if correspondence:
         blocks, indicators = with_level_indicators(blocks)
     blocks = reading.without_constants_if_wide(blocks)
     if not kind.is_regular and kind.takes_full_rank(len(blocks.terms)):
         reading.refuse_few_rows(blocks)
-    within_axes = isinstance(kind, Projected)
-    spread = kind.spread("pooled", thin=reading.is_wide(blocks))
-    blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=not within_axes)
-    if within_axes:
-        kind, stats = with_indicators(kind, blocks, stats, indicators)
-    return blocks, stats, kind
+    return blocks, indicators
 
 
 def _divisors(moments: ClassMoments, method: str) -> Floats:
