@@ -203,8 +203,8 @@ def orthogonal_latents(a: Floats, b: Floats, most: int) -> list[Latent]:
     --------
     >>> a = np.array([[1.0, 0.0], [0.0, 2.0], [-1.0, -2.0]])
     >>> _, found = orthogonal_latents(a, np.array([[1.0], [0.0], [-1.0]]), 3)
-    >>> found.weights.round(4).tolist(), (found.y_loadings @ found.rotations.T).round(4).tolist()
-    ([[0.7071, 0.7071], [0.7071, -0.7071]], [[1.0, -0.0]])
+    >>> found.weights.round(4).tolist(), (found.y_loadings @ found.rotations.T)[0, 0].round(4)
+    ([[0.7071, 0.7071], [0.7071, -0.7071]], np.float64(1.0))
     """
     left, lengths, _ = svd(a.T @ b, full_matrices=False)
     w = left[:, lengths > _rounding(a, b)]
@@ -289,7 +289,8 @@ def _sparse_direction(product: Floats, count: int, least: float) -> Floats | Non
         v /= np.linalg.norm(v)
         if np.abs(w - before).max() <= 1e-13:
             break
-    return np.asarray(w * positive_signs(w[:, None])[0])
+    # Zeros have no sign.
+    return np.asarray(w * positive_signs(w[:, None])[0] + 0.0)
 
 
 EQUAL = 1e-10

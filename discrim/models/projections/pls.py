@@ -627,7 +627,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         return self._fit.augmented(rows, values, "score")
 
 
-CHOSEN_FROM_ROWS = "Components are chosen by the rows and not by their moments: give ncomp="
+CHOSEN_FROM_ROWS = "Components are chosen by the rows and not by their moments: give {} a number"
 
 WITHIN_ROWS = "Deviations from the means of groups are taken of rows: leave within= out"
 
@@ -831,7 +831,8 @@ def pls(
             blocks, "thin" if reading.is_wide(blocks) else "pooled", na_action
         )
     else:
-        why = CHOSEN_FROM_ROWS if chosen else "" if within is None else WITHIN_ROWS
+        told = CHOSEN_FROM_ROWS.format("orthogonal=" if orthogonal else "ncomp=")
+        why = told if chosen else "" if within is None else WITHIN_ROWS
         blocks, stats = sample.of_moments("pooled", why if engine is None else FROM_ROWS)
     reading.refuse_no_spread(stats)
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)

@@ -148,6 +148,12 @@ def refuse_few(fit: PLSFit, wanted: int) -> None:
             "components at most vary with the predictive ones. "
             f'Give orthogonal={fit.orthogonal} or fewer, or "cv".'
         )
+    if fit.components < wanted and fit.nonzero:
+        raise DataError(
+            f"nonzero= of {wanted} components: these rows have {fit.components}, beyond which nothing of the "
+            f"columns covaries with the classes. Give {fit.components} or fewer, by ncomp= or the length of "
+            "nonzero=."
+        )
     if fit.components < wanted:
         raise DataError(
             f"ncomp={reading.told(wanted)}: these rows have {fit.components}, beyond which nothing of "
@@ -252,11 +258,17 @@ def _path(
     return path
 
 
-def _refitted(fit: PLSFit, moments: ClassMoments, folds: TuningFolds, fold: int) -> PLSFit:
+FEWER = "a smaller ncomp="
+"""What helps where a fold leaves too few components."""
+
+
+def _refitted(
+    fit: PLSFit, moments: ClassMoments, folds: TuningFolds, fold: int, given: str = "ncomp="
+) -> PLSFit:
     """The fit to the rows that a fold leaves, with as many components as there are, or as the fit has."""
     enough = (moments.rows >= 1).all() and moments.total > moments.n_classes
     part = fit.refit_up_to(moments, fit.components) if enough else None
-    return _refuse_fold(folds, fold, "ncomp=") if part is None else part
+    return _refuse_fold(folds, fold, given) if part is None else part
 
 
 def _refuse_fold(folds: TuningFolds, fold: int, given: str) -> NoReturn:
@@ -282,9 +294,9 @@ def stability(fit: Fit[PLSFit], names: pd.Index, folds: int, repeats: int, seed:
             dealt = TuningFolds.read(folds, start + repeat, blocks, fit.refits.groups)
             moments, _ = dealt.training_moments(blocks, numbers.moments.spread)
             for fold, part in enumerate(moments):
-                refit = _refitted(numbers, part, dealt, fold).latent
+                refit = _refitted(numbers, part, dealt, fold, FEWER).latent
                 if refit.count < numbers.components:
-                    _refuse_fold(dealt, fold, "a smaller ncomp=")
+                    _refuse_fold(dealt, fold, FEWER)
                 mine = refit.weights != 0
                 used += np.column_stack([mine.any(axis=1), mine])
                 tell(1)

@@ -186,7 +186,7 @@ def test_refusals_name_the_way_out():
         pls("cultivar ~ .", WINE, ncomp=2).vip(part="orthogonal")
     with pytest.raises(DataError, match="leave it out"):
         pls("cultivar ~ .", WINE, orthogonal=1).vip(1)
-    with pytest.raises(NotSupportedError, match="ncomp="):
+    with pytest.raises(NotSupportedError, match="give orthogonal= a number"):
         pls(moments=discrim.moments("cultivar ~ .", WINE), orthogonal="cv")
     wide = pd.DataFrame(np.random.default_rng(1).normal(size=(8, 20))).add_prefix("x")
     with pytest.raises(CollinearError, match="Pass orthogonal=5 or fewer"):

@@ -34,6 +34,7 @@ def test_numbers_are_those_of_mixomics(name):
     formula, data = TABLES[name]
     fit = pls(formula, data, nonzero=held["keep"])
     assert (fit.weights != 0).sum().tolist() == held["keep"]
+    assert not np.signbit(fit.weights.to_numpy()[fit.weights == 0]).any()
     near(fit.weights, held["weights"])
     near(fit.transform(), held["scores"])
     near(fit.explained, held["explained"])
@@ -137,6 +138,7 @@ def test_a_file_and_moments_have_the_same_fit(tmp_path):
         ({"nonzero": True}, "nonzero=True: give"),
         ({"nonzero": []}, "one for each component"),
         ({"nonzero": [3, 2], "ncomp": 3}, "2 numbers of columns for ncomp=3"),
+        ({"nonzero": [13] * 14, "rule": "max"}, "nonzero= of 14 components: these rows have 13"),
         ({"nonzero": 3, "orthogonal": 1}, "does not go with orthogonal="),
         ({"nonzero": 3, "algorithm": "simpls"}, "does not go with algorithm="),
     ],
