@@ -53,11 +53,8 @@ MOST_ROWS = 10**7
 """Rows of a class that are looked at, and rows to be judged."""
 
 
-LOOKS = 30
-"""Numbers of rows that are looked at on the way to one that is asked for."""
-
 CLOSE = 0.01
-"""Change of such a number, over itself, at which it is found."""
+"""Two numbers of rows, one of which is too small, are so close to each other when the other is found."""
 
 
 class Setting(NamedTuple):
@@ -202,23 +199,23 @@ _DRAWN: dict[SampledRule, Callable[[np.random.Generator, int, Setting, int], Flo
 
 
 def rows_for(rule: SampledRule, error: float, setting: Setting) -> int | None:
-    """About how many rows of each class have an expected error of `error`; None where no number does.
+    """The rows of each class, within a hundredth, from which on the expected error is at most `error`.
 
-    What the error has above the least one is about as 1/n, so that a few looks are enough.
+    None where more than `MOST_ROWS` would be needed, or where what the error has above the least one is less
+    than twice the standard error of the draws. That is about as 1/n, so that a few looks are enough.
     """
-    wanted, least = error - least_error(setting), least_rows(rule, setting)
-    if wanted <= 0:
-        return None
-    n = max(least, 2)
-    for _ in range(LOOKS):
-        more = expected_error(rule, n, setting)[0] - least_error(setting)
-        guess = max(int(np.ceil(n * max(more, 0.0) / wanted)), least, 2)
-        if guess > MOST_ROWS:
+    wanted, least = error - least_error(setting), max(least_rows(rule, setting), 2)
+    low, high = least - 1, least
+    while (more := expected_error(rule, high, setting)[0] - least_error(setting)) > wanted:
+        # Of few rows it falls faster than 1/n.
+        low, high = high, max(high + 1, int(np.ceil(high * min(more / max(wanted, 1e-300), 2.0))))
+        if high > MOST_ROWS:
             return None
-        if abs(guess - n) <= CLOSE * n:
-            return max(guess, n)
-        n = guess
-    return n
+    while high - low > max(1, CLOSE * low):
+        middle = (low + high) // 2
+        enough = expected_error(rule, middle, setting)[0] <= error
+        low, high = (low, middle) if enough else (middle, high)
+    return high if 2 * expected_error(rule, high, setting)[1] <= wanted else None
 
 
 def rows_judged(error: float, width: float, level: float) -> int | None:

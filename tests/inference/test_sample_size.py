@@ -22,6 +22,7 @@ from discrim.inference.sample_size import (
     least_error,
     least_rows,
     power_law,
+    rows_for,
     rows_judged,
     simplex,
 )
@@ -99,6 +100,7 @@ def test_a_plan_says_what_it_takes():
     assert found.least_error == pytest.approx(norm.cdf(-1))
     assert np.isnan(found.table.loc[5, "qda"]) == (least_rows("qda", Setting(2, 4, 2, 0, 0)) > 5)
     assert (found.table.loc[[10, 40, 160], list(RULES)].diff().dropna() < 0).all(axis=None)
+    assert (found.wanted["error"] <= 0.2).all()
     assert (found.wanted["error"] - 0.2).abs().max() < 0.006
     assert (found.wanted["total"] == 2 * found.wanted["rows"]).all()
     assert found.wanted["rows"]["diagonal"] < found.wanted["rows"]["lda"] < found.wanted["rows"]["qda"]
@@ -111,6 +113,18 @@ def test_a_plan_says_what_it_takes():
     assert "Rows for the error that is wanted" in text
     assert "one covariance" in text
     assert found.plot().get_xscale() == "log"
+
+
+def test_the_rows_that_are_wanted_are_the_first_with_the_error_and_draws_have_to_tell():
+    setting = Setting(2.0, 1, 2, 4000, 0)
+    for rule in RULES:
+        n = rows_for(rule, 0.2, setting)
+        assert n is not None
+        assert expected_error(rule, n, setting)[0] <= 0.2
+        before = n - 1
+        assert before < least_rows(rule, setting) or expected_error(rule, before, setting)[0] > 0.2
+        # Below the standard error of the draws nothing is told apart.
+        assert rows_for(rule, least_error(setting) + 1e-7, setting) is None
 
 
 def test_rows_to_be_judged_are_the_fewest_whose_interval_is_narrow():

@@ -229,7 +229,7 @@ class LocationFit(NoLikelihood):
             moved = np.where(held > 0, out / held, 0.0)[:, None] * gap
         y = np.repeat(raw[k][None], count, axis=0)
         y[own, cell] -= moved
-        apart = np.where(left[..., None] > 0, np.sqrt(left)[..., None] * (y - means), 0.0)
+        apart = np.sqrt(left)[..., None] * np.where(left[..., None] > 0, y - means, 0.0)
         others = np.delete(np.arange(len(counts)), k)
         between = np.sqrt(counts)[..., None] * np.where(there[..., None], raw - self.places, 0.0)
         rest = np.einsum("ksi,ksj->ij", between[others], between[others])
@@ -265,7 +265,9 @@ class LocationFit(NoLikelihood):
             scores = log_prior + np.log(self.probabilities[:, cell]).T
             count, total = self.counts[codes, cell], self.counts[codes].sum(axis=1)
             left = np.maximum(count - out, 0.0)
-            share = left / (total * (1 - out / self.cells.counts.reshape(k, s)[codes].sum(axis=1)))
+            others = 1 - out / self.cells.counts.reshape(k, s)[codes].sum(axis=1)
+            # Nothing is left of a class of one row, which no row is then called.
+            share = np.where(others > EPS, left / np.where(others > EPS, total * others, 1.0), 0.0)
             scores[own, codes] = log_prior[codes] + np.log(share)
             d2[own, codes] *= np.where(left > 0, count / np.where(left > 0, left, 1.0), 1.0) ** 2
         wrong = np.asarray((scores - d2 / 2).argmax(axis=1) != codes)

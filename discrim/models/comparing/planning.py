@@ -50,7 +50,9 @@ class Plan(Shown):
         covariances; and the standard errors of these numbers, "lda_se" and so on, which are of the draws.
     wanted : DataFrame by rule
         What has the error that was asked for: rows of each class, rows in all, and the expected error there;
-        missing where no number of rows has. Without a wanted error there are no rows.
+        missing where no number of rows up to ten million has, or where the wanted error is above that of the
+        best rule by less than twice the standard error of the draws. Without a wanted error there are no
+        rows.
     judged : int or None
         Rows to be judged, of which none was fitted, for an interval of the width that was asked for.
     """
@@ -291,11 +293,15 @@ def plan_summary(found: Plan) -> Summary:
     sections["header"] = Pairs("How many rows?", items, note + ASSUMES)
     if len(found._wanted):
         lost = list(found._wanted.index[found._wanted["rows"].isna()])
+        note = (
+            f"For {listed(lost)} no number of rows up to {sample_size.MOST_ROWS:,} has it, or draws= are too "
+            "few to tell."
+        )
         sections["wanted"] = Section(
             "Rows for the error that is wanted",
             found.wanted.rename(columns={"rows": "a class", "total": "in all"}).rename_axis(None),
             {"a class": "count", "in all": "count", "error": "share"},
-            note=f"No number of rows that was looked at has it for {listed(lost)}." if lost else "",
+            note=note if lost else "",
             source=".wanted",
         )
     table = found.table

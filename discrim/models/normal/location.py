@@ -311,6 +311,8 @@ class LocationResults(ClassifierResults):
         truths = set(boolean_terms(fit.blocks.design))
         known = dict(zip(fit.blocks.design.terms, term_levels(fit.blocks.design), strict=True))
         levels = [[False, True] if term in truths else list(known[term] or ()) for term in terms]
+        if len(terms) == 1:
+            return pd.Index(levels[0], name=terms[0])
         return pd.MultiIndex.from_product(levels, names=terms)
 
     def _number_terms(self) -> pd.Index:

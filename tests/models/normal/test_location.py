@@ -165,7 +165,7 @@ def test_numbers_whose_means_depend_on_the_cell_need_it():
 def test_truth_values_are_categories_and_weights_are_rows():
     data = BIRDS.assign(late=BIRDS["year"] > 2008, w=1 + np.arange(len(BIRDS)) % 3)
     fit = location("species ~ late + bill_length_mm", data, weights="w", smoothing=0.3)
-    assert fit.probabilities.index.tolist() == [(False,), (True,)]
+    assert fit.probabilities.index.tolist() == [False, True]
     repeated = data.loc[data.index.repeat(data["w"])].reset_index(drop=True)
     other = location("species ~ late + bill_length_mm", repeated, smoothing=0.3)
     np.testing.assert_allclose(fit.predict_proba(data), other.predict_proba(data), rtol=1e-10)
@@ -210,6 +210,16 @@ def test_a_class_of_one_row_is_gone_without_it():
     alone = left_out[(one["species"] == "Gentoo").to_numpy()]
     assert alone["Gentoo"].tolist() == [0.0]
     assert alone[["Adelie", "Chinstrap"]].sum(axis=1).item() == pytest.approx(1)
+
+
+def test_the_path_counts_the_one_row_of_a_class_as_wrong():
+    apart = pd.DataFrame(
+        {"y": [*"aaaabbbbc"], "s": [*"uvuvuvuvu"], "x": [0.0, 1, 2, 3, 100, 101, 102, 103, 200]}
+    )
+    fit = location("y ~ s + x", apart, grid=[0.3, 1.0])
+    assert fit.path["error"].tolist() == pytest.approx([1 / 9, 1 / 9])
+    # Cells of one column are called by its levels.
+    assert fit.probabilities.index.tolist() == ["u", "v"]
 
 
 def test_damaged_cells_of_a_file_are_refused():
