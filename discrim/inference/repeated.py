@@ -104,9 +104,9 @@ def sphericity(numbers: LeastSquares, total: float, kind: HuynhFeldt) -> Spheric
 
 
 def univariate_row(
-    numbers: LeastSquares, hypothesis: Hypothesis, total: float, kind: HuynhFeldt, unit: float
+    numbers: LeastSquares, hypothesis: Hypothesis, total: float, kind: HuynhFeldt
 ) -> dict[str, float]:
-    """The univariate test of a hypothesis on d orthonormal contrasts, in whose unit the responses are.
+    """The univariate test of a hypothesis on d orthonormal contrasts, sums of squares being in their unit.
 
     Beside the uncorrected p-value stand those by either estimate of eps; of Huynh and Feldt's it is 1 where
     the estimate is above.
@@ -116,6 +116,6 @@ def univariate_row(
     df1, df2 = float(hypothesis.df * d) if hypothesis.df else np.nan, numbers.df * d
     f = explained / df1 / (error / df2)
     eps = {"": 1.0, "_GG": found.gg, "_HF": min(found.hf, 1.0)}
-    row = {"SS": explained * unit**2, "df1": df1, "SS_error": error * unit**2, "df2": df2, "F": f}
+    row = {"SS": explained, "df1": df1, "SS_error": error, "df2": df2, "F": f}
     row |= {f"p{name}": float(f_sf(f, e * df1, e * df2)) for name, e in eps.items()}
     return row | {"GG": found.gg, "HF": found.hf, "eta2": explained / (explained + error)}

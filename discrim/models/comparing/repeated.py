@@ -367,12 +367,16 @@ class RepeatedResults(_WithMeans):
         check_word("huynh_feldt", huynh_feldt, HuynhFeldt)
         unit, total = unit_of(self._model), self._model.total
         rows = {
-            label: univariate_row(stratum.numbers, hypothesis, total, huynh_feldt, unit)
+            label: univariate_row(stratum.numbers, hypothesis, total, huynh_feldt)
             for label, stratum, hypothesis in self._all(type)
         }
         table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(index="term")
-        errors = sum(float((stratum.numbers.error**2).sum()) for stratum in self._strata) * unit**2
-        return table.assign(eta2_generalized=table["SS"] / (table["SS"] + errors))
+        errors = sum(float((stratum.numbers.error**2).sum()) for stratum in self._strata)
+        table["eta2_generalized"] = table["SS"] / (table["SS"] + errors)
+        # One factor after the other: a square beyond the range of doubles is infinite, and no error.
+        squares = ["SS", "SS_error"]
+        table[squares] = table[squares] * unit * unit
+        return table
 
     @displayed(mauchly="share", GG="share", HF="share", lowest="share")
     def sphericity(self, *, huynh_feldt: HuynhFeldt = "lecoutre") -> pd.DataFrame:

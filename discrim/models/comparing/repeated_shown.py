@@ -120,7 +120,7 @@ def repeated_summary(
 
 def _few(tests: pd.DataFrame) -> str:
     """Why some multivariate tests are not defined, where it is so."""
-    if not (tests["F_is"] == "not defined").any():
+    if not ((tests["F_is"] == "not defined") & (tests["df"] > 0)).any():
         return ""
     return " Not defined: tests on more contrasts than the residuals have degrees of freedom."
 

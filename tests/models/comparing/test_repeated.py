@@ -304,3 +304,20 @@ def test_where_one_f_is_exact_all_statistics_have_it():
     )
     for column in ("F", "df1", "df2", "p"):
         np.testing.assert_allclose(table[column], table[column].iloc[0], rtol=1e-10)
+
+
+def test_units_whose_squares_are_no_doubles_change_no_test():
+    iris = load_iris()
+    names = list(iris.columns[:4])
+    within = {"part": ["sepal", "petal"] * 2, "size": ["length"] * 2 + ["width"] * 2}
+    held = mlm("species ~ .", iris).repeated(within).univariate()
+    found = mlm("species ~ .", iris.assign(**{name: iris[name] * 1e200 for name in names})).repeated(within)
+    for column in ("F", "p_GG", "eta2"):
+        np.testing.assert_allclose(found.univariate()[column], held[column], rtol=1e-9)
+    assert np.isinf(found.univariate()["SS"]).all()
+
+
+def test_a_term_without_degrees_of_freedom_is_not_said_to_have_many_contrasts():
+    with pytest.warns(Warning, match="combinations of those of other terms"):
+        fit = mlm("species ~ sepal_length + petal_length", load_iris().assign(species="one"))
+    assert "Not defined" not in fit.repeated({"part": [1, 2]}).summary().as_text()
