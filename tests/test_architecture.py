@@ -102,20 +102,23 @@ NAMING_MODELS = {"models/saving/earlier_files.py", "cli/options.py", "models/com
 
 # What it takes to read the package, as `python -m tests.benchmarks.house` counts it; these become less.
 # Some have grown. Files, lines and imports: by interactive figures, by what takes rules and tables out of
-# Python, by kernel discriminant analysis, principal axes, plda, calibrated posteriors and choose(). The
-# files of a summary: by what is said of the posteriors of rows left out.
+# Python, by kernel discriminant analysis, principal axes, plda, calibrated posteriors and choose(); by
+# orthogonal and sparse components, repeated measures, permutations, tests of many columns, covariates,
+# separable covariances, the location model, plans and learning curves. The files of a summary: by what is
+# said of the posteriors of rows left out. The flags: by axes of correspondence, which have units of their
+# own. The patches: by a panel of columns and a memory that are too small.
 HOUSE = {
-    "files": 265,
-    "lines": 98_650,
-    "lines of imports over lines of other code, in percent": 7.8,
+    "files": 290,
+    "lines": 108_500,
+    "lines of imports over lines of other code, in percent": 8.0,
     "lda() on iris, files": 20,
     "lda() on iris, depth": 10,
     "lda().summary(), files": 41,
-    "lines that ask for a flag of the covariance": 17,
+    "lines that ask for a flag of the covariance": 18,
     "lines outside frame/ that ask for a source": 0,
     "public names defined in more than one module": 23,
     "numbers of another object's fit": 0,
-    "monkeypatch.setattr in tests": 30,
+    "monkeypatch.setattr in tests": 32,
 }
 
 # The one place for a library that is to stay behind one door; a path that ends in / is a room.

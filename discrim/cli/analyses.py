@@ -219,7 +219,7 @@ def choose(verb: str, options: dict[str, Any]) -> None:
     )
 
 
-def plan(verb: str, options: dict[str, Any]) -> None:
+def plan_rows(verb: str, options: dict[str, Any]) -> None:
     """Say how many rows a discriminant analysis needs."""
     output = output_of(options)
     found = discrim.plan(options.pop("distance"), options.pop("p"), **options)

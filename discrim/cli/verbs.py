@@ -146,7 +146,7 @@ VERBS = {
             "how many rows LDA and QDA need, before there are any",
             "analyses",
             "options",
-            "discrim.cli.analyses:plan",
+            "discrim.cli.analyses:plan_rows",
             ("plan --distance 2 --p 10 --error 0.2 --width 0.1",),
             reads=False,
         ),

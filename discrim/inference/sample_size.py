@@ -84,7 +84,7 @@ def least_error(setting: Setting) -> float:
     return float(1.0 - weights @ kept / weights.sum())
 
 
-def least_rows(rule: SampledRule, setting: Setting) -> int:
+def fewest_rows(rule: SampledRule, setting: Setting) -> int:
     """Rows of each class that the rule needs at least for its covariances to have inverses."""
     if rule == "qda":
         return setting.p + 1
@@ -92,7 +92,7 @@ def least_rows(rule: SampledRule, setting: Setting) -> int:
     return 1 + -(-(setting.p if rule == "lda" else 1) // setting.classes)
 
 
-def simplex(classes: int) -> Floats:
+def simplex_means(classes: int) -> Floats:
     """Points (K, K - 1) at distance one from each other."""
     points = (np.eye(classes) - 1 / classes) / np.sqrt(2)
     left, lengths, _ = np.linalg.svd(points)
@@ -118,7 +118,7 @@ def expected_error(rule: SampledRule, n: int, setting: Setting) -> tuple[float, 
 
 def _means(setting: Setting) -> Floats:
     """Means (K, K - 1) of the classes less that of the first, in the columns in which they lie."""
-    points = setting.distance * simplex(setting.classes)
+    points = setting.distance * simplex_means(setting.classes)
     return np.asarray(points - points[0])
 
 
@@ -204,7 +204,7 @@ def rows_for(rule: SampledRule, error: float, setting: Setting) -> int | None:
     None where more than `MOST_ROWS` would be needed, or where what the error has above the least one is less
     than twice the standard error of the draws. That is about as 1/n, so that a few looks are enough.
     """
-    wanted, least = error - least_error(setting), max(least_rows(rule, setting), 2)
+    wanted, least = error - least_error(setting), max(fewest_rows(rule, setting), 2)
     low, high = least - 1, least
     while (more := expected_error(rule, high, setting)[0] - least_error(setting)) > wanted:
         # Of few rows it falls faster than 1/n.
@@ -304,7 +304,7 @@ def curve_limits(wrong: Floats, judged: Floats, draw: Callable[[], Floats], draw
     return found
 
 
-def drawn_rows(
+def resampled_rows(
     rng: np.random.Generator, weights: Floats, groups: Codes | None = None
 ) -> Callable[[], Floats]:
     """What draws as many rows, or groups of rows (n,), as there are, with replacement, times weights (n,)."""

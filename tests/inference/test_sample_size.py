@@ -19,12 +19,12 @@ from discrim.inference.sample_size import (
     RULES,
     Setting,
     expected_error,
+    fewest_rows,
     least_error,
-    least_rows,
     power_law,
     rows_for,
     rows_judged,
-    simplex,
+    simplex_means,
 )
 
 DRAWS = 2**14
@@ -34,7 +34,7 @@ def brute(rule, n, setting, repeats, rng):
     """Errors of rules that are fitted to samples, of rows that are drawn too; each is of one sample."""
     k, p = setting.classes, setting.p
     means, found = np.zeros((k, p)), []
-    means[:, : k - 1] = setting.distance * simplex(k)
+    means[:, : k - 1] = setting.distance * simplex_means(k)
     if rule == "diagonal" and k == 2:
         means[:] = means[:, :1] / np.sqrt(p)
     for _ in range(repeats):
@@ -73,7 +73,7 @@ def test_the_best_error_is_that_of_the_known_law():
     assert least_error(Setting(2.0, 3, 2, 0, 0)) == pytest.approx(norm.cdf(-1), rel=1e-12)
     rng = np.random.default_rng(0)
     for k in (3, 5):
-        means = 2.5 * simplex(k)
+        means = 2.5 * simplex_means(k)
         gaps = np.linalg.norm(means[:, None] - means, axis=2)
         np.testing.assert_allclose(gaps[~np.eye(k, dtype=bool)], 2.5)
         x = rng.normal(size=(200_000, k - 1)) + means[0]
@@ -98,7 +98,7 @@ def test_for_many_columns_lda_has_raudys_expected_error(p, n, d):
 def test_a_plan_says_what_it_takes():
     found = plan(distance=2, p=4, error=0.2, width=0.1, rows=[5, 10, 40, 160], draws=2**12)
     assert found.least_error == pytest.approx(norm.cdf(-1))
-    assert np.isnan(found.table.loc[5, "qda"]) == (least_rows("qda", Setting(2, 4, 2, 0, 0)) > 5)
+    assert np.isnan(found.table.loc[5, "qda"]) == (fewest_rows("qda", Setting(2, 4, 2, 0, 0)) > 5)
     assert (found.table.loc[[10, 40, 160], list(RULES)].diff().dropna() < 0).all(axis=None)
     assert (found.wanted["error"] <= 0.2).all()
     assert (found.wanted["error"] - 0.2).abs().max() < 0.006
@@ -122,7 +122,7 @@ def test_the_rows_that_are_wanted_are_the_first_with_the_error_and_draws_have_to
         assert n is not None
         assert expected_error(rule, n, setting)[0] <= 0.2
         before = n - 1
-        assert before < least_rows(rule, setting) or expected_error(rule, before, setting)[0] > 0.2
+        assert before < fewest_rows(rule, setting) or expected_error(rule, before, setting)[0] > 0.2
         # Below the standard error of the draws nothing is told apart.
         assert rows_for(rule, least_error(setting) + 1e-7, setting) is None
 

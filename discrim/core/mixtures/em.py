@@ -396,7 +396,7 @@ def normalized(scores: Floats, weights: Floats) -> tuple[Floats, Floats]:
     return top, sums
 
 
-class Sums(NamedTuple):
+class ComponentSums(NamedTuple):
     """Weights (T,), means (T, p), and scatters (T, p, p) or sums of squares (T, p), of components."""
 
     counts: Floats
@@ -431,7 +431,7 @@ def of_weights(
         scatters[at] = _scatters(z, part, means[at], axial=axial)
         begin = at.stop
     least = least_variances(rows) if least is None else least
-    return of_sums(Sums(counts, means, scatters), rows, sizes, form, axes, turns, least)
+    return of_sums(ComponentSums(counts, means, scatters), rows, sizes, form, axes, turns, least)
 
 
 def emptied(rows: Sequence[ClassRows], sizes: Sequence[int], counts: Floats) -> Degenerate | None:
@@ -443,7 +443,7 @@ def emptied(rows: Sequence[ClassRows], sizes: Sequence[int], counts: Floats) -> 
 
 
 def of_sums(
-    sums: Sums,
+    sums: ComponentSums,
     rows: Sequence[ClassRows],
     sizes: tuple[int, ...],
     form: str,

@@ -26,7 +26,15 @@ from typing import NamedTuple
 import numpy as np
 
 from discrim.core.mixtures import em, starts
-from discrim.core.mixtures.em import CACHED, ClassRows, Components, Degenerate, EMPlan, Expected, Sums
+from discrim.core.mixtures.em import (
+    CACHED,
+    ClassRows,
+    Components,
+    ComponentSums,
+    Degenerate,
+    EMPlan,
+    Expected,
+)
 from discrim.core.mixtures.starts import Hierarchies
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.rules.gaussian import patterns
@@ -143,7 +151,9 @@ def _turned(roots: Floats, means: Floats, sheets: _Sheets) -> _Turned:
     return _Turned(white, logdets, in_place * there, in_place * ~there)
 
 
-def _class_sums(components: Components, at: slice, sheets: _Sheets, *, axial: bool) -> tuple[Sums, float]:
+def _class_sums(
+    components: Components, at: slice, sheets: _Sheets, *, axial: bool
+) -> tuple[ComponentSums, float]:
     """Sums of the completed rows of a class by the posteriors of its components, and the log-likelihood."""
     means, roots = components.means[at], _full_roots(components.covariances[at])
     g, p = means.shape
@@ -169,7 +179,7 @@ def _class_sums(components: Components, at: slice, sheets: _Sheets, *, axial: bo
         steps /= counts[:, None]
         scatters -= counts[:, None, None] * steps[:, :, None] * steps[:, None, :]
     held = np.diagonal(scatters, axis1=1, axis2=2).copy() if axial else scatters
-    return Sums(counts, means + steps, held), llf
+    return ComponentSums(counts, means + steps, held), llf
 
 
 def _least_variances(rows: Sequence[ClassRows]) -> Floats:
@@ -182,7 +192,7 @@ def _least_variances(rows: Sequence[ClassRows]) -> Floats:
     return np.array(found)
 
 
-def maximized(
+def maximized_with_gaps(
     components: Components,
     rows: Sequence[ClassRows],
     form: str,
@@ -198,7 +208,9 @@ def maximized(
     def expected(now: Components) -> Expected:
         pairs = zip(now.places(), sheets, strict=True)
         found = [_class_sums(now, at, own, axial=axial) for at, own in pairs]
-        sums = Sums(*(np.concatenate(parts) for parts in zip(*(each for each, _ in found), strict=True)))
+        sums = ComponentSums(
+            *(np.concatenate(parts) for parts in zip(*(each for each, _ in found), strict=True))
+        )
 
         def best(axes: em.Axes) -> Components | Degenerate:
             empty = em.emptied(rows, sizes, sums.counts)
@@ -248,7 +260,7 @@ def _normal_law(row: ClassRows) -> Components:
     # A column of one value is one of the least deviation there is, which EM then leaves.
     sd = np.sqrt(np.where(squares > 0, squares, np.finfo(np.float64).tiny))
     start = Components((1,), np.ones(1), means[None], (Covariance.from_root(sd),))
-    law = maximized(start, [row], "VVV", tol=SMALL_GAIN / ALONE, maxiter=FEW_STEPS)
+    law = maximized_with_gaps(start, [row], "VVV", tol=SMALL_GAIN / ALONE, maxiter=FEW_STEPS)
     return start if isinstance(law, Degenerate) else law
 
 
@@ -269,7 +281,7 @@ def from_starts(
     def run(start: Components | Degenerate) -> Components | Degenerate:
         if isinstance(start, Degenerate):
             return start
-        return maximized(start, rows, form, tol=plan.tol, maxiter=plan.maxiter, tell=tell)
+        return maximized_with_gaps(start, rows, form, tol=plan.tol, maxiter=plan.maxiter, tell=tell)
 
     if max(sizes) == 1:
         return run(em.of_weights(whole, [row.weights[None] for row in whole], form)), (1, 1)

@@ -443,7 +443,7 @@ def _climbed(
     start: Components, rows: Sequence[ClassRows], form: str, plan: EMPlan
 ) -> Components | Degenerate:
     """What EM comes to from some components, whether or not rows miss values."""
-    climb = incomplete.maximized if incomplete.has_gaps(rows) else em.maximized
+    climb = incomplete.maximized_with_gaps if incomplete.has_gaps(rows) else em.maximized
     return climb(start, rows, form, tol=plan.tol, maxiter=plan.maxiter)
 
 

@@ -17,7 +17,7 @@ from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.rows import used_codes
 from discrim.inference.error_rates import check_level
 from discrim.inference.resampling import drawn_seed
-from discrim.inference.sample_size import curve_limits, drawn_rows, power_law
+from discrim.inference.sample_size import curve_limits, power_law, resampled_rows
 from discrim.models.comparing import permuted
 from discrim.models.comparing.cross_validation import folded
 from discrim.models.fits.displayed import Shown, displayed
@@ -82,7 +82,7 @@ class LearningCurve(Shown):
         wrong, judged = (np.stack([getattr(each, name) for each in found]) for name in ("wrong", "judged"))
         n = np.array([each.rows for each in found])
         errors = (wrong @ weights) / (judged @ weights)
-        draw = drawn_rows(np.random.default_rng(seed), weights, clusters)
+        draw = resampled_rows(np.random.default_rng(seed), weights, clusters)
         drawn = curve_limits(wrong, judged, draw, DRAWS)
         variances = np.nanvar(drawn, axis=0)
         precise = (

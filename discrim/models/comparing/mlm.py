@@ -34,7 +34,7 @@ from discrim.models.comparing.permanova import (
     with_permutations,
 )
 from discrim.models.comparing.repeated import ProfileResults, RepeatedResults
-from discrim.models.comparing.term_model import TermCanonicalResults, TermModel, in_units, shifted_columns
+from discrim.models.comparing.term_model import TermCanonicalResults, TermModel, over_units, shifted_columns
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.reading import (
@@ -623,7 +623,7 @@ def mlm(
         )
     if blocks.weighted:
         warn_of_weights(root, whole=blocks.has_whole_weights())
-    triangle, unit = in_units(root.triangle)
+    triangle, unit = over_units(root.triangle)
     rows = np.zeros((max(len(triangle), len(unit)), triangle.shape[1]))
     rows[: len(triangle)] = triangle
     groups = [[1 + column for column in term.columns] for term in terms]

@@ -24,7 +24,7 @@ from discrim.inference.manova import LeastSquares, TestType, spans
 from discrim.inference.resampling import drawn_seed, mixed_unit
 from discrim.models.comparing.mlm_shown import EACH, ROMAN
 from discrim.models.comparing.permuted import MOST, called, numbered
-from discrim.models.comparing.term_model import TermModel, in_units, shifted_columns, term_position
+from discrim.models.comparing.term_model import TermModel, over_units, shifted_columns, term_position
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import with_rows_copied
@@ -186,7 +186,7 @@ def rows_to_permute(
         )
     shifted = shifted_columns(terms, len(blocks.terms))[:m]
     origin = np.where(shifted, x[:, :m].mean(axis=0), 0.0)
-    own_x, unit = in_units(np.hstack([np.ones((len(x), 1)), x[:, :m] - origin]))
+    own_x, unit = over_units(np.hstack([np.ones((len(x), 1)), x[:, :m] - origin]))
     groups = tuple(tuple(1 + column for column in term.columns) for term in terms)
     none = np.zeros((0, 0))
     rank = sum(basis.shape[1] for basis in spans(own_x, [range(m + 1)]))

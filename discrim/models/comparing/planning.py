@@ -251,7 +251,7 @@ def _setting(distance: float, p: int, classes: int, draws: int, seed: int) -> Se
 
 def _errors(rule: SampledRule, numbers: Sequence[int], setting: Setting) -> Floats:
     """Expected errors and their standard errors (N, 2) of numbers of rows of each class."""
-    least = sample_size.least_rows(rule, setting)
+    least = sample_size.fewest_rows(rule, setting)
     return np.array(
         [sample_size.expected_error(rule, n, setting) if n >= least else (np.nan, np.nan) for n in numbers]
     )

@@ -125,7 +125,7 @@ def with_pair(table: pd.DataFrame, classes: pd.Index, criterion: str) -> pd.Data
     return table
 
 
-def shown(table: pd.DataFrame) -> pd.DataFrame:
+def printed_steps(table: pd.DataFrame) -> pd.DataFrame:
     """The table with each pair of classes as one text, for which a line has room."""
     if "other" in table:
         pairs = [_pair(*pair) for pair in zip(table["class"], table["other"], strict=True)]

@@ -20,7 +20,7 @@ from discrim.inference.resampling import drawn_seed
 from discrim.models.comparing import term_choice
 from discrim.models.comparing.chosen_anew import ChosenAnew
 from discrim.models.comparing.comparable import verb_named
-from discrim.models.comparing.step_tables import StepTables, shown
+from discrim.models.comparing.step_tables import StepTables, printed_steps
 from discrim.models.comparing.term_choice import By, Choice, Criterion, Direction, Limits
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed, number
@@ -631,14 +631,14 @@ class StepwiseResults(ChosenAnew):
             note += f" Chosen on {rows} rows complete in all candidates; fitted to {fitted}."
         # Its own criterion takes the place of what can be counted or is seldom asked for.
         spare = [] if self.criterion in ("wilks", "cv", "aic", "bic") else ["terms_in", "ascc"]
-        table = shown(self.steps.drop(columns=spare))
+        table = printed_steps(self.steps.drop(columns=spare))
         return Section("Steps", table, FORMATS, headings=INTERVAL, note=note, source=".steps")
 
     def _table_section(self, name: str) -> Section:
         from discrim.report.grid import Section
 
         title, note = TABLES[name]
-        table = shown(getattr(self._of_steps(), name))
+        table = printed_steps(getattr(self._of_steps(), name))
         return Section(title, table, FORMATS, note=note, source=f".{name}")
 
 

@@ -241,7 +241,7 @@ def shifted_columns(terms: Sequence[ModelTerm], n_columns: int) -> Mask:
     return shifted
 
 
-def in_units(rows: Floats) -> tuple[Floats, Floats]:
+def over_units(rows: Floats) -> tuple[Floats, Floats]:
     """Rows with columns over powers of two, so that their squares are doubles, and these."""
     size = np.abs(rows).max(axis=0, initial=0.0)
     unit = np.ldexp(1.0, np.where(size > 0, np.frexp(size)[1], 0))

@@ -59,7 +59,7 @@ MOST = 100_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class FeaturePlan:
     """What is fitted: so many features of a kind, by what kernel, and how posteriors are made.
 
     `factors` has the positions of the columns of each factor.
@@ -97,7 +97,7 @@ def check_features(components: Any, kind: Any, search: Search) -> None:
 
 
 def fit_by_features(
-    blocks: Blocks, moments: ClassMoments, prior: Floats, plan: Plan, *, estimated_prior: bool = True
+    blocks: Blocks, moments: ClassMoments, prior: Floats, plan: FeaturePlan, *, estimated_prior: bool = True
 ) -> FittedByFeatures:
     """The fit of rows, in two passes: for a sample of them, and for the moments of the features."""
     most = max(SAMPLED, 2 * plan.components if plan.kind == "landmarks" else 0)
@@ -147,7 +147,7 @@ def _as_sample(rows: RowSample, standard: Standard, n_classes: int, factors: lis
 
 
 def _kernel(
-    rows: RowSample, standard: Standard, n_classes: int, plan: Plan
+    rows: RowSample, standard: Standard, n_classes: int, plan: FeaturePlan
 ) -> tuple[Kernel, str, Chosen | None]:
     """The kernel and the scale that are given, or the best for a part of the sample, with the choice."""
     search = plan.search
@@ -162,7 +162,7 @@ def _kernel(
     return chosen.kernel, chosen.scale, chosen
 
 
-def _features(plan: Plan, kernel: Kernel, located: Located, rows: RowSample) -> FeatureMap:
+def _features(plan: FeaturePlan, kernel: Kernel, located: Located, rows: RowSample) -> FeatureMap:
     if plan.kind == "random":
         columns = located(rows.x[:1]).shape[1]
         drawn = random_features(law_of(kernel.name), kernel.width, columns, plan.components)
@@ -197,7 +197,7 @@ def feature_lda_result(
     options: Mapping[str, Any],
     *,
     has_rows: bool = True,
-    plan: Plan | None = None,
+    plan: FeaturePlan | None = None,
     choice: str = "",
     path: pd.DataFrame | None = None,
 ) -> Fit[FeatureLDAFit]:
@@ -213,7 +213,7 @@ def feature_lda_result(
     return Fit(model, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 
-def _rule_anew(plan: Plan | None, fit: Fit[FeatureLDAFit], blocks: Blocks) -> Rule | None:
+def _rule_anew(plan: FeaturePlan | None, fit: Fit[FeatureLDAFit], blocks: Blocks) -> Rule | None:
     """The rule of other rows, with features, kernel and ridge found anew."""
     moments = _enough_moments(blocks)
     if moments is None or plan is None:

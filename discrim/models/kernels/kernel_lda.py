@@ -39,8 +39,8 @@ from discrim.models.judging.assessment import labelled_rows, refuse_none
 from discrim.models.kernels import feature_lda
 from discrim.models.kernels.feature_lda import (
     FeatureKind,
+    FeaturePlan,
     FittedByFeatures,
-    Plan,
     feature_lda_result,
     fit_by_features,
 )
@@ -233,7 +233,7 @@ def kernel_lda(
         reading.check_whole("ncomp", ncomp, 1, most, also=f", the axes of {most + 1} classes, or None")
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, moments.counts)
     if components is not None:
-        plan = Plan(components, features, search, factor_columns(blocks), bool(calibrate), ncomp)
+        plan = FeaturePlan(components, features, search, factor_columns(blocks), bool(calibrate), ncomp)
         made = fit_by_features(blocks, moments, shares, plan, estimated_prior=estimated)
         return KernelLDAResults(_feature_fit(made, blocks, options, plan))
     sample = _sample(blocks, moments.n_classes)
@@ -354,7 +354,7 @@ MODEL = Model(
 
 
 def _feature_fit(
-    made: FittedByFeatures, blocks: Blocks, options: Mapping[str, Any], plan: Plan
+    made: FittedByFeatures, blocks: Blocks, options: Mapping[str, Any], plan: FeaturePlan
 ) -> Fit[FeatureLDAFit]:
     """A kernel discriminant analysis by features as one value, with all that was tried."""
     numbers, chosen, ridges = made

@@ -48,7 +48,7 @@ from discrim.models.projections.pls_choice import (
     refuse_few,
     refuse_no_orthogonal,
     refuse_predictive,
-    stability,
+    selection_stability,
     tried_components,
 )
 from discrim.models.projections.pls_engine import as_latent, components_of_engine, engine_fit
@@ -556,7 +556,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         flavanoids   1.0   1.0   0.0
         od280_od315  1.0   1.0   0.0
         """
-        return stability(self._fit, self._names, folds, repeats, seed)
+        return selection_stability(self._fit, self._names, folds, repeats, seed)
 
     def transform(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Scores PLS1, PLS2, ... of each row; they are missing for a row with a missing value.

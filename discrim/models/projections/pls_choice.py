@@ -278,7 +278,9 @@ def _refuse_fold(folds: TuningFolds, fold: int, given: str) -> NoReturn:
     )
 
 
-def stability(fit: Fit[PLSFit], names: pd.Index, folds: int, repeats: int, seed: int | None) -> pd.DataFrame:
+def selection_stability(
+    fit: Fit[PLSFit], names: pd.Index, folds: int, repeats: int, seed: int | None
+) -> pd.DataFrame:
     """Shares of refits without a fold in which columns are used; see `PLSResults.stability`."""
     blocks, numbers = fit.rows("stability()"), fit.numbers
     if not numbers.nonzero:
