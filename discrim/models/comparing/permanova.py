@@ -372,6 +372,11 @@ class PermanovaResults(Shown):
             f"Places were exchanged among {self.shuffled}. {tried}: p = (1 + as large or larger) / (1 + "
             f"{len(self.permuted)}).",
         ]
+        sentences.append(
+            "p assumes rows that are exchangeable where the model tells nothing of them"
+            + (", and is approximate for one of several terms. " if len(self.terms) > 1 else ". ")
+            + "It is small where classes differ in location, in spread or in both."
+        )
         fixed = self.terms[self._fixed & (np.array(self._df) > 0)]
         if len(fixed):
             sentences.append(
@@ -416,7 +421,7 @@ class PermanovaResults(Shown):
         Raises
         ------
         DataError
-            There is no such term, it has no factor, or no class has two rows.
+            There is no such term, it has no factor, or no class has three rows.
 
         Notes
         -----
@@ -435,10 +440,11 @@ class PermanovaResults(Shown):
         check_word("centre", centre, Centre)
         check_flag("bias_adjust", bias_adjust)
         codes, labels, name = self._labels(term)
-        if len(labels) < 2 or len(labels) == len(codes):
+        if len(labels) < 2 or np.bincount(codes).max() < 3:
             raise DataError(
                 f"The term {name!r} makes {len(labels)} classes of {len(codes)} rows, of which no two can be "
-                "compared by their spread: name a term with two classes or more that have several rows."
+                "compared by their spread: name a term with two classes or more, of which one has three rows, "
+                "as the rows of a class of two are equally far from its centre."
             )
         return Dispersion(self, codes, labels, name, centre, bool(bias_adjust))
 

@@ -20,7 +20,7 @@ from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import LinearRule, Plane, Rule
 from discrim.core.scatter.principal import weighted_centre
-from discrim.errors import CollinearError, DataError, warn_user
+from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.levels import Unseen
 from discrim.frame.rows import GatheredRows, gathered_rows, read
@@ -504,15 +504,21 @@ def group_summary(fit: Fit[Any]) -> pd.DataFrame:
 
     The rows are read once more.
     """
-    moments = class_moments(fit.rows("group_summary()"), "diagonal")
+    rows = fit.rows("group_summary()")
+    moments = class_moments(rows, "diagonal")
+    if rows.incomplete and not np.isfinite(moments.scatters).all():
+        raise NotSupportedError(
+            "group_summary() describes complete rows, and some of these miss values that the fit did "
+            'without: see means, and cov or covs, or fit with missing="drop".'
+        )
     counts, total = moments.counts, moments.total
     overall = moments.origin + weighted_centre(moments.means, counts) / moments.scale
     squares = np.vstack([moments.scatters, moments.scatters.sum(axis=0) + between_squares(moments)])
-    rows = np.append(counts, total)
+    sizes = np.append(counts, total)
     with np.errstate(divide="ignore", invalid="ignore"):
-        sd = np.sqrt(squares / (rows - 1)[:, None]) / moments.scale
+        sd = np.sqrt(squares / (sizes - 1)[:, None]) / moments.scale
     index = by_class_and_term([*fit.classes, distinct("total", fit.classes)], fit.terms)
-    whole = rows.astype(np.int64) if (rows == np.round(rows)).all() else rows
+    whole = sizes.astype(np.int64) if (sizes == np.round(sizes)).all() else sizes
     table = pd.DataFrame({"rows": np.repeat(whole, len(fit.terms))}, index=index)
     table["mean"], table["sd"] = np.vstack([moments.class_means, overall]).ravel(), sd.ravel()
     return table

@@ -464,3 +464,10 @@ def test_distances_that_no_space_has_are_told():
     spread = permanova("a ~ 1", data.assign(a=list("xxxy")), distance=far)
     with pytest.warns(DiscrimWarning, match="negative"):
         spread.dispersion(centre="centroid")
+
+
+def test_classes_of_two_rows_have_no_spread_to_compare():
+    twos = pd.DataFrame({"g": [*"aabbcc"], "x": [0.0, 1, 5, 9, 4, 4.5], "y": [1.0, 3, 2, 2, 7, 5]})
+    with pytest.raises(DataError, match="of which one has three rows"):
+        permanova("g ~ x + y", twos, seed=1).dispersion()
+    assert len(permanova("g ~ x + y", twos.assign(g=[*"aaabbc"]), seed=1).table) == 3

@@ -245,3 +245,13 @@ def test_what_it_cannot_tell_is_refused_by_name(tmp_path, capsys):
     line = ["mixture", "species ~ .", str(tmp_path / "holes.csv"), "--missing", "em"]
     assert main([*line, "--components", "1"]) == 0
     assert "Rows completed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
+def test_a_summary_of_complete_rows_is_refused_where_there_are_others(verb):
+    with pytest.raises(NotSupportedError, match=r"group_summary\(\) describes complete rows.*means"):
+        verb("species ~ .", SMALL, missing="em").group_summary()
+    whole = verb("species ~ .", IRIS, missing="em").group_summary()
+    assert whole["mean"].to_numpy() == pytest.approx(
+        verb("species ~ .", IRIS).group_summary()["mean"].to_numpy()
+    )
