@@ -236,3 +236,15 @@ def test_what_a_given_prior_groups_and_failed_sizes_do():
     groups = np.arange(len(PENGUINS)) // 4
     grouped = fit.learning_curve([0.2, 0.5, 0.8], repeats=1, groups=groups, seed=0)
     assert grouped.table["se"].gt(0).all()
+
+
+def test_rows_of_a_learning_curve_are_weighted_and_no_error_is_no_certainty():
+    two = load_iris().query("species != 'virginica'")
+    shares = [0.2, 0.5, 0.8]
+    alone = discrim.lda("species ~ .", two).learning_curve(shares, repeats=1, seed=0)
+    heavy = discrim.lda("species ~ .", two, weights=np.full(100, 3)).learning_curve(shares, repeats=1, seed=0)
+    assert heavy.table.index.tolist() == (3 * alone.table.index).tolist()
+    assert (alone.table["error"] == 0).all()
+    text = " ".join(alone.summary().as_text().split())
+    assert "of the error of new rows it says nothing" in text
+    assert "none: errors do not fall" in text

@@ -48,6 +48,11 @@ ASSUMES = (
     "beyond the rows there are, what it says holds as far as it does."
 )
 
+NONE_WRONG = (
+    "Where no judged row is wrong the interval is a point, as samples of these rows have no other error; of the "
+    "error of new rows it says nothing."
+)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Judged:
@@ -240,8 +245,9 @@ def _judged_at(fit: Fit[Any], share: float, repeats: int, groups: Any, seed: int
     cv = folded(fit, dealt, labels, None, None, nested=nested)
     judged = (dealt == 0 if of_one else dealt >= 0) & (cv._predicted >= 0)
     wrong = judged & (cv._predicted != cv._actual)
-    used = float((dealt[0] >= 0).sum())
-    rows = float((dealt == 1).sum()) / repeats if of_one else used * (1 - 1 / parts)
+    counted = (dealt >= 0) * (1.0 if blocks.weights is None else np.where(dealt >= 0, blocks.weights, 0.0))
+    used = float(counted[0].sum())
+    rows = float(counted[dealt == 1].sum()) / repeats if of_one else used * (1 - 1 / parts)
     rules = repeats * (1 if of_one else parts)
     return _Judged(rows, rules, wrong.sum(axis=0).astype(np.float64), judged.sum(axis=0).astype(np.float64))
 
@@ -249,7 +255,7 @@ def _judged_at(fit: Fit[Any], share: float, repeats: int, groups: Any, seed: int
 def curve_summary(curve: LearningCurve) -> Summary:
     """Header, errors by rows, and what the law says of more rows."""
     table, fit = curve.table, curve._fit
-    limit, power = curve.params["a"], curve.params["c"]
+    limit, falls, power = curve.params
     n = round(float(np.sum(fit.counts)))
     ahead = curve.predict([n, 2 * n, 5 * n, 10 * n])
     now = float(ahead["error"].iloc[0])
@@ -257,7 +263,7 @@ def curve_summary(curve: LearningCurve) -> Summary:
         ("Rows of the table", n, f"{n:,}"),
         ("Error with these, by the law", now, f"{100 * now:.2f} %"),
         ("Error in the limit, by the law", limit, f"{100 * limit:.2f} %"),
-        ("Power of the rows", power, f"{power:.3g}"),
+        ("Power of the rows", power, f"{power:.3g}" if falls > 0 else "none: errors do not fall"),
         ("Seed", curve.seed, str(curve.seed)),
     ]
     formats: dict[Any, Any] = dict.fromkeys(["error", "se", "low", "high"], "share") | {"rules": "count"}
@@ -266,7 +272,12 @@ def curve_summary(curve: LearningCurve) -> Summary:
         {
             "header": Pairs(fit.formula, items, ASSUMES),
             "errors": Section(
-                "Errors of rows left out, by rows fitted", table, formats, headings=INTERVAL, source=".table"
+                "Errors of rows left out, by rows fitted",
+                table,
+                formats,
+                headings=INTERVAL,
+                note=NONE_WRONG if (table["error"] == 0).any() else "",
+                source=".table",
             ),
             "ahead": Section("By the law", ahead, formats, headings=INTERVAL, source=".predict(rows)"),
         },
