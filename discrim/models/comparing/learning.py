@@ -49,8 +49,8 @@ ASSUMES = (
 )
 
 NONE_WRONG = (
-    "Where no judged row is wrong the interval is a point, as samples of these rows have no other error; of the "
-    "error of new rows it says nothing."
+    "Where no judged row is wrong the interval is a point, as samples of these rows have no other error; of "
+    "the error of new rows it says nothing."
 )
 
 

@@ -443,8 +443,8 @@ class PermanovaResults(Shown):
         if len(labels) < 2 or np.bincount(codes).max() < 3:
             raise DataError(
                 f"The term {name!r} makes {len(labels)} classes of {len(codes)} rows, of which no two can be "
-                "compared by their spread: name a term with two or more classes, one of which has three rows, "
-                "as the rows of a class of two are equally far from its centre."
+                "compared by their spread: name a term with two or more classes, one of which has three "
+                "rows, as the rows of a class of two are equally far from its centre."
             )
         return Dispersion(self, codes, labels, name, centre, bool(bias_adjust))
 
