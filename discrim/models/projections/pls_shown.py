@@ -11,7 +11,17 @@ import pandas as pd
 from discrim.models.pictures.spaces import chosen_axes, draw_scores_of
 from discrim.models.results import headers
 from discrim.report.grid import INTERVAL, Pairs, Section
-from discrim.report.plots.style import SIGNS, add_legend, faint, new_axes, numbers, set_title, shown_name
+from discrim.report.plots.style import (
+    SIGNS,
+    add_legend,
+    faint,
+    lay_out,
+    new_axes,
+    numbers,
+    set_title,
+    shown_name,
+    with_room,
+)  # fmt: skip
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
@@ -247,7 +257,10 @@ def vip(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 
 NAMED = 8
-"""Columns that are named in an S-plot, by the size of their covariance."""
+"""Columns that are named in an S-plot at most, by the size of their covariance."""
+
+NAME_SIZE = np.array([70.0, 9.0])
+"""Width and height of a name there, in points."""
 
 
 def s_plot(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
@@ -257,17 +270,22 @@ def s_plot(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     axes, _ = new_axes(options.ax)
     covariance, correlation = numbers(table).T
     axes.scatter(covariance, correlation, s=16, color=SIGNS.colour(0), marker=SIGNS.marker(0), zorder=2)
-    for j in np.argsort(-np.abs(covariance), kind="stable")[:NAMED]:
-        axes.annotate(
-            shown_name(table.index[j], 24), (covariance[j], correlation[j]), xytext=(4, 3),
-            textcoords="offset points", fontsize="small",
-        )  # fmt: skip
     for line in (axes.axhline, axes.axvline):
         line(0.0, color=faint(0.35), linewidth=0.8, zorder=1)
     axes.set_ylim(-1.05, 1.05)
     axes.set_xlabel(f"Covariance with {name}, of columns over the root of their SD")
     axes.set_ylabel(f"Correlation with {name}")
     set_title(axes, f"S-plot of {name}")
+    lay_out(axes)
+    points = axes.transData.transform(np.column_stack([covariance, correlation])) * 72 / axes.figure.dpi
+    middle = axes.bbox.x0 * 72 / axes.figure.dpi + axes.bbox.width * 36 / axes.figure.dpi
+    far = np.argsort(-np.abs(covariance), kind="stable")[:NAMED]
+    for j in with_room(points, far.tolist(), NAME_SIZE):
+        right = points[j, 0] > middle
+        axes.annotate(
+            shown_name(table.index[j], 16), (covariance[j], correlation[j]), (-4 if right else 4, 0),
+            textcoords="offset points", fontsize=7, ha="right" if right else "left", va="center",
+        )  # fmt: skip
     return axes
 
 
