@@ -624,6 +624,8 @@ class StepwiseResults(ChosenAnew):
 
         chosen = self._fit.formula if self._fit is not None else "none: no term meets the criterion"
         note = f"{self._note} Chosen: {chosen}."
+        if self._make_tables is not None:
+            note += " As the terms were looked for, p orders them and tests nothing."
         if self._fit is not None:
             note += " error_rates() and cross_validate() of this choice make it anew from the rows left."
         if self._fit is not None and self._fit.nobs != self._nobs:
