@@ -115,7 +115,9 @@ def warn_left_out(actual: Codes, answered: NDArray[np.bool_], index: pd.Index) -
     said = []
     for uncounted, what in ((actual < 0, "no class"), ((actual >= 0) & ~answered, "no prediction")):
         if uncounted.any():
-            said.append(f"{int(uncounted.sum())} with {what} (first {index[int(np.argmax(uncounted))]!r})")
+            said.append(
+                f"{int(uncounted.sum())} with {what} (first {told(index[int(np.argmax(uncounted))])})"
+            )
     if said:
         warn_user(
             f"Rows of data= are left out of the error rate: {' and '.join(said)}. A row needs its class, and "

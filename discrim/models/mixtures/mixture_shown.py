@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,7 +43,10 @@ def _header(results: MixtureResults, fit: Fit[MixtureFit]) -> Pairs:
     least, most, few = min(numbers.sizes), max(numbers.sizes), len(numbers.sizes) <= 6
     size = " + ".join(map(str, numbers.sizes)) if few else f"{least} to {most} in each class"
     size = f"{least} in each class" if least == most else size
-    size += "" if fit.path is None else ", chosen by BIC"
+    if fit.path is not None:
+        given = fit.options["components"]
+        by_class = given.values() if isinstance(given, Mapping) else [given]
+        size += ", chosen by BIC" if "bic" in by_class else ", form chosen by BIC"
     completed = numbers.completed
     observed = "" if completed is None else ", observed"
     steps = "yes" if results.converged else f"no, in {numbers.maxiter} steps"
