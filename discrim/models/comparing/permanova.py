@@ -702,12 +702,12 @@ def permanova(
         A DataFrame of pandas, or any other table in memory that narwhals knows. Rows exchange places, so that
         a source that is read part by part is refused: pass a sample of its rows as a DataFrame.
     distance : str, or table of distances
-        Distance of two rows x and y. "euclidean"; "manhattan", sum |x - y|; "gower", the mean of |x - y| over
-        the ranges of the columns; "cosine", one less the cosine; and for columns without negative values
-        "bray-curtis", sum |x - y| / sum (x + y); "jaccard", 2 B / (1 + B) with B that of Bray and Curtis,
-        which for zeros and ones is Jaccard's; "canberra", the mean of |x - y| / (x + y) over columns that are
-        not both zero; "hellinger", Euclidean between the roots of the shares in each row's sum. Or a square
-        DataFrame or array with a row and a column for each row of the table.
+        Distance of two rows x and y, d being the size of x - y in a column. "euclidean"; "manhattan", sum d;
+        "gower", the mean of d over the ranges of the columns; "cosine", one less the cosine; and for columns
+        without negative values "bray-curtis", sum d / sum (x + y); "jaccard", 2 B / (1 + B) with B that of
+        Bray and Curtis, which for zeros and ones is Jaccard's; "canberra", the mean of d / (x + y) over
+        columns that are not both zero; "hellinger", Euclidean between the roots of the shares in each row's
+        sum. Or a square DataFrame or array with a row and a column for each row of the table.
     permutations : int
         Number of random permutations. Where there are no more different labellings, each is taken once.
     within : column name or (n,) array, optional
