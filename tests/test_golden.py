@@ -11,12 +11,15 @@ from tests.support import GOLDEN, ROOT
 FILES = sorted(path.name for path in GOLDEN.glob("*.json"))
 BUNDLED = re.compile(r'"(\w*_)?(iris|penguins|wine|breast_cancer|curves)\b')
 OF_OTHER_ROWS = {
+    "covariates.json": "penguins, as the tests have them",
+    "disqual.json": "penguins, as the tests have them, or the cells of a table in the file",
     "effect_sizes.json": "iris and penguins, as the tests have them",
     "formula.json": "the rows are in the file",
     "judged.json": "the rows are in the file",
     "leave_one_out.json": "the rows are in the file",
     "logistic_terms.json": "the rows are in the file, or penguins, as the tests have them",
     "logistic_users.json": "penguins, as the tests have them",
+    "permanova.json": "the rows are in the file",
     "prediction_sets.json": "penguins, as the tests have them",
     "repeated.json": "the rows are in the file, or penguins, as the tests have them",
 }

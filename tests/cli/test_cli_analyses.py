@@ -148,7 +148,7 @@ def test_manova_by_permutation_and_by_distances(capsys):
 
 
 def test_distances_have_the_names_of_the_metrics():
-    (option,) = (each for each in OTHERS if each.typed == "--distance")
+    (option,) = (each for each in OTHERS if each.typed == "--distance METRIC")
     assert option.kind.split() == list(get_args(Metric))
 
 

@@ -33,7 +33,7 @@ from discrim.frame.design import Design, Spec
 from discrim.frame.grammar import Call, Column, Negative, Node, Number, Operation, expression, nodes
 from discrim.frame.transforms import LARGEST, State
 from discrim.frame.values import Scalar
-from discrim.models.fits.fit import Fit, as_log_posteriors, distinct, read_rows
+from discrim.models.fits.fit import Fit, as_log_posteriors, distinct
 from discrim.models.fits.reading import check_word, told
 
 LOWEST, HIGHEST = -708.0, 709.0
@@ -131,7 +131,7 @@ class ExportedRule:
 
 def exported(fit: Fit[Any], prior: Any = None) -> ExportedRule:
     """The rule of a fit, taken apart; a NotSupportedError names what has no place outside Python."""
-    if fit.model.rows is not read_rows:
+    if fit.options.get("within") is not None:
         raise _staying(fit, "takes rows beside others of their group")
     rule: Any = fit.rule(prior)
     keep = np.arange(len(fit.blocks.terms))

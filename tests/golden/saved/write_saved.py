@@ -327,6 +327,23 @@ def fits_of_kernels() -> dict[str, Made]:
     }
 
 
+def fits_of_structures() -> dict[str, Made]:
+    """Fits with covariates, separable covariances, axes of correspondence, the location model, parted PLS."""
+    every, mixed = "species ~ .", "species ~ island + sex + bill_length_mm + body_mass_g"
+    lda, qda, pls = discrim.lda, discrim.qda, discrim.pls
+    return {
+        "location": (discrim.location, mixed, PENGUINS, {"smoothing": 0.1}),
+        "location_chosen": (discrim.location, mixed, PENGUINS, {}),
+        "lda_covariates": (lda, "species ~ bill_length_mm + bill_depth_mm | body_mass_g + sex", PENGUINS, {}),
+        "lda_separable": (lda, every, FEW, {"shape": (2, 2)}),
+        "qda_separable": (qda, every, FEW, {"shape": (2, 2)}),
+        "lda_correspondence": (lda, mixed, PENGUINS, {"components": 3, "correspondence": True}),
+        "pls_orthogonal": (pls, every, FEW, {"orthogonal": 1}),
+        "pls_sparse": (pls, every, FEW, {"ncomp": 2, "nonzero": [2, 3]}),
+        "mixture_completed": (discrim.mixture, every, HOLES, {"components": 1, "missing": "em"}),
+    }
+
+
 def calibrated(verb: Callable[..., Any]) -> Callable[..., Any]:
     """A verb whose fits have learnt their map to calibrated posteriors."""
 
@@ -432,7 +449,10 @@ def main(folder: Path, chosen: str) -> None:
         (folder / name).write_text(json.dumps(about, indent=None, separators=(",", ":")) + "\n")
 
 
-CHOSEN = {"all": fits, "newest": newest_fits, "options": fits_with_options, "kernels": fits_of_kernels}
+CHOSEN = {
+    "all": fits, "newest": newest_fits, "options": fits_with_options, "kernels": fits_of_kernels,
+    "structures": fits_of_structures,
+}  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ SAVED = support.GOLDEN / "saved"
 FOLDER = SAVED / "before_13"
 FITS = {
     folder.name: json.loads((folder / "predictions.json").read_text(encoding="utf-8"))
-    for folder in (FOLDER, *(SAVED / f"before_{issue}" for issue in (15, 17, 20, 33, 37)))
+    for folder in (FOLDER, *(SAVED / f"before_{issue}" for issue in (15, 17, 20, 33, 37, 38)))
 }
 MOMENTS = json.loads((SAVED / "before_17" / "moments.json").read_text(encoding="utf-8"))
 
@@ -74,7 +74,10 @@ def test_each_verb_that_could_be_saved_has_a_file(version, kinds):
     assert {type(load(file, functions=FUNCTIONS)).__name__ for file in files} == kinds
 
 
-@pytest.mark.parametrize("versions", [("before_17", "before_20", "before_37"), ("before_33", "before_37")])
+@pytest.mark.parametrize(
+    "versions",
+    [("before_17", "before_20", "before_37", "before_38"), ("before_33", "before_37", "before_38")],
+)
 def test_the_last_files_are_of_every_verb_that_can_be_saved(versions):
     files = [file for version in versions for file in (SAVED / version).glob("*.fit")]
     kinds = {type(load(file, functions=FUNCTIONS)).__name__ for file in files}
