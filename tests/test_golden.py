@@ -11,7 +11,7 @@ from tests.support import GOLDEN, ROOT
 FILES = sorted(path.name for path in GOLDEN.glob("*.json"))
 BUNDLED = re.compile(r'"(\w*_)?(iris|penguins|wine|breast_cancer|curves)\b')
 OF_OTHER_ROWS = {
-    "covariates.json": "penguins, as the tests have them",
+    "covariates.json": "iris, as the tests have it",
     "disqual.json": "penguins, as the tests have them, or the cells of a table in the file",
     "effect_sizes.json": "iris and penguins, as the tests have them",
     "formula.json": "the rows are in the file",
