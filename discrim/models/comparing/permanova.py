@@ -250,8 +250,8 @@ class HeldRows:
     exchange: Exchange
     there: bool = True
 
-    def __getstate__(self) -> list[Any]:
-        return [None, None, None, False]
+    def __reduce__(self) -> tuple[Any, ...]:
+        return HeldRows, (None, None, None, False)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> HeldRows:
         return with_rows_copied(self, memo)
