@@ -395,7 +395,9 @@ def _spreads(results: Any, fit: Fit[Any], names: Sequence[str], rows: DrawnRows 
             pooled = pd.DataFrame(mixed, index=held, columns=held)
         return results.means[held], found, pooled
     if hasattr(type(results), "cov"):
-        pooled = _of_columns(results, fit).loc[held, held]
+        cov = _of_columns(results, fit)
+        # Where categories part the rows, the model has a covariance of numbers alone.
+        pooled = cov.loc[held, held] if set(held) <= set(cov.index) else None
     scatter = getattr(fit.numbers, "scatter", None)
     robust = scatter.is_robust if scatter is not None else getattr(fit.numbers, "robust", None) is not None
     if rows is None or robust:
