@@ -29,12 +29,14 @@ RULES: dict[str, list[dict[str, Any]]] = {
         {"covariance": "spherical"}, {"covariance": "pinv"}, {"method": "mle"}, {"method": "t", "nu": 4},
         {"method": "mcd", "support_fraction": 0.75},
     ],
+    "LocationClassifier": [{"smoothing": 0.2}, {"smoothing": 1.0}],
     "LogisticClassifier": [{}, {"penalty": "ridge", "strength": 0.1}],
     "MixtureClassifier": [
         {"components": 2, "starts": 2}, {"components": 2, "covariance": "VVI", "starts": 2},
     ],
     "NaiveBayesClassifier": [{}, {"kernel": True}, {"kernel": True, "smoothing": 0.1}],
     "NearestCentroidClassifier": [{}],
+    "PLDAClassifier": [{}],
     "PLSClassifier": [
         {"ncomp": 2}, {"ncomp": 8}, {"ncomp": 2, "rule": "max"}, {"orthogonal": 2}, {"nonzero": [2, 1, 2]},
     ],
@@ -80,12 +82,8 @@ TABLES = {"dummies": dummies(), "wide": wide(), "a class of one row": one_row()}
 
 def test_every_estimator_is_here():
     names = {name for name in estimators.__all__ if name.endswith("Classifier")}
-    # A choice passes over models that do not fit; plda() and location() have no rule in the place of a
-    # singular covariance.
-    assert names - set(RULES) == {
-        "ChooseClassifier", "FormulaClassifier", "HyperplaneClassifier", "LocationClassifier",
-        "PLDAClassifier",
-    }  # fmt: skip
+    # A choice passes over models that do not fit.
+    assert names - set(RULES) == {"ChooseClassifier", "FormulaClassifier", "HyperplaneClassifier"}
 
 
 @pytest.mark.parametrize("table", TABLES)
