@@ -171,8 +171,7 @@ def _components_of(a: Floats, b: Floats, most: int, algorithm: Algorithm) -> tup
         w = _direction(product, least)
         if w is None:
             break
-        t = columns @ w
-        p = columns.T @ t / (t @ t)
+        t, p = _score_and_loading(columns, w)
         if by_columns:
             columns -= np.outer(t, p)
         else:
@@ -219,12 +218,17 @@ def orthogonal_latents(a: Floats, b: Floats, most: int) -> list[Latent]:
         away = _direction(shared, _rounding(columns, t))
         if away is None:
             break
-        s = columns @ away
-        p = columns.T @ s / (s @ s)
+        s, p = _score_and_loading(columns, away)
         columns -= np.outer(s, p)
         weights, loadings = np.column_stack([weights, away]), np.column_stack([loadings, p])
         found.append(_parted(a, b, columns, w, weights, loadings))
     return found
+
+
+def _score_and_loading(columns: Floats, w: Floats) -> tuple[Floats, Floats]:
+    """The score (r,) of a weight (p,), and the slopes (p,) of the columns on it."""
+    t = columns @ w
+    return t, columns.T @ t / (t @ t)
 
 
 def _parted(a: Floats, b: Floats, columns: Floats, w: Floats, weights: Floats, loadings: Floats) -> Latent:
@@ -262,8 +266,7 @@ def sparse_latent(a: Floats, b: Floats, nonzero: Sequence[int]) -> Latent:
         w = _sparse_direction(columns.T @ b, count, least)
         if w is None:
             break
-        t = columns @ w
-        p = columns.T @ t / (t @ t)
+        t, p = _score_and_loading(columns, w)
         columns -= np.outer(t, p)
         weights, loadings = np.column_stack([weights, w]), np.column_stack([loadings, p])
     return latent_of(a, b, weights, loadings, _rotations(weights, loadings))
