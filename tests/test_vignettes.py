@@ -89,6 +89,43 @@ def test_no_line_of_code_is_hidden_beyond_the_edge_of_the_page(page):
     assert [line for line in lines if len(line) > 92] == []
 
 
+FOR_REFERENCE = {
+    "coming-from-r",
+    "coming-from-sas",
+    "coming-from-scikit-learn",
+    "command-line",
+    "gallery",
+    "index",
+    "printed",
+    "recipes",
+    "speed",
+}
+"""Pages that are looked things up in; the others are lessons."""
+
+LESSONS = [page for page in PAGES if "## Exercises" in page.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("page", LESSONS, ids=lambda page: page.stem)
+def test_a_lesson_says_what_it_teaches_and_ends_with_exercises_whose_answers_are_asserted(page):
+    text = page.read_text(encoding="utf-8")
+    goals = re.search(r"```\{admonition\} What you will learn\n:class: goals\n\n(.*?)```", text, re.DOTALL)
+    assert text.index("\n# ") < goals.start() < text.index("\n## ")
+    assert 3 <= len(re.findall("^- ", goals[1], re.MULTILINE)) <= 5
+    exercises = text[text.index("\n## Exercises\n") :]
+    rest = re.findall("^## (.*)", exercises, re.MULTILINE)
+    assert rest in (["Exercises"], ["Exercises", "Further reading"])
+    asked = re.findall(r"^\*\*(\d)\.\*\*", exercises, re.MULTILINE)
+    assert asked == ["1", "2", "3"]
+    cells = [cell for cell in jupytext.reads(exercises, fmt="md:myst").cells if cell.cell_type == "code"]
+    tags = [set(cell.metadata.get("tags", ())) for cell in cells]
+    answers = [cell for cell, named in zip(cells, tags, strict=True) if named == {"answer", "hide-cell"}]
+    assert len(answers) == 3
+    assert all(cell.source.startswith("# ") for cell in answers)
+    assert any(
+        named == {"remove-cell"} and "assert" in cell.source for cell, named in zip(cells, tags, strict=True)
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("source", ["1 / 0", "import discrim; discrim.no_such_name"])
 def test_an_error_in_a_cell_fails(tmp_path, source):
@@ -170,11 +207,11 @@ def test_a_notebook_for_a_browser_installs_the_package_first(page):
     taken = jupytext.read(page, fmt="md:myst").cells
     assert [cell.source for cell in code[1:]] == [each.source for each in taken if each.cell_type == "code"]
     for cell in code:
-        hidden = "remove-cell" in cell.metadata.get("tags", ())
+        hidden = bool({"remove-cell", "hide-cell", "hide-input"} & set(cell.metadata.get("tags", ())))
         assert cell.metadata.get("jupyter", {}).get("source_hidden", False) == hidden
     text = "\n".join(cell.source for cell in made.cells if cell.cell_type == "markdown")
     assert "{toctree}" not in text
-    assert "{container}" not in text
+    assert not re.search(r"\{(container|admonition)\}", text)
     for name in re.findall(r"\]\(([\w-]+)\.ipynb\)", text):
         assert FOLDER / f"{name}.md" in RUNNING
 

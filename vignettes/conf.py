@@ -22,6 +22,7 @@ nb_execution_mode = os.environ.get("BOOK_EXECUTION", "force")
 nb_execution_raise_on_error = False
 nb_execution_show_tb = True
 nb_execution_timeout = 300
+nb_code_prompt_show, nb_code_prompt_hide = "Show the code", "Hide the code"
 # Pages are executed side by side, so that a product of matrices has one core: threads would wait for others.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # A bar that counts what is done belongs on a screen, not on a page.

@@ -1,4 +1,4 @@
-"""A directive for what opens when its line is clicked."""
+"""What opens when its line is clicked: a directive for it, and the answers of exercises."""
 
 from __future__ import annotations
 
@@ -55,9 +55,17 @@ def depart_first_line(writer: HTML5Translator, node: first_line) -> None:
     writer.body.append("</summary>\n")
 
 
+def name_answers(app: Sphinx, tree: nodes.document) -> None:
+    """Call the line of a cell with the tag `answer` so."""
+    for cell in tree.findall(lambda node: isinstance(node, nodes.container) and "hide_mode" in node):
+        if "tag_answer" in cell["classes"]:
+            cell["prompt_show"] = cell["prompt_hide"] = "Answer"
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Tell Sphinx of the directive and of how HTML has it."""
     app.add_node(folded, html=(visit_folded, depart_folded))
     app.add_node(first_line, html=(visit_first_line, depart_first_line))
     app.add_directive("fold", Fold)
+    app.connect("doctree-read", name_answers)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

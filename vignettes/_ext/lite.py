@@ -8,9 +8,8 @@ import shutil
 import sys
 from pathlib import Path
 
-import jupytext
 import nbformat
-from notebooks import runs_in_a_browser
+from notebooks import notebook_of, runs_in_a_browser
 
 PAGES = Path(__file__).parents[1]
 PYODIDE = "https://cdn.jsdelivr.net/pyodide/v314.0.6/full/pyodide.mjs"
@@ -26,16 +25,14 @@ computations take longer."""
 
 
 def for_browsers(page: Path) -> nbformat.NotebookNode:
-    """The notebook of a page, with a first cell that installs the package, and folded what the book hides."""
-    notebook = jupytext.read(page, fmt="md:myst")
+    """The notebook of a page, with a first cell that installs the package."""
+    notebook = notebook_of(page)
     lines = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
     extras = ",".join(extra for pattern, extra in EXTRAS.items() if re.search(pattern, lines))
     name = f'"discrim[{extras}]"' if extras else "discrim"
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = linked(cell.source)
-        elif "remove-cell" in cell.metadata.get("tags", ()):
-            cell.metadata["jupyter"] = {"source_hidden": True}
     code = nbformat.v4.new_code_cell(f"%pip install -q {name}", id="install")
     notebook.cells[:0] = [nbformat.v4.new_markdown_cell(ABOUT, id="about"), code]
     notebook.metadata["kernelspec"] = {
@@ -47,9 +44,7 @@ def for_browsers(page: Path) -> nbformat.NotebookNode:
 
 
 def linked(text: str) -> str:
-    """Text of a page whose links lead to notebooks, without what only the book has."""
-    text = re.sub(r"```\{toctree\}.*?\n```\n?", "", text, flags=re.DOTALL)
-    text = re.sub(r"```\{container\} \w+\n(.*?)\n```", r"\1", text, flags=re.DOTALL)
+    """Text of a page whose links lead to notebooks."""
 
     def link(match: re.Match[str]) -> str:
         return f"]({match[1]}.ipynb)" if runs_in_a_browser(PAGES / f"{match[1]}.md") else match[0]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import jupytext
+import nbformat
 from docutils import nodes
 from myst_nb.core.read import is_myst_markdown_notebook
 from sphinx.application import Sphinx
@@ -13,6 +15,10 @@ from sphinx.application import Sphinx
 FOLDER = "notebooks"
 NOT_IN_A_BROWSER = {"clusters", "command-line", "from-notebook-to-production"}
 """Pages that start other processes, or need onnxruntime, which Pyodide does not have."""
+
+
+HIDDEN = {"remove-cell", "hide-cell", "hide-input"}
+"""Tags of cells whose code a notebook folds: what the book leaves out, folds, or gives as an answer."""
 
 
 def is_executed(page: Path) -> bool:
@@ -23,6 +29,25 @@ def is_executed(page: Path) -> bool:
 def runs_in_a_browser(page: Path) -> bool:
     """Whether the cells of a page need nothing but Python."""
     return is_executed(page) and page.stem not in NOT_IN_A_BROWSER
+
+
+def notebook_of(page: Path) -> nbformat.NotebookNode:
+    """The notebook of a page: boxes are text, and code is folded where the book does not show it."""
+    notebook = jupytext.read(page, fmt="md:myst")
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = without_boxes(cell.source)
+        elif HIDDEN & set(cell.metadata.get("tags", ())):
+            cell.metadata["jupyter"] = {"source_hidden": True}
+    return notebook
+
+
+def without_boxes(text: str) -> str:
+    """Text of a page without the directives that only the book knows."""
+    text = re.sub(r"```\{toctree\}.*?\n```\n?", "", text, flags=re.DOTALL)
+    text = re.sub(r"```\{container\} \w+\n(.*?)\n```", r"\1", text, flags=re.DOTALL)
+    box = r"```\{admonition\} ([^\n]+)\n(?::class: [\w ]+\n)?\s*(.*?)\n```"
+    return re.sub(box, r"**\1**\n\n\2", text, flags=re.DOTALL)
 
 
 def name_notebook(
@@ -51,7 +76,7 @@ def write_notebooks(app: Sphinx, error: Exception | None) -> None:
     for page in app.env.found_docs:
         source = Path(app.env.doc2path(page))
         if is_executed(source):
-            jupytext.write(jupytext.read(source, fmt="md:myst"), folder / f"{source.stem}.ipynb")
+            nbformat.write(notebook_of(source), folder / f"{source.stem}.ipynb")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
