@@ -49,7 +49,7 @@ VERBS = {
 RESULTS = [*MODELLED, *(name for name in FITS if name.startswith("stepwise"))]
 SEARCHED = ("lda, robust", "logistic, lasso", "logistic, ridge", "sparse_lda", "stepwise, cv")
 SKIPPED = {"plot", "save", "report", "predict_set", "posterior_intervals", "to_statsmodels", "stability"}
-SKIPPED |= {"permutation_test", "q2"}  # Their folds are dealt anew each time.
+SKIPPED |= {"permutation_test", "q2", "learning_curve"}  # Their folds are dealt anew each time.
 """What draws, writes or takes long; its tables are made anew each time."""
 
 
@@ -363,6 +363,14 @@ def test_writing_into_what_is_handed_out_changes_no_later_number(name):
         skipped |= {"assess", "confusion", "error_rates"}  # Their folds are dealt anew each time.
     for key in before.keys() - skipped:
         assert before[key] == after[key], key
+
+
+def test_writing_into_a_learning_curve_changes_no_later_number():
+    curve = discrim.lda("species ~ .", IRIS).learning_curve(sizes=[0.3, 0.5, 0.8], repeats=1, seed=1)
+    looked = looked_at(curve)
+    before = told(curve, looked)
+    assert scribble(looked)
+    assert told(curve, looked_at(curve)) == before
 
 
 def test_the_prior_that_is_handed_out_is_a_copy():
