@@ -838,7 +838,9 @@ def bayes(
     densities : DataFrame of P(x | class), classes by values; or dict of distributions by class
         The columns of a DataFrame are the values of x; a MultiIndex has the values of several columns.
         Distributions are frozen ones of `scipy.stats`, of one variable or of rows, all continuous or all
-        discrete; or functions of one variable that return its density. Their order is that of the classes.
+        discrete; or functions of one variable that return its density; or objects of your own, such as a
+        mixture, with the methods `logpdf(x)`, of rows (m, p), and `rvs(size, random_state)`. Their order is
+        that of the classes.
     columns : sequence of str, optional
         Names of the columns of x. By default those of the table, or else "x", or "x1", "x2", ...
     response : str, optional

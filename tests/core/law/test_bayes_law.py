@@ -286,6 +286,31 @@ def test_a_random_point_without_a_posterior_is_named():
         law.glance()
 
 
+class Pair:
+    """Half of the rows about each of two places: a law of one's own, which has two methods."""
+
+    def __init__(self, *places):
+        self.parts = [stats.multivariate_normal(place, EYE) for place in places]
+
+    def logpdf(self, x):
+        return np.logaddexp(*(part.logpdf(x) for part in self.parts)) - np.log(2)
+
+    def rvs(self, size, random_state):
+        first, second = (part.rvs(size, random_state) for part in self.parts)
+        return np.where(random_state.random(size)[:, None] < 0.5, first, second)
+
+
+def test_a_law_of_ones_own_has_the_error_of_the_integral():
+    # A cross of two classes: right where the product of the columns has the sign of the class.
+    law = bayes(None, {"a": Pair([1.5, 1.5], [-1.5, -1.5]), "b": Pair([1.5, -1.5], [-1.5, 1.5])})
+    one = stats.norm.cdf(-1.5)
+    assert law.error_rate == pytest.approx(2 * one * (1 - one), abs=law.error_bound)
+    assert law.error_bound < 0.005
+    assert law.predict(pd.DataFrame({"x1": [1.0, -2.0], "x2": [0.5, 3.0]})).tolist() == ["a", "b"]
+    assert law.risk(lambda x: np.where(x["x1"] * x["x2"] > 0, "a", "b"))["excess"] == 0
+    assert len(law.sample(10, seed=1)) == 10
+
+
 # ---- what is shown
 
 
