@@ -565,7 +565,7 @@ class FrequencyClassifier(VerbClassifier):
         y : (n,) array of class labels
             Classes of the rows.
         sample_weight : (n,) array, optional
-            Frequency weights: a weight of 3 stands for three equal rows.
+            Frequency weights: a weight of 3 stands for three identical rows.
 
         Returns
         -------

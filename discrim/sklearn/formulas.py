@@ -89,8 +89,8 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
         y : (n,) array of class labels
             Classes of the rows.
         sample_weight : (n,) array, optional
-            Frequency weights: a weight of 3 stands for three equal rows. The perceptron and the hyperplane
-            take none.
+            Frequency weights: a weight of 3 stands for three identical rows. The perceptron and the
+            hyperplane take none.
 
         Returns
         -------

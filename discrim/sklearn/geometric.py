@@ -34,8 +34,8 @@ class KNNClassifier(PosteriorMethods, VerbClassifier):
     Parameters
     ----------
     k : int, optional
-        How many of the nearest rows vote; rows as near as the k-th vote too. Where it is not given,
-        leave-one-out chooses it and takes the larger k of equal errors.
+        Number of nearest observations that vote; those as near as the k-th also vote. By default
+        leave-one-out chooses k, and takes the largest k of equal errors.
     metric : str
         "euclidean"; "mahalanobis", with the pooled covariance within classes (divisor N - K), for which
         `scale` makes no difference; or another metric of scipy's `cdist`: "cityblock", "chebyshev",
@@ -43,11 +43,11 @@ class KNNClassifier(PosteriorMethods, VerbClassifier):
         zeros and ones "dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule". "minkowski"
         (p = 2), "sqeuclidean" and, with `scale`, "seuclidean" have the neighbours of "euclidean".
     scale : bool
-        Whether each column is divided by its standard deviation over all rows, divisor N - 1.
+        Whether each column is divided by its overall standard deviation (divisor N - 1).
     grid : sequence of int, optional
         The k to choose from where k is not given; by default 1 to 50, or to the number of rows less one.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the rows. Each
+        Prior probabilities of the classes. None stands for the class proportions of the data. Each
         probability must be above zero.
     constant : {"drop", "raise"}
         Whether numeric columns that are constant over the rows are left out with a warning, as the verb does,
@@ -90,7 +90,7 @@ class NearestCentroidClassifier(LinearCoefficients, PartialClassifier):
     ----------
     prior : "equal", None, "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. With equal ones, the default here, a row is given the class of the
-        nearest mean. None stands for the class proportions of the rows.
+        nearest mean. None stands for the class proportions of the data.
     """
 
     verb = staticmethod(discrim.nearest_centroid)
@@ -115,9 +115,9 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, PartialClassifier):
         s_0, which is added to the standard deviation of each column within classes: a number in the units of
         the columns, or the median of those standard deviations.
     cv : int, or iterable of (train, test)
-        Number of folds by which the choice is made. Or splits as in scikit-learn, which are positions of rows
-        of the table; methods that judge the fit by folds then choose anew on the same splits, without the
-        rows of the fold.
+        Number of folds of the cross-validation that makes the choice. Or splits as in scikit-learn, which are
+        positions of rows of the table; methods that judge the fit by folds then choose again on the same
+        splits, without the rows of the fold.
     select : {"min", "1se"}
         "min" takes the threshold of least error and, of equal errors, the larger one. "1se" takes the largest
         threshold whose error is within one standard error of the least.
@@ -129,7 +129,7 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, PartialClassifier):
     seed : int, optional
         Seed by which the rows are dealt to folds: the same at each fit, unless it is None.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the rows.
+        Prior probabilities of the classes. None stands for the class proportions of the data.
     single : {"warn", "raise"}
         What to do where a class has one row, which leaves some fold without the class. "warn" chooses the
         threshold from the rows of the other classes (no threshold where these are fewer than two), with a
@@ -283,7 +283,7 @@ class KernelDensityClassifier(WeightedClassifier):
         Bandwidths to choose from; by default 30 about the one of "normal", which the metric "euclidean"
         multiplies by the root mean square of the columns' standard deviations within classes.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the rows.
+        Prior probabilities of the classes. None stands for the class proportions of the data.
     singular : {"euclidean", "raise"}
         What to do where the covariance of the metric is singular, or no bandwidth has a likelihood of rows
         left out, as where a class has one row. "euclidean" measures in the units of the columns in the one

@@ -88,7 +88,7 @@ class PartialClassifier(WeightedClassifier):
             name more, which are added. Where no call names them, a label that was not met before is a new
             class. `classes_` is sorted, whenever a class came.
         sample_weight : (n,) array, optional
-            Frequency weights: a weight of 3 stands for three equal rows.
+            Frequency weights: a weight of 3 stands for three identical rows.
 
         Returns
         -------
@@ -253,63 +253,63 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
     Parameters
     ----------
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the rows.
+        Prior probabilities of the classes. None stands for the class proportions of the data.
     method : {"moment", "mle", "t", "mcd"}
         "moment" divides the covariance by N - K, "mle" by N. The other two are robust. "t" estimates the
-        means and the covariance of multivariate t distributions by maximum likelihood. "mcd" takes the rows
-        whose distance by the minimum covariance determinant is within its .975 quantile, as "mcd" of rrcov's
-        Linda does.
+        means and the covariance of multivariate t distributions by maximum likelihood. "mcd" uses the
+        observations whose distance by the minimum covariance determinant is below its .975 quantile, as "mcd"
+        of rrcov's Linda does.
     nu : float, optional
-        Degrees of freedom of method="t". None chooses those of largest likelihood, from 1 to 256.
+        Degrees of freedom of method="t". None takes their maximum likelihood estimate between 1 and 256.
     scatter : {"covariance", "scale"}
-        Whether method="t" takes nu/(nu - 2) times the scale matrix for the covariance, as R's MASS::lda does,
-        or the scale matrix itself, as R's MASS::qda does.
+        Whether method="t" estimates the covariance by nu/(nu - 2) times the scale matrix, as R's MASS::lda
+        does, or by the scale matrix itself, as R's MASS::qda does.
     support_fraction : float
-        Share of the rows, from 0.5 to 1, that method="mcd" rests on. A smaller share tolerates more outliers,
-        and a larger one gives more precise estimates.
+        Share of the observations, from 0.5 to 1, from which method="mcd" estimates. A smaller share tolerates
+        more outliers, and a larger one gives more precise estimates.
     covariance : "pooled", "diagonal", "shrunk", "correlation", "spherical", "pinv", "separable", an estimator
         "pooled" is the full covariance within classes and "diagonal" has its variances alone. "shrunk"
         shrinks it towards a sphere. "correlation" shrinks the correlations towards zero and the variances
         towards their median, as R's sda does. "spherical" has one variance for all columns. "pinv" is the
         full covariance with the inverse of Moore and Penrose. All but "pooled" also work with more columns
-        than rows, in as many dimensions as there are rows. An estimator is an object with `fit(X)` and then
-        `covariance_`, such as those of `sklearn.covariance`: a copy of it is fitted to the rows less their
-        class means, and its covariance is taken as it is.
+        than observations, and then take as many dimensions as there are observations. An estimator is an
+        object with `fit(X)` and then `covariance_`, such as those of `sklearn.covariance`: a copy of it is
+        fitted to the deviations from the class means, and its covariance is used unchanged.
     shrinkage : float, "oas", "ledoit-wolf", "loo" or "strimmer", optional
-        How much is shrunk: a number from 0, nothing, to 1, or the rule that chooses the number. For "shrunk"
-        the rules are "oas" (the default) and "ledoit-wolf", computed as in scikit-learn from the rows less
-        their class means, and "loo", which takes the number of least leave-one-out error (see `path`) and of
-        equal errors the largest number. For "diagonal" the variances are shrunk towards their median by a
-        number, by the rule of Opgen-Rhein and Strimmer ("strimmer"), or by "loo"; by default they are not
-        shrunk. For "correlation" the correlations are shrunk by a number, or by the rule of Schaefer and
-        Strimmer ("strimmer", the default).
+        How much is shrunk: a number from 0 (nothing) to 1, or the rule that chooses the number. For "shrunk"
+        the rules are "oas" (the default) and "ledoit-wolf", computed as in scikit-learn from the deviations
+        from the class means, and "loo", which takes the number with the smallest leave-one-out error (see
+        `path`), and the largest of several such numbers. For "diagonal" the variances are shrunk towards
+        their median by a number, by the rule of Opgen-Rhein and Strimmer ("strimmer"), or by "loo"; by
+        default they are not shrunk. For "correlation" the correlations are shrunk by a number, or by the rule
+        of Schaefer and Strimmer ("strimmer", the default).
     variance_shrinkage : float or "strimmer", optional
         How much covariance="correlation" shrinks the variances towards their median: a number from 0 to 1, or
         the rule of Opgen-Rhein and Strimmer (the default).
     grid : sequence of float, optional
-        Numbers that shrinkage="loo" chooses from; by default 0, 0.001, 0.002, 0.005, ..., 0.1, 0.2, ..., 1.
+        Numbers from which shrinkage="loo" chooses; by default 0, 0.001, 0.002, 0.005, ..., 0.1, 0.2, ..., 1.
     standardize : bool
-        Whether the sphere of "shrunk" and "spherical" is meant for columns divided by their standard
-        deviations within classes, so that the units of the columns do not matter. By default it is meant in
-        the units of the columns, as in scikit-learn, and a warning is given where these differ by much.
-        Refits learn the standard deviations anew, also in folds; `leave_one_out()` holds them. With
-        `components` it is meant for the principal axes.
+        Whether the columns are divided by their standard deviations within classes before "shrunk" or
+        "spherical" is applied, so that their units do not matter. By default they keep their units, as in
+        scikit-learn, and a warning is given if their spreads differ greatly. Refits estimate the standard
+        deviations again, also in folds; `leave_one_out()` keeps those of the fit. With `components` it
+        applies to the principal axes.
     shape : (int, int), optional
-        Rows and columns of the matrix whose entries the columns are, row by row, in the order of the formula:
-        the covariance is then "separable", that of rows times that of columns.
+        Numbers of rows and columns of a matrix, whose entries are the columns of the formula in order, row by
+        row. The covariance is then "separable": that of the rows times that of the columns.
     components : int, float, "cv" or "loo", optional
-        Principal axes within which the classes are compared: a number of them, or the share of the variance
-        of all columns, between 0 and 1, that they have at least. "cv" and "loo" choose the number of least
-        error by ten folds or by leaving out each row, and of equal errors the smallest (see `path`). The axes
-        are those of the rows about their common mean, without regard to the classes, in the units of the
-        columns or, with standardize=True, of columns over their standard deviations over all rows. Folds and
-        refits learn them anew.
+        Principal axes within which the classes are compared: their number, or the smallest share of the total
+        variance, between 0 and 1, that they have to explain. "cv" and "loo" choose the number of smallest
+        error by ten folds or by leaving out each row, and the smallest of several such numbers (see `path`).
+        The axes are those of all observations about their common mean, without regard to the classes, in the
+        units of the columns or, with standardize=True, of columns divided by their overall standard
+        deviations. Folds and refits compute them again.
     correspondence : bool
         Whether the axes of `components` are those of the multiple correspondence analysis of the categories:
-        each level has a column of its own, over the root of the share of rows that have it. Numbers are
+        each level has a column of its own, divided by the square root of the level's share. Numbers are
         divided by their standard deviations.
     ncomp : int, optional
-        Number of leading canonical axes that the rule and `transform` use; by default all.
+        Number of leading canonical axes (discriminants) that the rule and `transform` use; by default all.
     covariates : sequence of str or int, optional
         Columns, by name or position, that the others are adjusted for, as after the `|` of a formula.
     collinear : {"drop", "raise"}
@@ -429,32 +429,32 @@ class QDAClassifier(PartialClassifier):
     Parameters
     ----------
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the rows.
+        Prior probabilities of the classes. None stands for the class proportions of the data.
     method : {"moment", "mle", "t", "mcd"}
         "moment" divides the covariance of each class by n_k - 1, "mle" by n_k. The other two are robust. "t"
         estimates the means and covariances of multivariate t distributions by maximum likelihood, with one nu
-        for all classes. "mcd" takes the rows of each class whose distance by the minimum covariance
-        determinant is within its .975 quantile, as rrcov's QdaCov does.
+        for all classes. "mcd" uses the observations of each class whose distance by the minimum covariance
+        determinant is below its .975 quantile, as rrcov's QdaCov does.
     nu : float, optional
-        Degrees of freedom of method="t". None chooses those of largest likelihood, from 1 to 256.
+        Degrees of freedom of method="t". None takes their maximum likelihood estimate between 1 and 256.
     scatter : {"covariance", "scale"}
-        Whether method="t" takes nu/(nu - 2) times the scale matrix for the covariance, as R's MASS::lda does,
-        or the scale matrix itself, as R's MASS::qda does.
+        Whether method="t" estimates the covariance by nu/(nu - 2) times the scale matrix, as R's MASS::lda
+        does, or by the scale matrix itself, as R's MASS::qda does.
     support_fraction : float
-        Share of the rows, from 0.5 to 1, that method="mcd" rests on. A smaller share tolerates more outliers,
-        and a larger one gives more precise estimates.
+        Share of the observations, from 0.5 to 1, from which method="mcd" estimates. A smaller share tolerates
+        more outliers, and a larger one gives more precise estimates.
     covariance : {"full", "diagonal", "shrunk", "spherical", "factor", "separable"} or an estimator
         "full" is the full covariance of each class and "diagonal" has its variances alone. "shrunk" shrinks
-        it towards a sphere and works for classes of fewer rows than columns. "spherical" has one variance for
-        each class. "factor" has a few large variances, on axes of their own, and one variance for all other
-        directions; it works for few rows too and is known as high-dimensional discriminant analysis
-        (Bouveyron, Girard & Schmid, 2007). An estimator is an object with `fit(X)` and then `covariance_`: a
-        copy of it is fitted to the rows of each class less their mean.
+        it towards a sphere and works for classes of fewer observations than columns. "spherical" has one
+        variance for each class. "factor" has a few large variances, on axes of their own, and one variance
+        for all other directions; it also works for few observations and is known as high-dimensional
+        discriminant analysis (Bouveyron, Girard & Schmid, 2007). An estimator is an object with `fit(X)` and
+        then `covariance_`: a copy of it is fitted to the deviations of each class from its mean.
     dimensions : int, dict of class to int, or {"cattell", "bic"}
-        How many variances covariance="factor" takes for large. "cattell" (the default) and "bic" choose the
+        Number of large variances under covariance="factor". "cattell" (the default) and "bic" choose the
         number for each class. "cattell" is the scree test: it takes the last dimension after which the
-        eigenvalues fall by at least `threshold` times the largest fall. "bic" takes the dimension of least
-        BIC of the rows of the class in the space that they span. Refits choose anew.
+        eigenvalues fall by at least `threshold` times the largest fall. "bic" takes the dimension of smallest
+        BIC of the observations of the class in the space that they span. Refits choose again.
     form : str
         What the classes do not share under covariance="factor", in the names of HDclassif; by default
         "AkjBkQkDk". A stands for the variances of the signal, by class (k) and dimension (j), B for the
@@ -464,30 +464,31 @@ class QDAClassifier(PartialClassifier):
     threshold : float
         Share of the largest fall that counts for dimensions="cattell", between 0 and 1; by default 0.2.
     shrinkage : float, "oas", "ledoit-wolf", "loo" or "strimmer", optional
-        How much is shrunk: a number from 0, nothing, to 1, or the rule that chooses the number. For "shrunk"
-        the rules are "oas" (the default) and "ledoit-wolf", computed as in scikit-learn from the rows less
-        their class means, and "loo", which takes the number of least leave-one-out error (see `path`) and of
-        equal errors the largest number. For "diagonal" the variances are shrunk towards their median by a
-        number, by the rule of Opgen-Rhein and Strimmer ("strimmer"), or by "loo"; by default they are not
-        shrunk. Each class has its own number by a rule, but "loo" chooses one number for all classes.
+        How much is shrunk: a number from 0 (nothing) to 1, or the rule that chooses the number. For "shrunk"
+        the rules are "oas" (the default) and "ledoit-wolf", computed as in scikit-learn from the deviations
+        from the class means, and "loo", which takes the number with the smallest leave-one-out error (see
+        `path`), and the largest of several such numbers. For "diagonal" the variances are shrunk towards
+        their median by a number, by the rule of Opgen-Rhein and Strimmer ("strimmer"), or by "loo"; by
+        default they are not shrunk. Each class has its own number by a rule, but "loo" chooses one number for
+        all classes.
     grid : sequence of float, optional
-        Numbers that shrinkage="loo" chooses from; by default 0, 0.001, 0.002, 0.005, ..., 0.1, 0.2, ..., 1.
+        Numbers from which shrinkage="loo" chooses; by default 0, 0.001, 0.002, 0.005, ..., 0.1, 0.2, ..., 1.
     standardize : bool
-        Whether the sphere of "shrunk" and "spherical" is meant for columns divided by their standard
-        deviations within classes, so that the units of the columns do not matter. By default it is meant in
-        the units of the columns, as in scikit-learn, and a warning is given where these differ by much.
-        Refits learn the standard deviations anew, also in folds; `leave_one_out()` holds them. With
-        `components` it is meant for the principal axes.
+        Whether the columns are divided by their standard deviations within classes before "shrunk" or
+        "spherical" is applied, so that their units do not matter. By default they keep their units, as in
+        scikit-learn, and a warning is given if their spreads differ greatly. Refits estimate the standard
+        deviations again, also in folds; `leave_one_out()` keeps those of the fit. With `components` it
+        applies to the principal axes.
     shape : (int, int), optional
-        Rows and columns of the matrix whose entries the columns are, row by row, in the order of the formula:
-        the covariance is then "separable", that of rows times that of columns.
+        Numbers of rows and columns of a matrix, whose entries are the columns of the formula in order, row by
+        row. The covariance is then "separable": that of the rows times that of the columns.
     components : int, float, "cv" or "loo", optional
-        Principal axes within which the classes are compared: a number of them, or the share of the variance
-        of all columns, between 0 and 1, that they have at least. "cv" and "loo" choose the number of least
-        error by ten folds or by leaving out each row, and of equal errors the smallest (see `path`). The axes
-        are those of the rows about their common mean, without regard to the classes, in the units of the
-        columns or, with standardize=True, of columns over their standard deviations over all rows. Folds and
-        refits learn them anew.
+        Principal axes within which the classes are compared: their number, or the smallest share of the total
+        variance, between 0 and 1, that they have to explain. "cv" and "loo" choose the number of smallest
+        error by ten folds or by leaving out each row, and the smallest of several such numbers (see `path`).
+        The axes are those of all observations about their common mean, without regard to the classes, in the
+        units of the columns or, with standardize=True, of columns divided by their overall standard
+        deviations. Folds and refits compute them again.
     singular : {"shrink", "raise"}
         What to do where the covariance of a class is singular. "shrink" fits with `covariance="shrunk",
         standardize=True`, and the method "moment" in the place of a robust one; where a class has no
@@ -552,7 +553,7 @@ class LocationClassifier(WeightedClassifier):
     grid : sequence of float, optional
         Smoothings to choose from; by default 0.001, 0.01, 0.02, 0.05, 0.1, 0.2, ..., 1.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the rows.
+        Prior probabilities of the classes. None stands for the class proportions of the data.
     singular : {"shrink", "raise"}
         What to do where the covariance within cells is singular. "shrink" fits
         `lda(covariance="shrunk", standardize=True)` with a warning, so that a search over models goes on.
@@ -608,7 +609,7 @@ class NaiveBayesClassifier(PartialClassifier):
         value as missing. "missing" is possible for a column, or for C() of a column that no other term is
         made of.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the rows.
+        Prior probabilities of the classes. None stands for the class proportions of the data.
     singular : {"smooth", "raise"}
         What to do where a normal column is constant within a class. "smooth" fits with `smoothing=1e-9`, as
         scikit-learn does, and without kernels, which have no bandwidth there; where a class has one row it
@@ -706,42 +707,43 @@ class RDAClassifier(LinearCoefficients, PartialClassifier):
     ----------
     alpha : float, optional
         Weight of each class's own covariance: 0 gives one covariance as in LDA, and 1 a covariance for each
-        class as in QDA. The lambda of Friedman and klaR is 1 - alpha. It is chosen where it is not given.
+        class as in QDA. The lambda of Friedman and klaR is 1 - alpha. By default it is chosen by
+        cross-validation.
     gamma : float, optional
         Under "esl", 1 leaves the pooled covariance as it is and 0 replaces it by its average variance times
-        the identity. Under "friedman" and "klar", 0 adds no ridge and 1 leaves the average variance alone. It
-        is chosen where it is not given.
+        the identity. Under "friedman" and "klar", 0 adds no ridge and 1 keeps only the average variance. By
+        default it is chosen by cross-validation.
     parametrization : {"esl", "friedman", "klar"}
         Which covariances are mixed; see the Notes of `discrim.rda`.
     cv : int, "loo", or iterable of (train, test)
-        Number of folds by which the choice is made, or "loo" for leave-one-out, which is exact and refits
-        only for the few rows that leave next to nothing of a covariance behind. Folds cost less where there
-        are many rows. Or splits as in scikit-learn, which are positions of rows of the table; methods that
-        judge the fit by folds then choose anew on the same splits, without the rows of the fold. The choice
-        holds the prior of all rows, also for splits that are uneven by class.
+        Number of folds of the cross-validation that makes the choice, or "loo" for leave-one-out, which is
+        exact and refits only for the few observations without which a covariance is nearly singular. Folds
+        cost less if there are many observations. Or splits as in scikit-learn, which are positions of rows of
+        the table; methods that judge the fit by folds then choose again on the same splits, without the rows
+        of the fold. The choice keeps the prior of all rows, also if the splits are uneven by class.
     grid : sequence of float, or mapping of "alpha" and "gamma" to one, optional
-        Values that are tried for what is not given; by default 0, 0.1, ..., 1.
+        Values to try for alpha and gamma if they are not given; by default 0, 0.1, ..., 1.
     select : {"min", "1se"}
-        "min" takes the pair of least error and, of equal errors, the simpler pair (smaller alpha, then more
-        ridge). "1se" takes the simplest pair whose error is within one standard error of the least.
+        "min" takes the pair of smallest error and, of equal errors, the simpler pair (smaller alpha, then
+        more ridge). "1se" takes the simplest pair whose error is within one standard error of the smallest.
     seed : int, optional
         Seed by which the rows are dealt to folds: the same at each fit, unless it is None.
     standardize : bool
-        Whether the identity of the ridge is meant for columns divided by their standard deviations within
-        classes, so that the units of the columns do not matter. By default it is meant in the units of the
-        columns, as in the literature, and a warning is given where these differ by much. Refits learn the
-        standard deviations anew, also in folds; `leave_one_out()` and the choice of a pair hold them. With
-        `components` it is meant for the principal axes.
+        Whether the columns are divided by their standard deviations within classes before the ridge is added,
+        so that their units do not matter. By default they keep their units, as in the literature, and a
+        warning is given if their spreads differ greatly. Refits estimate the standard deviations again, also
+        in folds; `leave_one_out()` and the choice of a pair keep them. With `components` it applies to the
+        principal axes.
     components : int, float, "cv" or "loo", optional
-        Principal axes within which the classes are compared: a number of them, or the share of the variance
-        of all columns, between 0 and 1, that they have at least. "cv" and "loo" choose the number of least
-        error by ten folds or by leaving out each row, and of equal errors the smallest (see `path`); alpha
-        and gamma have then to be given. The axes are those of the rows about their common mean, without
-        regard to the classes, in the units of the columns or, with standardize=True, of columns over their
-        standard deviations over all rows. Folds and refits learn them anew, also where alpha and gamma are
-        chosen by folds.
+        Principal axes within which the classes are compared: their number, or the smallest share of the total
+        variance, between 0 and 1, that they have to explain. "cv" and "loo" choose the number of smallest
+        error by ten folds or by leaving out each row, and the smallest of several such numbers (see `path`);
+        alpha and gamma have then to be given. The axes are those of all observations about their common mean,
+        without regard to the classes, in the units of the columns or, with standardize=True, of columns
+        divided by their overall standard deviations. Folds and refits compute them again, also where alpha
+        and gamma are chosen by folds.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the rows.
+        Prior probabilities of the classes. None stands for the class proportions of the data.
     method : {"moment", "mle"}
         "moment" divides the covariance of each class by n_k - 1, "mle" by n_k.
     singular : {"shrink", "raise"}
@@ -802,7 +804,7 @@ class PLDAClassifier(PartialClassifier):
     maxiter : int
         The largest number of steps of EM. Where all classes have one size, there is none.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the rows.
+        Prior probabilities of the classes. None stands for the class proportions of the data.
     singular : {"shrink", "raise"}
         What to do where the covariance within classes is singular. "shrink" fits
         `lda(covariance="shrunk", standardize=True)` with a warning, so that a search over models goes on.
@@ -866,7 +868,7 @@ class MixtureClassifier(WeightedClassifier):
     maxiter : int
         The largest number of steps of EM.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the rows.
+        Prior probabilities of the classes. None stands for the class proportions of the data.
     singular : {"simpler", "raise"}
         What to do where a component becomes singular, or there are fewer rows than components. "simpler" fits
         one component for each class, with a pooled or a spherical covariance and a warning, so that a search

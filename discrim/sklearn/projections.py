@@ -52,9 +52,9 @@ class PLSClassifier(WeightedClassifier):
         `x_weights_`, `x_loadings_` and `x_rotations_`. With ncomp=None it has as many components as it
         was made with. The fit then needs the rows in memory, and each refit fits the engine once.
     cv : int, or iterable of (train, test)
-        Number of folds by which the choice is made. Or splits as in scikit-learn, which are positions of rows
-        of the table; methods that judge the fit by folds then choose anew on the same splits, without the
-        rows of the fold.
+        Number of folds of the cross-validation that makes the choice. Or splits as in scikit-learn, which are
+        positions of rows of the table; methods that judge the fit by folds then choose again on the same
+        splits, without the rows of the fold.
     select : {"min", "1se"}
         "min" takes the fewest components of least error. "1se" takes the fewest whose error is within one
         standard error of it.
@@ -63,7 +63,7 @@ class PLSClassifier(WeightedClassifier):
     seed : int, optional
         Seed by which the rows are dealt to folds: the same at each fit, unless it is None.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the rows. Only rule="lda"
+        Prior probabilities of the classes. None stands for the class proportions of the data. Only rule="lda"
         has a prior.
     few : {"fewer", "raise"}
         What to do where the rows have fewer components than asked for, or scores that do not vary within
@@ -133,9 +133,9 @@ class SparseLDAClassifier(LinearCoefficients, WeightedClassifier):
     ncomp : int, optional
         The largest number of directions.
     cv : int, or iterable of (train, test)
-        Number of folds by which the choice is made. Or splits as in scikit-learn, which are positions of rows
-        of the table; methods that judge the fit by folds then choose anew on the same splits, without the
-        rows of the fold.
+        Number of folds of the cross-validation that makes the choice. Or splits as in scikit-learn, which are
+        positions of rows of the table; methods that judge the fit by folds then choose again on the same
+        splits, without the rows of the fold.
     select : {"min", "1se"}
         "min" takes the penalty of least error and, of equal errors, the larger one. "1se" takes the largest
         penalty whose error is within one standard error of the least.
@@ -148,7 +148,7 @@ class SparseLDAClassifier(LinearCoefficients, WeightedClassifier):
     seed : int, optional
         Seed by which the rows are dealt to folds: the same at each fit, unless it is None.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the rows.
+        Prior probabilities of the classes. None stands for the class proportions of the data.
     singular : {"shrink", "raise"}
         What to do where a class has too few rows to leave some out for a choice, or a direction does not vary
         within classes. "shrink" fits `lda(covariance="shrunk", standardize=True)` with a warning, so that a

@@ -34,11 +34,11 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
     Parameters
     ----------
     reference : label, optional
-        Class against which the log odds are taken. It is the first class by default, so that of two classes
-        the second is the event.
+        Class in the denominator of the odds. It is the first class by default, so that of two classes the
+        second is the event.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the rows. Predictions are
-        moved by the log odds of this prior against the class proportions.
+        Prior probabilities of the classes. None stands for the class proportions of the data. Another prior
+        shifts the log odds of predictions by those of this prior against the class proportions.
     bias_reduction : bool
         Whether the likelihood is maximized with Jeffreys' penalty (Firth, 1993). This removes the bias of
         first order, and the estimates are finite even where a hyperplane separates classes.
@@ -52,12 +52,12 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
         Whether columns that others determine are dropped with a warning, or refused. With a penalty it plays
         no part.
     tol : float
-        Distance to the maximum, in standard errors. When the search is closer, it takes one more step of
-        Newton's method and ends; values below rounding mean rounding. Separation is judged to 1e-7 standard
+        Distance to the maximum, in standard errors, at which the search ends, after one more step of Newton's
+        method; a value below rounding error stands for rounding error. Separation is judged to 1e-7 standard
         deviations of a column whatever `tol` is. With a penalty, `tol` is how far the conditions of a minimum
         may be violated, as a share of the strength, where rounding stops the search before its end.
     maxiter : int
-        The largest number of steps. Steps between them that do without the information are not counted. Bias
+        The largest number of steps. Steps in between that reuse the information matrix are not counted. Bias
         reduction, whose steps are slower, takes 20 times as many.
     penalty : {"ridge", "lasso", "elastic_net"}, optional
         Minimize the mean negative log-likelihood plus ``strength * ((1 - l1_ratio) / 2 |b|^2 + l1_ratio
@@ -66,8 +66,8 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
         are then allowed. For two classes b are the log odds; for more, each class has its own coefficients
         (the symmetric parametrization, glmnet's "ungrouped").
     strength : float, optional
-        Strength of the penalty, glmnet's lambda; for scikit-learn's C it is 1 / (N C). It is chosen by folds
-        where it is not given.
+        Strength of the penalty, glmnet's lambda; for scikit-learn's C it is 1 / (N C). By default it is
+        chosen by cross-validation.
     l1_ratio : float, optional
         Share of the lasso in the elastic net, glmnet's alpha; by default one half.
     grid : sequence of float, optional
@@ -75,12 +75,12 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
     n_strengths : int
         Number of strengths where there is no grid. Their logarithms are evenly spaced, as in glmnet.
     cv : int, or iterable of (train, test)
-        Number of folds by which the choice is made. Or splits as in scikit-learn, which are positions of rows
-        of the table; methods that judge the fit by folds then choose anew on the same splits, without the
-        rows of the fold.
+        Number of folds of the cross-validation that makes the choice. Or splits as in scikit-learn, which are
+        positions of rows of the table; methods that judge the fit by folds then choose again on the same
+        splits, without the rows of the fold.
     select : {"min", "1se"}
-        "min" takes the strength of least deviance of the rows left out. "1se" takes the largest strength
-        whose deviance is within one standard error of the least.
+        "min" takes the strength of smallest deviance on the rows left out. "1se" takes the largest strength
+        whose deviance is within one standard error of the smallest.
     seed : int, optional
         Seed by which the rows are dealt to folds: the same at each fit, unless it is None.
     """
@@ -164,7 +164,7 @@ class FDAClassifier(WeightedClassifier):
         `lda(method="mle")`. By default it is `sklearn.linear_model.Ridge()`, the penalized discriminant
         analysis of Hastie, Buja & Tibshirani (1995), whose penalty is in the units of the columns.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the rows.
+        Prior probabilities of the classes. None stands for the class proportions of the data.
     ncomp : int, optional
         Number of axes to keep; by default K - 1.
     """
@@ -227,7 +227,7 @@ class KernelLDAClassifier(WeightedClassifier):
         projections for the kernels "gaussian" and "laplace", in pairs, and rectified linear units of them for
         "arccos". As many landmarks are nearer to the kernel; random features cost less.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the rows.
+        Prior probabilities of the classes. None stands for the class proportions of the data.
     """
 
     verb = staticmethod(discrim.kernel_lda)

@@ -15,15 +15,15 @@ OF_FUNCTIONS = {
         them), a function that returns an iterator of frames, or such an iterator itself, which can be read
         only once.""",
     "moments": """What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place
-        of formula and data. The fit then has no rows, and methods that need rows take them as `data=`.""",
-    "prior": """Prior probabilities of the classes. None stands for the class proportions of the rows.""",
-    "weights": """Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is
-        not part of ``.`` in the formula.""",
-    "levels": """The classes in order. By default they have the order of the categories, and are sorted where
-        the response has none.""",
-    "na_action": """Whether rows with a missing value are dropped, and counted, or refused.""",
-    "missing": """"em" also uses the values that rows with a missing value do have: the means and covariances
-        are those of largest likelihood of all observed values, and the fit predicts such rows from their
+        of formula and data. The fit then holds no observations, and methods that need them take `data=`.""",
+    "prior": """Prior probabilities of the classes. None stands for the class proportions of the data.""",
+    "weights": """Frequency weights: a weight of 3 stands for three identical rows. A column that is named
+        here is not part of ``.`` in the formula.""",
+    "levels": """The classes in order: by default that of the categories, or sorted if the response is not
+        categorical.""",
+    "na_action": """Whether rows with a missing value are dropped and counted, or are an error.""",
+    "missing": """"em" also uses the observed values of rows with a missing value: the means and covariances
+        are maximum likelihood estimates from all observed values, and the fit predicts such rows from their
         other columns. The rows are then held in memory.""",
     "functions": """Functions of your own that the formula may call, by name. Each is called once with whole
         columns, as Series, and returns for every row a number, a truth value, a text or category, or a row of
@@ -31,30 +31,32 @@ OF_FUNCTIONS = {
         whose value for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The
         formula's own `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category
         counts as missing.""",
-    "nu": """Degrees of freedom of method="t". None chooses those of largest likelihood, from 1 to 256.""",
-    "scatter": """Whether method="t" takes nu/(nu - 2) times the scale matrix for the covariance, as R's
-        MASS::lda does, or the scale matrix itself, as R's MASS::qda does.""",
-    "support_fraction": """Share of the rows, from 0.5 to 1, that method="mcd" rests on. A smaller share
-        tolerates more outliers, and a larger one gives more precise estimates.""",
-    "shrinkage": """How much is shrunk: a number from 0, nothing, to 1, or the rule that chooses the number.
+    "nu": """Degrees of freedom of method="t". None takes their maximum likelihood estimate between 1 and
+        256.""",
+    "scatter": """Whether method="t" estimates the covariance by nu/(nu - 2) times the scale matrix, as R's
+        MASS::lda does, or by the scale matrix itself, as R's MASS::qda does.""",
+    "support_fraction": """Share of the observations, from 0.5 to 1, from which method="mcd" estimates. A
+        smaller share tolerates more outliers, and a larger one gives more precise estimates.""",
+    "shrinkage": """How much is shrunk: a number from 0 (nothing) to 1, or the rule that chooses the number.
         For "shrunk" the rules are "oas" (the default) and "ledoit-wolf", computed as in scikit-learn from the
-        rows less their class means, and "loo", which takes the number of least leave-one-out error (see
-        `path`) and of equal errors the largest number. For "diagonal" the variances are shrunk towards their
-        median by a number, by the rule of Opgen-Rhein and Strimmer ("strimmer"), or by "loo"; by default they
-        are not shrunk.""",
-    "standardize": """Whether the sphere of "shrunk" and "spherical" is meant for columns divided by their
-        standard deviations within classes, so that the units of the columns do not matter. By default it is
-        meant in the units of the columns, as in scikit-learn, and a warning is given where these differ by
-        much. Refits learn the standard deviations anew, also in folds; `leave_one_out()` holds them.""",
-    "folds": """Number of folds by which the choice is made. Or splits as in scikit-learn, which are positions
-        of rows of the table; methods that judge the fit by folds then choose anew on the same splits, without
-        the rows of the fold.""",
-    "seed": """Seed by which the rows are dealt to folds. Without it each call deals them differently.""",
+        deviations from the class means, and "loo", which takes the number with the smallest leave-one-out
+        error (see `path`), and the largest of several such numbers. For "diagonal" the variances are shrunk
+        towards their median by a number, by the rule of Opgen-Rhein and Strimmer ("strimmer"), or by "loo";
+        by default they are not shrunk.""",
+    "standardize": """Whether the columns are divided by their standard deviations within classes before
+        "shrunk" or "spherical" is applied, so that their units do not matter. By default they keep their
+        units, as in scikit-learn, and a warning is given if their spreads differ greatly. Refits estimate the
+        standard deviations again, also in folds; `leave_one_out()` keeps those of the fit.""",
+    "folds": """Number of folds of the cross-validation that makes the choice. Or splits as in scikit-learn,
+        which are positions of rows of the table; methods that judge the fit by folds then choose again on the
+        same splits, without the rows of the fold.""",
+    "seed": """Seed of the random assignment of rows to folds. Without it each call assigns them
+        differently.""",
     "refit_prior": """Whether a prior of class proportions is estimated again without the rows left out. By
-        default models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
-        contain it, and `knn` estimate it again. A prior that was given is always held.""",
-    "costs": """Cost of giving a row of one class (row) the label of another (column). The label of least
-        expected cost is then given.""",
+        default models of the distribution within classes keep it, as R's MASS does, while `logistic`, whose
+        constants contain it, and `knn` estimate it again. A prior that was given is always kept.""",
+    "costs": """Cost of assigning an observation of one class (row) to another (column). Each observation is
+        then assigned to the class of smallest expected cost.""",
     "type": """Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
         not contain it, and 3 after all others, with contrasts that sum to zero.""",
 }
@@ -62,21 +64,23 @@ OF_FUNCTIONS = {
 
 OF_METHODS = {
     "prior": """Prior probabilities, in any form that the verb takes; by default those of the fit.""",
-    "costs": """Cost of giving a row of one class (row) the label of another (column). The label of least
-        expected cost is then given.""",
+    "costs": """Cost of assigning an observation of one class (row) to another (column). Each observation is
+        then assigned to the class of smallest expected cost.""",
     "unseen": """What to do with rows that have a level which the fit has not seen: raise an error, or treat
         them as rows with a missing value, with a warning that counts them. An error is the default, except
         for fits of `naive_bayes(unseen="missing")`.""",
-    "missing": """What to say of a row with a missing value: nothing ("drop"); or what its other columns tell,
-        with the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
-        Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".""",
+    "missing": """What to predict for a row with a missing value: nothing ("drop"); or what follows from its
+        other columns, with the missing ones integrated out, which models of normal classes and naive Bayes
+        can do (see the Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with
+        missing="em".""",
     "out": """File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
         then returned instead.""",
     "level": """Level of the intervals: 0.95 stands for 95 percent.""",
     "refit_prior": """Whether a prior of class proportions is estimated again without the rows left out. By
-        default models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
-        contain it, and `knn` estimate it again. A prior that was given is always held.""",
-    "seed": """Seed by which the rows are dealt to folds. Without it each call deals them differently.""",
+        default models of the distribution within classes keep it, as R's MASS does, while `logistic`, whose
+        constants contain it, and `knn` estimate it again. A prior that was given is always kept.""",
+    "seed": """Seed of the random assignment of rows to folds. Without it each call assigns them
+        differently.""",
     "type": """Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
         not contain it, and 3 after all others, with contrasts that sum to zero.""",
     "ax": """Axes of matplotlib to draw on; by default those of a new figure.""",

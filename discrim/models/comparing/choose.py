@@ -121,8 +121,8 @@ def choose(
         No candidate is begun after so many seconds, but the first that can be tried. What is chosen then
         depends on the machine.
     costs : DataFrame or (K, K) array, optional
-        Cost of giving a row of one class (row) the label of another (column). The label of least expected
-        cost is then given. It goes with by="costs", and only with it.
+        Cost of assigning an observation of one class (row) to another (column). Each observation is then
+        assigned to the class of smallest expected cost. It goes with by="costs", and only with it.
     calibrate : bool
         Whether each candidate is tried with calibrated posteriors too, as "lda, calibrated", right after it.
         Those of `kernel_lda` are calibrated in any case.
@@ -133,13 +133,12 @@ def choose(
         Prior of every candidate. None, or "proportional", stands for the class proportions, "equal" for
         equal ones; else a number for each class, by name (dict, Series) or in the order of the levels.
     weights : column name or (n,) array, optional
-        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
-        of ``.`` in the formula.
+        Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
+        part of ``.`` in the formula.
     levels : sequence, optional
-        The classes in order. By default they have the order of the categories, and are sorted where the
-        response has none.
+        The classes in order: by default that of the categories, or sorted if the response is not categorical.
     na_action : {"drop", "raise"}
-        Whether rows with a missing value are dropped, and counted, or refused.
+        Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
         Functions of your own that the formula may call, by name. Each is called once with whole columns, as
         Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a

@@ -76,9 +76,9 @@ class ChosenAnew(Shown):
             takes. By default they are a prior that was given to the verb; without one, rows count as they
             are.
         costs : DataFrame or (K, K) array, optional
-            Cost of giving a row of one class (row) the label of another (column). The label of least expected
-            cost is then given. The rate is then the mean cost of that rule, including what a right label
-            costs.
+            Cost of assigning an observation of one class (row) to another (column). Each observation is then
+            assigned to the class of smallest expected cost. The rate is then the mean cost of that rule,
+            including what a right label costs.
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
         folds : int
@@ -93,8 +93,8 @@ class ChosenAnew(Shown):
             Frequencies of the rows of `data`.
         refit_prior : bool, optional
             Whether a prior of class proportions is estimated again without the rows left out. By default
-            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
-            contain it, and `knn` estimate it again. A prior that was given is always held.
+            models of the distribution within classes keep it, as R's MASS does, while `logistic`, whose
+            constants contain it, and `knn` estimate it again. A prior that was given is always kept.
 
         Returns
         -------
@@ -149,16 +149,16 @@ class ChosenAnew(Shown):
             How the rows of the choice are predicted: by choices and fits without their fold ("cv", the
             default), without each row ("loo"), or by the fit itself ("apparent"). It may come first.
         costs : DataFrame or (K, K) array, optional
-            Cost of giving a row of one class (row) the label of another (column). The label of least expected
-            cost is then given.
+            Cost of assigning an observation of one class (row) to another (column). Each observation is then
+            assigned to the class of smallest expected cost.
         folds : int
             Number of folds of "cv".
         seed : int, optional
-            Seed by which the rows are dealt to folds. Without it each call deals them differently.
+            Seed of the random assignment of rows to folds. Without it each call assigns them differently.
         refit_prior : bool, optional
             Whether a prior of class proportions is estimated again without the rows left out. By default
-            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
-            contain it, and `knn` estimate it again. A prior that was given is always held.
+            models of the distribution within classes keep it, as R's MASS does, while `logistic`, whose
+            constants contain it, and `knn` estimate it again. A prior that was given is always kept.
 
         Returns
         -------
@@ -204,13 +204,13 @@ class ChosenAnew(Shown):
         folds : int
             Number of folds of "cv".
         seed : int, optional
-            Seed by which the rows are dealt to folds. Without it each call deals them differently.
+            Seed of the random assignment of rows to folds. Without it each call assigns them differently.
         weights : column name or vector, optional
             Frequencies of the rows of `data`.
         refit_prior : bool, optional
             Whether a prior of class proportions is estimated again without the rows left out. By default
-            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
-            contain it, and `knn` estimate it again. A prior that was given is always held.
+            models of the distribution within classes keep it, as R's MASS does, while `logistic`, whose
+            constants contain it, and `knn` estimate it again. A prior that was given is always kept.
 
         Returns
         -------
@@ -246,11 +246,11 @@ class ChosenAnew(Shown):
         groups : column name or vector of length n, optional
             Groups whose rows stay in one fold, as the rows of one patient have to.
         seed : int, optional
-            Seed by which the rows are dealt to folds. Where it is not given, one is drawn and kept.
+            Seed of the random assignment of rows to folds. Where it is not given, one is drawn and kept.
         refit_prior : bool, optional
             Whether a prior of class proportions is estimated again without the rows left out. By default
-            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
-            contain it, and `knn` estimate it again. A prior that was given is always held.
+            models of the distribution within classes keep it, as R's MASS does, while `logistic`, whose
+            constants contain it, and `knn` estimate it again. A prior that was given is always kept.
         permutations : int
             How often the labels are shuffled and all of this is done again, for a permutation test of the hit
             rate. By default there is no test.

@@ -258,13 +258,13 @@ def compare(
     groups : column name or vector of length n, optional
         Groups whose rows stay in one fold, as the rows of one patient have to.
     seed : int, optional
-        Seed by which the rows are dealt to folds. Without it each call deals them differently.
+        Seed of the random assignment of rows to folds. Without it each call assigns them differently.
     refit_prior : bool, optional
         Whether a prior of class proportions is estimated again without the rows left out. By default models
-        of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants contain it,
-        and `knn` estimate it again. A prior that was given is always held. It applies to folds and to
-        leave-one-out. By default, therefore, a logistic regression has another prior without a row than LDA;
-        True treats all fits alike.
+        of the distribution within classes keep it, as R's MASS does, while `logistic`, whose constants
+        contain it, and `knn` estimate it again. A prior that was given is always kept. It applies to folds
+        and to leave-one-out. By default, therefore, a logistic regression has another prior without a row
+        than LDA; True treats all fits alike.
 
     Returns
     -------

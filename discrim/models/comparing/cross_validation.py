@@ -404,17 +404,17 @@ def cross_validate(
     groups : column name or vector of length n, optional
         Groups whose rows stay in one fold, as the rows of one patient have to.
     seed : int, optional
-        Seed by which the rows are dealt to folds. Where it is not given, one is drawn and kept as `seed` of
-        the result.
+        Seed of the random assignment of rows to folds. Where it is not given, one is drawn and kept as `seed`
+        of the result.
     nested : bool
         Whether what the fit has chosen (such as alpha and gamma of `rda`, a threshold, a shrinkage by
         leave-one-out, or the columns by `stepwise`) is chosen anew without each fold. A choice that is held
         has seen the rows on which it is judged.
     refit_prior : bool, optional
         Whether a prior of class proportions is estimated again without the rows left out. By default models
-        of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants contain it,
-        and `knn` estimate it again. A prior that was given is always held. Held class proportions know the
-        rows that are left out, which matters where folds are uneven by class: the summary says so.
+        of the distribution within classes keep it, as R's MASS does, while `logistic`, whose constants
+        contain it, and `knn` estimate it again. A prior that was given is always kept. Held class proportions
+        know the rows that are left out, which matters where folds are uneven by class: the summary says so.
     permutations : int
         How often the labels are shuffled and all of this is done again, for a permutation test of the hit
         rate (see Notes). By default there is no test; 999 is usual.

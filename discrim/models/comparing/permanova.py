@@ -720,10 +720,10 @@ def permanova(
         contain it, and 3 after all others, with contrasts that sum to zero. R's `adonis2` has type 1 with
         ``by="terms"``, and type 2 of terms that no other contains with ``by="margin"``.
     weights : column name or (n,) array, optional
-        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
-        of ``.`` in the formula. Neither are those of `within` and `groups`; weights are whole numbers.
+        Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
+        part of ``.`` in the formula. Neither are those of `within` and `groups`; weights are whole numbers.
     na_action : {"drop", "raise"}
-        Whether rows with a missing value are dropped, and counted, or refused.
+        Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
         Functions of your own that the formula may call, by name. Each is called once with whole columns, as
         Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a

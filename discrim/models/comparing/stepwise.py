@@ -125,15 +125,14 @@ def stepwise(
     folds : int
         Number of folds of criterion="cv"; all candidates are judged on the same folds.
     seed : int, optional
-        Seed by which the rows are dealt to folds. Without it each call deals them differently.
+        Seed of the random assignment of rows to folds. Without it each call assigns them differently.
     weights : column name or (n,) array, optional
-        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
-        of ``.`` in the formula.
+        Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
+        part of ``.`` in the formula.
     levels : sequence, optional
-        The classes in order. By default they have the order of the categories, and are sorted where the
-        response has none.
+        The classes in order: by default that of the categories, or sorted if the response is not categorical.
     na_action : {"drop", "raise"}
-        Whether rows with a missing value are dropped, and counted, or refused.
+        Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
         Functions of your own that the formula may call, by name. Each is called once with whole columns, as
         Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a

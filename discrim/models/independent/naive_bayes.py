@@ -405,7 +405,7 @@ def naive_bayes(
         function that returns an iterator of frames, or such an iterator itself, which can be read only once.
     moments : Moments, optional
         What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
-        and data. The fit then has no rows, and methods that need rows take them as `data=`. Moments hold no
+        and data. The fit then holds no observations, and methods that need them take `data=`. Moments hold no
         rows for kernel densities.
     kernel : bool or list of str
         Columns whose density within a class is the mean of normal kernels about the rows of the class; True
@@ -438,15 +438,14 @@ def naive_bayes(
         each column to the rows that have it, as R's e1071 and klaR do, and leaves out only rows without a
         class; the classes then have the proportions of all rows.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the rows.
+        Prior probabilities of the classes. None stands for the class proportions of the data.
     weights : column name or (n,) array, optional
-        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
-        of ``.`` in the formula.
+        Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
+        part of ``.`` in the formula.
     levels : sequence, optional
-        The classes in order. By default they have the order of the categories, and are sorted where the
-        response has none.
+        The classes in order: by default that of the categories, or sorted if the response is not categorical.
     na_action : {"drop", "raise"}
-        Whether rows with a missing value are dropped, and counted, or refused.
+        Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
         Functions of your own that the formula may call, by name. Each is called once with whole columns, as
         Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
@@ -464,7 +463,7 @@ def naive_bayes(
     FormulaError
         The formula cannot be read or is not allowed.
     DataError
-        A column is unknown, a value is infinite, no row is left, or only one class is. Also an option that
+        A column is unknown, a value is infinite, or no row or only one class is left. Also an option that
         names no column of its kind or is no number, and a negative count.
     PriorError
         The prior is not a distribution over the classes.

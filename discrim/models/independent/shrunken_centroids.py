@@ -118,7 +118,7 @@ def shrunken_centroids(
         function that returns an iterator of frames, or such an iterator itself, which can be read only once.
     moments : Moments, optional
         What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
-        and data. The fit then has no rows, and methods that need rows take them as `data=`. The threshold
+        and data. The fit then holds no observations, and methods that need them take `data=`. The threshold
         must be given with moments, because it is chosen from rows.
     threshold : float, optional
         How far the standardized differences between the class means and the common mean are shrunk towards
@@ -127,9 +127,9 @@ def shrunken_centroids(
         s_0, which is added to the standard deviation of each column within classes: a number in the units of
         the columns, or the median of those standard deviations.
     folds : int, or iterable of (train, test)
-        Number of folds by which the choice is made. Or splits as in scikit-learn, which are positions of rows
-        of the table; methods that judge the fit by folds then choose anew on the same splits, without the
-        rows of the fold.
+        Number of folds of the cross-validation that makes the choice. Or splits as in scikit-learn, which are
+        positions of rows of the table; methods that judge the fit by folds then choose again on the same
+        splits, without the rows of the fold.
     select : {"min", "1se"}
         "min" takes the threshold of least error and, of equal errors, the larger one. "1se" takes the largest
         threshold whose error is within one standard error of the least.
@@ -139,17 +139,16 @@ def shrunken_centroids(
         Number of thresholds to try where there is no grid. They are evenly spaced from 0 to the value at
         which no column is left, as in R's pamr.
     seed : int, optional
-        Seed by which the rows are dealt to folds. Without it each call deals them differently.
+        Seed of the random assignment of rows to folds. Without it each call assigns them differently.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the rows.
+        Prior probabilities of the classes. None stands for the class proportions of the data.
     weights : column name or (n,) array, optional
-        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
-        of ``.`` in the formula.
+        Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
+        part of ``.`` in the formula.
     levels : sequence, optional
-        The classes in order. By default they have the order of the categories, and are sorted where the
-        response has none.
+        The classes in order: by default that of the categories, or sorted if the response is not categorical.
     na_action : {"drop", "raise"}
-        Whether rows with a missing value are dropped, and counted, or refused.
+        Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
         Functions of your own that the formula may call, by name. Each is called once with whole columns, as
         Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
@@ -167,7 +166,7 @@ def shrunken_centroids(
     FormulaError
         The formula cannot be read or is not allowed.
     DataError
-        A column is unknown, a value is infinite, no row is left, or only one class is. Also a negative
+        A column is unknown, a value is infinite, or no row or only one class is left. Also a negative
         threshold or offset, an empty grid, too few rows for the folds, and a class of one row where the
         threshold is to be chosen.
     PriorError

@@ -126,15 +126,14 @@ def kernel_lda(
         projections for the kernels "gaussian" and "laplace", in pairs, and rectified linear units of them for
         "arccos". As many landmarks are nearer to the kernel; random features cost less.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the rows.
+        Prior probabilities of the classes. None stands for the class proportions of the data.
     weights : column name or (n,) array, optional
-        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
-        of ``.`` in the formula.
+        Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
+        part of ``.`` in the formula.
     levels : sequence, optional
-        The classes in order. By default they have the order of the categories, and are sorted where the
-        response has none.
+        The classes in order: by default that of the categories, or sorted if the response is not categorical.
     na_action : {"drop", "raise"}
-        Whether rows with a missing value are dropped, and counted, or refused.
+        Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
         Functions of your own that the formula may call, by name. Each is called once with whole columns, as
         Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
@@ -152,7 +151,7 @@ def kernel_lda(
     FormulaError
         The formula cannot be read or is not allowed.
     DataError
-        A column is unknown, a value is infinite, no row is left, or only one class is. Also a kernel that is
+        A column is unknown, a value is infinite, or no row or only one class is left. Also a kernel that is
         not known or not positive semidefinite, a width, ridge or degree that is not positive, a width of a
         kernel that has none, a ridge so small that coefficients are rounding, and more rows than memory has
         room for.

@@ -545,19 +545,18 @@ def mixture(
     maxiter : int
         The largest number of steps of EM.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the rows.
+        Prior probabilities of the classes. None stands for the class proportions of the data.
     weights : column name or (n,) array, optional
-        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
-        of ``.`` in the formula.
+        Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
+        part of ``.`` in the formula.
     levels : sequence, optional
-        The classes in order. By default they have the order of the categories, and are sorted where the
-        response has none.
+        The classes in order: by default that of the categories, or sorted if the response is not categorical.
     na_action : {"drop", "raise"}
-        Whether rows with a missing value are dropped, and counted, or refused.
+        Whether rows with a missing value are dropped and counted, or are an error.
     missing : {"drop", "em"}, optional
-        "em" also uses the values that rows with a missing value do have: the means and covariances are those
-        of largest likelihood of all observed values, and the fit predicts such rows from their other columns.
-        The rows are then held in memory.
+        "em" also uses the observed values of rows with a missing value: the means and covariances are maximum
+        likelihood estimates from all observed values, and the fit predicts such rows from their other
+        columns. The rows are then held in memory.
     functions : dict of str to callable, optional
         Functions of your own that the formula may call, by name. Each is called once with whole columns, as
         Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
@@ -575,7 +574,7 @@ def mixture(
     FormulaError
         The formula cannot be read or is not allowed.
     DataError
-        A column is unknown, a value is infinite, no row is left, or only one class is. Also an option that is
+        A column is unknown, a value is infinite, or no row or only one class is left. Also an option that is
         not known, and a class with fewer rows than components.
     PriorError
         The prior is not a distribution over the classes.

@@ -78,8 +78,8 @@ def moments(
         DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
         function that returns an iterator of frames, or such an iterator itself, which can be read only once.
     weights : column name or (n,) array, optional
-        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
-        of ``.`` in the formula.
+        Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
+        part of ``.`` in the formula.
     scatters : {"class", "pooled", "diagonal"}
         Which sums are held. "class" holds sums of squares and products by class, from which every verb that
         takes moments can be fitted. "pooled" holds them once for all classes, which is enough for `lda` and
@@ -87,10 +87,10 @@ def moments(
         for `naive_bayes`, `shrunken_centroids`, `nearest_centroid` and diagonal covariances, even of
         thousands of columns. Counts of levels, for `naive_bayes`, are held with each.
     levels : sequence, optional
-        The classes in order. By default they have the order of the categories, and are sorted where the
-        response has none. A table need not have rows of all of them.
+        The classes in order: by default that of the categories, or sorted if the response is not categorical.
+        A table need not have rows of all of them.
     na_action : {"drop", "raise"}
-        Whether rows with a missing value are dropped, and counted, or refused.
+        Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
         Functions of your own that the formula may call, by name. Each is called once with whole columns, as
         Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
@@ -307,10 +307,10 @@ class Moments:
             A table with the same columns. Levels of categories, centres and the like are those of the first
             table.
         weights : column name or (n,) array, optional
-            Frequency weights: a weight of 3 stands for three equal rows. By default they are the column that
-            was named for the first table.
+            Frequency weights: a weight of 3 stands for three identical rows. By default they are the column
+            that was named for the first table.
         na_action : {"drop", "raise"}
-            Whether rows with a missing value are dropped, and counted, or refused.
+            Whether rows with a missing value are dropped and counted, or are an error.
 
         Returns
         -------
@@ -362,10 +362,10 @@ class Moments:
             A table with the same columns. Levels of categories, centres and the like are those of the first
             table.
         weights : column name or (n,) array, optional
-            Frequency weights: a weight of 3 stands for three equal rows. By default they are the column that
-            was named for the first table.
+            Frequency weights: a weight of 3 stands for three identical rows. By default they are the column
+            that was named for the first table.
         na_action : {"drop", "raise"}
-            Whether rows with a missing value are dropped, and counted, or refused.
+            Whether rows with a missing value are dropped and counted, or are an error.
 
         Raises
         ------

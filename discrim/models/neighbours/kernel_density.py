@@ -375,15 +375,14 @@ def kernel_density(
         Bandwidths to choose from; by default 30 about the one of "normal", which the metric "euclidean"
         multiplies by the root mean square of the columns' standard deviations within classes.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the rows.
+        Prior probabilities of the classes. None stands for the class proportions of the data.
     weights : column name or (n,) array, optional
-        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
-        of ``.`` in the formula.
+        Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
+        part of ``.`` in the formula.
     levels : sequence, optional
-        The classes in order. By default they have the order of the categories, and are sorted where the
-        response has none.
+        The classes in order: by default that of the categories, or sorted if the response is not categorical.
     na_action : {"drop", "raise"}
-        Whether rows with a missing value are dropped, and counted, or refused.
+        Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
         Functions of your own that the formula may call, by name. Each is called once with whole columns, as
         Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
@@ -401,7 +400,7 @@ def kernel_density(
     FormulaError
         The formula cannot be read or is not allowed.
     DataError
-        A column is unknown, a value is infinite, no row is left, or only one class is. Also a bandwidth that
+        A column is unknown, a value is infinite, or no row or only one class is left. Also a bandwidth that
         is not above zero, or that is below the rounding of distances; both a bandwidth and a grid; a grid
         without a bandwidth at which each row has another one of its class within reach that differs from it;
         and a class of one row, or of equal ones, where the likelihood chooses.

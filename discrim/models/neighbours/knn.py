@@ -113,8 +113,8 @@ def knn(
         or a DataFrame of Dask, is refused: pass a sample of its rows as a DataFrame.
         There are no weights: repeat rows instead.
     k : int, optional
-        How many of the nearest rows vote; rows as near as the k-th vote too. Where it is not given,
-        leave-one-out chooses it and takes the larger k of equal errors.
+        Number of nearest observations that vote; those as near as the k-th also vote. By default
+        leave-one-out chooses k, and takes the largest k of equal errors.
     metric : str
         "euclidean"; "mahalanobis", with the pooled covariance within classes (divisor N - K), for which
         `scale` makes no difference; or another metric of scipy's `cdist`: "cityblock", "chebyshev",
@@ -122,17 +122,16 @@ def knn(
         zeros and ones "dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule". "minkowski"
         (p = 2), "sqeuclidean" and, with `scale`, "seuclidean" have the neighbours of "euclidean".
     scale : bool
-        Whether each column is divided by its standard deviation over all rows, divisor N - 1.
+        Whether each column is divided by its overall standard deviation (divisor N - 1).
     grid : sequence of int, optional
         The k to choose from where k is not given; by default 1 to 50, or to the number of rows less one.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the rows. Each
+        Prior probabilities of the classes. None stands for the class proportions of the data. Each
         probability must be above zero.
     levels : sequence, optional
-        The classes in order. By default they have the order of the categories, and are sorted where the
-        response has none.
+        The classes in order: by default that of the categories, or sorted if the response is not categorical.
     na_action : {"drop", "raise"}
-        Whether rows with a missing value are dropped, and counted, or refused.
+        Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
         Functions of your own that the formula may call, by name. Each is called once with whole columns, as
         Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
@@ -150,7 +149,7 @@ def knn(
     FormulaError
         The formula cannot be read or is not allowed.
     DataError
-        A column is unknown, a value is infinite, no row is left, or only one class is. Also a k that is not
+        A column is unknown, a value is infinite, or no row or only one class is left. Also a k that is not
         from 1 to the number of rows, both a k and a grid, and a metric that is not known or gives no distance
         between some rows.
     PriorError
@@ -178,15 +177,15 @@ def knn(
     order of the levels; here the row gets the class with the nearest neighbour, then the one with the larger
     prior, then the first of the levels.
 
-    The nearest neighbour is the best witness where rows are a sample. A table with one row for each cell and
-    class, such as a table of frequencies, is none: the row that is left out was the only one of its class in
-    its cell, so that its nearest neighbours are all of other classes, and leave-one-out has more errors than
-    guessing has under any rule for ties, and most under this one. Repeat each row as often as its frequency
-    says. Of the many rows that are then equally near all vote, as in class::knn, where scikit-learn takes the
-    first k of them in the order of the table.
+    The rule for ties suits rows that are a sample. It does not suit a table with one row for each cell and
+    class, such as a table of frequencies: the row that is left out was the only one of its class in its cell,
+    so that its nearest neighbours are all of other classes, and leave-one-out has more errors than guessing
+    under any rule for ties, and most under this one. Repeat each row as often as its frequency says. All of
+    the many rows that are then equally near vote, as in class::knn, while scikit-learn takes the first k of
+    them in the order of the table.
 
-    Leave-one-out leaves out one row, and not the rows that are equal to it. Where observations were entered
-    more than once, every row thus has its copy for a neighbour, and the chosen k is too small. A warning says
+    Leave-one-out leaves out one row, and not the rows that are equal to it. If observations were entered more
+    than once, the nearest neighbour of every row is its copy, and the chosen k is too small. A warning says
     so if three quarters of the rows have a copy and the rows that differ would choose another k.
 
     A saved fit holds its rows, in the coordinates in which distances are taken, with their classes.

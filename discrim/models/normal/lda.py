@@ -603,80 +603,79 @@ def lda(
         The Notes say how often a source is read.
     moments : Moments, optional
         What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
-        and data. The fit then has no rows, and methods that need rows take them as `data=`.
+        and data. The fit then holds no observations, and methods that need them take `data=`.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the rows.
+        Prior probabilities of the classes. None stands for the class proportions of the data.
     weights : column name or (n,) array, optional
-        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
-        of ``.`` in the formula.
+        Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
+        part of ``.`` in the formula.
     method : {"moment", "mle", "t", "mcd"}
         "moment" divides the covariance by N - K, "mle" by N. The other two are robust. "t" estimates the
-        means and the covariance of multivariate t distributions by maximum likelihood. "mcd" takes the rows
-        whose distance by the minimum covariance determinant is within its .975 quantile, as "mcd" of rrcov's
-        Linda does.
+        means and the covariance of multivariate t distributions by maximum likelihood. "mcd" uses the
+        observations whose distance by the minimum covariance determinant is below its .975 quantile, as "mcd"
+        of rrcov's Linda does.
     nu : float, optional
-        Degrees of freedom of method="t". None chooses those of largest likelihood, from 1 to 256.
+        Degrees of freedom of method="t". None takes their maximum likelihood estimate between 1 and 256.
     scatter : {"covariance", "scale"}
-        Whether method="t" takes nu/(nu - 2) times the scale matrix for the covariance, as R's MASS::lda does,
-        or the scale matrix itself, as R's MASS::qda does.
+        Whether method="t" estimates the covariance by nu/(nu - 2) times the scale matrix, as R's MASS::lda
+        does, or by the scale matrix itself, as R's MASS::qda does.
     support_fraction : float
-        Share of the rows, from 0.5 to 1, that method="mcd" rests on. A smaller share tolerates more outliers,
-        and a larger one gives more precise estimates.
+        Share of the observations, from 0.5 to 1, from which method="mcd" estimates. A smaller share tolerates
+        more outliers, and a larger one gives more precise estimates.
     covariance : "pooled", "diagonal", "shrunk", "correlation", "spherical", "pinv", "separable", an estimator
         "pooled" is the full covariance within classes and "diagonal" has its variances alone. "shrunk"
         shrinks it towards a sphere. "correlation" shrinks the correlations towards zero and the variances
         towards their median, as R's sda does. "spherical" has one variance for all columns. "pinv" is the
         full covariance with the inverse of Moore and Penrose. All but "pooled" also work with more columns
-        than rows, in as many dimensions as there are rows. An estimator is an object with `fit(X)` and then
-        `covariance_`, such as those of `sklearn.covariance`: a copy of it is fitted to the rows less their
-        class means, and its covariance is taken as it is.
+        than observations, and then take as many dimensions as there are observations. An estimator is an
+        object with `fit(X)` and then `covariance_`, such as those of `sklearn.covariance`: a copy of it is
+        fitted to the deviations from the class means, and its covariance is used unchanged.
     shrinkage : float, "oas", "ledoit-wolf", "loo" or "strimmer", optional
-        How much is shrunk: a number from 0, nothing, to 1, or the rule that chooses the number. For "shrunk"
-        the rules are "oas" (the default) and "ledoit-wolf", computed as in scikit-learn from the rows less
-        their class means, and "loo", which takes the number of least leave-one-out error (see `path`) and of
-        equal errors the largest number. For "diagonal" the variances are shrunk towards their median by a
-        number, by the rule of Opgen-Rhein and Strimmer ("strimmer"), or by "loo"; by default they are not
-        shrunk. For "correlation" the correlations are shrunk by a number, or by the rule of Schaefer and
-        Strimmer ("strimmer", the default).
+        How much is shrunk: a number from 0 (nothing) to 1, or the rule that chooses the number. For "shrunk"
+        the rules are "oas" (the default) and "ledoit-wolf", computed as in scikit-learn from the deviations
+        from the class means, and "loo", which takes the number with the smallest leave-one-out error (see
+        `path`), and the largest of several such numbers. For "diagonal" the variances are shrunk towards
+        their median by a number, by the rule of Opgen-Rhein and Strimmer ("strimmer"), or by "loo"; by
+        default they are not shrunk. For "correlation" the correlations are shrunk by a number, or by the rule
+        of Schaefer and Strimmer ("strimmer", the default).
     variance_shrinkage : float or "strimmer", optional
         How much covariance="correlation" shrinks the variances towards their median: a number from 0 to 1, or
         the rule of Opgen-Rhein and Strimmer (the default).
     grid : sequence of float, optional
-        Numbers that shrinkage="loo" chooses from; by default 0, 0.001, 0.002, 0.005, ..., 0.1, 0.2, ..., 1.
+        Numbers from which shrinkage="loo" chooses; by default 0, 0.001, 0.002, 0.005, ..., 0.1, 0.2, ..., 1.
     standardize : bool
-        Whether the sphere of "shrunk" and "spherical" is meant for columns divided by their standard
-        deviations within classes, so that the units of the columns do not matter. By default it is meant in
-        the units of the columns, as in scikit-learn, and a warning is given where these differ by much.
-        Refits learn the standard deviations anew, also in folds; `leave_one_out()` holds them. With
-        `components` it is meant for the principal axes.
+        Whether the columns are divided by their standard deviations within classes before "shrunk" or
+        "spherical" is applied, so that their units do not matter. By default they keep their units, as in
+        scikit-learn, and a warning is given if their spreads differ greatly. Refits estimate the standard
+        deviations again, also in folds; `leave_one_out()` keeps those of the fit. With `components` it
+        applies to the principal axes.
     shape : (int, int), optional
-        Rows and columns of the matrix whose entries the columns are, row by row, in the order of the formula:
-        the covariance is then "separable", that of rows times that of columns.
+        Numbers of rows and columns of a matrix, whose entries are the columns of the formula in order, row by
+        row. The covariance is then "separable": that of the rows times that of the columns.
     components : int, float, "cv" or "loo", optional
-        Principal axes within which the classes are compared: a number of them, or the share of the variance
-        of all columns, between 0 and 1, that they have at least. "cv" and "loo" choose the number of least
-        error by ten folds or by leaving out each row, and of equal errors the smallest (see `path`). The axes
-        are those of the rows about their common mean, without regard to the classes, in the units of the
-        columns or, with standardize=True, of columns over their standard deviations over all rows. Folds and
-        refits learn them anew.
+        Principal axes within which the classes are compared: their number, or the smallest share of the total
+        variance, between 0 and 1, that they have to explain. "cv" and "loo" choose the number of smallest
+        error by ten folds or by leaving out each row, and the smallest of several such numbers (see `path`).
+        The axes are those of all observations about their common mean, without regard to the classes, in the
+        units of the columns or, with standardize=True, of columns divided by their overall standard
+        deviations. Folds and refits compute them again.
     correspondence : bool
         Whether the axes of `components` are those of the multiple correspondence analysis of the categories:
-        each level has a column of its own, over the root of the share of rows that have it. Numbers are
+        each level has a column of its own, divided by the square root of the level's share. Numbers are
         divided by their standard deviations.
     ncomp : int, optional
-        Number of leading canonical axes that the rule and `transform` use; by default all.
+        Number of leading canonical axes (discriminants) that the rule and `transform` use; by default all.
     collinear : {"raise", "drop"}
-        Whether columns that others determine within classes are refused, or the later ones dropped with a
-        warning.
+        Whether columns that are linear combinations of others within classes are an error, or the later ones
+        are dropped with a warning.
     levels : sequence, optional
-        The classes in order. By default they have the order of the categories, and are sorted where the
-        response has none.
+        The classes in order: by default that of the categories, or sorted if the response is not categorical.
     na_action : {"drop", "raise"}
-        Whether rows with a missing value are dropped, and counted, or refused.
+        Whether rows with a missing value are dropped and counted, or are an error.
     missing : {"drop", "em"}, optional
-        "em" also uses the values that rows with a missing value do have: the means and covariances are those
-        of largest likelihood of all observed values, and the fit predicts such rows from their other columns.
-        The rows are then held in memory.
+        "em" also uses the observed values of rows with a missing value: the means and covariances are maximum
+        likelihood estimates from all observed values, and the fit predicts such rows from their other
+        columns. The rows are then held in memory.
     functions : dict of str to callable, optional
         Functions of your own that the formula may call, by name. Each is called once with whole columns, as
         Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
@@ -694,7 +693,7 @@ def lda(
     FormulaError
         The formula cannot be read or is not allowed.
     DataError
-        A column is unknown, a value is infinite, no row is left, or only one class is. Also a shrinkage
+        A column is unknown, a value is infinite, or no row or only one class is left. Also a shrinkage
         outside 0 to 1, and an estimator that cannot be fitted or has no `covariance_`.
     PriorError
         The prior is not a distribution over the classes.
@@ -703,24 +702,24 @@ def lda(
 
     Notes
     -----
-    The rule is that of normal classes with one covariance (Fisher, 1936, Annals of Eugenics 7, 179-188;
-    Welch, 1939, Biometrika 31, 218-220; Rao, 1948, Journal of the Royal Statistical Society B 10, 159-203).
+    The rule assumes normal classes with one covariance (Fisher, 1936, Annals of Eugenics 7, 179-188; Welch,
+    1939, Biometrika 31, 218-220; Rao, 1948, Journal of the Royal Statistical Society B 10, 159-203).
 
     *Leaving out and shrinkage.* Under "oas", "ledoit-wolf" and "strimmer", `leave_one_out()` computes the
-    shrinkage again without each row. It holds a shrinkage that was given or chosen by "loo", so that its
-    error is then the least of those tried. `error_rates(["cv"])` chooses the shrinkage, and fits an
-    estimator, anew in each fold. scikit-learn's `LinearDiscriminantAnalysis(shrinkage="auto")` differs: it
-    applies the rule of Ledoit and Wolf class by class, to columns that were first divided by their standard
-    deviations.
+    shrinkage again without each row. It keeps a shrinkage that was given or chosen by "loo", so that its
+    error is then the smallest of those tried, and optimistic. `error_rates(["cv"])` chooses the shrinkage,
+    and fits an estimator, again without each fold. scikit-learn's
+    `LinearDiscriminantAnalysis(shrinkage="auto")` differs: it applies the rule of Ledoit and Wolf class by
+    class, to columns that were first divided by their standard deviations.
 
     *Principal axes.* With components= the covariance is that of the scores on leading eigenvectors of the
     covariance of all rows about their common mean, which is discriminant analysis of principal components
-    (Jombart, Devillard & Balloux, 2010, BMC Genetics 11, 94; R's adegenet). All of it follows from the
-    moments of the columns, and coefficients are those of the columns: axes times coefficients. Directions
-    beyond the axes do not count. `leave_one_out()` learns the axes anew without each of up to a thousand
-    rows where that takes seconds; beyond, it holds the axes, or refuses where there are more columns than
-    rows. There is no likelihood that could be compared with another number of axes, and tests and standard
-    errors are refused.
+    (Jombart, Devillard & Balloux, 2010, BMC Genetics 11, 94; R's adegenet). The fit needs only the moments of
+    the columns, and its coefficients are those of the columns: axes times coefficients. Directions outside
+    the axes are ignored. `leave_one_out()` computes the axes again without each of up to a thousand rows if
+    that takes seconds; otherwise it keeps the axes, or raises an error if there are more columns than rows.
+    There is no likelihood that could be compared with another number of axes, and tests and standard errors
+    are not available.
 
     *Columns of a matrix.* With shape= the covariance of the entries (j, l) and (k, m) of the matrix is U_jk
     V_lm, which the likelihood is largest for (Dutilleul, 1999, Journal of Statistical Computation and
@@ -750,8 +749,8 @@ def lda(
 
     *Columns that are nearly collinear.* A warning names a column of which the columns before it leave less
     than a millionth of its standard deviation within classes, and those columns: its variance inflation
-    factor is beyond 1e12. Predictions keep the digits that the columns have; the coefficients are huge and
-    nearly cancel.
+    factor is beyond 1e12. Predictions remain as accurate as the columns; the coefficients are huge and nearly
+    cancel.
 
     *How often a source is read.* The fit reads the rows once. A first pass reads the response alone to find
     the classes, unless `levels=` or the type of a category names them; it reads all columns where the formula
@@ -764,11 +763,11 @@ def lda(
 
     *Missing values by "em"* (Little & Rubin, 2020, Statistical Analysis with Missing Data, 3rd ed., ch. 11).
     The EM algorithm, with the classes known, runs until the distance to the maximum is below 1e-8 standard
-    errors and 1e-10 of the log-likelihood; `em` reports the search. The method is valid where the missing
-    values do not themselves decide that they are missing. `llf`, AIC and BIC are those of the observed
-    values. With method="moment" the divisor N is afterwards replaced by N - K, as for complete rows. Only
-    rows without a class or without any value are dropped. Standard errors and tests assume complete rows and
-    are refused, and so is leave-one-out; folds are refitted by EM.
+    errors and 1e-10 of the log-likelihood; `em` reports the search. The estimates assume that values are
+    missing at random: given the observed values, whether a value is missing does not depend on it. `llf`, AIC
+    and BIC are those of the observed values. With method="moment" the divisor N is afterwards replaced by N -
+    K, as for complete rows. Only rows without a class or without any value are dropped. Standard errors and
+    tests assume complete rows and are refused, and so is leave-one-out; folds are refitted by EM.
 
     Examples
     --------

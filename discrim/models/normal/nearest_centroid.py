@@ -70,18 +70,17 @@ def nearest_centroid(
         function that returns an iterator of frames, or such an iterator itself, which can be read only once.
     moments : Moments, optional
         What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
-        and data. The fit then has no rows, and methods that need rows take them as `data=`.
+        and data. The fit then holds no observations, and methods that need them take `data=`.
     prior : "equal", None, "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. With equal ones, the default here, a row is given the class of the
-        nearest mean. None stands for the class proportions of the rows.
+        nearest mean. None stands for the class proportions of the data.
     weights : column name or (n,) array, optional
-        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
-        of ``.`` in the formula.
+        Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
+        part of ``.`` in the formula.
     levels : sequence, optional
-        The classes in order. By default they have the order of the categories, and are sorted where the
-        response has none.
+        The classes in order: by default that of the categories, or sorted if the response is not categorical.
     na_action : {"drop", "raise"}
-        Whether rows with a missing value are dropped, and counted, or refused.
+        Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
         Functions of your own that the formula may call, by name. Each is called once with whole columns, as
         Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
@@ -99,7 +98,7 @@ def nearest_centroid(
     FormulaError
         The formula cannot be read or is not allowed.
     DataError
-        A column is unknown, a value is infinite, no row is left, or only one class is.
+        A column is unknown, a value is infinite, or no row or only one class is left.
     PriorError
         The prior is not a distribution over the classes.
     CollinearError

@@ -87,37 +87,37 @@ def qda(
         function that returns an iterator of frames, or such an iterator itself, which can be read only once.
     moments : Moments, optional
         What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
-        and data. The fit then has no rows, and methods that need rows take them as `data=`.
+        and data. The fit then holds no observations, and methods that need them take `data=`.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the rows.
+        Prior probabilities of the classes. None stands for the class proportions of the data.
     weights : column name or (n,) array, optional
-        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
-        of ``.`` in the formula.
+        Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
+        part of ``.`` in the formula.
     method : {"moment", "mle", "t", "mcd"}
         "moment" divides the covariance of each class by n_k - 1, "mle" by n_k. The other two are robust. "t"
         estimates the means and covariances of multivariate t distributions by maximum likelihood, with one nu
-        for all classes. "mcd" takes the rows of each class whose distance by the minimum covariance
-        determinant is within its .975 quantile, as rrcov's QdaCov does.
+        for all classes. "mcd" uses the observations of each class whose distance by the minimum covariance
+        determinant is below its .975 quantile, as rrcov's QdaCov does.
     nu : float, optional
-        Degrees of freedom of method="t". None chooses those of largest likelihood, from 1 to 256.
+        Degrees of freedom of method="t". None takes their maximum likelihood estimate between 1 and 256.
     scatter : {"covariance", "scale"}
-        Whether method="t" takes nu/(nu - 2) times the scale matrix for the covariance, as R's MASS::lda does,
-        or the scale matrix itself, as R's MASS::qda does.
+        Whether method="t" estimates the covariance by nu/(nu - 2) times the scale matrix, as R's MASS::lda
+        does, or by the scale matrix itself, as R's MASS::qda does.
     support_fraction : float
-        Share of the rows, from 0.5 to 1, that method="mcd" rests on. A smaller share tolerates more outliers,
-        and a larger one gives more precise estimates.
+        Share of the observations, from 0.5 to 1, from which method="mcd" estimates. A smaller share tolerates
+        more outliers, and a larger one gives more precise estimates.
     covariance : {"full", "diagonal", "shrunk", "spherical", "factor", "separable"} or an estimator
         "full" is the full covariance of each class and "diagonal" has its variances alone. "shrunk" shrinks
-        it towards a sphere and works for classes of fewer rows than columns. "spherical" has one variance for
-        each class. "factor" has a few large variances, on axes of their own, and one variance for all other
-        directions; it works for few rows too and is known as high-dimensional discriminant analysis
-        (Bouveyron, Girard & Schmid, 2007). An estimator is an object with `fit(X)` and then `covariance_`: a
-        copy of it is fitted to the rows of each class less their mean.
+        it towards a sphere and works for classes of fewer observations than columns. "spherical" has one
+        variance for each class. "factor" has a few large variances, on axes of their own, and one variance
+        for all other directions; it also works for few observations and is known as high-dimensional
+        discriminant analysis (Bouveyron, Girard & Schmid, 2007). An estimator is an object with `fit(X)` and
+        then `covariance_`: a copy of it is fitted to the deviations of each class from its mean.
     dimensions : int, dict of class to int, or {"cattell", "bic"}
-        How many variances covariance="factor" takes for large. "cattell" (the default) and "bic" choose the
+        Number of large variances under covariance="factor". "cattell" (the default) and "bic" choose the
         number for each class. "cattell" is the scree test: it takes the last dimension after which the
-        eigenvalues fall by at least `threshold` times the largest fall. "bic" takes the dimension of least
-        BIC of the rows of the class in the space that they span. Refits choose anew.
+        eigenvalues fall by at least `threshold` times the largest fall. "bic" takes the dimension of smallest
+        BIC of the observations of the class in the space that they span. Refits choose again.
     form : str
         What the classes do not share under covariance="factor", in the names of HDclassif; by default
         "AkjBkQkDk". A stands for the variances of the signal, by class (k) and dimension (j), B for the
@@ -127,39 +127,39 @@ def qda(
     threshold : float
         Share of the largest fall that counts for dimensions="cattell", between 0 and 1; by default 0.2.
     shrinkage : float, "oas", "ledoit-wolf", "loo" or "strimmer", optional
-        How much is shrunk: a number from 0, nothing, to 1, or the rule that chooses the number. For "shrunk"
-        the rules are "oas" (the default) and "ledoit-wolf", computed as in scikit-learn from the rows less
-        their class means, and "loo", which takes the number of least leave-one-out error (see `path`) and of
-        equal errors the largest number. For "diagonal" the variances are shrunk towards their median by a
-        number, by the rule of Opgen-Rhein and Strimmer ("strimmer"), or by "loo"; by default they are not
-        shrunk. Each class has its own number by a rule, but "loo" chooses one number for all classes.
+        How much is shrunk: a number from 0 (nothing) to 1, or the rule that chooses the number. For "shrunk"
+        the rules are "oas" (the default) and "ledoit-wolf", computed as in scikit-learn from the deviations
+        from the class means, and "loo", which takes the number with the smallest leave-one-out error (see
+        `path`), and the largest of several such numbers. For "diagonal" the variances are shrunk towards
+        their median by a number, by the rule of Opgen-Rhein and Strimmer ("strimmer"), or by "loo"; by
+        default they are not shrunk. Each class has its own number by a rule, but "loo" chooses one number for
+        all classes.
     grid : sequence of float, optional
-        Numbers that shrinkage="loo" chooses from; by default 0, 0.001, 0.002, 0.005, ..., 0.1, 0.2, ..., 1.
+        Numbers from which shrinkage="loo" chooses; by default 0, 0.001, 0.002, 0.005, ..., 0.1, 0.2, ..., 1.
     standardize : bool
-        Whether the sphere of "shrunk" and "spherical" is meant for columns divided by their standard
-        deviations within classes, so that the units of the columns do not matter. By default it is meant in
-        the units of the columns, as in scikit-learn, and a warning is given where these differ by much.
-        Refits learn the standard deviations anew, also in folds; `leave_one_out()` holds them. With
-        `components` it is meant for the principal axes.
+        Whether the columns are divided by their standard deviations within classes before "shrunk" or
+        "spherical" is applied, so that their units do not matter. By default they keep their units, as in
+        scikit-learn, and a warning is given if their spreads differ greatly. Refits estimate the standard
+        deviations again, also in folds; `leave_one_out()` keeps those of the fit. With `components` it
+        applies to the principal axes.
     shape : (int, int), optional
-        Rows and columns of the matrix whose entries the columns are, row by row, in the order of the formula:
-        the covariance is then "separable", that of rows times that of columns.
+        Numbers of rows and columns of a matrix, whose entries are the columns of the formula in order, row by
+        row. The covariance is then "separable": that of the rows times that of the columns.
     components : int, float, "cv" or "loo", optional
-        Principal axes within which the classes are compared: a number of them, or the share of the variance
-        of all columns, between 0 and 1, that they have at least. "cv" and "loo" choose the number of least
-        error by ten folds or by leaving out each row, and of equal errors the smallest (see `path`). The axes
-        are those of the rows about their common mean, without regard to the classes, in the units of the
-        columns or, with standardize=True, of columns over their standard deviations over all rows. Folds and
-        refits learn them anew.
+        Principal axes within which the classes are compared: their number, or the smallest share of the total
+        variance, between 0 and 1, that they have to explain. "cv" and "loo" choose the number of smallest
+        error by ten folds or by leaving out each row, and the smallest of several such numbers (see `path`).
+        The axes are those of all observations about their common mean, without regard to the classes, in the
+        units of the columns or, with standardize=True, of columns divided by their overall standard
+        deviations. Folds and refits compute them again.
     levels : sequence, optional
-        The classes in order. By default they have the order of the categories, and are sorted where the
-        response has none.
+        The classes in order: by default that of the categories, or sorted if the response is not categorical.
     na_action : {"drop", "raise"}
-        Whether rows with a missing value are dropped, and counted, or refused.
+        Whether rows with a missing value are dropped and counted, or are an error.
     missing : {"drop", "em"}, optional
-        "em" also uses the values that rows with a missing value do have: the means and covariances are those
-        of largest likelihood of all observed values, and the fit predicts such rows from their other columns.
-        The rows are then held in memory. Each class has a search of its own.
+        "em" also uses the observed values of rows with a missing value: the means and covariances are maximum
+        likelihood estimates from all observed values, and the fit predicts such rows from their other
+        columns. The rows are then held in memory. Each class has a search of its own.
     functions : dict of str to callable, optional
         Functions of your own that the formula may call, by name. Each is called once with whole columns, as
         Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
@@ -177,7 +177,7 @@ def qda(
     FormulaError
         The formula cannot be read or is not allowed.
     DataError
-        A column is unknown, a value is infinite, no row is left, or only one class is.
+        A column is unknown, a value is infinite, or no row or only one class is left.
     PriorError
         The prior is not a distribution over the classes.
     CollinearError
@@ -185,16 +185,17 @@ def qda(
 
     Notes
     -----
-    The rule is that of normal classes with a covariance each (Smith, 1947, Annals of Eugenics 13, 272-282).
+    The rule assumes normal classes, each with its own covariance (Smith, 1947, Annals of Eugenics 13,
+    272-282).
 
     *Principal axes.* With components= the covariance is that of the scores on leading eigenvectors of the
     covariance of all rows about their common mean, which is discriminant analysis of principal components
-    (Jombart, Devillard & Balloux, 2010, BMC Genetics 11, 94; R's adegenet). All of it follows from the
-    moments of the columns, and coefficients are those of the columns: axes times coefficients. Directions
-    beyond the axes do not count. `leave_one_out()` learns the axes anew without each of up to a thousand
-    rows where that takes seconds; beyond, it holds the axes, or refuses where there are more columns than
-    rows. There is no likelihood that could be compared with another number of axes, and tests and standard
-    errors are refused.
+    (Jombart, Devillard & Balloux, 2010, BMC Genetics 11, 94; R's adegenet). The fit needs only the moments of
+    the columns, and its coefficients are those of the columns: axes times coefficients. Directions outside
+    the axes are ignored. `leave_one_out()` computes the axes again without each of up to a thousand rows if
+    that takes seconds; otherwise it keeps the axes, or raises an error if there are more columns than rows.
+    There is no likelihood that could be compared with another number of axes, and tests and standard errors
+    are not available.
 
     With shape= the covariance of the entries (j, l) and (k, m) of the matrix in a class is U_jk V_lm, by
     maximum likelihood (Dutilleul, 1999, Journal of Statistical Computation and Simulation 64, 105-123; R's

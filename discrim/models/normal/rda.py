@@ -453,56 +453,56 @@ def rda(
         function that returns an iterator of frames, or such an iterator itself, which can be read only once.
     moments : Moments, optional
         What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
-        and data. The fit then has no rows, and methods that need rows take them as `data=`. alpha and gamma
+        and data. The fit then holds no observations, and methods that need them take `data=`. alpha and gamma
         must both be given with moments, because they are chosen from rows.
     alpha : float, optional
         Weight of each class's own covariance: 0 gives one covariance as in LDA, and 1 a covariance for each
-        class as in QDA. The lambda of Friedman and klaR is 1 - alpha. It is chosen where it is not given.
+        class as in QDA. The lambda of Friedman and klaR is 1 - alpha. By default it is chosen by
+        cross-validation.
     gamma : float, optional
         Under "esl", 1 leaves the pooled covariance as it is and 0 replaces it by its average variance times
-        the identity. Under "friedman" and "klar", 0 adds no ridge and 1 leaves the average variance alone. It
-        is chosen where it is not given.
+        the identity. Under "friedman" and "klar", 0 adds no ridge and 1 keeps only the average variance. By
+        default it is chosen by cross-validation.
     parametrization : {"esl", "friedman", "klar"}
         Which covariances are mixed; see the Notes of `discrim.rda`.
     folds : int, "loo", or iterable of (train, test)
-        Number of folds by which the choice is made, or "loo" for leave-one-out, which is exact and refits
-        only for the few rows that leave next to nothing of a covariance behind. Folds cost less where there
-        are many rows. Or splits as in scikit-learn, which are positions of rows of the table; methods that
-        judge the fit by folds then choose anew on the same splits, without the rows of the fold. The choice
-        holds the prior of all rows, also for splits that are uneven by class.
+        Number of folds of the cross-validation that makes the choice, or "loo" for leave-one-out, which is
+        exact and refits only for the few observations without which a covariance is nearly singular. Folds
+        cost less if there are many observations. Or splits as in scikit-learn, which are positions of rows of
+        the table; methods that judge the fit by folds then choose again on the same splits, without the rows
+        of the fold. The choice keeps the prior of all rows, also if the splits are uneven by class.
     grid : sequence of float, or mapping of "alpha" and "gamma" to one, optional
-        Values that are tried for what is not given; by default 0, 0.1, ..., 1.
+        Values to try for alpha and gamma if they are not given; by default 0, 0.1, ..., 1.
     select : {"min", "1se"}
-        "min" takes the pair of least error and, of equal errors, the simpler pair (smaller alpha, then more
-        ridge). "1se" takes the simplest pair whose error is within one standard error of the least.
+        "min" takes the pair of smallest error and, of equal errors, the simpler pair (smaller alpha, then
+        more ridge). "1se" takes the simplest pair whose error is within one standard error of the smallest.
     seed : int, optional
-        Seed by which the rows are dealt to folds. Without it each call deals them differently.
+        Seed of the random assignment of rows to folds. Without it each call assigns them differently.
     standardize : bool
-        Whether the identity of the ridge is meant for columns divided by their standard deviations within
-        classes, so that the units of the columns do not matter. By default it is meant in the units of the
-        columns, as in the literature, and a warning is given where these differ by much. Refits learn the
-        standard deviations anew, also in folds; `leave_one_out()` and the choice of a pair hold them. With
-        `components` it is meant for the principal axes.
+        Whether the columns are divided by their standard deviations within classes before the ridge is added,
+        so that their units do not matter. By default they keep their units, as in the literature, and a
+        warning is given if their spreads differ greatly. Refits estimate the standard deviations again, also
+        in folds; `leave_one_out()` and the choice of a pair keep them. With `components` it applies to the
+        principal axes.
     components : int, float, "cv" or "loo", optional
-        Principal axes within which the classes are compared: a number of them, or the share of the variance
-        of all columns, between 0 and 1, that they have at least. "cv" and "loo" choose the number of least
-        error by ten folds or by leaving out each row, and of equal errors the smallest (see `path`); alpha
-        and gamma have then to be given. The axes are those of the rows about their common mean, without
-        regard to the classes, in the units of the columns or, with standardize=True, of columns over their
-        standard deviations over all rows. Folds and refits learn them anew, also where alpha and gamma are
-        chosen by folds.
+        Principal axes within which the classes are compared: their number, or the smallest share of the total
+        variance, between 0 and 1, that they have to explain. "cv" and "loo" choose the number of smallest
+        error by ten folds or by leaving out each row, and the smallest of several such numbers (see `path`);
+        alpha and gamma have then to be given. The axes are those of all observations about their common mean,
+        without regard to the classes, in the units of the columns or, with standardize=True, of columns
+        divided by their overall standard deviations. Folds and refits compute them again, also where alpha
+        and gamma are chosen by folds.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the rows.
+        Prior probabilities of the classes. None stands for the class proportions of the data.
     weights : column name or (n,) array, optional
-        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
-        of ``.`` in the formula.
+        Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
+        part of ``.`` in the formula.
     method : {"moment", "mle"}
         "moment" divides the covariance of each class by n_k - 1, "mle" by n_k.
     levels : sequence, optional
-        The classes in order. By default they have the order of the categories, and are sorted where the
-        response has none.
+        The classes in order: by default that of the categories, or sorted if the response is not categorical.
     na_action : {"drop", "raise"}
-        Whether rows with a missing value are dropped, and counted, or refused.
+        Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
         Functions of your own that the formula may call, by name. Each is called once with whole columns, as
         Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
@@ -520,7 +520,7 @@ def rda(
     FormulaError
         The formula cannot be read or is not allowed.
     DataError
-        A column is unknown, a value is infinite, no row is left, or only one class is. Also alpha or gamma
+        A column is unknown, a value is infinite, or no row or only one class is left. Also alpha or gamma
         outside 0 to 1, an empty grid, and too few rows for the folds.
     PriorError
         The prior is not a distribution over the classes.
@@ -542,16 +542,16 @@ def rda(
 
     *Principal axes.* With components= the covariance is that of the scores on leading eigenvectors of the
     covariance of all rows about their common mean, which is discriminant analysis of principal components
-    (Jombart, Devillard & Balloux, 2010, BMC Genetics 11, 94; R's adegenet). All of it follows from the
-    moments of the columns, and coefficients are those of the columns: axes times coefficients. Directions
-    beyond the axes do not count. `leave_one_out()` learns the axes anew without each of up to a thousand
-    rows where that takes seconds; beyond, it holds the axes, or refuses where there are more columns than
-    rows. There is no likelihood that could be compared with another number of axes, and tests and standard
-    errors are refused.
+    (Jombart, Devillard & Balloux, 2010, BMC Genetics 11, 94; R's adegenet). The fit needs only the moments of
+    the columns, and its coefficients are those of the columns: axes times coefficients. Directions outside
+    the axes are ignored. `leave_one_out()` computes the axes again without each of up to a thousand rows if
+    that takes seconds; otherwise it keeps the axes, or raises an error if there are more columns than rows.
+    There is no likelihood that could be compared with another number of axes, and tests and standard errors
+    are not available.
 
-    The least error of a path is optimistic, as it is the best of many. `error_rates(["cv"])` and
-    `discrim.cross_validate` choose alpha and gamma anew without each fold, and so do bootstrap samples, while
-    `leave_one_out()` holds a pair that was chosen.
+    The smallest error of a path is optimistic, because it is the best of many. `error_rates(["cv"])` and
+    `discrim.cross_validate` choose alpha and gamma again without each fold, and so do bootstrap samples,
+    while `leave_one_out()` keeps a pair that was chosen.
 
     Examples
     --------

@@ -82,10 +82,9 @@ def perceptron(
         "constant" for the first. Of more classes a sequence of such ones in the order of the classes, a dict
         of them by class, or a DataFrame with a column for each class.
     levels : sequence, optional
-        The classes in order. By default they have the order of the categories, and are sorted where the
-        response has none.
+        The classes in order: by default that of the categories, or sorted if the response is not categorical.
     na_action : {"drop", "raise"}
-        Whether rows with a missing value are dropped, and counted, or refused.
+        Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
         Functions of your own that the formula may call, by name. Each is called once with whole columns, as
         Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
@@ -103,9 +102,9 @@ def perceptron(
     FormulaError
         The formula cannot be read or is not allowed.
     DataError
-        A column is unknown, a value is infinite, no row is left, or only one class is. Also a step that is
-        not from 1e-300 to 1e200, a number of passes that is not positive, a negative seed, and a start that
-        has not one finite number for the constant and each column.
+        A column is unknown, a value is infinite, or no row or only one class is left. Also a step that is not
+        from 1e-300 to 1e200, a number of passes that is not positive, a negative seed, and a start that has
+        not one finite number for the constant and each column.
 
     Warns
     -----

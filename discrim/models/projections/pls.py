@@ -273,7 +273,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
             Number of folds, or splits as in scikit-learn, which are positions of rows of the table, as
             `discrim.pls` takes them.
         seed : int, optional
-            Seed by which the rows are dealt to folds. Without it each call deals them differently.
+            Seed of the random assignment of rows to folds. Without it each call assigns them differently.
 
         Returns
         -------
@@ -525,7 +525,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         repeats : int
             How often the rows are dealt to folds anew.
         seed : int, optional
-            Seed by which the rows are dealt to folds. Without it each call deals them differently.
+            Seed of the random assignment of rows to folds. Without it each call assigns them differently.
 
         Returns
         -------
@@ -676,7 +676,7 @@ def pls(
         function that returns an iterator of frames, or such an iterator itself, which can be read only once.
     moments : Moments, optional
         What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
-        and data. The fit then has no rows, and methods that need rows take them as `data=`. The number of
+        and data. The fit then holds no observations, and methods that need them take `data=`. The number of
         ncomp must be given with moments, because it is chosen from rows.
     ncomp : int, optional
         Number of components. It is chosen by cross-validation where it is not given.
@@ -709,27 +709,26 @@ def pls(
         `x_weights_`, `x_loadings_` and `x_rotations_`. With ncomp=None it has as many components as it
         was made with. The fit then needs the rows in memory, and each refit fits the engine once.
     folds : int, or iterable of (train, test)
-        Number of folds by which the choice is made. Or splits as in scikit-learn, which are positions of rows
-        of the table; methods that judge the fit by folds then choose anew on the same splits, without the
-        rows of the fold.
+        Number of folds of the cross-validation that makes the choice. Or splits as in scikit-learn, which are
+        positions of rows of the table; methods that judge the fit by folds then choose again on the same
+        splits, without the rows of the fold.
     select : {"min", "1se"}
         "min" takes the fewest components of least error. "1se" takes the fewest whose error is within one
         standard error of it.
     grid : sequence of int, optional
         Numbers of components to try; by default 1 to 10, or to as many as there are.
     seed : int, optional
-        Seed by which the rows are dealt to folds. Without it each call deals them differently.
+        Seed of the random assignment of rows to folds. Without it each call assigns them differently.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the rows. Only rule="lda"
+        Prior probabilities of the classes. None stands for the class proportions of the data. Only rule="lda"
         has a prior.
     weights : column name or (n,) array, optional
-        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
-        of ``.`` in the formula.
+        Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
+        part of ``.`` in the formula.
     levels : sequence, optional
-        The classes in order. By default they have the order of the categories, and are sorted where the
-        response has none.
+        The classes in order: by default that of the categories, or sorted if the response is not categorical.
     na_action : {"drop", "raise"}
-        Whether rows with a missing value are dropped, and counted, or refused.
+        Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
         Functions of your own that the formula may call, by name. Each is called once with whole columns, as
         Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
@@ -747,7 +746,7 @@ def pls(
     FormulaError
         The formula cannot be read or is not allowed.
     DataError
-        A column is unknown, a value is infinite, no row is left, or only one class is. Also more components
+        A column is unknown, a value is infinite, or no row or only one class is left. Also more components
         than there are, an empty grid, too few rows for the folds, and a class of one row where components are
         to be chosen.
     PriorError

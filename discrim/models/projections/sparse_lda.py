@@ -486,8 +486,8 @@ def sparse_lda(
         function that returns an iterator of frames, or such an iterator itself, which can be read only once.
     moments : Moments, optional
         What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
-        and data. The fit then has no rows, and methods that need rows take them as `data=`. Either penalty or
-        nonzero must be given with moments, because a penalty is chosen from rows.
+        and data. The fit then holds no observations, and methods that need them take `data=`. Either penalty
+        or nonzero must be given with moments, because a penalty is chosen from rows.
     nonzero : int or sequence of int, optional
         How many columns each direction may use; a sequence has a number for each direction. The penalty is
         then the smallest that leaves so many, as with `stop=-nonzero` of R's sparseLDA.
@@ -500,9 +500,9 @@ def sparse_lda(
     ncomp : int, optional
         The largest number of directions.
     folds : int, or iterable of (train, test)
-        Number of folds by which the choice is made. Or splits as in scikit-learn, which are positions of rows
-        of the table; methods that judge the fit by folds then choose anew on the same splits, without the
-        rows of the fold.
+        Number of folds of the cross-validation that makes the choice. Or splits as in scikit-learn, which are
+        positions of rows of the table; methods that judge the fit by folds then choose again on the same
+        splits, without the rows of the fold.
     select : {"min", "1se"}
         "min" takes the penalty of least error and, of equal errors, the larger one. "1se" takes the largest
         penalty whose error is within one standard error of the least.
@@ -513,17 +513,16 @@ def sparse_lda(
         penalty that leaves no column down to a thousandth of it, or to a hundredth where there are fewer rows
         than columns.
     seed : int, optional
-        Seed by which the rows are dealt to folds. Without it each call deals them differently.
+        Seed of the random assignment of rows to folds. Without it each call assigns them differently.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the rows.
+        Prior probabilities of the classes. None stands for the class proportions of the data.
     weights : column name or (n,) array, optional
-        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
-        of ``.`` in the formula.
+        Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
+        part of ``.`` in the formula.
     levels : sequence, optional
-        The classes in order. By default they have the order of the categories, and are sorted where the
-        response has none.
+        The classes in order: by default that of the categories, or sorted if the response is not categorical.
     na_action : {"drop", "raise"}
-        Whether rows with a missing value are dropped, and counted, or refused.
+        Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
         Functions of your own that the formula may call, by name. Each is called once with whole columns, as
         Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
@@ -541,7 +540,7 @@ def sparse_lda(
     FormulaError
         The formula cannot be read or is not allowed.
     DataError
-        A column is unknown, a value is infinite, no row is left, or only one class is. Also an option out of
+        A column is unknown, a value is infinite, or no row or only one class is left. Also an option out of
         its range, and a class of one row where the penalty is to be chosen.
     PriorError
         The prior is not a distribution over the classes.

@@ -176,18 +176,17 @@ def fda(
         scores of the classes (n, K - 1), or (n,) for two classes. With least squares the fit is that of
         `lda(method="mle")`.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the rows.
+        Prior probabilities of the classes. None stands for the class proportions of the data.
     weights : column name or (n,) array, optional
-        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
-        of ``.`` in the formula. They must be whole numbers here: the engine sees a row as often as its weight
-        says.
+        Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
+        part of ``.`` in the formula. They must be whole numbers here: the engine sees a row as often as its
+        weight says.
     ncomp : int, optional
         Number of axes to keep; by default K - 1.
     levels : sequence, optional
-        The classes in order. By default they have the order of the categories, and are sorted where the
-        response has none.
+        The classes in order: by default that of the categories, or sorted if the response is not categorical.
     na_action : {"drop", "raise"}
-        Whether rows with a missing value are dropped, and counted, or refused.
+        Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
         Functions of your own that the formula may call, by name. Each is called once with whole columns, as
         Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
@@ -205,7 +204,7 @@ def fda(
     FormulaError
         The formula cannot be read or is not allowed.
     DataError
-        A column is unknown, a value is infinite, no row is left, or only one class is. Also an engine that
+        A column is unknown, a value is infinite, or no row or only one class is left. Also an engine that
         cannot be fitted, that predicts no scores, or that predicts them without error, as one does that
         memorizes every row.
     PriorError

@@ -144,18 +144,17 @@ def indicator(
         function that returns an iterator of frames, or such an iterator itself, which can be read only once.
     moments : Moments, optional
         What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
-        and data. The fit then has no rows, and methods that need rows take them as `data=`.
+        and data. The fit then holds no observations, and methods that need them take `data=`.
     weights : column name or (n,) array, optional
-        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
-        of ``.`` in the formula.
+        Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
+        part of ``.`` in the formula.
     collinear : {"raise", "drop"}
         Whether columns that others determine over all rows are refused, or the later ones dropped with a
         warning, as R's lm does. With more columns than rows, the columns that are left fit every row.
     levels : sequence, optional
-        The classes in order. By default they have the order of the categories, and are sorted where the
-        response has none.
+        The classes in order: by default that of the categories, or sorted if the response is not categorical.
     na_action : {"drop", "raise"}
-        Whether rows with a missing value are dropped, and counted, or refused.
+        Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
         Functions of your own that the formula may call, by name. Each is called once with whole columns, as
         Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
@@ -173,7 +172,7 @@ def indicator(
     FormulaError
         The formula cannot be read or is not allowed.
     DataError
-        A column is unknown, a value is infinite, no row is left, or only one class is.
+        A column is unknown, a value is infinite, or no row or only one class is left.
     CollinearError
         There are no more rows than columns, or others determine a column over all rows; the message names the
         columns. A column may be constant within classes, which `discrim.lda` refuses.

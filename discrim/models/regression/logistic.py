@@ -107,19 +107,18 @@ def logistic(
         function that returns an iterator of frames, or such an iterator itself, which can be read only once.
         The rows are read more than once, so that such an iterator, or a stream, is refused.
     reference : label, optional
-        Class against which the log odds are taken. It is the first class by default, so that of two classes
-        the second is the event.
+        Class in the denominator of the odds. It is the first class by default, so that of two classes the
+        second is the event.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the rows. Predictions are
-        moved by the log odds of this prior against the class proportions.
+        Prior probabilities of the classes. None stands for the class proportions of the data. Another prior
+        shifts the log odds of predictions by those of this prior against the class proportions.
     weights : column name or (n,) array, optional
-        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
-        of ``.`` in the formula.
+        Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
+        part of ``.`` in the formula.
     levels : sequence, optional
-        The classes in order. By default they have the order of the categories, and are sorted where the
-        response has none.
+        The classes in order: by default that of the categories, or sorted if the response is not categorical.
     na_action : {"drop", "raise"}
-        Whether rows with a missing value are dropped, and counted, or refused.
+        Whether rows with a missing value are dropped and counted, or are an error.
     bias_reduction : bool
         Whether the likelihood is maximized with Jeffreys' penalty (Firth, 1993). This removes the bias of
         first order, and the estimates are finite even where a hyperplane separates classes.
@@ -128,16 +127,16 @@ def logistic(
         a warning and return the point at which the search stopped. The `separation` of that fit holds the
         certified direction.
     collinear : {"raise", "drop"}
-        Whether columns that others determine over all rows are refused, or the later ones dropped with a
-        warning, as R's glm does. With at least as many columns as rows, the columns that are left separate
-        the classes.
+        Whether columns that are linear combinations of others are an error, or the later ones are dropped
+        with a warning, as R's glm does. With at least as many columns as rows, the columns that are left
+        separate the classes.
     tol : float
-        Distance to the maximum, in standard errors. When the search is closer, it takes one more step of
-        Newton's method and ends; values below rounding mean rounding. Separation is judged to 1e-7 standard
+        Distance to the maximum, in standard errors, at which the search ends, after one more step of Newton's
+        method; a value below rounding error stands for rounding error. Separation is judged to 1e-7 standard
         deviations of a column whatever `tol` is. With a penalty, `tol` is how far the conditions of a minimum
         may be violated, as a share of the strength, where rounding stops the search before its end.
     maxiter : int
-        The largest number of steps. Steps between them that do without the information are not counted. Bias
+        The largest number of steps. Steps in between that reuse the information matrix are not counted. Bias
         reduction, whose steps are slower, takes 20 times as many.
     penalty : {"ridge", "lasso", "elastic_net"}, optional
         Minimize the mean negative log-likelihood plus ``strength * ((1 - l1_ratio) / 2 |b|^2 + l1_ratio
@@ -146,8 +145,8 @@ def logistic(
         are then allowed. For two classes b are the log odds; for more, each class has its own coefficients
         (the symmetric parametrization, glmnet's "ungrouped").
     strength : float, optional
-        Strength of the penalty, glmnet's lambda; for scikit-learn's C it is 1 / (N C). It is chosen by folds
-        where it is not given.
+        Strength of the penalty, glmnet's lambda; for scikit-learn's C it is 1 / (N C). By default it is
+        chosen by cross-validation.
     l1_ratio : float, optional
         Share of the lasso in the elastic net, glmnet's alpha; by default one half.
     grid : sequence of float, optional
@@ -155,14 +154,14 @@ def logistic(
     n_strengths : int
         Number of strengths where there is no grid. Their logarithms are evenly spaced, as in glmnet.
     folds : int, or iterable of (train, test)
-        Number of folds by which the choice is made. Or splits as in scikit-learn, which are positions of rows
-        of the table; methods that judge the fit by folds then choose anew on the same splits, without the
-        rows of the fold.
+        Number of folds of the cross-validation that makes the choice. Or splits as in scikit-learn, which are
+        positions of rows of the table; methods that judge the fit by folds then choose again on the same
+        splits, without the rows of the fold.
     select : {"min", "1se"}
-        "min" takes the strength of least deviance of the rows left out. "1se" takes the largest strength
-        whose deviance is within one standard error of the least.
+        "min" takes the strength of smallest deviance on the rows left out. "1se" takes the largest strength
+        whose deviance is within one standard error of the smallest.
     seed : int, optional
-        Seed by which the rows are dealt to folds. Without it each call deals them differently.
+        Seed of the random assignment of rows to folds. Without it each call assigns them differently.
     functions : dict of str to callable, optional
         Functions of your own that the formula may call, by name. Each is called once with whole columns, as
         Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
@@ -181,7 +180,7 @@ def logistic(
     FormulaError
         The formula cannot be read or is not allowed.
     DataError
-        A column is unknown, a value is infinite, no row is left, or only one class is. Also more than 2,000
+        A column is unknown, a value is infinite, or no row or only one class is left. Also more than 2,000
         coefficients of categorical predictors.
     PriorError
         The prior is not a distribution over the classes.

@@ -161,8 +161,8 @@ class NewRows:
             fits of `naive_bayes(unseen="missing")`.
         refit_prior : bool, optional
             Whether a prior of class proportions is estimated again without the rows left out. By default
-            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
-            contain it, and `knn` estimate it again. A prior that was given is always held.
+            models of the distribution within classes keep it, as R's MASS does, while `logistic`, whose
+            constants contain it, and `knn` estimate it again. A prior that was given is always kept.
 
         Returns
         -------
@@ -321,11 +321,11 @@ class NewRows:
             as rows with a missing value, with a warning that counts them. An error is the default, except for
             fits of `naive_bayes(unseen="missing")`. It applies to calibration rows too.
         missing : {"drop", "integrate"}, optional
-            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
-            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
-            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
-            It applies to calibration rows too. With "integrate" the promise is kept if calibration rows miss
-            values as new rows do; those of "loo" and "cv" miss none.
+            What to predict for a row with a missing value: nothing ("drop"); or what follows from its other
+            columns, with the missing ones integrated out, which models of normal classes and naive Bayes can
+            do (see the Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with
+            missing="em". It applies to calibration rows too. With "integrate" the promise is kept if
+            calibration rows miss values as new rows do; those of "loo" and "cv" miss none.
         out : path, optional
             File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
             then returned instead.
@@ -478,9 +478,10 @@ class NewRows:
             as rows with a missing value, with a warning that counts them. An error is the default, except for
             fits of `naive_bayes(unseen="missing")`.
         missing : {"drop", "integrate"}, optional
-            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
-            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
-            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
+            What to predict for a row with a missing value: nothing ("drop"); or what follows from its other
+            columns, with the missing ones integrated out, which models of normal classes and naive Bayes can
+            do (see the Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with
+            missing="em".
 
         Returns
         -------

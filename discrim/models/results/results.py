@@ -117,8 +117,8 @@ class Judging:
         ----------
         refit_prior : bool, optional
             Whether a prior of class proportions is estimated again without the rows left out. By default
-            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
-            contain it, and `knn` estimate it again. A prior that was given is always held.
+            models of the distribution within classes keep it, as R's MASS does, while `logistic`, whose
+            constants contain it, and `knn` estimate it again. A prior that was given is always kept.
 
         Returns
         -------
@@ -158,24 +158,25 @@ class Judging:
             each row ("loo"), or by rules fitted without folds ("cv"). It may come first, as in
             `confusion("loo")`.
         costs : DataFrame or (K, K) array, optional
-            Cost of giving a row of one class (row) the label of another (column). The label of least expected
-            cost is then given.
+            Cost of assigning an observation of one class (row) to another (column). Each observation is then
+            assigned to the class of smallest expected cost.
         folds : int
             Number of folds of "cv".
         seed : int, optional
-            Seed by which the rows are dealt to folds. Without it each call deals them differently.
+            Seed of the random assignment of rows to folds. Without it each call assigns them differently.
         unseen : {"raise", "missing"}, optional
             What to do with rows that have a level which the fit has not seen: raise an error, or treat them
             as rows with a missing value, with a warning that counts them. An error is the default, except for
             fits of `naive_bayes(unseen="missing")`.
         missing : {"drop", "integrate"}, optional
-            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
-            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
-            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
+            What to predict for a row with a missing value: nothing ("drop"); or what follows from its other
+            columns, with the missing ones integrated out, which models of normal classes and naive Bayes can
+            do (see the Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with
+            missing="em".
         refit_prior : bool, optional
             Whether a prior of class proportions is estimated again without the rows left out. By default
-            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
-            contain it, and `knn` estimate it again. A prior that was given is always held.
+            models of the distribution within classes keep it, as R's MASS does, while `logistic`, whose
+            constants contain it, and `knn` estimate it again. A prior that was given is always kept.
 
         Returns
         -------
@@ -224,9 +225,9 @@ class Judging:
             takes. The rule stays that of the fit. By default they are a prior that was given to the verb;
             without one, rows count as they are.
         costs : DataFrame or (K, K) array, optional
-            Cost of giving a row of one class (row) the label of another (column). The label of least expected
-            cost is then given. The rate is then the mean cost of the rule of least expected cost, including
-            what a right label costs.
+            Cost of assigning an observation of one class (row) to another (column). Each observation is then
+            assigned to the class of smallest expected cost. The rate is then the mean cost of the rule of
+            least expected cost, including what a right label costs.
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
         folds : int
@@ -245,14 +246,15 @@ class Judging:
             as rows with a missing value, with a warning that counts them. An error is the default, except for
             fits of `naive_bayes(unseen="missing")`.
         missing : {"drop", "integrate"}, optional
-            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
-            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
-            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
+            What to predict for a row with a missing value: nothing ("drop"); or what follows from its other
+            columns, with the missing ones integrated out, which models of normal classes and naive Bayes can
+            do (see the Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with
+            missing="em".
         refit_prior : bool, optional
             Whether a prior of class proportions is estimated again without the rows left out. By default
-            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
-            contain it, and `knn` estimate it again. A prior that was given is always held. It applies to
-            "loo" and "cv". The samples of "632+" have the classes in proportion.
+            models of the distribution within classes keep it, as R's MASS does, while `logistic`, whose
+            constants contain it, and `knn` estimate it again. A prior that was given is always kept. It
+            applies to "loo" and "cv". The samples of "632+" have the classes in proportion.
 
         Returns
         -------
@@ -323,7 +325,7 @@ class Judging:
         folds : int
             Number of folds of "cv".
         seed : int, optional
-            Seed by which the rows are dealt to folds. Without it each call deals them differently.
+            Seed of the random assignment of rows to folds. Without it each call assigns them differently.
         weights : column name or vector, optional
             Frequencies of the rows of `data`.
         unseen : {"raise", "missing"}, optional
@@ -331,13 +333,14 @@ class Judging:
             as rows with a missing value, with a warning that counts them. An error is the default, except for
             fits of `naive_bayes(unseen="missing")`.
         missing : {"drop", "integrate"}, optional
-            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
-            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
-            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
+            What to predict for a row with a missing value: nothing ("drop"); or what follows from its other
+            columns, with the missing ones integrated out, which models of normal classes and naive Bayes can
+            do (see the Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with
+            missing="em".
         refit_prior : bool, optional
             Whether a prior of class proportions is estimated again without the rows left out. By default
-            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
-            contain it, and `knn` estimate it again. A prior that was given is always held.
+            models of the distribution within classes keep it, as R's MASS does, while `logistic`, whose
+            constants contain it, and `knn` estimate it again. A prior that was given is always kept.
 
         Returns
         -------
@@ -408,19 +411,20 @@ class Judging:
         folds : int
             Number of folds of "cv".
         seed : int, optional
-            Seed by which the rows are dealt to folds. Without it each call deals them differently.
+            Seed of the random assignment of rows to folds. Without it each call assigns them differently.
         unseen : {"raise", "missing"}, optional
             What to do with rows that have a level which the fit has not seen: raise an error, or treat them
             as rows with a missing value, with a warning that counts them. An error is the default, except for
             fits of `naive_bayes(unseen="missing")`.
         missing : {"drop", "integrate"}, optional
-            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
-            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
-            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
+            What to predict for a row with a missing value: nothing ("drop"); or what follows from its other
+            columns, with the missing ones integrated out, which models of normal classes and naive Bayes can
+            do (see the Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with
+            missing="em".
         refit_prior : bool, optional
             Whether a prior of class proportions is estimated again without the rows left out. By default
-            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
-            contain it, and `knn` estimate it again. A prior that was given is always held.
+            models of the distribution within classes keep it, as R's MASS does, while `logistic`, whose
+            constants contain it, and `knn` estimate it again. A prior that was given is always kept.
         """
         from discrim.models.judging.assessment import classification
 
@@ -572,8 +576,8 @@ class ClassifierResults(Judging, NewRows, Updating, Pictured, Reported, ShownMod
         prior : optional
             Prior probabilities, in any form that the verb takes; by default those of the fit.
         costs : DataFrame or (K, K) array, optional
-            Cost of giving a row of one class (row) the label of another (column). The label of least expected
-            cost is then given.
+            Cost of assigning an observation of one class (row) to another (column). Each observation is then
+            assigned to the class of smallest expected cost.
         reject : float, optional
             Cost of leaving a row without a class. A row whose least expected cost (without costs, one less
             its largest posterior) is above it gets the label "rejected".
@@ -589,9 +593,10 @@ class ClassifierResults(Judging, NewRows, Updating, Pictured, Reported, ShownMod
             as rows with a missing value, with a warning that counts them. An error is the default, except for
             fits of `naive_bayes(unseen="missing")`.
         missing : {"drop", "integrate"}, optional
-            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
-            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
-            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
+            What to predict for a row with a missing value: nothing ("drop"); or what follows from its other
+            columns, with the missing ones integrated out, which models of normal classes and naive Bayes can
+            do (see the Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with
+            missing="em".
         out : path, optional
             File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
             then returned instead.
@@ -619,11 +624,11 @@ class ClassifierResults(Judging, NewRows, Updating, Pictured, Reported, ShownMod
         Notes
         -----
         With missing="integrate" each class has the density of those columns that a row has, by their mean and
-        covariance under the fit; a row without any value has the prior. The method is valid where the missing
-        values do not themselves decide that they are missing. The columns that are integrated out are those
-        of the design, which are taken for jointly normal. For a missing x they are all columns made of it:
-        log(x), I(x**2), x:z, or the columns of a category. With unseen="missing", they are the columns of the
-        category whose level the fit has not seen.
+        covariance under the fit; a row without any value has the prior. This assumes that values are missing
+        at random: given the observed values, whether a value is missing does not depend on it. The columns
+        that are integrated out are those of the design, which are taken as jointly normal. For a missing x
+        they are all columns made of it: log(x), I(x**2), x:z, or the columns of a category. With
+        unseen="missing", they are the columns of the category whose level the fit has not seen.
 
         Examples
         --------
@@ -694,11 +699,11 @@ class ClassifierResults(Judging, NewRows, Updating, Pictured, Reported, ShownMod
             as rows with a missing value, with a warning that counts them. An error is the default, except for
             fits of `naive_bayes(unseen="missing")`.
         missing : {"drop", "integrate"}, optional
-            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
-            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
-            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
-            Under "predictive" the missing columns are integrated out of the predictive density of all
-            columns, and "debiased" uses the columns that there are.
+            What to predict for a row with a missing value: nothing ("drop"); or what follows from its other
+            columns, with the missing ones integrated out, which models of normal classes and naive Bayes can
+            do (see the Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with
+            missing="em". Under "predictive" the missing columns are integrated out of the predictive density
+            of all columns, and "debiased" uses the columns that there are.
         out : path, optional
             File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
             then returned instead.
@@ -758,9 +763,10 @@ class ClassifierResults(Judging, NewRows, Updating, Pictured, Reported, ShownMod
             as rows with a missing value, with a warning that counts them. An error is the default, except for
             fits of `naive_bayes(unseen="missing")`.
         missing : {"drop", "integrate"}, optional
-            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
-            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
-            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
+            What to predict for a row with a missing value: nothing ("drop"); or what follows from its other
+            columns, with the missing ones integrated out, which models of normal classes and naive Bayes can
+            do (see the Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with
+            missing="em".
         out : path, optional
             File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
             then returned instead.
@@ -794,9 +800,10 @@ class ClassifierResults(Judging, NewRows, Updating, Pictured, Reported, ShownMod
             as rows with a missing value, with a warning that counts them. An error is the default, except for
             fits of `naive_bayes(unseen="missing")`.
         missing : {"drop", "integrate"}, optional
-            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
-            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
-            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
+            What to predict for a row with a missing value: nothing ("drop"); or what follows from its other
+            columns, with the missing ones integrated out, which models of normal classes and naive Bayes can
+            do (see the Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with
+            missing="em".
         out : path, optional
             File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
             then returned instead.
@@ -869,9 +876,10 @@ class ClassifierResults(Judging, NewRows, Updating, Pictured, Reported, ShownMod
             as rows with a missing value, with a warning that counts them. An error is the default, except for
             fits of `naive_bayes(unseen="missing")`.
         missing : {"drop", "integrate"}, optional
-            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
-            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
-            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
+            What to predict for a row with a missing value: nothing ("drop"); or what follows from its other
+            columns, with the missing ones integrated out, which models of normal classes and naive Bayes can
+            do (see the Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with
+            missing="em".
         out : path, optional
             File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
             then returned instead.
