@@ -69,10 +69,9 @@ OF_METHODS = {
     "unseen": """What to do with rows that have a level which the fit has not seen: raise an error, or treat
         them as rows with a missing value, with a warning that counts them. An error is the default, except
         for fits of `naive_bayes(unseen="missing")`.""",
-    "missing": """What to predict for a row with a missing value: nothing ("drop"); or what follows from its
-        other columns, with the missing ones integrated out, which models of normal classes and naive Bayes
-        can do (see the Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with
-        missing="em".""",
+    "missing": """Prediction for a row with a missing value: none ("drop"), or that from its other columns,
+        with the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
+        Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".""",
     "out": """File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
         then returned instead.""",
     "level": """Level of the intervals: 0.95 stands for 95 percent.""",

@@ -200,7 +200,7 @@ class ChosenAnew(Shown):
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
         bins : int
-            The largest number of bins, of even counts, for the calibration and the parts of Brier's score.
+            The largest number of bins, of equal counts, for the calibration and the parts of Brier's score.
         folds : int
             Number of folds of "cv".
         seed : int, optional

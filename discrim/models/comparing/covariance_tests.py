@@ -62,10 +62,10 @@ def box_m(
         DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
         function that returns an iterator of frames, or such an iterator itself, which can be read only once.
     method : {"schott", "li-chen", "cai-liu-xia"}, optional
-        A test that needs no more rows than columns; by default Box's M. "schott" takes any number of normal
-        classes, "li-chen" two classes of any law: both find differences in many elements of the covariances.
-        "cai-liu-xia" takes the largest difference of two classes, for few elements that differ, and says
-        which it is; it holds the rows in memory.
+        A test that does not need more rows than columns; by default Box's M. "schott" compares any number of
+        normal classes, "li-chen" two classes that need not be normal: both detect differences in many
+        elements of the covariances. "cai-liu-xia" uses the largest difference between two classes, for few
+        elements that differ, and names that element; it holds the rows in memory.
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
         part of ``.`` in the formula.
@@ -96,12 +96,13 @@ def box_m(
 
     Notes
     -----
-    Box (1949, Biometrika 36, 317-346) has both approximations. Schott (2007, Computational Statistics & Data
-    Analysis 51, 6535-6542) and Li & Chen (2012, Annals of Statistics 40, 908-940) estimate the sum of squared
-    differences of the covariances. Cai, Liu & Xia (2013, Journal of the American Statistical Association 108,
-    265-277) take the largest difference in units of its standard error. Their p-values hold as rows and
-    columns become many, and are the probability of so large a statistic; what each asks of the covariance is
-    in `assumes`.
+    Box (1949, Biometrika 36, 317-346) has both approximations. They assume normal classes: with long tails
+    their p-values are too small. Schott (2007, Computational Statistics & Data Analysis 51, 6535-6542) and Li
+    & Chen (2012, Annals of Statistics 40, 908-940) estimate the sum of squared differences of the
+    covariances. Cai, Liu & Xia (2013, Journal of the American Statistical Association 108, 265-277) take the
+    largest difference in units of its standard error. Their p-values are approximations for many rows and
+    columns, and one-sided: the probability of so large a statistic. `assumes` says what each assumes of the
+    covariance.
 
     Examples
     --------
@@ -133,21 +134,22 @@ def lr_test(
     permutations: int = 0,
     seed: int | None = None,
 ) -> TestResult:
-    """Likelihood ratio of a smaller model against a larger one: LDA and QDA, or two logistic regressions.
+    """Likelihood ratio test of a smaller model in a larger one: LDA in QDA, or two logistic regressions.
 
     Parameters
     ----------
     lda_fit, qda_fit
         The smaller and the larger model, fitted to the same rows. A fit of `lda` and one of `qda`, with the
-        same columns, test whether one covariance was enough. Two fits of `logistic`, where the columns of the
-        first are combinations of those of the second, test whether the further columns tell anything.
-        Penalized ones are compared in the penalized likelihood of the larger, as `lr_test(by="term")` of a
-        fit does.
+        same columns, test whether the classes have one covariance. Two fits of `logistic`, where the columns
+        of the first are combinations of those of the second, test whether the additional columns have any
+        effect. Penalized ones are compared in the penalized likelihood of the larger, as `lr_test(by="term")`
+        of a fit does.
     bootstrap : int
-        Number of replicates of the parametric bootstrap, which needs no large sample; by default none.
+        Number of replicates of the parametric bootstrap, which assumes normal classes but no large sample; by
+        default none.
     permutations : int
-        Number of permutations of the rows' deviations from their class means, which need no normal classes
-        either; by default none.
+        Number of permutations of the deviations from the class means, which do not assume normal classes; by
+        default none.
     seed : int, optional
         Seed of the bootstrap and of the permutations.
 
@@ -155,7 +157,8 @@ def lr_test(
     -------
     TestResult
         The likelihood ratio with its chi-square. `table` also has Box's M by chi-square and F, and the
-        p-values of the bootstrap and of the permutations. A bar shows the progress of more than a second.
+        p-values of the bootstrap and of the permutations. A progress bar is shown if this takes more than a
+        second.
 
     Raises
     ------
@@ -169,9 +172,10 @@ def lr_test(
 
     Notes
     -----
-    In large samples twice the difference of the largest log-likelihoods is a chi-square (Wilks, 1938, Annals
-    of Mathematical Statistics 9, 60-62; for covariances Anderson, 2003, An Introduction to Multivariate
-    Statistical Analysis, ch. 10).
+    If the smaller model is true, twice the difference of the maximized log-likelihoods has a chi-square
+    distribution in large samples. For covariances this assumes normal classes: long tails make the p-value
+    too small (Wilks, 1938, Annals of Mathematical Statistics 9, 60-62; for covariances Anderson, 2003, An
+    Introduction to Multivariate Statistical Analysis, ch. 10).
 
     Examples
     --------

@@ -655,9 +655,9 @@ def manova(
     distance: Any = None,
     seed: int | None = None,
 ) -> pd.DataFrame:
-    """The four multivariate tests that the classes have one mean, or that a term of a model is not needed.
+    """The four multivariate tests that all classes have the same mean, or that a term has no effect.
 
-    With `method=` it is one test for more columns than rows.
+    With `method=` it is a single test, which also works with more columns than rows.
 
     Parameters
     ----------
@@ -679,11 +679,10 @@ def manova(
         contain it, and 3 after all others, with contrasts that sum to zero. With one factor all types are the
         same.
     method : {"srivastava", "chen-qin", "cai-liu-xia", "dempster"}, optional
-        One test of one factor, which needs no more rows than columns. "srivastava" adds up the squared
-        differences of the columns in units of their variances, and does not change with the columns' units.
-        "chen-qin" and "dempster" add them up as they are: give columns in one unit. "chen-qin" alone takes
-        classes of unequal covariances. "cai-liu-xia" takes the largest difference, for few columns that
-        differ.
+        One test of one factor, which does not need more rows than columns. "srivastava" adds up the squared
+        differences of the columns in units of their variances, and does not depend on the columns' units.
+        "chen-qin" and "dempster" add them up as they are: give columns in one unit. Only "chen-qin" allows
+        unequal covariances. "cai-liu-xia" uses the largest difference, for few columns that differ.
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
         part of ``.`` in the formula.
@@ -699,15 +698,15 @@ def manova(
         `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
         missing.
     permutations : int, optional
-        Add p-values that need no normal classes: those of so many permutations of the rows, such as 999, or
-        of each labelling where there are no more. With a distance there are 999 by default.
+        Number of permutations of the rows, such as 999, for p-values that do not assume normal classes but
+        exchangeable rows; if there are no more labellings, all are used. With a distance the default is 999.
     within : column name or (n,) array, optional
-        Blocks of rows: rows, or groups, exchange places within their block only.
+        Blocks of rows: rows, or groups, are permuted only within their block.
     groups : column name or (n,) array, optional
-        Groups of rows, such as plots, that exchange places whole. They have equal numbers of rows.
+        Groups of rows, such as plots, that are permuted as wholes. All must have the same number of rows.
     distance : str, or table of distances, optional
-        Test distances between rows in the place of the multivariate statistics: a metric such as "euclidean"
-        or "bray-curtis", or a square table; see `discrim.permanova`, which also has a test of the spread.
+        Test distances between rows instead of the multivariate statistics: a metric such as "euclidean" or
+        "bray-curtis", or a square table; see `discrim.permanova`, which also has a test of the spread.
     seed : int, optional
         Seed of the permutations; by default one is drawn.
 
@@ -734,18 +733,19 @@ def manova(
     -----
     The tests are those of Wilks (1932, Biometrika 24, 471-494), Pillai (1955, Annals of Mathematical
     Statistics 26, 117-121), Hotelling and Lawley, and Roy. Their F approximations are those of Rencher (2002,
-    Methods of Multivariate Analysis, ch. 6).
+    Methods of Multivariate Analysis, ch. 6), and assume independent rows, normal within classes with one
+    covariance.
 
     Those for many columns are Dempster's (1958, Annals of Mathematical Statistics 29, 995-1010), Srivastava &
     Kubokawa's (2013, Journal of Multivariate Analysis 115, 204-216; of two classes Srivastava & Du's), that
     of Hu, Bai, Wang & Wang (2017, Annals of the Institute of Statistical Mathematics 69, 365-387; of two
     classes Chen & Qin's), and Cai & Xia's (2014, Journal of Multivariate Analysis 131, 174-196; of two
-    classes Cai, Liu & Xia's), of columns as they are, without their precision matrix. Their p-values are the
-    probability of so large a statistic as columns and rows become many.
+    classes Cai, Liu & Xia's), of columns as they are, without their precision matrix. Their p-values are
+    approximations for many columns and rows, and one-sided.
 
-    A permutation p is (1 + b) / (1 + B), where b of B statistics of permuted rows are as large as the one
-    seen. It is exact under the hypothesis that the model tells nothing of the responses, and approximate for
-    one term where others tell something.
+    A permutation p is (1 + b) / (1 + B), where b of the B statistics of permuted rows are at least as large
+    as the observed one. If rows are exchangeable, it is exact for the hypothesis that no term has an effect,
+    and approximate for one term if others have an effect.
 
     Examples
     --------

@@ -711,7 +711,7 @@ def permanova(
     permutations : int
         Number of random permutations. Where there are no more different labellings, each is taken once.
     within : column name or (n,) array, optional
-        Blocks of rows: rows, or groups, exchange places within their block only.
+        Blocks of rows: rows, or groups, are permuted only within their block.
     groups : column name or (n,) array, optional
         Groups of rows, such as plots, that exchange places whole, the first row of one with the first of the
         other. They have equal numbers of rows.

@@ -237,9 +237,9 @@ class ShownModel(Shown):
         Parameters
         ----------
         sections : sequence of str, optional
-            Keys of the sections wanted, in order; "all" stands for those that are not named beside it. By
-            default all but those that are long where there are more than eight columns, which the last line
-            names. Only what is wanted is computed.
+            Names of the sections to show, in order; "all" stands for those that are not named beside it. By
+            default all are shown; with more than eight columns the long ones are left out, and the last line
+            names them. Only sections that are shown are computed.
 
         Returns
         -------

@@ -368,7 +368,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         Parameters
         ----------
         data : table, optional
-            New rows. Without it, the rows of the fit.
+            New observations. By default the data of the fit.
 
         Returns
         -------

@@ -168,7 +168,7 @@ class RobustRows:
         Parameters
         ----------
         data : table, optional
-            New rows with their response. Without it, the rows of the fit.
+            New observations with their response. By default the data of the fit.
         level : float
             Level of the quantile at which the cutoff lies.
         unseen : {"raise", "missing"}, optional

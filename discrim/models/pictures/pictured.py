@@ -370,56 +370,58 @@ class Pictured:
         Parameters
         ----------
         kind : str, optional
-            What to draw. By default it is the first kind that suits the fit; a name that is not known raises
-            an error that lists the kinds of this model.
+            The kind of picture. By default it is the first kind that suits the fit; an unknown name raises an
+            error that lists the kinds of this model.
         ax : Axes, optional
             Axes of matplotlib to draw on; by default those of a new figure. A picture with panels takes their
             place.
         data : table, optional
-            New rows, with their response, in place of the rows of the fit.
+            New observations, with their response, in place of the data of the fit.
         axes : two names of discriminants, optional
             For kinds that draw a plane of discriminants: the two, such as ("LD1", "LD3"); by default the
             first two.
         columns : name or names of columns, optional
             For kinds that draw columns: the two of a plane, the only one, or one for each panel. By default
-            they are those that tell most: of all pairs the one of largest F, that is of least Wilks' lambda,
-            and for more panels the columns of largest F one by one; the title says so.
+            they are those that separate the classes best: the pair of columns with the largest F (the
+            smallest Wilks' lambda), and for more panels the single columns with the largest F; the title says
+            so.
         at : mapping or Series of column to value, optional
             For kinds that draw regions: the values at which other columns are held, as `data.mean()` of
-            some. Columns without one are integrated out of the densities of the classes. Of models without
-            densities numbers follow the columns drawn, by their regressions on these over all rows, and
-            levels are the most frequent ones.
+            some. Columns without one are integrated out of the densities of the classes. If the model has no
+            densities, other numeric columns are predicted from the columns drawn, by linear regression over
+            all rows, and categories are at their most frequent level.
         method : {"apparent", "loo", "cv"}, optional
             For kinds that judge the fit: which predictions of its rows are judged.
         level : float, optional
-            Level of the intervals, or share of a class that its ellipse holds. For kind "he", whose ellipse
-            of the hypothesis has the size of the effect by default: the level at which it exceeds that of the
-            error where the means differ, as 0.95.
+            Level of the intervals, or share of a class that its ellipse contains if the class is normal. For
+            kind "he", whose ellipse of the hypothesis shows the size of the effect by default: the level,
+            such as 0.95, at which it reaches beyond the ellipse of the error if the means differ.
         structure : {"within", "total", "between"}, optional
             For kinds with structure correlations: those within classes (the default), over all rows, or of
             the means.
         centred : bool, optional
             For kind "ellipses": whether all have one centre, so that their shapes can be compared.
         classes : label or labels, optional
-            For kinds that can show some of the classes: which. Curves of "roc" and "calibration" have bands
-            where they are named, and where there are at most three.
+            The classes to show, for kinds that can show some of them. Curves of "roc" and "calibration" have
+            bands if their classes are named here, or if there are at most three.
         colors : mapping, sequence, str or Colormap, optional
             Colours by class, in the order of the classes, or a colormap of matplotlib or its name.
         title : str, optional
             Title in place of the picture's own; "" for none.
         interactive : bool, default False
-            For kinds "scores", "regions", "posteriors", "pairs" and "simplex": whether a figure of plotly is
-            made, in which a row tells its name, classes and posteriors, in place of a picture of matplotlib.
+            For kinds "scores", "regions", "posteriors", "pairs" and "simplex": whether to make a figure of
+            plotly, in which each point shows its name, classes and posteriors, instead of a picture of
+            matplotlib.
         standardized : bool, default False
-            For kinds "forest" and "odds_ratios": whether they are of one standard deviation of a column over
-            all rows, so that columns can be compared, and not of one unit.
+            For kinds "forest" and "odds_ratios": whether they are for one standard deviation of a column over
+            all rows, so that columns can be compared, instead of one unit.
 
         Returns
         -------
         Axes or plotly.graph_objects.Figure
             The axes drawn on. For a picture with panels they are the outer ones, whose `child_axes` are the
-            panels. The figure of plotly where it is interactive: it shows itself in a notebook, and its
-            method `write_html` writes a page that needs no network.
+            panels. With `interactive`, a figure of plotly: it is displayed in a notebook, and its method
+            `write_html` writes a page that needs no network.
 
         Raises
         ------

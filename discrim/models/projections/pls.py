@@ -564,7 +564,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         Parameters
         ----------
         data : table, optional
-            New rows. Without it, the rows of the fit.
+            New observations. By default the data of the fit.
         unseen : {"raise", "missing"}, optional
             What to do with rows that have a level which the fit has not seen: raise an error, or treat them
             as rows with a missing value, with a warning that counts them. An error is the default, except for
@@ -587,7 +587,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         Parameters
         ----------
         data : table, optional
-            New rows. Without it, the rows of the fit.
+            New observations. By default the data of the fit.
         unseen : {"raise", "missing"}, optional
             What to do with rows that have a level which the fit has not seen: raise an error, or treat them
             as rows with a missing value, with a warning that counts them. An error is the default, except for

@@ -251,7 +251,7 @@ class CanonicalResults(Shown):
         Parameters
         ----------
         data : table, optional
-            New rows. Without it, the rows of the fit.
+            New observations. By default the data of the fit.
         unseen : {"raise", "missing"}, optional
             What to do with rows that have a level which the fit has not seen: raise an error, or treat them
             as rows with a missing value, with a warning that counts them. An error is the default, except for
@@ -346,7 +346,7 @@ class CanonicalResults(Shown):
         ax : Axes, optional
             Axes of matplotlib to draw on; by default those of a new figure.
         data : table, optional
-            New rows with their response. Without it, the rows of the fit.
+            New observations with their response. By default the data of the fit.
         axes : two names of discriminants, optional
             Axes of the picture, such as ("LD1", "LD3"); by default the first two.
         colors : mapping, sequence, str or Colormap, optional

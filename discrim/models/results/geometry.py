@@ -141,7 +141,7 @@ class LinearGeometry:
         Parameters
         ----------
         data : table, optional
-            New rows. Without it, the rows of the fit.
+            New observations. By default the data of the fit.
         a, b : label, optional
             Two classes of the fit. Where there are only two, the default is the second for a and the first
             for b.
@@ -170,7 +170,7 @@ class LinearGeometry:
         Parameters
         ----------
         data : table, optional
-            New rows. Without it, the rows of the fit.
+            New observations. By default the data of the fit.
         a, b : label, optional
             Two classes of the fit. Where there are only two, the default is the second for a and the first
             for b.

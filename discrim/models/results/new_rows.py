@@ -150,7 +150,7 @@ class NewRows:
         Parameters
         ----------
         data : table, optional
-            New rows; the response need not be there. Without it, the rows of the fit.
+            New observations, with or without the response. By default the data of the fit.
         method : {"apparent", "loo"}
             How the rows of the fit are judged: by the rule itself ("apparent"), or each by the rule, means
             and covariances without it ("loo"), which SPSS calls cross-validated. It may come first, as in
@@ -321,11 +321,11 @@ class NewRows:
             as rows with a missing value, with a warning that counts them. An error is the default, except for
             fits of `naive_bayes(unseen="missing")`. It applies to calibration rows too.
         missing : {"drop", "integrate"}, optional
-            What to predict for a row with a missing value: nothing ("drop"); or what follows from its other
-            columns, with the missing ones integrated out, which models of normal classes and naive Bayes can
-            do (see the Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with
-            missing="em". It applies to calibration rows too. With "integrate" the promise is kept if
-            calibration rows miss values as new rows do; those of "loo" and "cv" miss none.
+            Prediction for a row with a missing value: none ("drop"), or that from its other columns, with the
+            missing ones integrated out, which models of normal classes and naive Bayes can do (see the Notes
+            of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em". It
+            applies to calibration rows too. With "integrate" the promise is kept if calibration rows miss
+            values as new rows do; those of "loo" and "cv" miss none.
         out : path, optional
             File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
             then returned instead.
@@ -402,7 +402,7 @@ class NewRows:
         Parameters
         ----------
         data : table, optional
-            New rows. Without it, the rows of the fit.
+            New observations. By default the data of the fit.
         method : {"delta", "bootstrap"}
             "delta" gives normal intervals on the logit scale, from the asymptotic variance under the model.
             "bootstrap" gives percentiles of the posteriors under fits to rows drawn again within classes.
@@ -478,10 +478,9 @@ class NewRows:
             as rows with a missing value, with a warning that counts them. An error is the default, except for
             fits of `naive_bayes(unseen="missing")`.
         missing : {"drop", "integrate"}, optional
-            What to predict for a row with a missing value: nothing ("drop"); or what follows from its other
-            columns, with the missing ones integrated out, which models of normal classes and naive Bayes can
-            do (see the Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with
-            missing="em".
+            Prediction for a row with a missing value: none ("drop"), or that from its other columns, with the
+            missing ones integrated out, which models of normal classes and naive Bayes can do (see the Notes
+            of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
 
         Returns
         -------

@@ -152,7 +152,7 @@ class Judging:
         Parameters
         ----------
         data : table, optional
-            New rows with their response. Without it, the rows of the fit.
+            New observations with their response. By default the data of the fit.
         method : {"apparent", "loo", "cv"}
             How the rows of the fit are predicted: by the rule itself ("apparent"), by rules fitted without
             each row ("loo"), or by rules fitted without folds ("cv"). It may come first, as in
@@ -169,10 +169,9 @@ class Judging:
             as rows with a missing value, with a warning that counts them. An error is the default, except for
             fits of `naive_bayes(unseen="missing")`.
         missing : {"drop", "integrate"}, optional
-            What to predict for a row with a missing value: nothing ("drop"); or what follows from its other
-            columns, with the missing ones integrated out, which models of normal classes and naive Bayes can
-            do (see the Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with
-            missing="em".
+            Prediction for a row with a missing value: none ("drop"), or that from its other columns, with the
+            missing ones integrated out, which models of normal classes and naive Bayes can do (see the Notes
+            of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
         refit_prior : bool, optional
             Whether a prior of class proportions is estimated again without the rows left out. By default
             models of the distribution within classes keep it, as R's MASS does, while `logistic`, whose
@@ -212,22 +211,22 @@ class Judging:
         Parameters
         ----------
         data : table, optional
-            New rows with their response, whose error is the row "new rows". Rows without a class, or with
-            a missing value, are left out, and a warning counts them.
+            New observations with their response, whose error is the row "new rows". Those without a class, or
+            with a missing value, are left out, and a warning counts them.
         methods : sequence of str, optional
             By default "apparent" and "loo", or with `data` only the error on its rows. They may come first,
-            as in `error_rates(["cv"])`. "apparent" is the error on the rows of the fit. "loo" leaves each row
-            out and holds choices and transforms. "cv" leaves folds out and makes both anew. "632+" is Efron
-            and Tibshirani's bootstrap. "D", "DS", "O" and "OS" follow from the normal model (linear rule
-            only). "posterior" and "posterior-stratified" follow from the posteriors.
+            as in `error_rates(["cv"])`. "apparent" is the error on the data of the fit. "loo" leaves each row
+            out and keeps choices and transforms. "cv" leaves folds out and makes both again. "632+" is Efron
+            and Tibshirani's bootstrap. "D", "DS", "O" and "OS" (linear rule only) assume the normal model,
+            "posterior" and "posterior-stratified" that the posteriors are right.
         prior : optional
             Shares of the classes by which the errors within classes are weighted, in any form that a verb
-            takes. The rule stays that of the fit. By default they are a prior that was given to the verb;
-            without one, rows count as they are.
+            takes. The rule remains that of the fit. By default they are the prior that was given to the verb;
+            without one, all rows count equally.
         costs : DataFrame or (K, K) array, optional
             Cost of assigning an observation of one class (row) to another (column). Each observation is then
-            assigned to the class of smallest expected cost. The rate is then the mean cost of the rule of
-            least expected cost, including what a right label costs.
+            assigned to the class of smallest expected cost. The rate is then the mean cost of that rule,
+            including the costs of correct labels.
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
         folds : int
@@ -237,8 +236,8 @@ class Judging:
         seed : int, optional
             Seed of the folds of "cv" and of the samples of "632+". No other method is random.
         by_class : bool
-            Whether to add a column for each class with the rate within it. Where a class bears the name of
-            another column, that column's stands in parentheses.
+            Whether to add a column for each class with the rate within it. If a class has the name of another
+            column, its column is named in parentheses.
         weights : column name or vector, optional
             Frequencies of the rows of `data`.
         unseen : {"raise", "missing"}, optional
@@ -246,10 +245,9 @@ class Judging:
             as rows with a missing value, with a warning that counts them. An error is the default, except for
             fits of `naive_bayes(unseen="missing")`.
         missing : {"drop", "integrate"}, optional
-            What to predict for a row with a missing value: nothing ("drop"); or what follows from its other
-            columns, with the missing ones integrated out, which models of normal classes and naive Bayes can
-            do (see the Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with
-            missing="em".
+            Prediction for a row with a missing value: none ("drop"), or that from its other columns, with the
+            missing ones integrated out, which models of normal classes and naive Bayes can do (see the Notes
+            of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
         refit_prior : bool, optional
             Whether a prior of class proportions is estimated again without the rows left out. By default
             models of the distribution within classes keep it, as R's MASS does, while `logistic`, whose
@@ -260,14 +258,14 @@ class Judging:
         -------
         DataFrame
             By method: estimate, se, low, high, wrong, total; and prior, which says whether "loo" and "cv"
-            used a prior that was "held", "refitted" or "given". Where the rows chose something of the fit,
-            such as its columns or a penalty, `choice` says whether a method held it, so that the rows that
-            are judged have made it, or made it "anew". Intervals are exact for counted errors of independent
-            rows that the rule has not seen: of no use for "apparent", near their level for "loo" and "cv".
-            They are normal on the logit scale for the others: for "632+" by the delta method of Efron and
-            Tibshirani. Standard error and limits are missing for "posterior" and "posterior-stratified",
-            whose rows have made the posteriors and do not show how far these are off; and for "632+" where
-            `replicates` are too few: see `attrs["note"]`. The page on error rates says what intervals cover.
+            used a prior that was "held", "refitted" or "given". If something of the fit was chosen from the
+            data, such as a penalty, `choice` says whether a method kept the choice ("held"), which the judged
+            rows have then influenced, or made it "anew". Intervals are exact for counted errors on
+            independent new observations, invalid for "apparent", and approximate for "loo" and "cv". They are
+            normal on the logit scale for the others: for "632+" by the delta method of Efron and Tibshirani.
+            Standard error and limits are missing for "posterior" and "posterior-stratified", as the same rows
+            made the posteriors and cannot show how wrong these are; and for "632+" with too few `replicates`:
+            see `attrs["note"]`. The page on error rates shows how often the intervals hold.
 
         Examples
         --------
@@ -303,25 +301,25 @@ class Judging:
         missing: Missing | None = None,
         refit_prior: bool | None = None,
     ) -> Assessment:
-        """How good the fit is on rows of known class: accuracy, kappa, predictive values, areas, calibration.
+        """Performance on observations of known class: accuracy, kappa, predictive values, areas, calibration.
 
         Parameters
         ----------
         data : table, optional
-            New rows with their response. Without it, the rows of the fit.
+            New observations with their response. By default the data of the fit.
         method : {"loo", "cv", "apparent"}, optional
-            How the rows of the fit are predicted: by rules fitted without each row ("loo"), which is the
-            default where it does not take too many fits; by rules fitted without folds ("cv"), which is the
-            default elsewhere; or by the rule that they made ("apparent"), which looks too good. It may come
-            first, as in `assess("cv")`.
+            How the rows of the fit are predicted: by rules fitted without each row ("loo"), the default if
+            this does not take too many fits; by rules fitted without folds ("cv"), the default otherwise; or
+            by the rule fitted to all of them ("apparent"), which is optimistic. It may come first, as in
+            `assess("cv")`.
         prior : optional
             Shares of the classes by which accuracy, kappa, losses and predictive values are weighted, in any
-            form that a verb takes. The rule stays that of the fit. By default they are a prior that was given
-            to the verb; without one, rows count as they are.
+            form that a verb takes. The rule remains that of the fit. By default they are the prior that was
+            given to the verb; without one, all rows count equally.
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
         bins : int
-            The largest number of bins, of even counts, for the calibration and the parts of Brier's score.
+            The largest number of bins, of equal counts, for the calibration and the parts of Brier's score.
         folds : int
             Number of folds of "cv".
         seed : int, optional
@@ -333,10 +331,9 @@ class Judging:
             as rows with a missing value, with a warning that counts them. An error is the default, except for
             fits of `naive_bayes(unseen="missing")`.
         missing : {"drop", "integrate"}, optional
-            What to predict for a row with a missing value: nothing ("drop"); or what follows from its other
-            columns, with the missing ones integrated out, which models of normal classes and naive Bayes can
-            do (see the Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with
-            missing="em".
+            Prediction for a row with a missing value: none ("drop"), or that from its other columns, with the
+            missing ones integrated out, which models of normal classes and naive Bayes can do (see the Notes
+            of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
         refit_prior : bool, optional
             Whether a prior of class proportions is estimated again without the rows left out. By default
             models of the distribution within classes keep it, as R's MASS does, while `logistic`, whose
@@ -347,9 +344,9 @@ class Judging:
         Assessment
             It has `.overall`, `.by_class`, `.pairs`, `.brier`, `.confusion`, `.calibration`, and a `.plot()`
             of ROC curves, calibration and confusion. Rows without a class or a prediction are left out and
-            counted. Intervals are for the rule as it is, on other rows of its law. Where a few rows have
-            nearly all of the log loss or of Brier's score, as of classes far apart, theirs hold less often
-            than they say; the page on error rates has the figures.
+            counted. Intervals are for the given rule, on independent observations from the same distribution.
+            If a few rows have nearly all of the log loss or of Brier's score, as with well separated classes,
+            intervals of these cover less often than their level; the page on error rates has the figures.
 
         Raises
         ------
@@ -404,7 +401,7 @@ class Judging:
         Parameters
         ----------
         data : table, optional
-            New rows with their response. Without it, the rows of the fit.
+            New observations with their response. By default the data of the fit.
         method : {"apparent", "loo", "cv"}
             How the rows of the fit are predicted: by the rule itself ("apparent"), by rules fitted without
             each row ("loo"), or by rules fitted without folds ("cv").
@@ -417,10 +414,9 @@ class Judging:
             as rows with a missing value, with a warning that counts them. An error is the default, except for
             fits of `naive_bayes(unseen="missing")`.
         missing : {"drop", "integrate"}, optional
-            What to predict for a row with a missing value: nothing ("drop"); or what follows from its other
-            columns, with the missing ones integrated out, which models of normal classes and naive Bayes can
-            do (see the Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with
-            missing="em".
+            Prediction for a row with a missing value: none ("drop"), or that from its other columns, with the
+            missing ones integrated out, which models of normal classes and naive Bayes can do (see the Notes
+            of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
         refit_prior : bool, optional
             Whether a prior of class proportions is estimated again without the rows left out. By default
             models of the distribution within classes keep it, as R's MASS does, while `logistic`, whose
@@ -565,12 +561,12 @@ class ClassifierResults(Judging, NewRows, Updating, Pictured, Reported, ShownMod
         missing: Missing | None = None,
         out: str | PathLike[str] | None = None,
     ) -> pd.Series:
-        """Predicted class of each row.
+        """Predicted class of each observation.
 
         Parameters
         ----------
         data : table or source of tables, optional
-            New rows; the response need not be there. Without it, the rows of the fit. A source of tables
+            New observations, with or without the response. By default the data of the fit. A source of tables
             gives an iterator of DataFrames, one for each part, and a DataFrame of Dask gives a lazy one,
             which is computed when it is asked for.
         prior : optional
@@ -579,11 +575,11 @@ class ClassifierResults(Judging, NewRows, Updating, Pictured, Reported, ShownMod
             Cost of assigning an observation of one class (row) to another (column). Each observation is then
             assigned to the class of smallest expected cost.
         reject : float, optional
-            Cost of leaving a row without a class. A row whose least expected cost (without costs, one less
-            its largest posterior) is above it gets the label "rejected".
+            Cost of leaving an observation without a class. If its smallest expected cost (without `costs`,
+            one minus its largest posterior) is larger, its label is "rejected".
         outlier : float, optional
-            A row whose typicality is below this number in every class gets the label "unknown"; see
-            `typicality`. Rows of the fit are judged as new ones. A row with a missing value has no
+            An observation whose typicality is below this number in every class gets the label "unknown"; see
+            `typicality`. Observations of the fit are judged like new ones. A row with a missing value has no
             typicality, so that it keeps its label where the value is integrated out; a warning counts such
             rows.
         typicality : {"exact", "chi2", "relative", "conformal"}
@@ -593,10 +589,9 @@ class ClassifierResults(Judging, NewRows, Updating, Pictured, Reported, ShownMod
             as rows with a missing value, with a warning that counts them. An error is the default, except for
             fits of `naive_bayes(unseen="missing")`.
         missing : {"drop", "integrate"}, optional
-            What to predict for a row with a missing value: nothing ("drop"); or what follows from its other
-            columns, with the missing ones integrated out, which models of normal classes and naive Bayes can
-            do (see the Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with
-            missing="em".
+            Prediction for a row with a missing value: none ("drop"), or that from its other columns, with the
+            missing ones integrated out, which models of normal classes and naive Bayes can do (see the Notes
+            of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
         out : path, optional
             File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
             then returned instead.
@@ -604,10 +599,10 @@ class ClassifierResults(Judging, NewRows, Updating, Pictured, Reported, ShownMod
         Returns
         -------
         Series
-            Labels on the index of the data. The label of a row with a missing value is missing, unless the
-            value is integrated out. Of a DataFrame of polars they are a Series of polars, without an index,
-            and what is missing is null. For a source, an iterator of DataFrames with the labels as their one
-            column; rows that are read later raise their errors when their frame is asked for.
+            Labels with the index of the data. The label of a row with a missing value is missing, unless the
+            value is integrated out. For a DataFrame of polars it is a Series of polars, without an index, in
+            which a missing label is null. For a source, an iterator of DataFrames with the labels as their
+            one column; rows that are read later raise their errors when their frame is asked for.
 
         Raises
         ------
@@ -683,27 +678,27 @@ class ClassifierResults(Judging, NewRows, Updating, Pictured, Reported, ShownMod
         Parameters
         ----------
         data : table or source of tables, optional
-            New rows; the response need not be there. Without it, the rows of the fit. A source of tables
+            New observations, with or without the response. By default the data of the fit. A source of tables
             gives an iterator of DataFrames, one for each part, and a DataFrame of Dask gives a lazy one,
             which is computed when it is asked for.
         prior : optional
             Prior probabilities, in any form that the verb takes; by default those of the fit.
         method : {"plugin", "predictive", "debiased", "calibrated"}
-            "plugin" puts the estimates in place of the parameters, "predictive" integrates the parameters
-            out, "debiased" uses unbiased log densities, and "calibrated" maps the scores of the rule to
-            posteriors that come true for rows left out; see the Notes of `predict_proba`.
+            "plugin" uses the estimates as if they were true, "predictive" integrates over their uncertainty,
+            "debiased" uses unbiased log densities, and "calibrated" fits posteriors to the scores of rows
+            left out; see the Notes of `predict_proba`.
         convention : None or "MASS"
-            "MASS" gives the numbers of R's MASS for the last two methods, which depart from theory.
+            "MASS" gives the numbers of R's MASS for "predictive" and "debiased", which depart from theory.
         unseen : {"raise", "missing"}, optional
             What to do with rows that have a level which the fit has not seen: raise an error, or treat them
             as rows with a missing value, with a warning that counts them. An error is the default, except for
             fits of `naive_bayes(unseen="missing")`.
         missing : {"drop", "integrate"}, optional
-            What to predict for a row with a missing value: nothing ("drop"); or what follows from its other
-            columns, with the missing ones integrated out, which models of normal classes and naive Bayes can
-            do (see the Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with
-            missing="em". Under "predictive" the missing columns are integrated out of the predictive density
-            of all columns, and "debiased" uses the columns that there are.
+            Prediction for a row with a missing value: none ("drop"), or that from its other columns, with the
+            missing ones integrated out, which models of normal classes and naive Bayes can do (see the Notes
+            of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em". Under
+            "predictive" the missing columns are integrated out of the predictive density of all columns, and
+            "debiased" uses the columns that are observed.
         out : path, optional
             File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
             then returned instead.
@@ -711,15 +706,15 @@ class ClassifierResults(Judging, NewRows, Updating, Pictured, Reported, ShownMod
         Returns
         -------
         DataFrame
-            Each row sums to one, or is missing where the row has a missing value that is not integrated out.
-            For a source, an iterator of such DataFrames.
+            Each row sums to one, or is missing if a missing value of it is not integrated out. For a source,
+            an iterator of such DataFrames.
 
         Notes
         -----
         "calibrated" maps the scores of the rule by a slope, or a few more parameters, that maximize a
-        penalized likelihood of the fit's rows, each by a rule without it or without its fold. It goes with
-        every model, the perceptron too, needs the rows of the fit once, and is then kept, also in a file. It
-        holds for rows of the same law. `predict` keeps the labels of the rule.
+        penalized likelihood of the fit's observations, each scored by a rule without it or without its fold.
+        It exists for every model, needs the data of the fit once, and is then kept, also in a file. It
+        assumes that new observations have the same distribution. `predict` keeps the labels of the rule.
 
         Examples
         --------
@@ -747,26 +742,25 @@ class ClassifierResults(Judging, NewRows, Updating, Pictured, Reported, ShownMod
         Parameters
         ----------
         data : table or source of tables, optional
-            New rows; the response need not be there. Without it, the rows of the fit. A source of tables
+            New observations, with or without the response. By default the data of the fit. A source of tables
             gives an iterator of DataFrames, one for each part, and a DataFrame of Dask gives a lazy one,
             which is computed when it is asked for.
         prior : optional
             Prior probabilities, in any form that the verb takes; by default those of the fit.
         method : {"plugin", "predictive", "debiased", "calibrated"}
-            "plugin" puts the estimates in place of the parameters, "predictive" integrates the parameters
-            out, "debiased" uses unbiased log densities, and "calibrated" maps the scores of the rule to
-            posteriors that come true for rows left out; see the Notes of `predict_proba`.
+            "plugin" uses the estimates as if they were true, "predictive" integrates over their uncertainty,
+            "debiased" uses unbiased log densities, and "calibrated" fits posteriors to the scores of rows
+            left out; see the Notes of `predict_proba`.
         convention : None or "MASS"
-            "MASS" gives the numbers of R's MASS for the last two methods, which depart from theory.
+            "MASS" gives the numbers of R's MASS for "predictive" and "debiased", which depart from theory.
         unseen : {"raise", "missing"}, optional
             What to do with rows that have a level which the fit has not seen: raise an error, or treat them
             as rows with a missing value, with a warning that counts them. An error is the default, except for
             fits of `naive_bayes(unseen="missing")`.
         missing : {"drop", "integrate"}, optional
-            What to predict for a row with a missing value: nothing ("drop"); or what follows from its other
-            columns, with the missing ones integrated out, which models of normal classes and naive Bayes can
-            do (see the Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with
-            missing="em".
+            Prediction for a row with a missing value: none ("drop"), or that from its other columns, with the
+            missing ones integrated out, which models of normal classes and naive Bayes can do (see the Notes
+            of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
         out : path, optional
             File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
             then returned instead.
@@ -787,12 +781,12 @@ class ClassifierResults(Judging, NewRows, Updating, Pictured, Reported, ShownMod
         missing: Missing | None = None,
         out: str | PathLike[str] | None = None,
     ) -> pd.DataFrame | pd.Series:
-        """Values by which the rule decides, rows by classes: the class of the largest value is predicted.
+        """Scores by which the rule decides, rows by classes: the class with the largest score is predicted.
 
         Parameters
         ----------
         data : table or source of tables, optional
-            New rows; the response need not be there. Without it, the rows of the fit. A source of tables
+            New observations, with or without the response. By default the data of the fit. A source of tables
             gives an iterator of DataFrames, one for each part, and a DataFrame of Dask gives a lazy one,
             which is computed when it is asked for.
         unseen : {"raise", "missing"}, optional
@@ -800,10 +794,9 @@ class ClassifierResults(Judging, NewRows, Updating, Pictured, Reported, ShownMod
             as rows with a missing value, with a warning that counts them. An error is the default, except for
             fits of `naive_bayes(unseen="missing")`.
         missing : {"drop", "integrate"}, optional
-            What to predict for a row with a missing value: nothing ("drop"); or what follows from its other
-            columns, with the missing ones integrated out, which models of normal classes and naive Bayes can
-            do (see the Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with
-            missing="em".
+            Prediction for a row with a missing value: none ("drop"), or that from its other columns, with the
+            missing ones integrated out, which models of normal classes and naive Bayes can do (see the Notes
+            of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
         out : path, optional
             File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
             then returned instead.
@@ -812,13 +805,13 @@ class ClassifierResults(Judging, NewRows, Updating, Pictured, Reported, ShownMod
         -------
         DataFrame, or Series for two classes
             Log posteriors. They differ from x'coef + intercept by a number that all classes of a row share,
-            because differences of the latter would lose digits where the columns lie far from zero. For
-            models with a covariance for each class they are the scores ln prior_k - ln|S_k|/2 - D2_k/2, again
-            up to such a number where the classes share one covariance or distances exceed the largest double.
-            For logistic regression they are log odds against the reference (or the first class that has a
-            prior). For models without posteriors they are the fitted values, or the values of the planes. For
-            two classes it is the value of the second class less that of the first, such as the log odds:
-            positive values mean the second class. For a source, an iterator of DataFrames.
+            because the latter would lose digits if the columns lie far from zero. For models with a
+            covariance for each class they are the scores ln prior_k - ln|S_k|/2 - D2_k/2, again up to such a
+            number where the classes share one covariance or distances exceed the largest double. For logistic
+            regression they are log odds against the reference (or the first class that has a prior). For
+            models without posteriors they are the fitted values, or the values of the planes. For two classes
+            it is the value of the second class less that of the first, such as the log odds: positive values
+            mean the second class. For a source, an iterator of DataFrames.
         """
         gaps = Gaps(unseen, missing)
 
@@ -868,7 +861,7 @@ class ClassifierResults(Judging, NewRows, Updating, Pictured, Reported, ShownMod
         Parameters
         ----------
         data : table or source of tables, optional
-            New rows; the response need not be there. Without it, the rows of the fit. A source of tables
+            New observations, with or without the response. By default the data of the fit. A source of tables
             gives an iterator of DataFrames, one for each part, and a DataFrame of Dask gives a lazy one,
             which is computed when it is asked for.
         unseen : {"raise", "missing"}, optional
@@ -876,10 +869,9 @@ class ClassifierResults(Judging, NewRows, Updating, Pictured, Reported, ShownMod
             as rows with a missing value, with a warning that counts them. An error is the default, except for
             fits of `naive_bayes(unseen="missing")`.
         missing : {"drop", "integrate"}, optional
-            What to predict for a row with a missing value: nothing ("drop"); or what follows from its other
-            columns, with the missing ones integrated out, which models of normal classes and naive Bayes can
-            do (see the Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with
-            missing="em".
+            Prediction for a row with a missing value: none ("drop"), or that from its other columns, with the
+            missing ones integrated out, which models of normal classes and naive Bayes can do (see the Notes
+            of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
         out : path, optional
             File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
             then returned instead.
