@@ -401,7 +401,9 @@ class Projected(Scatter):
         if not self.is_chosen:
             return self.inner.note(short)
         by = "by folds" if self.wanted == "cv" else "by leave-one-out"
-        chosen = f"The same rows chose the number of axes {by}; error_rates(['cv']) chooses it anew."
+        chosen = (
+            f"The number of axes was chosen {by} from the same rows; error_rates(['cv']) chooses it anew."
+        )
         return f"{self.inner.note(short)} {chosen}".strip()
 
     @property

@@ -124,7 +124,7 @@ class Shrinkage:
         if self.rule != "loo":
             return ""
         return (
-            "The leave-one-out error is the smallest of those that chose the shrinkage; "
+            "The leave-one-out error is optimistic, because the shrinkage was chosen by it; "
             "error_rates(['cv']) chooses it anew in each fold."
         )
 

@@ -548,9 +548,9 @@ class ChooseResults(ChosenAnew):
             formats | {"simplicity": "count"},
             headings={"se_difference": "its se", "log_loss": "log loss"},
             note=(
-                "The standard error of a difference takes rows"
-                f"{' of different groups' if self._grouped else ''} for independent, and "
-                f"the fits for given. Chosen: {self.chosen}; found.fit is its fit to all rows."
+                "The standard error of a difference assumes independent observations"
+                f"{' of different groups' if self._grouped else ''} and ignores that the fits "
+                f"vary. Chosen: {self.chosen}, whose fit to all rows is .fit."
             ),
             source=".table",
         )
@@ -565,9 +565,10 @@ class ChooseResults(ChosenAnew):
             dict.fromkeys(table.columns, "share"),
             headings=INTERVAL,
             note=(
-                f"Corrected: the rows of {REPLICATES} draws choose, and the rows not drawn judge. The loss "
-                "of the chosen model itself is too small, because it was chosen by it. Nothing: no column is "
-                f"known, and each row has the prior.{self._impossible()}"
+                f"corrected: in each of {REPLICATES} bootstrap samples the rows drawn choose a model, and "
+                "the other rows judge it. The loss of the chosen model itself is too small, because it was "
+                "chosen by it. nothing: the loss of the prior alone, without any "
+                f"column.{self._impossible()}"
             ),
             source=".corrected()",
         )
@@ -580,8 +581,8 @@ class ChooseResults(ChosenAnew):
         if not names or len(names) == len(self._tried):
             return ""
         return (
-            f" No draw chooses {listed(names)}, which held the class of a row to be impossible, and whose "
-            "loss is infinite."
+            f" No sample chooses {listed(names)}, whose loss is infinite, because it gives the class of some "
+            "observation probability zero."
         )
 
     def _refusals(self) -> Section:

@@ -44,13 +44,13 @@ AHEAD = 10
 """Times the rows of the table up to which the picture shows the law."""
 
 ASSUMES = (
-    "Intervals are of the judged rows, for rules as they are. The law error = a + b n^-c is an assumption: "
-    "beyond the rows there are, what it says holds as far as it does."
+    "Intervals account for the choice of the judged observations, not of those that were fitted. The law "
+    "error = a + b n^-c is an assumption, on which all that is said of larger tables rests."
 )
 
 NONE_WRONG = (
-    "Where no judged row is wrong the interval is a point, as samples of these rows have no other error; of "
-    "the error of new rows it says nothing."
+    "If no judged observation is wrong, the interval is a point, because no sample of them has an error; it "
+    "says nothing of the error of new observations."
 )
 
 

@@ -102,7 +102,7 @@ def note_of_type(model: Any, kind: int) -> str:
     return note
 
 
-SIGNS = "Residuals of the scores have unit variance; signs: largest standardized coefficient positive."
+SIGNS = "The residuals of the scores have unit variance. The largest standardized coefficient is positive."
 
 STANDARDIZED = {
     "standardized": "standard deviations of the residuals",
@@ -266,8 +266,8 @@ def dispersion_summary(results: Any, sections: Sequence[str] | None = None) -> S
     note = (
         f"Distances from the {centre} of the class"
         + (", times sqrt(n / (n - 1))" if results._adjusted else "")
-        + f". p_permutation exchanges distances less their class means, {len(results.permuted)} times; p "
-        "assumes normal distances of one variance."
+        + f". p_permutation exchanges the distances from the class means {len(results.permuted)} times; p "
+        "assumes that the distances are normal with one variance."
     )
     p: dict[Any, Format] = {"p": "tail", "p_permutation": "tail"}
     parts: dict[str, Callable[[], Section | Pairs]] = {

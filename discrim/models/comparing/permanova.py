@@ -366,24 +366,22 @@ class PermanovaResults(Shown):
 
     def notes(self) -> list[str]:
         """What was exchanged, how each term was tested, and what the p-values are, as sentences."""
-        tried = "Each other labelling was tried once" if self.exact else "Permutations are random"
+        tried = "Each other order was tried once" if self.exact else "Permutations are random"
         sentences = [
             f"Type {ROMAN[self._kind]}: each term {EACH[self._kind]}.",
             f"Places were exchanged among {self.shuffled}. {tried}: p = (1 + as large or larger) / (1 + "
             f"{len(self.permuted)}).",
         ]
         sentences.append(
-            "p assumes rows that are exchangeable where the model tells nothing of them"
+            "p assumes that rows are exchangeable under the hypothesis"
             + (", and is approximate for one of several terms. " if len(self.terms) > 1 else ". ")
-            + "It is small where classes differ in location, in spread or in both."
+            + "It is small if classes differ in location, in spread or in both."
         )
         fixed = self.terms[self._fixed & (np.array(self._df) > 0)]
         if len(fixed):
-            sentences.append(
-                f"No exchange changes what {listed(fixed)} explains, which has no p-value for that."
-            )
+            sentences.append(f"No exchange changes what {listed(fixed)} explains, so that it has no p-value.")
         if self._tests.squares.min() < 0:
-            sentences.append("Negative sums of squares come from distances that no Euclidean space has.")
+            sentences.append("Negative sums of squares arise because these distances are not Euclidean.")
         return sentences
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:

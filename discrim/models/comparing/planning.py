@@ -33,8 +33,8 @@ MOST_CLASSES = 50
 """Classes up to which samples are drawn."""
 
 ASSUMES = (
-    "Assumes normal classes with equal shares, one covariance, and one distance between each two means; "
-    "for the diagonal rule, independent columns that differ by the same."
+    "Assumes normal classes with equal priors and one covariance, and the same distance between any two "
+    "means; for the diagonal rule also independent columns, each with the same difference."
 )
 
 
@@ -285,8 +285,8 @@ def plan_summary(found: Plan) -> Summary:
         shown = f"more than {sample_size.MOST_ROWS:,}" if judged is None else f"{judged:,}"
         items.append(("Rows to be judged", judged, shown))
         note = (
-            f"So many rows that were not fitted have a {100 * level:g} % interval of an error of "
-            f"{100 * error:.3g} % that is {width:g} wide. "
+            f"With so many rows that were not fitted, a {100 * level:g} % interval of an error of "
+            f"{100 * error:.3g} % is {width:g} wide. "
         )
     else:
         note = ""
@@ -294,8 +294,8 @@ def plan_summary(found: Plan) -> Summary:
     if len(found._wanted):
         lost = list(found._wanted.index[found._wanted["rows"].isna()])
         note = (
-            f"For {listed(lost)} no number of rows up to {sample_size.MOST_ROWS:,} has it, or draws= are too "
-            "few to tell."
+            f"For {listed(lost)} no number of rows up to {sample_size.MOST_ROWS:,} reaches this error, or "
+            "draws= is too small to tell."
         )
         sections["wanted"] = Section(
             "Rows for the error that is wanted",
@@ -310,7 +310,7 @@ def plan_summary(found: Plan) -> Summary:
         "Expected error by rows of each class",
         table[list(RULES)],
         dict.fromkeys(RULES, "share"),
-        note=f"Of {setting.draws:,} samples; standard errors up to {largest:.1g}.",
+        note=f"From {setting.draws:,} simulated samples; standard errors are at most {largest:.1g}.",
         source=".table",
     )
     return Summary("Plan of a discriminant analysis", sections)

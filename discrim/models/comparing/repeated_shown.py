@@ -17,13 +17,13 @@ from discrim.report.tables import Summary, summarize
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
 
-NORMAL = "Normal rows with one covariance, whatever it is."
+NORMAL = "Assumes normal observations with one covariance of any form."
 
-PROFILE = f"{NORMAL} Level and flatness are read where the profiles are parallel."
+PROFILE = f"{NORMAL} Level and flatness have a meaning only if the profiles are parallel."
 
 SPHERICAL = (
-    "Normal rows with one covariance. p assumes sphericity; p_GG and p_HF multiply the degrees of freedom "
-    "by GG and HF, at most one."
+    "Assumes normal observations with one covariance. p assumes sphericity as well; p_GG and p_HF multiply "
+    "the degrees of freedom by GG and HF, at most one."
 )
 
 UNIVARIATE: Any = {
@@ -62,7 +62,7 @@ def profile_summary(results: Any, sections: Sequence[str] | None = None) -> Summ
             "Means as observed, with 95 % intervals",
             results.means().rename_axis(index=NO_NAMES),
             MEANS,
-            note="Each interval is of one mean, by the variance of the residuals.",
+            note="Each interval is for one mean and uses the variance of the residuals.",
             source=".means()",
         ),
     }
@@ -100,8 +100,8 @@ def repeated_summary(
             "Mauchly's test of sphericity, and estimates of epsilon",
             results.sphericity(huynh_feldt=huynh_feldt).rename_axis(index=None),
             SPHERICITY,
-            note="Mauchly's test is of normal rows, and sensitive to long tails. lowest: the least that "
-            "epsilon can be.",
+            note="Mauchly's test assumes normal observations and is sensitive to long tails. lowest is the "
+            "smallest possible epsilon.",
             source=f".sphericity({', '.join(hf)})",
         ),
         "effects": lambda: Section(

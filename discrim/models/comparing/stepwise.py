@@ -624,12 +624,12 @@ class StepwiseResults(ChosenAnew):
         chosen = self._fit.formula if self._fit is not None else "none: no term meets the criterion"
         note = f"{self._note} Chosen: {chosen}."
         if self._make_tables is not None:
-            note += " As the terms were looked for, p orders them and tests nothing."
+            note += " Because terms were searched, p ranks them and is no test."
         if self._fit is not None:
-            note += " error_rates() and cross_validate() of this choice make it anew from the rows left."
+            note += " error_rates() and cross_validate() repeat the search in each fold."
         if self._fit is not None and self._fit.nobs != self._nobs:
             rows, fitted = number(self._nobs), number(self._fit.nobs)
-            note += f" Chosen on {rows} rows complete in all candidates; fitted to {fitted}."
+            note += f" Chosen with the {rows} rows that are complete in all candidates; fitted to {fitted}."
         # Its own criterion takes the place of what can be counted or is seldom asked for.
         spare = [] if self.criterion in ("wilks", "cv", "aic", "bic") else ["terms_in", "ascc"]
         table = printed_steps(self.steps.drop(columns=spare))

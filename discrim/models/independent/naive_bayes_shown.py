@@ -119,7 +119,7 @@ def _tables(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
     table = pd.concat({term: shares.T for term, shares in results.tables.items()})
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
     note = (
-        "An entry of 0 makes a row impossible in the class; laplace= is the way out."
+        "A level with probability 0 excludes the class, whatever the other columns say; see laplace=."
         if not results.laplace and (table == 0).any(axis=None)
         else ""
     )
@@ -138,7 +138,7 @@ def _available(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
         "Rows that have each column",
         table,
         dict.fromkeys(table.columns, "count"),
-        note="Each column is fitted to the rows that have it.",
+        note="Each column is fitted to the rows in which it is not missing.",
         source="fit.available",
     )
 

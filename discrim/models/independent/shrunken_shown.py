@@ -50,7 +50,7 @@ def _header(results: ShrunkenCentroidsResults, fit: Fit[ShrunkenFit]) -> Pairs:
         headers.prior_item(fit),
         *headers.error_items(fit),
     ]
-    note = "" if left else "No column is left: every row has the prior probabilities. "
+    note = "" if left else "No column is left, so that each posterior is the prior. "
     return headers.header(fit, items, f"{note}{headers.kept_note(fit)}".strip())
 
 
@@ -84,7 +84,7 @@ def _survivors(
     table = results.survivors()
     left = len(table) - most
     more = f" And {left} more: fit.survivors()." if left > 0 else ""
-    note = f"The largest first; zero where a class does not differ.{more}"
+    note = f"The largest come first. A zero means that the class does not differ from the common mean.{more}"
     return Section(
         "Shrunken standardized differences from the common mean",
         table.head(most).rename_axis(columns=None),

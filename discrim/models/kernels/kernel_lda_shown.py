@@ -63,7 +63,7 @@ def _header(results: KernelLDAResults, fit: Fit[KernelLDAFit]) -> Pairs:
     note = ""
     if fit.path is not None:
         note = (
-            f"The leave-one-out error is of {fit.refits.choice}, which the same rows chose: see "
+            f"The leave-one-out error is optimistic: the same rows chose {fit.refits.choice}. See "
             "error_rates(['cv'])."
         )
     return headers.header(fit, items, note)
@@ -77,14 +77,14 @@ def _axes(results: KernelLDAResults, fit: Fit[KernelLDAFit]) -> Section:
     table = pd.DataFrame(columns).assign(predicted=fit.numbers.predicted())
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
     note = (
-        "Squared correlation: the mean product of given and fitted scores, which the ridge makes smaller. "
-        "Predicted: the share of the variance of the given scores that the fits without each row predict; "
-        "scores, kernel and ridge are held."
+        "Squared correlation: that of the class scores and their fitted values, which the ridge makes "
+        "smaller. Predicted: the share of the variance of the class scores that leave-one-out fits predict, with the "
+        "same scores, kernel and ridge."
     )
     if results.values.iloc[0] > INTERPOLATED:
         note += (
-            " The fit all but passes through its rows: variates and centroids are in units of what little "
-            "spread that leaves within the classes, and say nothing of how far classes lie apart."
+            " The fit nearly interpolates the rows: variates and centroids are in units of the small spread "
+            "that is left within classes, and do not tell how far apart the classes are."
         )
     return Section("Axes", table, formats, note=note, source="fit.values, fit.explained")
 
@@ -103,13 +103,13 @@ def _path(results: KernelLDAResults, fit: Fit[KernelLDAFit]) -> Section:
         "by": "text", "chosen": "text",
     }  # fmt: skip
     note = (
-        f"The best {len(shown)} of {len(path)} that were tried, in their order, each with its best ridge. "
-        f"The loss is the mean {LOSSES[fit.options['select']]} of rows left out; its standard error takes "
-        "rows for independent."
+        f"The best {len(shown)} of {len(path)} that were tried, in the order tried, each with its best "
+        f"ridge. loss is the mean {LOSSES[fit.options['select']]} of left-out rows; its standard error assumes "
+        "independent observations."
     )
     if (shown["by"] == "GCV").any():
-        note += " Generalized cross-validation (GCV) is of all rows, and has no standard error."
-    title = "Rows left out, by kernel"
+        note += " Generalized cross-validation (GCV) uses all rows and has no standard error."
+    title = "Left-out loss, by kernel"
     return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")
 
 

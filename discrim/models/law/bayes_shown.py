@@ -78,7 +78,9 @@ def _header(results: BayesResults, known: Known) -> Pairs:
     note = ""
     if results.error_method.endswith("Monte Carlo"):
         seed = "no seed" if results._seed is None else f"seed {results._seed}"
-        note = f"{results._draws:,} random points a class, {seed}; the bound is half of a 99 % interval."
+        note = (
+            f"{results._draws:,} random points of each class, {seed}; the bound is half of a 99 % interval."
+        )
     pairs = len(results.classes) * (len(results.classes) - 1) // 2
     if results.costs is None and pairs > results._MOST_PAIRS:
         note = f"{note} For the bounds of {pairs} pairs of classes see fit.bounds().".strip()
@@ -116,7 +118,7 @@ def _decision(results: BayesResults, known: Known) -> Section:
     if isinstance(known.law, DensityLaw) and known.law.on_line:
         shown = table.assign(decision=table["decision"].astype(object)).set_index("decision")
         shown.index = pd.Index(["none" if pd.isna(label) else str(label) for label in shown.index])
-        note = "Between the limits the rule decides for the class named."
+        note = "Between the limits the rule decides for the class named in the line."
         return Section("Regions", shown, note=note, source="fit.decision")
     if table.index.nlevels > 1:
         table = table.set_axis([", ".join(map(str, key)) for key in table.index])
@@ -141,7 +143,7 @@ def _bounds(results: BayesResults, known: Known) -> Section:
     table = results.bounds()
     whole, pairs = table.iloc[-1], table.iloc[:-1]
     said = (
-        f" Of all classes together: at most {whole['chernoff']:.4g}, at least {whole['lower']:.4g}."
+        f" For all classes together: at most {whole['chernoff']:.4g}, at least {whole['lower']:.4g}."
         if len(pairs) > 1
         else ""
     )

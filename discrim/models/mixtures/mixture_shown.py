@@ -72,8 +72,8 @@ def _header(results: MixtureResults, fit: Fit[MixtureFit]) -> Pairs:
         words = f"{completed.incomplete}, {completed.patterns} patterns"
         items.insert(2, ("Rows completed", completed.incomplete, words))
     note = (
-        f"Forms of covariances hold over {over}. The log-likelihood is of class and row; that of rows "
-        "alone, whatever their class, is what mclust prints. Smaller AIC and BIC are better."
+        f"The form of the covariances holds over {over}. The log-likelihood is of class and variables "
+        "together; mclust prints that of the variables alone. Smaller AIC and BIC are better."
     )
     return headers.header(fit, items, f"{note} {headers.kept_note(fit)}".strip())
 
@@ -100,8 +100,8 @@ def _classes(results: MixtureResults, fit: Fit[MixtureFit]) -> Section:
         formats |= {"runs": "count", "reached": "count"}
         if (runs["reached"] < runs["runs"]).any():
             note = (
-                "Runs of EM from the best starts disagree: `reached` counts those that ended at the maximum "
-                "that is shown. Where they are few, a larger starts= or fewer components may change the fit."
+                "Runs of EM from different starts ended at different maxima: `reached` counts those that "
+                "ended at the one shown. If they are few, try a larger starts=, or fewer components."
             )
     return Section("Classes", table, formats, note=note, source=source)
 
@@ -138,7 +138,7 @@ def _path(results: MixtureResults, fit: Fit[MixtureFit]) -> Section:
         index = pd.MultiIndex.from_arrays([best["class"].astype(object), names], names=["class", index.name])
     table = best[["df", "llf", "bic"]].set_axis(index)
     more = f"The best of {len(path)} that were tried: fit.path. " if len(path) > len(best) else ""
-    note = f"{more}BIC = df ln n - 2 llf, of the rows given their classes: the smallest is chosen."
+    note = f"{more}BIC = df ln n - 2 llf, llf being the log-likelihood given the classes. The smallest is chosen."
     return Section("Choice by BIC", table, {"df": "count"}, headings=INTERVAL, note=note, source="fit.path")
 
 

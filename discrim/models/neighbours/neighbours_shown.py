@@ -52,11 +52,11 @@ def _knn_header(results: KNNResults, fit: Fit[KNNFit]) -> Pairs:
         *headers.error_items(fit),
     ]
     note = (
-        "Rows as near as the k-th vote too; equal posteriors go to the class of the nearest neighbour, then "
-        "of the larger prior."
+        "All neighbours at the distance of the k-th count; ties of posteriors go to the class of the nearest "
+        "neighbour, then to the larger prior."
     )
     if fit.path is not None:
-        note += " The leave-one-out error is the smallest of those that chose k: see error_rates(['cv'])."
+        note += " The leave-one-out error is optimistic, because k was chosen by it: see error_rates(['cv'])."
     return headers.header(fit, items, note)
 
 
@@ -78,10 +78,10 @@ def _knn_path(results: KNNResults, fit: Fit[KNNFit]) -> Section:
     formats: dict[Any, Any] = {"error": "share", "se": "share", "chosen": "text"}
     at_an_end, tried = "", path["k"]
     if len(tried) > 1 and results.k == tried.iloc[-1] < results.nobs - 1:
-        at_an_end = " It is the largest that was tried: larger ones may be better, see grid=."
+        at_an_end = " The chosen k is the largest that was tried; larger ones may be better: see grid=."
     elif len(tried) > 1 and results.k == tried.iloc[0] > 1:
-        at_an_end = " It is the smallest that was tried: smaller ones may be better, see grid=."
-    note = f"{len(shown)} of {len(path)}; of equal errors the largest k is chosen.{at_an_end}"
+        at_an_end = " The chosen k is the smallest that was tried; smaller ones may be better: see grid=."
+    note = f"{len(shown)} of {len(path)} are shown; the largest k of least error is chosen.{at_an_end}"
     title = "Leave-one-out error by k"
     return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")
 
@@ -139,9 +139,11 @@ def _kernel_header(results: KernelDensityResults, fit: Fit[KernelDensityFit]) ->
     ]
     note = "Bandwidths are radii in the metric."
     if results.kernel != "normal":
-        note += " A row that no kernel reaches has no class."
+        note += " An observation that no kernel reaches has no class."
     if fit.path is not None:
-        note += " The leave-one-out error is that of a bandwidth that was chosen: see error_rates(['cv'])."
+        note += (
+            " The leave-one-out error is optimistic, because it chose the bandwidth: see error_rates(['cv'])."
+        )
     return headers.header(fit, items, note)
 
 
@@ -155,15 +157,15 @@ def _kernel_path(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> S
     tried = path["bandwidth"]
     table = path.set_index(tried.map("{:.4g}".format))[["error", "se", "llf"]].rename_axis(None)
     table["chosen"] = np.where(np.isclose(tried, chosen), "*", "")
-    note = "llf is of the rows given their classes."
+    note = "llf is the log-likelihood of left-out rows, given their classes."
     if many := path.attrs["equal_rows"]:
         rows = f"{many:g} of {results.counts.sum():g} rows"
-        note += f" {rows} equal others, and equal rows are left out together."
+        note += f" {rows} are equal to others, and equal rows are left out together."
     if len(tried) > 1 and chosen in (tried.iloc[0], tried.iloc[-1]):
         which = "largest" if chosen == tried.iloc[-1] else "smallest"
-        note += f" The chosen one is the {which} that was tried: see grid=."
+        note += f" The chosen bandwidth is the {which} that was tried: see grid=."
     formats: dict[Any, Any] = {"error": "share", "se": "share", "chosen": "text"}
-    title = "Rows left out, by bandwidth"
+    title = "Left-out error and likelihood, by bandwidth"
     return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")
 
 

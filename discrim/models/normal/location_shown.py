@@ -48,7 +48,7 @@ def _header(results: LocationResults, fit: Fit[LocationFit]) -> Pairs:
 
 def _cells(results: LocationResults, fit: Fit[LocationFit]) -> Section:
     table = results.probabilities
-    note = "Smoothed over cells that differ in few columns."
+    note = "Smoothed over cells that differ in few variables."
     return Section(
         "Probabilities of the cells, by class", table, "share", note=note, source="fit.probabilities"
     )
@@ -67,7 +67,7 @@ def _means(results: LocationResults, fit: Fit[LocationFit]) -> Section:
 def _path(results: LocationResults, fit: Fit[LocationFit]) -> Section:
     table = results.path.set_index("smoothing").rename_axis(index=None)
     formats: dict[Any, Any] = {"error": "share", "se": "share"}
-    note = "Of equal errors the largest smoothing is chosen; the covariance is held."
+    note = "The largest smoothing of least error is chosen; the covariance is kept fixed."
     title = "Leave-one-out error by smoothing"
     return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")
 

@@ -143,8 +143,8 @@ def _slopes(results: LDAResults, fit: Fit[LDAFit]) -> Section:
     table = table.set_axis([f"{column} on {covariate}" for covariate, column in table.index], axis=0)
     formats: dict[Any, Any] = {"coef": "general", "se": "general", "t": "z", "p": "p"}
     note = (
-        "The rule compares columns less what these slopes explain; that classes differ in a covariate does "
-        f"not count. t has {fit.numbers.residual_df:.6g} degrees of freedom."
+        "The rule compares the columns after these slopes are taken out; differences of the classes in a "
+        f"covariate do not count. t has {fit.numbers.residual_df:.6g} degrees of freedom."
     )
     title = "Slopes on the covariates, common to the classes"
     return Section(title, table, formats, headings={"p": "P>|t|"}, note=note, source="fit.slopes()")
@@ -169,7 +169,9 @@ def _functions(results: LDAResults, fit: Fit[LDAFit]) -> Section:
     coef, constants = results._functions()
     table = Columns(np.vstack([constants, coef]), ["constant", *fit.terms], fit.classes)
     sizes = headers.score_sizes(fit.numbers.moments)
-    note = "A row belongs to the class whose function is largest; the constants contain ln(prior). "
+    note = (
+        "An observation is assigned to the class whose function is largest; the constants contain ln(prior). "
+    )
     note += headers.holds_note("the functions", np.vstack([constants, coef]), sizes, headers.SCORES)
     errors = headers.coefficient_errors(sizes, headers.SCORES)
     return Section("Classification functions", table, errors=errors, note=note, source=source)
@@ -286,7 +288,7 @@ def _without_freedom(result: CanonicalResults) -> str:
     if tests["F"].notna().all() and tests["chi2"].notna().all():
         return ""
     return (
-        f" Missing where rows of a total weight of {total:.6g} leave no degrees of freedom for a test of "
+        f" Missing where a total weight of {total:.6g} leaves no degrees of freedom for a test of "
         f"{len(result._fit.terms)} columns."
     )
 
@@ -389,7 +391,8 @@ def _regularized_header(results: RDAResults, fit: Fit[RDAFit]) -> Pairs:
     divisors = "n, N" if numbers.method == "mle" else "n-1, N-K"
     chosen += ", 1 SE rule" if numbers.cv is not None and numbers.select == "1se" else ""
     note = (
-        "These errors keep alpha and gamma, which the same rows chose; error_rates(['cv']) chooses them anew."
+        "These errors are optimistic: the same rows chose alpha and gamma. error_rates(['cv']) chooses them "
+        "anew."
         if numbers.cv is not None
         else ""
     )
@@ -549,7 +552,7 @@ def _flagged(results: LDAResults | QDAResults, fit: Fit[Any]) -> Section:
     counted["share"] = counted["flagged"] / counted["rows"]
     counted["farthest"] = by_class["distance"].max().reindex(counted.index)
     cutoff = float(table["cutoff"].iloc[0])
-    note = f"Farther from their class's mean than {cutoff:.4g}, beyond which 2.5 % of normal rows lie."
+    note = f"Farther from their class's mean than {cutoff:.4g}, as 2.5 % of normal observations are."
     if len(flagged):
         shown = [
             f"{shorten(clean(str(label)), 20)} ({distance:.3g})"
@@ -585,7 +588,7 @@ def _axes_path(results: Any, fit: Fit[Any]) -> Section:
     table = path.iloc[np.unique([*steps, chosen])].set_index("components").rename_axis(index=None)
     table.index = [f"{count}{' *' if count == results.components else ''}" for count in table.index]
     formats: dict[Any, Any] = {"error": "share", "se": "share", "share": "share"}
-    note = "* chosen: of the least error the fewest axes. share: of the variance of all columns."
+    note = "* chosen: the fewest axes of least error. share is that of the variance of all columns."
     if len(table) < len(path):
         note += f" {len(table)} of {len(path)} numbers shown; all: fit.path."
     return Section("Error by number of principal axes", table, formats, note=note, source="fit.path")
@@ -628,7 +631,7 @@ def _equal_covariances(results: LDAResults | QDAResults, fit: Fit[Any]) -> Secti
     formats: dict[Any, Any] = {"statistic": "z", "df": "text", "df2": "text", "p": "tail"}
     rejected = [test.pvalue < 0.05 for test in (ratio, box)]
     see = "qda() and covariance_models()" if fit.refits.spread == "pooled" else "covariance_models()"
-    verdict = "The two tests disagree at 5 %; the likelihood ratio rejects too often in small samples."
+    verdict = "The two tests disagree at 5 %; in small samples the likelihood ratio rejects too often."
     if all(rejected):
         verdict = f"One covariance is rejected at 5 %: see {see}."
     elif not any(rejected):

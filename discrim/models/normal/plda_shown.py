@@ -55,9 +55,9 @@ def _header(results: PLDAResults, fit: Fit[PLDAFit]) -> Pairs:
         headers.criterion_item(results, "bic", "BIC"),
         headers.error_item(fit, "apparent"),
     ]
-    note = f"B rests on {len(fit.classes):,} classes, whatever the number of rows."
+    note = f"B is estimated from {len(fit.classes):,} classes, however many rows there are."
     if numbers.normalize:
-        note += " Rows are centred, whitened and brought to one length; B, W and likelihoods are of these."
+        note += " Rows are centred, whitened and scaled to one length; B, W and likelihoods are of these."
     return headers.header(fit, items, note)
 
 
@@ -68,7 +68,7 @@ def _columns(results: PLDAResults, fit: Fit[PLDAFit]) -> Section:
         "Mean, and variances between and within classes",
         table,
         formats,
-        note="The share is that of the variance between classes in the sum of both.",
+        note="share is the variance between classes, divided by the sum of both variances.",
         source="fit.mean, fit.between, fit.within",
         worth=headers.worth(fit.numbers.moments) if headers.are_many(fit.terms) else None,
     )
@@ -82,7 +82,7 @@ def _axes(results: PLDAResults, fit: Fit[PLDAFit]) -> Section:
         "Axes: variance between classes over that within",
         table,
         {"ratio": "general", "reliability": "share"},
-        note=f"The reliability is the correlation of two rows of one class on the axis.{more}",
+        note=f"reliability is the correlation of two observations of one class on the axis.{more}",
         source="fit.ratios, fit.axes",
     )
 

@@ -55,13 +55,11 @@ def _perceptron_header(results: PerceptronResults, fit: Fit[PerceptronFit]) -> P
     said = []
     if len(results.classes) > 2:
         said.append(
-            "There is a plane for each class against the rest; a row gets the class with the largest value."
+            "There is a plane for each class against the rest; the class of the largest value is predicted."
         )
     if not results.converged:
-        counted = "" if results.nobs <= COUNTED else " of those that it counted on the way"
-        said.append(
-            f"Planes that did not come to rest are the pocket's: those with the fewest errors{counted}."
-        )
+        counted = "" if results.nobs <= COUNTED else " among those that were counted"
+        said.append(f"Where the updates did not end, the plane with the fewest errors is kept{counted}.")
     return Pairs(results.formula, items, " ".join(said))
 
 
@@ -78,8 +76,8 @@ def _planes(results: PerceptronResults, fit: Fit[PerceptronFit]) -> Section:
     formats |= {"separable": "text", "converged": "text", "bound": "text", "margin": "general"}
     table["bound"] = ["none" if np.isnan(bound) else f"{bound:.4g}" for bound in table["bound"]]
     note = (
-        "The bound is Novikoff's on the updates, (R/m)^2; there is none where no plane separates. The margin "
-        "is the least distance of a row to the plane, negative where it is on the wrong side."
+        "bound is Novikoff's bound on the updates, (R/m)^2, which exists if a plane separates the classes. "
+        "margin is the smallest distance from the plane, negative if an observation is on the wrong side."
     )
     return Section("Planes", table, formats, note=note, source="fit.planes, fit.history")
 
@@ -120,7 +118,7 @@ def _hyperplane_coefficients(results: HyperplaneResults, fit: Fit[HyperplaneFit]
     table = pd.DataFrame({"coef": estimates, "of length one": estimates * results.margin})
     title = f"Plane, positive on the side of {results.classes[1]}"
     sizes = headers.score_sizes(fit.numbers.moments)
-    note = "coef has the values 1 and -1 at the support points; of length one, the values are distances. "
+    note = "With coef the support points have the values 1 and -1; with length one, values are distances. "
     note += headers.holds_note("values", table[["coef"]], sizes, headers.SCORES)
     errors = np.outer(headers.coefficient_errors(sizes, headers.SCORES), [1.0, results.margin])
     return Section(title, table, errors=errors, note=note, source="fit.coef, fit.intercept")

@@ -92,7 +92,7 @@ def _header(results: PLSResults, fit: Fit[PLSFit]) -> Pairs:
     within = fit.options["within"]
     note = headers.kept_note(fit)
     if within is not None and fit.has_rows:
-        note = f"{note} Each row is left out with all others of its {within}.".lstrip()
+        note = f"{note} Each row is left out together with all others of its {within}.".lstrip()
     return headers.header(fit, items, note)
 
 
@@ -124,7 +124,7 @@ def _path(results: PLSResults, fit: Fit[PLSFit]) -> Section:
         table,
         formats,
         headings=INTERVAL,
-        note="R2X and R2 use all rows; Q2 is the R2 of the indicators for rows left out.",
+        note="R2X and R2 use all rows; Q2 is the R2 of the indicators of left-out rows.",
         source="fit.path",
     )
 
@@ -153,8 +153,8 @@ def _columns(results: PLSResults, fit: Fit[PLSFit], most: int = MOST_COLUMNS) ->
     beyond = results.ncomp + results.orthogonal - MOST_COMPONENTS
     others = f" Components beyond {MOST_COMPONENTS}: fit.weights." if beyond > 0 else ""
     note = (
-        "A column with a VIP above one counts for more than average. In each component the largest "
-        f"weight in absolute value is positive.{others}{more}"
+        "A column with a VIP above one contributes more than average. In each component the weight that "
+        f"is largest in absolute value is positive.{others}{more}"
     )
     return Section(
         "Importance of the columns (VIP), the largest first, and their weights",

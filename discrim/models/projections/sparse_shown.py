@@ -57,7 +57,7 @@ def _header(results: SparseLDAResults, fit: Fit[SparseFit]) -> Pairs:
         headers.prior_item(fit),
         headers.error_item(fit, "apparent"),
     ]
-    note = "" if left else "No column is left: every row has the prior probabilities. "
+    note = "" if left else "No column is left, so that each posterior is the prior. "
     return headers.header(fit, items, f"{note}{headers.kept_note(fit)}".strip())
 
 
@@ -71,7 +71,7 @@ def _directions(results: SparseLDAResults, fit: Fit[SparseFit]) -> Section:
         "Directions, with the class means on them",
         table,
         formats,
-        note="Unit variance within classes; zero is the prior-weighted mean.",
+        note="The variance within classes is one, and zero is the prior-weighted mean.",
         source="fit.penalty, fit.counts_selected",
     )
 
@@ -91,7 +91,9 @@ def _selected(results: SparseLDAResults, fit: Fit[SparseFit], most: int = MOST_C
     places = results.terms.get_indexer(shown[:most])
     table = results.standardized.iloc[places].rename_axis(index=None, columns=None)
     more = f" And {left} more: fit.standardized." if left > 0 else ""
-    note = f"The largest first, for columns divided by their standard deviations over all rows.{more}"
+    note = (
+        f"The largest come first. Each is for a column divided by its standard deviation over all rows.{more}"
+    )
     return Section(
         "Coefficients of the columns selected",
         table,

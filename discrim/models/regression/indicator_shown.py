@@ -43,14 +43,14 @@ def _header(results: IndicatorResults, fit: Fit[IndicatorFit]) -> Pairs:
     said = [headers.dropped_note(fit, "over all rows")]
     if masked:
         said.append(
-            f"Masked: {listed(masked)}. No row has its largest fitted value there; try poly() in the "
-            "formula, or lda()."
+            f"Masked: {listed(masked)}. For no observation is the fitted value of this class the largest; "
+            "try poly() in the formula, or lda()."
         )
     few = [label for label in _few_won(results) if label not in masked] if fit.has_rows else []
     if few:
         said.append(
-            f"Less than half of their own rows won: {listed(few)}. That is near masking, or overlap: see if "
-            "lda() does better."
+            f"Less than half of their own observations won: {listed(few)}. The class is nearly masked, or "
+            "overlaps others; compare with lda()."
         )
     return headers.header(fit, items, " ".join(said).strip())
 
@@ -82,7 +82,7 @@ def _regressions(results: IndicatorResults, fit: Fit[IndicatorFit]) -> Section:
     formats: dict[Any, Any] = {"R2": "share", "sigma": "general", "F": "z", "p": "tail"}
     exact, note = results.classes[fit.numbers.fitted_exactly()], ""
     if len(exact):
-        note = f"Fitted without error: {listed(exact)}. Errors and tests of these are mere rounding."
+        note = f"Fitted without error: {listed(exact)}. Their standard errors and tests are rounding errors."
     headings = {"p": "P > F"}
     return Section(title, table, formats, headings=headings, note=note, source="fit.regressions()")
 
@@ -100,13 +100,14 @@ def _tests(results: IndicatorResults, fit: Fit[IndicatorFit]) -> Section:
     headings = INTERVAL | {"p": "P>|t|"}
     sizes = headers.score_sizes(fit.numbers.moments)
     note = (
-        "Standard errors of least squares, for normal errors of one variance, which indicators do not have. "
+        "Standard errors of least squares assume errors of one variance, and t normal ones; the errors of "
+        "indicators are neither. "
     )
     coef = table["coef"].unstack("class", sort=False)
     note += headers.holds_note("fitted values", coef, sizes, FITTED)
     errors = np.tile(headers.coefficient_errors(sizes, FITTED), len(results.classes))
     if not results.df_resid > 0:
-        note += " Missing, as the rows or their weights leave no residual degrees of freedom."
+        note += " They are missing because no residual degrees of freedom are left."
     source = "fit.coefficients()"
     return Section("Coefficients", table, formats, headings=headings, errors=errors, note=note, source=source)
 
@@ -260,8 +261,8 @@ def _fda_header(results: FDAResults, fit: Fit[FlexibleFit]) -> Pairs:
         headers.error_item(fit, "apparent"),
     ]
     note = (
-        f"Engine: {shorten(clean(text_of(results.engine)), 80)}. The apparent error is of rows that the "
-        "engine has seen: see error_rates(['cv'])."
+        f"Engine: {shorten(clean(text_of(results.engine)), 80)}. The apparent error is optimistic: see "
+        "error_rates(['cv'])."
     )
     return Pairs(results.formula, items, note)
 

@@ -170,8 +170,8 @@ def _penalized_header(results: PenalizedLogisticResults, fit: Fit[Any]) -> Pairs
     )
     if by_path:
         note += (
-            " The apparent error is that of rows that have chosen the strength; error_rates(['cv']) chooses "
-            "anew in each fold."
+            " The apparent error is optimistic: the same rows chose the strength. error_rates(['cv']) "
+            "chooses it anew in each fold."
         )
     return Pairs(results.formula, items, note)
 
@@ -186,7 +186,7 @@ def _penalized_params(
     if by_class:
         heading = "Coefficients by class, symmetric parametrization"
         table, source = results.class_params, "fit.class_params"
-        notes.append("These are penalized; their differences are the log odds.")
+        notes.append("The penalty is on these; their differences are the log odds.")
     if len(selected) > most:
         notes.append(f"And {len(selected) - most} more: fit.params.")
     if every > len(selected):
@@ -207,11 +207,11 @@ def _strength_path(results: PenalizedLogisticResults, fit: Fit[Any]) -> Section:
         "df": "count", "explained": "share", "deviance": "share", "se": "share", "error": "share",
         "chosen": "text",
     }  # fmt: skip
-    note = "deviance is the mean of -2 log P of rows left out."
+    note = "deviance is the mean of -2 ln P(class) of left-out rows."
     if results.penalty.strength == results.path["strength"].iloc[-1]:
-        note += " The least strength that was tried is chosen, and a lesser one may be better: see grid=."
+        note += " The chosen strength is the smallest that was tried; a smaller one may be better: see grid=."
     return Section(
-        "Rows left out, by strength",
+        "Left-out deviance, by strength",
         table,
         formats,
         headings=INTERVAL | {"df": "not zero"},

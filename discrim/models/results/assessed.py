@@ -429,18 +429,18 @@ def _header(assessment: Assessment) -> Pairs:
     notes = [f"Judged: {rows.way}."]
     if assessment.prior is not None and len(assessment.prior) <= MOST_IN_FULL:
         shares = ", ".join(f"{shown(label)} {share:.4g}" for label, share in assessment.prior.items())
-        notes.append(f"The prior that figures are weighted by: {shares}.")
+        notes.append(f"Figures are weighted by this prior: {shares}.")
     elif assessment.prior is not None:
-        notes.append("The prior that figures are weighted by: .prior.")
+        notes.append("Figures are weighted by the prior: see .prior.")
     if len(assessment.classes) == 2:
-        notes.append(f"Of the two classes {shown(assessment.classes[1])} is the positive one.")
+        notes.append(f"The positive class is {shown(assessment.classes[1])}.")
     if assessment.absent:
         one = len(assessment.absent) == 1
         notes.append(
-            f"No row is of class {listed(assessment.absent)}: what needs its rows is missing, and means over "
+            f"No row is of class {listed(assessment.absent)}: its figures are missing, and means over "
             "classes leave it out."
             if one
-            else f"No row is of the classes {listed(assessment.absent)}: what needs their rows is missing, "
+            else f"No row is of the classes {listed(assessment.absent)}: their figures are missing, "
             "and means over classes leave them out."
         )
     return Pairs(assessment._fit.formula, items, " ".join(notes))
@@ -467,11 +467,12 @@ def _overall(assessment: Assessment) -> Section:
             "Brier's score is the sum over classes" + (", twice that of one." if _two(assessment) else ".")
         )
         if table["estimate"]["log loss"] == float("inf"):
-            notes.append("The log loss is infinite: some row has probability zero in its own class.")
+            notes.append(
+                "The log loss is infinite, because an observation has probability zero in its own class."
+            )
         slope = table["estimate"]["calibration slope"]
         said = (
-            "The slope is below one where probabilities are too sure, and above one where they are "
-            "too cautious"
+            "A slope below one means that probabilities are too extreme, above one that they are too cautious"
         )
         if pd.isna(slope):
             said += (
@@ -510,15 +511,15 @@ def _calibrated_section(assessment: Assessment, table: pd.DataFrame) -> Section:
     how = (
         "by the map of the fit"
         if assessment._rows.method in ("new", "apparent")
-        else "each by a map that other rows made"
+        else "each by a map fitted to other rows"
     )
     return Section(
         "Posteriors as they are, and calibrated",
         table.rename_axis(None),
         dict.fromkeys(table.columns, "share"),
         headings=_headings(assessment),
-        note=f'Calibrated, as by predict_proba(method="calibrated"), {how}: below zero the difference is in '
-        "favour of that. Standard errors are of independent rows.",
+        note=f'Calibrated, as by predict_proba(method="calibrated"), {how}. A negative difference is in '
+        "favour of calibration. Standard errors assume independent observations.",
         source=".calibrated",
     )
 
@@ -531,8 +532,8 @@ def _classes(assessment: Assessment) -> Section:
     table = assessment.by_class
     given = "" if assessment.prior is None else " under that prior"
     note = (
-        f"Predictive values are shares of the rows that are given the class, or another class{given}; "
-        "areas are those of the class against the rest, as the rows have it, with DeLong's standard "
+        f"Predictive values are shares of the rows predicted to be in the class, or in another{given}; "
+        "areas are for the class against the rest, in the proportions of the rows, with DeLong's standard "
         "errors."
     )
     if len(assessment.classes) > MOST_IN_FULL:

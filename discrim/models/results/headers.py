@@ -245,7 +245,7 @@ def kept_note(fit: Fit[Any]) -> str:
         return ""
     them = "them" if " and " in fit.refits.choice else "it"
     return (
-        f"These errors keep {fit.refits.choice}, which the same rows chose; error_rates(['cv']) chooses "
+        f"These errors are optimistic: the same rows chose {fit.refits.choice}. error_rates(['cv']) chooses "
         f"{them} anew in each fold."
     )
 
@@ -282,7 +282,7 @@ Z = 1.96
 def header(fit: Fit[Any], items: list[Item], note: str = "") -> Pairs:
     """The header, and what became of the prior where its leave-one-out error leaves rows out."""
     shown = any(label == LEFT_OUT and not np.isnan(value) for label, value, _ in items)
-    did = {"held": "keeps the prior of all rows", "refitted": "estimates the prior anew"}.get(
+    did = {"held": "uses the prior of all rows", "refitted": "estimates the prior anew"}.get(
         prior_of_rest(fit, None)
     )
     held = [f"Leave-one-out {did}."] if did else []
@@ -293,7 +293,7 @@ def header(fit: Fit[Any], items: list[Item], note: str = "") -> Pairs:
     if getattr(fit.numbers, "standardize", False) is True:
         learnt.append("the standard deviations of the columns")
     if learnt:
-        held.append(f"It holds {' and '.join(learnt)}; error_rates(['cv']) learns anew in each fold.")
+        held.append(f"It keeps {' and '.join(learnt)}; error_rates(['cv']) learns anew in each fold.")
     said = " ".join(each for each in (note, *held) if each)
     return Pairs(fit.formula, items, said if shown else note)
 
@@ -313,10 +313,10 @@ def _sureness(fit: Fit[Any]) -> str:
     slope, se = recalibrated(against_rest(scores[known]), blocks.codes[known], weights).slope
     if not abs(slope - 1) > Z * se:
         return ""
-    how = "sure" if slope < 1 else "cautious"
+    how = "extreme" if slope < 1 else "cautious"
     return (
-        f"Left-out posteriors are too {how}: slope {slope:.2f} (se {se:.2f}, independent rows); see "
-        'method="calibrated".'
+        f"Left-out posteriors are too {how}: calibration slope {slope:.2f} (se {se:.2f}, if rows are "
+        'independent); see method="calibrated".'
     )
 
 
@@ -381,8 +381,8 @@ def holds_note(what: str, table: Floats | pd.DataFrame, sizes: Floats, within: f
     if missed > within:
         held = f"give {what} within {missed:.0g} only" if missed < 1 else f"do not give {what}"
         return (
-            f"Fifteen digits of numbers so far from zero {held}: use predict(), or subtract from each column "
-            "a number near its mean."
+            f"The columns are so far from zero that fifteen digits {held}: use predict(), or subtract from "
+            "each column a number near its mean."
         )
     far = f"{FAR:g} standard deviations from a class mean"
     return f"The numbers shown give {what} within {within:g}, up to {far}."

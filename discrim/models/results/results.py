@@ -61,8 +61,8 @@ def selection_note(fit: Fit[Any]) -> str:
     if fit.selection is None:
         return ""
     return (
-        f"The rows of the fit chose its {fit.selection.what} ({fit.selection.words}): p-values, and apparent "
-        "and leave-one-out errors, take that as given and tend to be too small."
+        f"The same rows chose the {fit.selection.what} ({fit.selection.words}). p-values, and apparent and "
+        "leave-one-out errors, ignore that choice and tend to be too small."
     )
 
 
@@ -76,8 +76,8 @@ def _header(make: Callable[[], Any], fit: Fit[Any]) -> Pairs:
         said.append(
             f'error_rates(["cv"]) chooses {"it" if the_model else "them"} anew in each fold.'
             if item is None
-            else f"The error with columns chosen anew is that of {FOLDS} folds (seed 0), each judged by a "
-            "choice and a fit without it."
+            else f"The error with columns chosen anew is by {FOLDS} folds (seed 0); for each fold the "
+            "columns are chosen and fitted without it."
         )
     return replace(made, items=items, note=" ".join(filter(None, said)))
 
