@@ -366,7 +366,7 @@ class PermanovaResults(Shown):
 
     def notes(self) -> list[str]:
         """What was exchanged, how each term was tested, and what the p-values are, as sentences."""
-        tried = "Each other order was tried once" if self.exact else "Permutations are random"
+        tried = "Each other labelling was tried once" if self.exact else "Permutations are random"
         sentences = [
             f"Type {ROMAN[self._kind]}: each term {EACH[self._kind]}.",
             f"Places were exchanged among {self.shuffled}. {tried}: p = (1 + as large or larger) / (1 + "

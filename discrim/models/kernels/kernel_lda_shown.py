@@ -78,8 +78,8 @@ def _axes(results: KernelLDAResults, fit: Fit[KernelLDAFit]) -> Section:
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
     note = (
         "Squared correlation: that of the class scores and their fitted values, which the ridge makes "
-        "smaller. Predicted: the share of the variance of the class scores that leave-one-out fits predict, with the "
-        "same scores, kernel and ridge."
+        "smaller. Predicted: the share of the variance of the class scores that leave-one-out fits "
+        "predict, with the same scores, kernel and ridge."
     )
     if results.values.iloc[0] > INTERPOLATED:
         note += (
@@ -104,8 +104,8 @@ def _path(results: KernelLDAResults, fit: Fit[KernelLDAFit]) -> Section:
     }  # fmt: skip
     note = (
         f"The best {len(shown)} of {len(path)} that were tried, in the order tried, each with its best "
-        f"ridge. loss is the mean {LOSSES[fit.options['select']]} of left-out rows; its standard error assumes "
-        "independent observations."
+        f"ridge. loss is the mean {LOSSES[fit.options['select']]} of left-out rows; its standard error "
+        "assumes independent observations."
     )
     if (shown["by"] == "GCV").any():
         note += " Generalized cross-validation (GCV) uses all rows and has no standard error."

@@ -138,7 +138,7 @@ def _path(results: MixtureResults, fit: Fit[MixtureFit]) -> Section:
         index = pd.MultiIndex.from_arrays([best["class"].astype(object), names], names=["class", index.name])
     table = best[["df", "llf", "bic"]].set_axis(index)
     more = f"The best of {len(path)} that were tried: fit.path. " if len(path) > len(best) else ""
-    note = f"{more}BIC = df ln n - 2 llf, llf being the log-likelihood given the classes. The smallest is chosen."
+    note = f"{more}BIC = df ln n - 2 llf, for the log-likelihood given the classes. The smallest is chosen."
     return Section("Choice by BIC", table, {"df": "count"}, headings=INTERVAL, note=note, source="fit.path")
 
 

@@ -281,11 +281,11 @@ def test_rows_left_out_of_few_and_of_the_prior_are_those_of_refits(verb, n, p):
 @pytest.mark.parametrize(
     ("fit", "said"),
     [
-        (lambda: lda("species ~ .", IRIS), "keeps the prior of all rows"),
-        (lambda: qda("species ~ .", IRIS), "keeps the prior of all rows"),
-        (lambda: rda("species ~ .", IRIS, alpha=0.5, gamma=0.5), "keeps the prior of all rows"),
-        (lambda: naive_bayes("species ~ .", IRIS), "keeps the prior of all rows"),
-        (lambda: shrunken_centroids("species ~ .", IRIS, threshold=1.0), "keeps the prior of all rows"),
+        (lambda: lda("species ~ .", IRIS), "uses the prior of all rows"),
+        (lambda: qda("species ~ .", IRIS), "uses the prior of all rows"),
+        (lambda: rda("species ~ .", IRIS, alpha=0.5, gamma=0.5), "uses the prior of all rows"),
+        (lambda: naive_bayes("species ~ .", IRIS), "uses the prior of all rows"),
+        (lambda: shrunken_centroids("species ~ .", IRIS, threshold=1.0), "uses the prior of all rows"),
         (lambda: knn("species ~ .", IRIS, k=3), "estimates the prior anew"),
         (lambda: lda("species ~ .", IRIS, prior="equal"), ""),
         (lambda: indicator("species ~ .", IRIS), ""),

@@ -348,7 +348,7 @@ def test_the_summary_says_what_the_fit_has():
     np.testing.assert_allclose(d[np.triu_indices(3, 1)], np.sqrt(fit.distances()["D2"]))
     proportions = nearest_centroid("species ~ .", IRIS[20:], prior=None).summary(["header"])
     assert "class proportions" in str(proportions)
-    assert "keeps the prior of all rows" in str(proportions)
+    assert "uses the prior of all rows" in str(proportions)
     given = nearest_centroid("species ~ .", IRIS, prior=[0.5, 0.3, 0.2]).summary(["header"])
     assert given.tables["header"].loc["Prior", "value"] == "given"
 

@@ -365,7 +365,7 @@ def test_the_summary_and_the_picture():
     fit = discrim.plda("speaker ~ .", UNEVEN)
     text = str(fit.summary())
     assert f"Trace of B{np.trace(fit.between):>28.5g}"[-7:] in text
-    assert "B rests on 40 classes" in text
+    assert "B is estimated from 40 classes" in text
     axes = fit.plot("trials", data=NEW)
     assert "new rows: equal error rate" in axes.get_title()
     axes = fit.plot("trials", data=table([4] * 300, 5))

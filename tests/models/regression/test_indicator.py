@@ -235,7 +235,7 @@ def test_a_class_that_is_nearly_masked_is_counted_and_named():
     assert table["own rows won"].tolist() == won
     assert table["given to it"].tolist() == fit.predict().value_counts()[fit.classes].tolist()
     text = " ".join(summary.as_text().split())
-    assert "Less than half of their own rows won: 'middle'." in text
+    assert "Less than half of their own observations won: 'middle'." in text
     assert "Masked:" not in text
     assert fit.masked.tolist() == []
     assert "own rows won:" not in indicator("species ~ .", IRIS).summary().as_text()
