@@ -119,7 +119,7 @@ def _tables(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
     table = pd.concat({term: shares.T for term, shares in results.tables.items()})
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
     note = (
-        "A level with probability 0 excludes the class, whatever the other columns say; see laplace=."
+        "A probability of 0 rules the class out, whatever else is seen; see laplace=."
         if not results.laplace and (table == 0).any(axis=None)
         else ""
     )

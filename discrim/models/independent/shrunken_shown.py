@@ -84,7 +84,7 @@ def _survivors(
     table = results.survivors()
     left = len(table) - most
     more = f" And {left} more: fit.survivors()." if left > 0 else ""
-    note = f"The largest come first. A zero means that the class does not differ from the common mean.{more}"
+    note = f"The largest come first; zero is no difference from the common mean.{more}"
     return Section(
         "Shrunken standardized differences from the common mean",
         table.head(most).rename_axis(columns=None),

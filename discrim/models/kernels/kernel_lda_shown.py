@@ -77,9 +77,9 @@ def _axes(results: KernelLDAResults, fit: Fit[KernelLDAFit]) -> Section:
     table = pd.DataFrame(columns).assign(predicted=fit.numbers.predicted())
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
     note = (
-        "Squared correlation: that of the class scores and their fitted values, which the ridge makes "
-        "smaller. Predicted: the share of the variance of the class scores that leave-one-out fits "
-        "predict, with the same scores, kernel and ridge."
+        "Squared correlation: the mean product of class scores and fitted values, which the ridge lowers. "
+        "Predicted: the share of the variance of the class scores that leave-one-out fits predict, with "
+        "scores, kernel and ridge fixed."
     )
     if results.values.iloc[0] > INTERPOLATED:
         note += (
@@ -103,9 +103,9 @@ def _path(results: KernelLDAResults, fit: Fit[KernelLDAFit]) -> Section:
         "by": "text", "chosen": "text",
     }  # fmt: skip
     note = (
-        f"The best {len(shown)} of {len(path)} that were tried, in the order tried, each with its best "
-        f"ridge. loss is the mean {LOSSES[fit.options['select']]} of left-out rows; its standard error "
-        "assumes independent observations."
+        f"The best {len(shown)} of {len(path)} that were tried, in their order, each with its best ridge. "
+        f"loss is the mean {LOSSES[fit.options['select']]} of left-out rows; its standard error assumes "
+        "independent rows."
     )
     if (shown["by"] == "GCV").any():
         note += " Generalized cross-validation (GCV) uses all rows and has no standard error."

@@ -391,7 +391,7 @@ def _regularized_header(results: RDAResults, fit: Fit[RDAFit]) -> Pairs:
     divisors = "n, N" if numbers.method == "mle" else "n-1, N-K"
     chosen += ", 1 SE rule" if numbers.cv is not None and numbers.select == "1se" else ""
     note = (
-        "These errors are optimistic: the same rows chose alpha and gamma. error_rates(['cv']) chooses them "
+        "These errors are optimistic: the same rows chose alpha and gamma, which error_rates(['cv']) chooses "
         "anew."
         if numbers.cv is not None
         else ""

@@ -243,10 +243,9 @@ def kept_note(fit: Fit[Any]) -> str:
     """What is said of errors whose rows have made a choice that they keep; empty where there was none."""
     if fit.path is None:
         return ""
-    them = "them" if " and " in fit.refits.choice else "it"
     return (
-        f"These errors are optimistic: the same rows chose {fit.refits.choice}. error_rates(['cv']) chooses "
-        f"{them} anew in each fold."
+        f"These errors are optimistic: the same rows chose {fit.refits.choice}, which error_rates(['cv']) "
+        "chooses anew."
     )
 
 
@@ -313,10 +312,10 @@ def _sureness(fit: Fit[Any]) -> str:
     slope, se = recalibrated(against_rest(scores[known]), blocks.codes[known], weights).slope
     if not abs(slope - 1) > Z * se:
         return ""
-    how = "extreme" if slope < 1 else "cautious"
+    how = "sure" if slope < 1 else "cautious"
     return (
-        f"Left-out posteriors are too {how}: calibration slope {slope:.2f} (se {se:.2f}, if rows are "
-        'independent); see method="calibrated".'
+        f"Left-out posteriors are too {how}: slope {slope:.2f} (se {se:.2f}, independent rows); see "
+        'method="calibrated".'
     )
 
 

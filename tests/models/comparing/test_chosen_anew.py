@@ -192,7 +192,7 @@ def said(summary) -> str:
 def test_the_summary_says_that_its_rows_chose_the_columns(tmp_path):
     choice = stepwise("cultivar ~ .", WINE, **STRICT)
     fit = choice.fit
-    words = "The rows of the fit chose its columns (stepwise by wilks, of 13 terms)"
+    words = "The same rows chose the columns (stepwise by wilks, of 13 terms)"
     for shown in (fit.summary(), fit.summary(["header"]), repr(fit)):
         assert words in said(shown)
     assert "p-values" in said(fit.summary())
@@ -248,7 +248,7 @@ def test_a_choice_goes_through_a_pickle():
     raw = pickle.dumps(choice)
     again = pickle.loads(raw)
     assert list(again.selected) == list(choice.selected)
-    assert "chose its columns" in again.fit.summary().as_text()
+    assert "chose the columns" in again.fit.summary().as_text()
     # Rows stay in their process, those of all candidates among them.
     with pytest.raises(NotSupportedError, match="needs the rows"):
         again.error_rates(seed=1)

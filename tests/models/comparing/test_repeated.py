@@ -230,7 +230,7 @@ def test_summaries_say_what_is_assumed():
     text = fit.profile().summary().as_text()
     text = " ".join(text.split())
     assert "Assumes normal observations with one covariance" in text
-    assert "Level and flatness are read where" in text
+    assert "Level and flatness have a meaning only if" in text
     text = fit.repeated({"part": list("abcd")}).summary(type=3, huynh_feldt="1976").as_text()
     assert "p assumes sphericity" in text
     assert "type III" in text

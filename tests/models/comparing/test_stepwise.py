@@ -258,7 +258,7 @@ def test_rows_complete_in_the_chosen_terms_only_are_fitted_and_counted():
     assert "sepal_length" not in result.selected
     assert result.fit.nobs == 150
     assert (
-        "Chosen on 120 rows complete in all candidates; fitted to 150"
+        "Chosen with the 120 rows that are complete in all candidates; fitted to 150"
         in result.summary().as_text().replace("\n", " ")
     )
     complete = stepwise("species ~ .", data.dropna(), enter=1e-6, stay=1e-6)

@@ -241,7 +241,7 @@ def test_labels_of_any_kind_are_judged():
         data = pd.DataFrame({"x": rng.normal(size=60) + (y == y.iloc[0]), "y": y})
         found = discrim.lda("y ~ x", data[:40]).assess(data[40:])
         assert found.nobs == 20
-        assert f"{found.classes.tolist()[1]!r} is the positive one" in str(found)
+        assert f"The positive class is {found.classes.tolist()[1]!r}" in str(found)
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ def test_the_tables_of_the_summary_are_those_of_the_assessment():
     found = SEXES.assess(PENGUINS[1::2])
     assert list(found.tables) == ["header", "overall", "classes", "brier", "confusion"]
     pd.testing.assert_frame_equal(found.tables["overall"].rename_axis("measure"), found.overall)
-    assert "'male' is the positive one" in str(found)
+    assert "The positive class is 'male'" in str(found)
     three = FIT.assess(TEST)
     assert list(three.tables)[3] == "pairs"
     assert json.loads(three.overall.to_json())["se"]["accuracy"] > 0

@@ -110,11 +110,11 @@ def test_leave_one_out_makes_a_choice_in_closed_form_anew(name):
 def test_what_the_formula_learnt_is_held_by_leave_one_out_and_said():
     plain = fitted(("lda", {}), IRIS, "species ~ sepal_length")
     learnt = fitted(("lda", {}), IRIS, "species ~ poly(sepal_length, 2)")
-    words = "It holds what transforms of the formula learnt; error_rates(['cv']) learns anew in each fold."
+    words = "It keeps what transforms of the formula learnt; error_rates(['cv']) learns anew in each fold."
     assert words in note_of(learnt)
     assert "It holds" not in note_of(plain)
     scaled = fitted(("lda", {"covariance": "shrunk", "standardize": True}), IRIS, "species ~ .")
-    assert "It holds the standard deviations of the columns" in note_of(scaled)
+    assert "It keeps the standard deviations of the columns" in note_of(scaled)
 
 
 def test_a_table_of_errors_says_of_each_whether_the_choice_was_held():

@@ -154,7 +154,7 @@ def test_the_bandwidth_is_that_of_most_likelihood_or_least_error():
     assert fit.bandwidth.iloc[0] == path["bandwidth"][path["llf"].idxmax()]
     by_error = kernel_density("species ~ petal_length + petal_width", table, select="error")
     assert by_error.path["error"].min() == by_error.error_rates(["loo"])["estimate"].iloc[0]
-    assert "Rows left out" in str(by_error.summary())
+    assert "Left-out error and likelihood" in str(by_error.summary())
     assert by_error.plot("path").get_xlabel() == "Bandwidth"
 
 

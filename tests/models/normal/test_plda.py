@@ -188,7 +188,7 @@ def test_rows_of_one_length_are_those_of_transformed_columns(tmp_path):
     moved = NEW.assign(**dict(zip(COLUMNS, on_sphere(NEW[COLUMNS].to_numpy()).T, strict=True)))
     expected = by_hand.verify_all(moved, moved)
     np.testing.assert_allclose(fit.verify_all(NEW, NEW), expected, rtol=1e-6, atol=1e-6)
-    assert "brought to one length" in " ".join(str(fit.summary()).split())
+    assert "scaled to one length" in " ".join(str(fit.summary()).split())
     fit.save(tmp_path / "fit")
     again = discrim.load(tmp_path / "fit")
     pd.testing.assert_series_equal(again.verify(NEW[:5], NEW[5:10]), fit.verify(NEW[:5], NEW[5:10]))

@@ -112,7 +112,7 @@ def test_the_choice_is_that_of_folds_fitted_one_by_one():
 
 def test_a_summary_says_what_its_errors_hold():
     data = IRIS.assign(w=2)
-    held = "These errors keep alpha and gamma"
+    held = "the same rows chose alpha and gamma"
     chosen = rda("species ~ . - w", data, grid=[0.0, 0.5, 1.0], folds=5, seed=3).summary(["header"]).as_text()
     assert held in chosen
     assert "1 SE rule" not in chosen

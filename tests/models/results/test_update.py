@@ -122,8 +122,8 @@ def test_a_loaded_fit_takes_the_rows(tmp_path):
 
 def test_columns_that_rows_chose_are_said_to_be_chosen():
     chosen = discrim.stepwise("species ~ .", IRIS).fit
-    assert "The rows of the fit chose its columns" in str(chosen.update(prior="equal"))
-    assert "The rows of the fit chose" not in str(chosen.update(data=IRIS[::2]))
+    assert "The same rows chose the columns" in str(chosen.update(prior="equal"))
+    assert "The same rows chose" not in str(chosen.update(data=IRIS[::2]))
 
 
 def test_slips_are_those_of_the_verb():
