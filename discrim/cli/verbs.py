@@ -113,7 +113,7 @@ VERBS = {
         ),
         Verb(
             "assess",
-            "what rows of known class say of a fit that --save wrote",
+            "performance of a saved fit on rows of known class",
             "analyses",
             "FIT and DATA",
             "discrim.cli.analyses:assess",
@@ -143,7 +143,7 @@ VERBS = {
         ),
         Verb(
             "plan",
-            "how many rows LDA and QDA need, before there are any",
+            "how many rows LDA and QDA will need, before data are collected",
             "analyses",
             "options",
             "discrim.cli.analyses:plan_rows",

@@ -16,9 +16,9 @@ itself among them, counted by a uniform share, (#{s_i > s} + u (1 + #{s_i = s}))
 the level exactly.
 
 Scores by leave-one-out are those of rules that are not quite the rule of new rows, so that the ranks are
-nearly, not exactly, uniform: the jackknife keeps its level in practice, and no law-free bound says so
-(Barber, Candes, Ramdas & Tibshirani, 2021, Annals of Statistics 49, 486-507, where the jackknife+, which
-scores new rows by each rule left out, has the bound 1 - 2 (1 - level)).
+nearly, not exactly, uniform: the jackknife keeps its level in practice, and no distribution-free bound
+guarantees it (Barber, Candes, Ramdas & Tibshirani, 2021, Annals of Statistics 49, 486-507, where the
+jackknife+, which scores new rows by each rule left out, has the bound 1 - 2 (1 - level)).
 
 A frequency weight is so many rows.
 """

@@ -78,7 +78,7 @@ TINY = 1e-300
 
 def likelihood_ratio(llf_common: float, llf_separate: float, df: float) -> TestResult:
     """Likelihood ratio of one covariance (LDA) against one for each class (QDA), from log-likelihoods."""
-    assumes = ASSUMES + " The chi-square is asymptotic: too many rejections in small samples."
+    assumes = ASSUMES + " The chi-square is asymptotic: it rejects too often in small samples."
     return chi_square_test("Likelihood ratio", 2 * (llf_separate - llf_common), float(df), assumes)
 
 

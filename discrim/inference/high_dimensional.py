@@ -168,7 +168,7 @@ def li_chen_test(moments: ClassMoments, fourth: Floats) -> TestResult:
     gap = own.sum() - 2 * traces.products[0, 1] / np.prod(counts - 1)
     spread = float((2 * own / counts[::-1]).sum())
     z = float(gap / spread) if spread > 0 else np.nan
-    return _normal("Li & Chen's test", z, f"Any law with eight moments. {NORMAL_LIMIT}: {NO_FEW_AXES}.")
+    return _normal("Li & Chen's test", z, f"Distributions with eight moments. {NORMAL_LIMIT}: {NO_FEW_AXES}.")
 
 
 class LargestGap(NamedTuple):
@@ -298,7 +298,7 @@ def chen_qin_test(moments: ClassMoments, fourth: Floats) -> TestResult:
         traces.products / weights
     )
     z = float(distance / np.sqrt(variance)) if variance > 0 else np.nan
-    return _normal("Chen & Qin's test", z, f"Any law with four moments. {NORMAL_LIMIT}: {NO_FEW_AXES}.")
+    return _normal("Chen & Qin's test", z, f"Distributions with four moments. {NORMAL_LIMIT}: {NO_FEW_AXES}.")
 
 
 def john_test(moments: ClassMoments) -> TestResult:
@@ -340,7 +340,7 @@ def any_law_sphere_test(moments: ClassMoments, fourth: Floats) -> TestResult:
     others = 2 * _pairs(traces.products * np.outer(counts / (counts - 1), counts / (counts - 1)))
     square = float(own + others) / (total * (total - 1))
     u = p * square / (traces.pooled[0] / (total - moments.n_classes)) ** 2 - 1
-    assumes = f"One covariance, and any law with eight moments. {NORMAL_LIMIT}."
+    assumes = f"One covariance, and any distribution with eight moments. {NORMAL_LIMIT}."
     return _normal("Chen, Zhang & Zhong's test", total * u / 2, assumes)
 
 

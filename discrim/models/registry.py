@@ -133,7 +133,7 @@ ROC = _judged(
 )
 CALIBRATION = _judged(
     "calibration",
-    "predicted probabilities against the shares that were seen",
+    "predicted probabilities against observed shares",
     takes=("method", "level", "classes"),
 )
 ASSESSED = (
@@ -149,7 +149,7 @@ ASSESSED = (
     ),
     _judged(
         "calibration",
-        "predicted probabilities against the shares that were seen, with bands",
+        "predicted probabilities against observed shares, with bands",
         takes=("classes",),
         leaves=("data",),
         drawn_by="assessed_calibration",
@@ -169,12 +169,12 @@ PAIRS = _in_space(
 )
 HYPOTHESIS_AND_ERROR = _in_space(
     "he",
-    "ellipses of hypothesis and error: do the means differ beyond what rows do",
+    "ellipses of hypothesis and error, which test the means",
     takes=("columns", "axes", "level"),
     leaves=("data",),
 )
-QQ = _in_space("qq", "squared distances by class against the quantiles of their law", takes=("classes",))
-SIMPLEX = _judged("simplex", "three posteriors as places in a triangle", takes=("classes", "interactive"))
+QQ = _in_space("qq", "squared distances by class against quantiles of their distribution", takes=("classes",))
+SIMPLEX = _judged("simplex", "three posteriors as points in a triangle", takes=("classes", "interactive"))
 _of_odds = partial(_judged, takes=("level", "standardized"), leaves=("data",))
 FOREST = _of_odds("forest", "log odds with their intervals", first="without")
 ODDS_RATIOS = _of_odds("odds_ratios", "odds ratios with their intervals")
@@ -339,7 +339,7 @@ CHOICE = (
     Picture(
         "comparing.choose",
         "candidates",
-        "what each candidate loses more than the best, with one standard error",
+        "loss of each candidate less that of the best, with one standard error",
         leaves=("data",),
         drawn_by="candidates_picture",
     ),
@@ -366,7 +366,7 @@ FOLDS = (
     ),
     _of_folds(
         "permutations",
-        "hit rates of shuffled labels, and that of the labels seen",
+        "hit rates of shuffled labels, and of the observed labels",
         leaves=("data",),
         drawn_by="permutations_picture",
     ),
@@ -564,7 +564,7 @@ MODELS = (
         estimator="discrim.sklearn.geometric:KNNClassifier",
         chosen={"k": "k"},
         choosing=("grid",),
-        command="k nearest neighbours: the class of most of the rows nearby",
+        command="k nearest neighbours: the class of most of the nearest rows",
         weights=False,
         examples=('"species ~ ." iris --k 5 --prior equal',),
     ),
@@ -577,7 +577,7 @@ MODELS = (
         estimator="discrim.sklearn.geometric:KernelDensityClassifier",
         chosen={"bandwidth": "radii"},
         choosing=("select", "grid"),
-        command="kernel densities: the class whose rows lie most densely about a row",
+        command="kernel densities: the class with the largest density at a row",
         examples=('"species ~ petal_length + petal_width" iris --bandwidth 0.5',),
     ),
     Row(
@@ -623,7 +623,7 @@ MODELS = (
         shown="planes.plane_shown",
         pictures=(HISTORY, UPDATES, REGIONS, PARTITION, PAIRS, DISTANCES, *OF_EVERY_FIT),
         estimator="discrim.sklearn.geometric:PerceptronClassifier",
-        command="Rosenblatt's perceptron: a separating line by its mistakes",
+        command="Rosenblatt's perceptron: a separating line, learnt from its errors",
         posteriors=False,
         weights=False,
         examples=('"species ~ ." iris --seed 1 --sections header',),
@@ -659,7 +659,7 @@ MODELS = (
         estimator="discrim.sklearn.regressions:KernelLDAClassifier",
         chosen={"kernel": "kernel_name", "scale": "scale", "width": "width", "ridge": "ridge"},
         choosing=("select",),
-        command="kernel discriminant analysis: discriminants as bent as rows left out ask for",
+        command="kernel discriminant analysis: curved discriminants, chosen by rows left out",
         examples=('"species ~ ." iris --kernel gaussian --kernel-width 2 --ridge 0.1',),
     ),
     Row(

@@ -305,7 +305,7 @@ class ChooseResults(ChosenAnew):
         if self._compared.in_vain:
             warn_user(
                 f"Every candidate has a larger {WORDS[self.by]} than the class shares alone: the one that is "
-                f"chosen, {self.chosen}, has learnt nothing of use from the columns. See corrected(), and "
+                f"chosen, {self.chosen}, predicts no better than without the columns. See corrected(), and "
                 "give other columns, more rows or other candidates=."
             )
         for each in pick.warnings:
@@ -477,7 +477,7 @@ class ChooseResults(ChosenAnew):
         colors: Any = None,
         title: str | None = None,
     ) -> Axes:
-        """Draw what each candidate loses more than the best, with one standard error of the difference.
+        """Draw loss of each candidate less that of the best, with one standard error of the difference.
 
         Parameters
         ----------

@@ -267,7 +267,7 @@ def _nested_ratio(small: LogisticResults, large: LogisticResults) -> TestResult:
             "No maximum of the penalized likelihood was found under the smaller model: use wald_test() "
             "of the larger fit."
         )
-    assumes = "Large samples; under the hypothesis the further columns tell nothing of the classes."
+    assumes = "Large samples; under the hypothesis the additional columns have no effect."
     if fits[0].numbers.bias_reduction:
         assumes = f"Penalized likelihoods. {assumes}"
     return chi_square_test("Likelihood ratio", statistic, df, assumes)

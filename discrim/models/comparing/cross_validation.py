@@ -729,14 +729,14 @@ def _choice_note(cv: CrossValidation) -> str:
         return ""
     if cv.nested:
         return f"The choice of {chosen} is made anew in each fold."
-    return f"The choice of {chosen} is held, and the same rows made it: the figures look too good."
+    return f"The choice of {chosen} was made with the same rows and is kept: the figures are optimistic."
 
 
 def _measures(cv: CrossValidation) -> Section:
     table = cv.table()
     rows = "groups" if cv._clusters is not None else "rows"
     return Section(
-        "Losses of rows under rules that did not see them",
+        "Losses on rows left out",
         table.rename_axis(None),
         dict.fromkeys(table.columns, "share"),
         headings=INTERVAL | {"se_folds": "of folds", "se_corrected": "corrected"},
@@ -753,7 +753,7 @@ def _permutations(test: Permutations) -> Section:
     formats: dict[Any, Any] = dict.fromkeys(test.table.columns, "share")
     formats |= {"p": "tail", "least_p": "tail", "permutations": "count"}
     return Section(
-        "Is the hit rate more than chance?",
+        "Permutation test of the hit rate",
         test.table,
         formats,
         headings={"by_chance": "by chance", "quantile_95": "95 % of chance", "least_p": "least p"},

@@ -386,7 +386,9 @@ def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
     try:
         values = np.asarray(costs, dtype=np.float64).copy()
     except (TypeError, ValueError, OverflowError):
-        raise DataError("costs is not numeric: give the cost of calling each class each other one.") from None
+        raise DataError(
+            "costs is not numeric: give the cost of assigning each class to each other."
+        ) from None
     if values.shape != (k, k):
         raise DataError(
             f"costs has shape {values.shape}: for {k} classes give {(k, k)}, actual by predicted."
@@ -509,7 +511,7 @@ def without_constants(
     one = len(still) == 1
     warn_user(
         f"Left out {listed((terms[j] for j in still), most=20)}: constant over all rows, so that "
-        f"{'it tells' if one else 'they tell'} no classes apart."
+        f"{'it does' if one else 'they do'} not separate classes."
     )
     less = replace(blocks, constant=(*blocks.constant, *(terms[j] for j in still)))
     return _without_columns(less, moments, still, rooted=rooted)
@@ -590,9 +592,9 @@ def warn_of_weights(sums: ClassMoments | RowRoot, *, whole: bool) -> None:
     if whole or abs(total - rows) <= EVEN * rows:
         return
     warn_user(
-        f"The weights of {rows} rows sum to {total:g} and are no counts. A weight stands for so many equal "
-        f"rows: standard errors, tests, likelihoods and intervals are those of {total:g} rows. Divide the "
-        "weights by their mean if they are only relative."
+        f"The weights of {rows} rows sum to {total:g} and are not counts. A weight stands for so many "
+        f"identical rows: standard errors, tests, likelihoods and intervals are those of {total:g} rows. Divide "
+        "the weights by their mean if they are only relative."
     )
 
 

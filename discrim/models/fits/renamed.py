@@ -34,7 +34,7 @@ COLUMNS = {"AIC": "aic", "BIC": "bic", "BIC_above": "bic_above", "surviving": "s
 
 def warn_renamed(old: str, new: str) -> None:
     """Say at the caller's line what the new name is."""
-    warn_user(f"{old} has another name now, {new}; the old one goes with the next release.", RenamedWarning)
+    warn_user(f"{old} is now called {new}; the old name will be removed in the next release.", RenamedWarning)
 
 
 def new_attribute(owner: object, name: str) -> str:

@@ -664,7 +664,7 @@ def _way(fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan) -> str:
     if data is not None:
         return "new rows"
     if method == "apparent":
-        return "rows of the fit by the rule that they made, and so too good"
+        return "rows of the fit by the rule fitted to them, which is optimistic"
     prior, choice = validation.prior_of_rest(fit, plan.refit_prior), choice_of(fit, method)
     said = f", prior {prior}" if prior else ""
     if choice:

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 
 ESTIMATED = (
-    "The laws of the classes, and the fit's prior, are taken as known. Where few rows made the fit, its own "
-    "error adds to this, and interval='bootstrap' includes it. Where the classes follow another law, no "
-    "standard error shows it: see plot('calibration', method='loo')."
+    "The distributions of the classes, and the fit's prior, are taken as known. If the fit has few rows, its "
+    "own error adds to this, and interval='bootstrap' includes it. If the classes now have other "
+    "distributions, no standard error shows it: see plot('calibration', method='loo')."
 )
 
 DRAWN = (

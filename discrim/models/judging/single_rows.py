@@ -134,14 +134,17 @@ def warn_of_few(counts: Floats, classes: pd.Index, level: float, possible: NDArr
 KINDS = pd.CategoricalDtype(["empty", "single", "several", "full"])
 
 PROMISES = {
-    "split": "at least {level:.10g} of rows like the calibration rows{within} have their class in the set",
+    "split": (
+        "at least {level:.10g} of rows exchangeable with the calibration rows{within} have their class in "
+        "the set"
+    ),
     "loo": (
-        "nearly {level:.10g} of rows like those of the fit{within} have their class in the set: "
-        "leave-one-out keeps the level in practice, and no law-free bound says so"
+        "nearly {level:.10g} of rows exchangeable with those of the fit{within} have their class in the set: "
+        "leave-one-out keeps the level in practice, and no distribution-free bound guarantees it"
     ),
     "cv": (
-        "nearly {level:.10g} of rows like those of the fit{within} have their class in the set: "
-        "cross-validation keeps the level in practice, and no law-free bound says so"
+        "nearly {level:.10g} of rows exchangeable with those of the fit{within} have their class in the set: "
+        "cross-validation keeps the level in practice, and no distribution-free bound guarantees it"
     ),
 }
 

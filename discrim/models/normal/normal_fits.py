@@ -103,7 +103,7 @@ def _refuse_others(
 ) -> None:
     """Raise where a keyword is given that does not go with a kind."""
     if keywords.shrinkage is not None and "shrinkage" not in takes:
-        also = ', or "correlation" (towards none)' if "correlation" in words else ""
+        also = ', or "correlation" (towards zero)' if "correlation" in words else ""
         raise DataError(
             f'shrinkage={keywords.shrinkage!r} goes with covariance="shrunk" (towards a sphere) or '
             f'"diagonal" (variances, towards their median){also}, and not with {covariance!r}: leave it '

@@ -162,7 +162,7 @@ def plda(
         warn_user(f"EM did not converge in {maxiter} steps: give a larger maxiter=, or a larger tol=.")
     if not numbers.rank:
         warn_user(
-            "The class means differ by no more than the rows within classes let expect, so that B is zero: "
+            "The class means differ no more than the variation within classes explains, so that B is zero: "
             "every log likelihood ratio is zero. Give more rows of each class, or other columns."
         )
     return PLDAResults(plda_fit(numbers, blocks, options, has_rows=sample.has_rows))

@@ -87,5 +87,5 @@ class MatrixColumns:
         own = [c.divided_by(n / d).logdet for c, n, d in zip(covariances, counts, divisors, strict=True)]
         small, large = (-0.5 * float(counts @ logdets) for logdets in (own, [c.logdet for c in full]))
         df = len(covariances) * p * (p + 1) // 2 - kind.free_parameters(p, len(covariances))
-        assumes = "Normal rows within classes. The chi-square is asymptotic: too many rejections of few rows."
+        assumes = "Normal rows within classes. The asymptotic chi-square rejects too often with few rows."
         return chi_square_test("Likelihood ratio of separability", 2 * (large - small), float(df), assumes)

@@ -172,7 +172,7 @@ def _warn(results: PerceptronResults, fit: PerceptronFit) -> None:
         hint = " Another order of the rows, seed=, may find a better one." if in_order else ""
         counted = "on the way" if results.nobs <= COUNTED else "of those on the way that the pocket counted"
         warn_user(
-            f"No plane separates {_classes_of(overlapping, results)}: the perceptron would run for ever. "
+            f"No plane separates {_classes_of(overlapping, results)}: the perceptron would never stop. "
             f"After {overlapping['passes'].max()} passes the answer is the plane with the fewest errors "
             f"{counted}, {listed(overlapping['errors'].tolist())} in {results.nobs} rows.{hint} See "
             "logistic() and lda()."

@@ -326,7 +326,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
             return logistic_tests.likelihood_ratios_by_term(self._fit, kind)
         statistic = 2 * (self.llf - self.llnull)
         df = float(len(self.terms) * (len(self.classes) - 1))
-        assumes = "Large samples; under the hypothesis no column tells the classes apart."
+        assumes = "Large samples; under the hypothesis no column has an effect."
         return chi_square_test("Likelihood ratio", statistic, df, assumes)
 
     def to_statsmodels(self) -> Any:

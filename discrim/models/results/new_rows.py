@@ -367,7 +367,7 @@ class NewRows:
         >>> sets.iloc[1, 1:].tolist()
         [False, True, True]
         >>> sets.attrs["promise"][:45]
-        'Nearly 0.99 of rows like those of the fit hav'
+        'Nearly 0.99 of rows exchangeable with those of the fit hav'
         """
         from discrim.models.judging.single_rows import SetPlan, set_answer
 

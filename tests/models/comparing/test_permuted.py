@@ -91,7 +91,7 @@ def test_the_result_keeps_the_distribution_and_shows_it():
     tables = found.summary().tables
     pd.testing.assert_frame_equal(tables["permutations"], test.table)
     text = found.summary().as_text()
-    assert "Is the hit rate more than chance?" in text
+    assert "Permutation test of the hit rate" in text
     assert "shuffled among rows" in text
     axes = found.plot("permutations")
     assert sum(bar.get_height() for bar in axes.patches) == 19
