@@ -104,7 +104,7 @@ def test_an_improper_predictive_law_names_its_class_and_the_way_out_works():
 @pytest.fixture(scope="module", params=[1e-6, 1 / 150, 0.02])
 def light(request):
     weights = 1.0 + np.arange(150) % 3
-    with pytest.warns(DiscrimWarning, match="are no counts"):
+    with pytest.warns(DiscrimWarning, match="are not counts"):
         found = discrim.lda("species ~ .", IRIS, weights=weights * request.param, method="mle")
     return found, discrim.lda("species ~ .", IRIS, weights=weights, method="mle")
 
@@ -176,7 +176,7 @@ def test_every_verb_tells_of_weights_that_do_not_count(verb):
     options = {"alpha": 0.5, "gamma": 0.5} if verb is discrim.rda else {}
     options |= {"threshold": 1.0} if verb is discrim.shrunken_centroids else {}
     weights = np.random.default_rng(0).uniform(20, 40, 150)
-    with pytest.warns(DiscrimWarning, match="are no counts"):
+    with pytest.warns(DiscrimWarning, match="are not counts"):
         verb("species ~ .", IRIS, weights=weights, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

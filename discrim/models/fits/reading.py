@@ -593,7 +593,7 @@ def warn_of_weights(sums: ClassMoments | RowRoot, *, whole: bool) -> None:
         return
     warn_user(
         f"The weights of {rows} rows sum to {total:g} and are not counts. A weight stands for so many "
-        f"identical rows: standard errors, tests, likelihoods and intervals are those of {total:g} rows. Divide "
+        f"identical rows: standard errors, tests, likelihoods and intervals are for {total:g} rows. Divide "
         "the weights by their mean if they are only relative."
     )
 

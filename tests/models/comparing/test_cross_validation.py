@@ -166,7 +166,7 @@ def test_what_was_chosen_is_held_where_it_is_not_to_be_nested(case, names):
     np.testing.assert_allclose(
         held.posteriors(), cross_validate(given, 5, seed=4).posteriors(), rtol=1e-7, atol=1e-12
     )
-    assert f"The choice of {fit._fit.refits.choice} is held" in repr(held)
+    assert f"The choice of {fit._fit.refits.choice} was made with the same rows" in repr(held)
 
 
 def test_the_bootstrap_chooses_anew_as_folds_do():

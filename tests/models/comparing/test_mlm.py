@@ -289,7 +289,7 @@ def test_truth_values_and_numbers_in_c_are_factors():
 
 
 def test_weights_that_are_no_counts_are_told():
-    with pytest.warns(DiscrimWarning, match="are no counts"):
+    with pytest.warns(DiscrimWarning, match="are not counts"):
         mlm(FORMULA, SEXED, weights=np.full(len(SEXED), 0.5))
 
 

@@ -103,7 +103,7 @@ def test_rows_of_the_fit_are_left_out_unless_it_is_said_otherwise():
     dealt = FIT.assess("cv", folds=5, seed=3)
     pd.testing.assert_frame_equal(dealt.confusion, FIT.confusion("cv", folds=5, seed=3))
     assert "without their fold of 5, seed 3" in str(dealt)
-    assert "too good" in str(FIT.assess("apparent"))
+    assert "optimistic" in str(FIT.assess("apparent"))
 
 
 @pytest.mark.slow

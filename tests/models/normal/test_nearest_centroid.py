@@ -306,7 +306,7 @@ def test_classes_that_do_not_vary_are_refused_and_the_way_out_works(data):
 
 
 def test_weights_that_count_no_rows_are_refused():
-    with pytest.warns(DiscrimWarning, match="no counts"), pytest.raises(CollinearError, match="weights"):
+    with pytest.warns(DiscrimWarning, match="not counts"), pytest.raises(CollinearError, match="weights"):
         nearest_centroid("species ~ .", IRIS, weights=np.full(150, 0.01))
 
 

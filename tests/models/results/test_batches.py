@@ -154,7 +154,7 @@ def test_moments_that_decay_are_those_of_weights_that_fall(scatters):
     # Weights that come from a table are asked what they mean; of a decay that is known.
     verb = discrim.lda if scatters == "pooled" else discrim.naive_bayes
     ours = verb(moments=total)
-    with pytest.warns(DiscrimWarning, match="are no counts"):
+    with pytest.warns(DiscrimWarning, match="are not counts"):
         theirs = verb(moments=weighted)
     assert ours.nobs == pytest.approx(30 + 40 * (0.9 + 0.81 + 0.729), rel=1e-14)
     np.testing.assert_allclose(ours.predict_log_proba(IRIS), theirs.predict_log_proba(IRIS), rtol=1e-9)
@@ -175,7 +175,7 @@ def test_decayed_moments_keep_what_they_are(tmp_path):
     third = (0.9 * whole) - 0.9 * whole.of(IRIS[:50])
     np.testing.assert_allclose(third.means, discrim.moments("species ~ .", IRIS[50:]).means, rtol=1e-12)
     fit = discrim.lda(moments=half)
-    with pytest.warns(DiscrimWarning, match="are no counts"):
+    with pytest.warns(DiscrimWarning, match="are not counts"):
         weighted = discrim.lda("species ~ .", IRIS, weights=np.full(150, 0.5))
     assert fit.bic == pytest.approx(weighted.bic, rel=1e-12)
 
