@@ -18,6 +18,7 @@ from discrim.core.scatter.robust import Robust
 from discrim.core.scatter.scatter import Full, Parts, Scatter
 from discrim.core.scatter.separable import Separable
 from discrim.core.scatter.shrunk import Shrunk
+from discrim.core.scatter.sliced import Sliced
 from discrim.core.scatter.spherical import Spherical
 from discrim.errors import DataError
 
@@ -92,6 +93,8 @@ def scatter_from_file(method: str, parts: Parts) -> Scatter:
         inner = scatter_from_file(method, parts)
         if not inner.goes_within_axes or (by is not None and not isinstance(wanted, int)):
             raise DataError("its number of components does not go with its structure")
+        if by == Sliced.by:
+            return Sliced(inner, wanted)
         which = None if indicators is None else tuple((indicators > 0).tolist())
         return Projected(inner, by or wanted, standardize, wanted if by else None, indicators=which)
     word, robust = parts.pop("structure"), Robust.from_numbers(method, parts.pop("robust"))

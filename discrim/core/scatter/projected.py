@@ -35,7 +35,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy
@@ -71,6 +71,14 @@ class TotalAxes(Principal):
 
     axes: Floats
     factor: float
+
+    def loadings(self, scale: Floats) -> Floats:
+        """The axes (r, p) as they are told; `scale` (p,) is that of z."""
+        return self.axes
+
+    def log_factor(self, count: int) -> float:
+        """Logarithm of what so many axes, together, have beyond those whose log-determinant is told."""
+        return float(count * np.log(self.factor))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -204,7 +212,7 @@ class Scores:
         _, sd, turned = svd(root, full_matrices=False)
         unit = self.spectrum.unit
         axes, sd = turned @ (self.axes / unit), sd[:, None]
-        more = 2.0 * float(np.log(self.scale).sum() - len(sd) * np.log(self.spectrum.factor))
+        more = 2.0 * (float(np.log(self.scale).sum()) - self.spectrum.log_factor(len(sd)))
         return ProjectedCovariance(sd * axes / unit, (axes / sd * unit).T, axes, unit, 0.0, more)
 
 
@@ -241,6 +249,7 @@ class Projected(Scatter):
     is_regular = True
     advice = 'give a smaller number of components, or pass covariance="shrunk"'
     full_instead = "without components="
+    axis_name: ClassVar[str] = "PC"
 
     # ---- what was asked for
 
@@ -315,10 +324,18 @@ class Projected(Scatter):
         if self.count is not None or not isinstance(self.wanted, float):
             count = self.count if self.count is not None else int(self.wanted)
             if count > there:
-                raise NoAxesError(count, there)
+                raise self.too_few(count, there)
             return count
         sums = np.cumsum(spectrum.lengths)
         return min(int((sums < self.wanted - ROUNDED).sum()) + 1, there)
+
+    def too_few(self, wanted: int, there: int) -> NoEstimateError:
+        """The error that there are fewer axes than are wanted."""
+        return NoAxesError(wanted, there)
+
+    def no_freedom(self, wanted: int, free: int, k: int | None) -> NoEstimateError:
+        """The error that so many scores have no covariance in class k, or within all of them."""
+        return NoFreedomError(wanted, free, k)
 
     def scores(self, moments: ClassMoments) -> Scores:
         """The change of coordinates that these moments say."""
@@ -342,7 +359,7 @@ class Projected(Scatter):
             inner, p = self.inner.of_class(k), moments.n_columns
             free = int(moments.rows.sum()) - moments.n_classes if k is None else int(moments.rows[k]) - 1
             if (inner.takes_full_rank(p) and free < p) or inner.obstacles(moments, k):
-                raise NoFreedomError(p, free, k)
+                raise self.no_freedom(p, free, k)
         return self.inner.estimate(moments, divisors)
 
     def left_out(self, fitted: NormalClasses) -> LeftOut:
@@ -448,10 +465,14 @@ class NoAxesError(NoEstimateError):
 
 
 class NoFreedomError(NoEstimateError):
-    """The scores on principal axes have no covariance in class k, or within all of them."""
+    """The scores on axes have no covariance in class k, or within all of them."""
+
+    option: ClassVar[str] = "components"
+    axes: ClassVar[str] = "principal axes"
+    instead: ClassVar[str] = 'covariance="shrunk"'
 
     def __init__(self, wanted: int, free: int, k: int | None) -> None:
-        super().__init__(f"The scores on {wanted} principal axes have no covariance within classes.")
+        super().__init__(f"The scores on {wanted} {self.axes} have no covariance within classes.")
         self.wanted, self.free, self.k = wanted, free, k
 
     def of_classes(self, levels: Sequence[Any], rows: Sequence[int]) -> DiscrimError:
@@ -461,10 +482,10 @@ class NoFreedomError(NoEstimateError):
         if self.free >= self.wanted:
             why = "they vary along fewer directions there"
         less = min(self.free, self.wanted - 1)
-        way_out = f"Give components={less} or fewer, or pass" if less > 0 else "Pass"
+        way_out = f"Give {self.option}={less} or fewer, or pass" if less > 0 else "Pass"
         return CollinearError(
-            f"The scores on {self.wanted} principal axes have no full covariance {where}, as {why}. "
-            f'{way_out} covariance="shrunk".'
+            f"The scores on {self.wanted} {self.axes} have no full covariance {where}, as {why}. "
+            f"{way_out} {self.instead}."
         )
 
 

@@ -13,6 +13,7 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats, Mask
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import logs_of_prior
+from discrim.core.scatter.by_estimator import ByEstimator
 from discrim.core.scatter.projected import (
     Projected,
     Scores,
@@ -24,6 +25,7 @@ from discrim.core.scatter.projected import (
     scores_by_number,
 )
 from discrim.core.scatter.scatter import CovarianceKeywords, Full, NoEstimateError, Scatter
+from discrim.core.scatter.sliced import SingularTotalError, Sliced
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.levels import indicator_design
@@ -70,6 +72,43 @@ def within_axes(kind: Scatter, components: Any, method: str, missing: Any, *, st
         'moments: leave out one of the two. With components= go full covariances, "diagonal", "spherical", '
         'and "shrunk" with shrinkage="oas" or a number.'
     )
+
+
+def on_save_axes(kind: Scatter, ncomp: Any, method: str, missing: Any) -> Scatter:
+    """A kind of covariance as that of scores on the axes of ncomp=; itself where none is given."""
+    if ncomp is None:
+        return kind
+    if not (reading.is_whole(ncomp) and ncomp >= 1):
+        raise DataError(
+            f"ncomp={reading.told(ncomp)}: give a number of axes, 1 or more, or None for all columns."
+        )
+    other = ""
+    if isinstance(kind, Projected):
+        other = "components="
+    elif not isinstance(kind, Full):
+        other = "An estimator" if isinstance(kind, ByEstimator) else f'covariance="{kind.word}"'
+    elif method not in ("moment", "mle"):
+        other = f'method="{method}"'
+    elif missing == "em":
+        other = 'missing="em"'
+    if other:
+        raise NotSupportedError(
+            f"{other} does not go with ncomp=, which takes full covariances of scores from moments: leave "
+            "out one of the two."
+        )
+    return Sliced(kind, int(ncomp))
+
+
+def refuse_collinear_total(kind: Scatter, moments: ClassMoments, terms: tuple[str, ...]) -> None:
+    """Raise where axes whiten the columns by the covariance of all rows, and this is singular."""
+    if not isinstance(kind, Sliced):
+        return
+    rows, p = int(moments.rows.sum()), moments.n_columns
+    if rows <= p or moments.spread != "class":
+        raise SingularTotalError(rows, p)
+    if found := kind.of_all_rows(moments):
+        instead = "pass components= for principal axes"
+        raise reading.collinear_error(found, terms, "over all rows", instead=instead)
 
 
 def within(model: Model) -> Model:
@@ -258,7 +297,8 @@ class PrincipalAxes:
         kind, cache = self._fit.numbers.within_axes, self._fit.cache
         if kind is None:
             raise NotSupportedError(
-                "This fit is one of all columns, without principal axes: fit with components=."
+                "This fit is one of all columns, without principal axes: fit with components=, or qda() with "
+                "ncomp=."
             )
         if "principal axes" not in cache:
             cache["principal axes"] = kind.scores(self._fit.numbers.moments)
@@ -267,22 +307,31 @@ class PrincipalAxes:
 
     @property
     def components(self) -> int:
-        """Number of principal axes."""
+        """Number of principal axes, or of those of `ncomp=`."""
         return len(self._scores().axes)
 
-    def _component_names(self) -> pd.Index:
-        return pd.Index([f"PC{i + 1}" for i in range(self.components)])
+    def _component_names(self: Any) -> pd.Index:
+        name = self._fit.numbers.within_axes.axis_name
+        return pd.Index([f"{name}{i + 1}" for i in range(self.components)])
 
     @property
     def component_shares(self) -> pd.Series:
-        """Share of the variance of all columns that each principal axis has."""
+        """Share of the variance of all columns that each principal axis has.
+
+        Of the axes of `ncomp=` it is the share of the sum of all eigenvalues.
+        """
         shares = self._scores().spectrum.lengths[: self.components]
         return pd.Series(shares.copy(), index=self._component_names(), name="share")
 
     @property
     def loadings(self: Any) -> pd.DataFrame:
-        """Principal axes in the columns: vectors of length one, of standardized columns where it is these."""
-        axes = np.asarray(self._scores().spectrum.axes)[: self.components]
+        """Principal axes in the columns: vectors of length one, of standardized columns where it is these.
+
+        With `ncomp=` they are the directions of sliced average variance estimation, in the units of the
+        columns, along which all rows have a variance of one (divisor N) and are uncorrelated.
+        """
+        scores = self._scores()
+        axes = scores.spectrum.loadings(scores.scale)[: self.components]
         return pd.DataFrame(axes.T, index=self.terms, columns=self._component_names())
 
     def _indicators(self: Any) -> Mask:
@@ -305,8 +354,13 @@ class PrincipalAxes:
     def eigenvalues(self: Any) -> pd.Series:
         """Eigenvalues of the axes of multiple correspondence analysis.
 
-        With columns of numbers, those of factor analysis of mixed data divided by the number of columns.
+        With columns of numbers, those of factor analysis of mixed data divided by the number of columns. With
+        `ncomp=`, all of those of sliced average variance estimation, one for each column.
         """
+        if isinstance(self._fit.numbers.within_axes, Sliced):
+            lengths = self._scores().spectrum.eigenvalues
+            index = pd.Index([f"{Sliced.axis_name}{i + 1}" for i in range(len(lengths))])
+            return pd.Series(lengths.copy(), index=index, name="eigenvalue")
         share, variances = self._variances()
         # The shares of the levels of each categorical column sum to one.
         columns = share.sum() + (~self._indicators()).sum()

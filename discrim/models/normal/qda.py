@@ -33,7 +33,13 @@ from discrim.models.fits.refits import verb_options
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.normal import normal_fits
-from discrim.models.normal.components import PrincipalAxes, with_digits, within
+from discrim.models.normal.components import (
+    PrincipalAxes,
+    on_save_axes,
+    refuse_collinear_total,
+    with_digits,
+    within,
+)
 from discrim.models.normal.em import MissingRows, em_sample
 from discrim.models.normal.factor import FactorCovariances
 from discrim.models.normal.normal_fits import ShrunkCovariances
@@ -68,6 +74,7 @@ def qda(
     standardize: bool = False,
     shape: tuple[int, int] | None = None,
     components: int | float | Literal["cv", "loo"] | None = None,
+    ncomp: int | None = None,
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
     missing: MissingRows | None = None,
@@ -152,6 +159,11 @@ def qda(
         The axes are those of all observations about their common mean, without regard to the classes, in the
         units of the columns or, with standardize=True, of columns divided by their overall standard
         deviations. Folds and refits compute them again.
+    ncomp : int, optional
+        Number of axes on which the classes are compared, found by sliced average variance estimation: the
+        directions along which covariances and means differ most between classes. It goes with full
+        covariances and takes more rows than columns in all, but not in each class. Folds and refits learn the
+        axes anew.
     levels : sequence, optional
         The classes in order: by default that of the categories, or sorted if the response is not categorical.
     na_action : {"drop", "raise"}
@@ -197,6 +209,14 @@ def qda(
     There is no likelihood that could be compared with another number of axes, and tests and standard errors
     are not available.
 
+    *Reduced axes.* With ncomp= the axes are the leading eigenvectors of sum_k p_k (I - S_k)^2, of columns
+    whitened by the covariance of all rows (divisor N), p_k being the share of class k and S_k its covariance
+    (divisor n_k), whatever the prior: sliced average variance estimation (Cook & Weisberg, 1991, JASA 86,
+    328-332; Pardoe, Yin & Cook, 2007, Technometrics 49, 172-183; R's dr). The rule is that of the scores, and
+    that of all columns where ncomp is their number. Neither depends on the units of the columns. For normal
+    classes, what is lost is nothing where the eigenvalues beyond ncomp are zero. `leave_one_out()` takes a
+    refit for each row. There is no likelihood that could be compared with another number of axes.
+
     With shape= the covariance of the entries (j, l) and (k, m) of the matrix in a class is U_jk V_lm, by
     maximum likelihood (Dutilleul, 1999, Journal of Statistical Computation and Simulation 64, 105-123; R's
     MixMatrix), times n over the divisor; `separability_test()` compares with full covariances.
@@ -216,6 +236,7 @@ def qda(
     keywords = CovarianceKeywords(shrinkage, None, grid, standardize, dimensions, form, threshold, shape)
     words = get_args(QuadraticCovariance)
     kind = normal_fits.read_scatter(covariance, words, method, keywords, components, missing)
+    kind = on_save_axes(kind, ncomp, method, missing)
     if isinstance(grid, Iterator):
         # It has been read.
         options["grid"] = list(kind.shrinkages[0].grid)
@@ -236,6 +257,7 @@ def qda(
         stats = stats if components is None else with_digits(kind, blocks, stats)
     levels = blocks.design.levels
     normal_fits.refuse_singular(stats, blocks.terms, levels, kind)
+    refuse_collinear_total(kind, stats, blocks.terms)
     if not kind.is_regular and kind.takes_full_rank(stats.n_columns):
         for k, label in enumerate(levels):
             reading.warn_of_near(stats, blocks.terms, f"in class {label!r}", k)
@@ -369,6 +391,9 @@ class QDAResults(
     components, component_shares, loadings : int, Series, DataFrame
         Number of principal axes, the share of the variance that each has, and the axes themselves, terms by
         PC1, PC2, ..., of fits with `components=`.
+    loadings, eigenvalues : DataFrame, Series
+        Directions of variance one over all rows, terms by SAVE1, SAVE2, ..., and all eigenvalues, of fits
+        with `ncomp=`.
     dimensions, factors : Series, DataFrame by class
         Number of large variances, and what is known of them, for covariance="factor"; see also `scree`.
     """

@@ -36,6 +36,7 @@ from discrim.core.scatter.kinds import KINDS, options_of
 from discrim.core.scatter.projected import Projected
 from discrim.core.scatter.robust import ROBUST
 from discrim.core.scatter.shrinkage import RULES
+from discrim.core.scatter.sliced import Sliced
 from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedError
 from discrim.frame.blocks import without_rows
 from discrim.frame.design import Design
@@ -151,7 +152,7 @@ _WORDS: dict[str, Collection[str]] = {
     "structure": KINDS,
     "chosen": RULES,
     "offset": ("median",),
-    "components_by": ("cv", "loo"),
+    "components_by": ("cv", "loo", Sliced.by),
 }
 _RANGES = {
     **dict.fromkeys(("alpha", "gamma", "l1_ratio"), (0.0, 1.0)),
