@@ -91,6 +91,7 @@ OF_MODELS = (
         "lda",
     ),
     Option("--ncomp", int, "number of discriminants the rule uses", "lda"),
+    Option("--ncomp", int, "number of axes by sliced average variance estimation", "qda"),
     Option(
         "--covariance",
         f"full {_STRUCTURES} factor",

@@ -489,6 +489,11 @@ class QDAClassifier(PartialClassifier):
         The axes are those of all observations about their common mean, without regard to the classes, in the
         units of the columns or, with standardize=True, of columns divided by their overall standard
         deviations. Folds and refits compute them again.
+    ncomp : int, optional
+        Number of axes on which the classes are compared, found by sliced average variance estimation: the
+        directions along which covariances and means differ most between classes. It goes with full
+        covariances and takes more rows than columns in all, but not in each class. Folds and refits learn the
+        axes anew.
     singular : {"shrink", "raise"}
         What to do where the covariance of a class is singular. "shrink" fits with `covariance="shrunk",
         standardize=True`, and the method "moment" in the place of a robust one; where a class has no
@@ -514,6 +519,7 @@ class QDAClassifier(PartialClassifier):
     standardize: bool = False
     shape: tuple[int, int] | None = None
     components: int | float | str | None = None
+    ncomp: int | None = None
     singular: str = "shrink"
 
     def _spread(self) -> Spread | None:
@@ -528,8 +534,8 @@ class QDAClassifier(PartialClassifier):
             options, *get_args(QuadraticCovariance)
         ):
             return None
-        for name in ("dimensions", "form", "threshold"):
-            # They are of the covariance "factor".
+        for name in ("dimensions", "form", "threshold", "ncomp"):
+            # They are of the covariance "factor", and of full ones.
             del options[name]
         words, other = base.words(options), base.shrunk_options(options)
         try:

@@ -1,0 +1,197 @@
+"""Quadratic discriminant analysis on axes of sliced average variance estimation: R's dr, and identities."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy
+
+import discrim
+from discrim import qda
+from discrim.datasets import load_iris, load_wine
+from discrim.errors import CollinearError, DataError, NotSupportedError
+from discrim.sklearn import QDAClassifier
+from tests.support import GOLDEN
+
+SAVE = json.loads((GOLDEN / "save_axes.json").read_text())
+IRIS, WINE = load_iris(), load_wine()
+
+
+def spreads(n: int = 600, p: int = 10, seed: int = 1) -> pd.DataFrame:
+    """Classes of one mean, that differ in how the columns x0 and x1 vary together."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    x = rng.standard_normal((n, p))
+    x[y == 1, 0] *= 4
+    x[y == 1, 1] += 2 * x[y == 1, 0]
+    return pd.DataFrame(x, columns=[f"x{j}" for j in range(p)]).assign(y=np.array(["a", "b"])[y])
+
+
+def by_hand(table: pd.DataFrame, response: str) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues, and directions of variance one in columns, by a symmetric root of the inverse."""
+    x, y = table.drop(columns=response).to_numpy(), table[response]
+    inverse = np.linalg.inv(scipy.linalg.sqrtm(np.cov(x.T, bias=True)).real)
+    kernel = sum(
+        (y == level).mean() * np.linalg.matrix_power(np.eye(x.shape[1]) - inverse @ own @ inverse, 2)
+        for level in np.unique(y)
+        for own in [np.cov(x[y == level].T, bias=True)]
+    )
+    lengths, vectors = np.linalg.eigh(kernel)
+    return lengths[::-1], inverse @ vectors[:, ::-1]
+
+
+def turned(axes: np.ndarray, like: np.ndarray) -> np.ndarray:
+    return axes * np.sign((axes * like).sum(axis=0))
+
+
+@pytest.mark.parametrize("case", SAVE, ids=lambda case: f"{case['table']}-{case['ncomp']}")
+def test_axes_and_posteriors_are_those_of_r_s_dr(case):
+    table: pd.DataFrame = discrim.datasets.load(case["table"])
+    fit = qda(f"{case['response']} ~ .", table, ncomp=case["ncomp"])
+    np.testing.assert_allclose(fit.eigenvalues, case["eigenvalues"], rtol=1e-9)
+    found = fit.loadings.to_numpy()
+    theirs = turned(np.array(case["axes"])[:, : case["ncomp"]], found)
+    np.testing.assert_allclose(found / np.linalg.norm(found, axis=0), theirs, atol=1e-9)
+    np.testing.assert_allclose(fit.predict_proba(), case["posterior"], atol=1e-9)
+
+
+@pytest.mark.parametrize("ncomp", [1, 2, 4])
+def test_directions_and_log_determinants_are_those_by_hand(ncomp):
+    fit = qda("species ~ .", IRIS, ncomp=ncomp)
+    lengths, axes = by_hand(IRIS, "species")
+    np.testing.assert_allclose(fit.eigenvalues, lengths, rtol=1e-9)
+    np.testing.assert_allclose(fit.loadings, turned(axes[:, :ncomp], fit.loadings.to_numpy()), atol=1e-9)
+    np.testing.assert_allclose(fit.component_shares, lengths[:ncomp] / lengths.sum(), rtol=1e-9)
+    scores = IRIS.drop(columns="species") @ fit.loadings
+    np.testing.assert_allclose(np.cov(scores.T, bias=True), np.eye(ncomp).squeeze(), atol=1e-9)
+    plain = qda("species ~ .", scores.assign(species=IRIS["species"]))
+    np.testing.assert_allclose(fit.predict_proba(), plain.predict_proba(), atol=1e-10)
+    np.testing.assert_allclose(fit.logdet, plain.logdet, atol=1e-9)
+
+
+def test_all_axes_are_all_columns():
+    every, all_axes = qda("cultivar ~ .", WINE), qda("cultivar ~ .", WINE, ncomp=13)
+    np.testing.assert_allclose(all_axes.predict_proba(), every.predict_proba(), atol=1e-12)
+    assert np.ptp(all_axes.logdet - every.logdet) < 1e-9
+
+
+def test_posteriors_do_not_depend_on_the_units_of_columns():
+    x = WINE.drop(columns="cultivar")
+    turn = np.random.default_rng(2).standard_normal((13, 13)) * np.geomspace(1e-6, 1e6, 13)
+    other = pd.DataFrame(x.to_numpy() @ turn + 7, columns=x.columns).assign(cultivar=WINE["cultivar"])
+    fits = [qda("cultivar ~ .", table, ncomp=3) for table in (WINE, other)]
+    np.testing.assert_allclose(fits[0].predict_proba(), fits[1].predict_proba(), atol=1e-7)
+    np.testing.assert_allclose(fits[0].eigenvalues, fits[1].eigenvalues, rtol=1e-7)
+
+
+def test_two_axes_find_classes_that_differ_in_how_two_columns_vary():
+    def angle(rows: int) -> float:
+        fit = qda("y ~ .", spreads(rows), ncomp=2)
+        return scipy.linalg.subspace_angles(fit.loadings, np.eye(10)[:, :2]).max()
+
+    # It falls with the root of the rows.
+    assert angle(40_000) < angle(400) / 5 < 0.1
+    table, fresh = spreads(), spreads(seed=5)
+    wrong = (qda("y ~ .", table, ncomp=2).predict(fresh) != fresh["y"]).mean()
+    known = (qda("y ~ x0 + x1", table).predict(fresh) != fresh["y"]).mean()
+    assert wrong == pytest.approx(known, abs=0.02)
+
+
+def test_weights_are_rows():
+    weights = np.arange(len(IRIS)) % 3 + 1
+    weighted = qda("species ~ .", IRIS, weights=weights, ncomp=2)
+    repeated = qda("species ~ .", IRIS.loc[IRIS.index.repeat(weights)], ncomp=2)
+    np.testing.assert_allclose(weighted.loadings, repeated.loadings, atol=1e-10)
+    np.testing.assert_allclose(weighted.predict_proba(IRIS), repeated.predict_proba(IRIS), atol=1e-10)
+
+
+def test_moments_are_enough():
+    fit = qda(moments=discrim.moments("species ~ .", IRIS), ncomp=2)
+    np.testing.assert_allclose(fit.predict_proba(IRIS), qda("species ~ .", IRIS, ncomp=2).predict_proba())
+
+
+def test_rows_left_out_and_folds_find_axes_anew():
+    table = IRIS.iloc[::5].reset_index(drop=True)
+    fit = qda("species ~ .", table, prior="equal", ncomp=1)
+    found = fit.leave_one_out()
+    wanted = [
+        qda("species ~ .", table.drop(index=i), prior="equal", ncomp=1).predict_proba(table.iloc[[i]])
+        for i in table.index
+    ]
+    np.testing.assert_allclose(found.drop(columns="label"), pd.concat(wanted), atol=1e-9)
+
+
+def test_a_class_may_have_fewer_rows_than_columns():
+    table = pd.concat([WINE[WINE["cultivar"] == "barolo"].head(8), WINE[WINE["cultivar"] != "barolo"]])
+    with pytest.raises(CollinearError, match="too few"):
+        qda("cultivar ~ .", table)
+    fit = qda("cultivar ~ .", table, ncomp=2)
+    lengths, _ = by_hand(table, "cultivar")
+    np.testing.assert_allclose(fit.eigenvalues, lengths, rtol=1e-8)
+    with pytest.raises(CollinearError, match=r"barolo.*7 degrees of freedom.*Give ncomp=7 or fewer"):
+        qda("cultivar ~ .", table, ncomp=8)
+
+
+def test_a_file_an_update_and_a_pickle_keep_the_axes(tmp_path):
+    fit = qda("species ~ .", IRIS, ncomp=2)
+    fit.save(tmp_path / "fit")
+    for other in (discrim.load(tmp_path / "fit"), pickle.loads(pickle.dumps(fit))):
+        pd.testing.assert_frame_equal(other.predict_proba(IRIS), fit.predict_proba(IRIS))
+        pd.testing.assert_frame_equal(other.loadings, fit.loadings)
+        pd.testing.assert_series_equal(other.eigenvalues, fit.eigenvalues)
+    assert list(fit.update(ncomp=1).loadings) == ["SAVE1"]
+
+
+def test_an_estimator_is_the_verb():
+    x, y = IRIS.drop(columns="species"), IRIS["species"]
+    found = QDAClassifier(ncomp=2).fit(x, y).predict_proba(x)
+    np.testing.assert_allclose(found, qda("species ~ .", IRIS, ncomp=2).predict_proba())
+
+
+def test_a_header_says_the_axes():
+    said = str(qda("species ~ .", IRIS, ncomp=2).summary("header"))
+    lengths, _ = by_hand(IRIS, "species")
+    assert f"2 of 4, {lengths[:2].sum() / lengths.sum():.1%} of eigenvalues" in said
+    assert "finds them anew" in said
+
+
+@pytest.mark.parametrize("ncomp", [0, -1, 1.5, "cv", True, [2]])
+def test_a_number_that_is_none_is_refused(ncomp):
+    with pytest.raises(DataError, match=r"ncomp=.*1 or more"):
+        qda("species ~ .", IRIS, ncomp=ncomp)
+
+
+def test_more_axes_than_columns_are_refused():
+    with pytest.raises(DataError, match=r"ncomp=5: 4 columns.*up to 4"):
+        qda("species ~ .", IRIS, ncomp=5)
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"components": 2}, "components="),
+        ({"covariance": "shrunk"}, 'covariance="shrunk"'),
+        ({"method": "t"}, 'method="t"'),
+        ({"missing": "em"}, 'missing="em"'),
+    ],
+)
+def test_what_does_not_go_with_axes_is_refused(options, what):
+    with pytest.raises(NotSupportedError, match=f"{what} does not go with ncomp="):
+        qda("species ~ .", IRIS, ncomp=2, **options)
+
+
+def test_collinear_columns_and_few_rows_are_refused():
+    twice = IRIS.assign(twice=IRIS["sepal_width"] + IRIS["petal_width"])
+    with pytest.raises(CollinearError, match=r"'twice'.*over all rows.*components="):
+        qda("species ~ .", twice, ncomp=2)
+    with pytest.raises(CollinearError, match=r"12 rows and 13 columns.*components="):
+        qda("cultivar ~ .", WINE.iloc[::15], ncomp=1)
+
+
+def test_only_axes_of_save_have_these_eigenvalues():
+    with pytest.raises(NotSupportedError, match="ncomp="):
+        _ = qda("species ~ .", IRIS).loadings
