@@ -490,10 +490,8 @@ class QDAClassifier(PartialClassifier):
         units of the columns or, with standardize=True, of columns divided by their overall standard
         deviations. Folds and refits compute them again.
     ncomp : int, optional
-        Number of axes on which the classes are compared, found by sliced average variance estimation: the
-        directions along which covariances and means differ most between classes. It goes with full
-        covariances and takes more rows than columns in all, but not in each class. Folds and refits learn the
-        axes anew.
+        Number of axes, by sliced average variance estimation, on which the full covariances of the classes
+        are compared. Folds and refits learn the axes anew.
     singular : {"shrink", "raise"}
         What to do where the covariance of a class is singular. "shrink" fits with `covariance="shrunk",
         standardize=True`, and the method "moment" in the place of a robust one; where a class has no
@@ -534,8 +532,7 @@ class QDAClassifier(PartialClassifier):
             options, *get_args(QuadraticCovariance)
         ):
             return None
-        for name in ("dimensions", "form", "threshold", "ncomp"):
-            # They are of the covariance "factor", and of full ones.
+        for name in ("dimensions", "form", "threshold", "ncomp"):  # Of "factor", and of full covariances.
             del options[name]
         words, other = base.words(options), base.shrunk_options(options)
         try:

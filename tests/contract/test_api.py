@@ -24,7 +24,7 @@ SHARED = "formula data levels na_action functions"
 
 VERBS = {
     "lda": "moments prior weights method collinear ncomp covariance components",
-    "qda": "moments prior weights method covariance dimensions form components",
+    "qda": "moments prior weights method covariance dimensions form components ncomp",
     "rda": "moments prior weights alpha gamma folds grid seed parametrization components",
     "naive_bayes": "moments prior weights",
     "logistic": "prior weights reference bias_reduction tol maxiter penalty",

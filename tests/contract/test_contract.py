@@ -49,6 +49,7 @@ VERBS = {
     "qda-t": (discrim.qda, {"method": "t"}),
     "qda-mcd": (discrim.qda, {"method": "mcd", "support_fraction": 0.8}),
     "qda-axes": (discrim.qda, {"components": 0.8, "covariance": "shrunk"}),
+    "qda-ncomp": (discrim.qda, {"ncomp": 2}),
     "qda-weights": (discrim.qda, {"weights": "w"}),
     "naive_bayes": (discrim.naive_bayes, {}),
     "naive_bayes-mle": (discrim.naive_bayes, {"method": "mle"}),
@@ -126,7 +127,7 @@ HOLDING = (
 )
 """What a row helps to choose, or to measure distances by, is held while it is left out; refits would not."""
 
-REFITTED = ("lda-t", "qda-t", "sparse_lda", "plda", "plda-lengths")
+REFITTED = ("lda-t", "qda-t", "qda-ncomp", "sparse_lda", "plda", "plda-lengths")
 """Leaving a row out is a search a row: one test of it is enough, among the slow ones."""
 
 SLOW = ("lda-mcd", "qda-mcd")

@@ -41,6 +41,7 @@ CASES = {
     "lda, collinear": ("lda", EVERY, TWICE, {"collinear": "drop"}),
     "qda": ("qda", EVERY, IRIS, {"covariance": "diagonal", "shrinkage": 0.3}),
     "qda, factor": ("qda", EVERY, IRIS, {"covariance": "factor", "dimensions": "cattell", "threshold": 0.1}),
+    "qda, ncomp": ("qda", EVERY, IRIS, {"ncomp": 2, "method": "mle"}),
     "qda, by class": ("qda", EVERY, IRIS, {"covariance": "factor", "dimensions": dict.fromkeys(BY_CLASS, 2)}),
     "rda": ("rda", EVERY, IRIS, {"alpha": 0.5, "folds": 3, "seed": 2, "grid": (0, 0.5, 1)}),
     "naive_bayes": (

@@ -54,8 +54,8 @@ class QDAFit:
 
     @property
     def components(self) -> int | None:
-        """Their number; None where all columns are compared."""
-        return None if self.within_axes is None else self.within_axes.count
+        """Number of principal axes; None without these."""
+        return None if self.within_axes is None else self.within_axes.components
 
     @property
     def has_distances(self) -> bool:

@@ -254,6 +254,11 @@ class Projected(Scatter):
     # ---- what was asked for
 
     @property
+    def components(self) -> int | None:
+        """The number of principal axes."""
+        return self.count
+
+    @property
     def is_chosen(self) -> bool:
         """Whether the rows choose the number."""
         return isinstance(self.wanted, str)
@@ -333,7 +338,7 @@ class Projected(Scatter):
         """The error that there are fewer axes than are wanted."""
         return NoAxesError(wanted, there)
 
-    def no_freedom(self, wanted: int, free: int, k: int | None) -> NoEstimateError:
+    def few_degrees(self, wanted: int, free: int, k: int | None) -> NoEstimateError:
         """The error that so many scores have no covariance in class k, or within all of them."""
         return NoFreedomError(wanted, free, k)
 
@@ -359,7 +364,7 @@ class Projected(Scatter):
             inner, p = self.inner.of_class(k), moments.n_columns
             free = int(moments.rows.sum()) - moments.n_classes if k is None else int(moments.rows[k]) - 1
             if (inner.takes_full_rank(p) and free < p) or inner.obstacles(moments, k):
-                raise self.no_freedom(p, free, k)
+                raise self.few_degrees(p, free, k)
         return self.inner.estimate(moments, divisors)
 
     def left_out(self, fitted: NormalClasses) -> LeftOut:

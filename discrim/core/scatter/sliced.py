@@ -113,6 +113,11 @@ class Sliced(Projected):
 
     # ---- what was asked for
 
+    @property
+    def components(self) -> int | None:
+        """None: these are no principal axes."""
+        return None
+
     def keywords(self) -> dict[str, Any]:
         """The keywords of a verb that ask for it."""
         return self.inner.keywords() | {"ncomp": self.wanted}
@@ -138,7 +143,7 @@ class Sliced(Projected):
         """The error that there are fewer axes than are wanted."""
         return FewColumnsError(wanted, there)
 
-    def no_freedom(self, wanted: int, free: int, k: int | None) -> NoEstimateError:
+    def few_degrees(self, wanted: int, free: int, k: int | None) -> NoEstimateError:
         """The error that so many scores have no covariance in class k."""
         return FewRowsError(wanted, free, k)
 

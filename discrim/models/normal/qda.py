@@ -160,10 +160,8 @@ def qda(
         units of the columns or, with standardize=True, of columns divided by their overall standard
         deviations. Folds and refits compute them again.
     ncomp : int, optional
-        Number of axes on which the classes are compared, found by sliced average variance estimation: the
-        directions along which covariances and means differ most between classes. It goes with full
-        covariances and takes more rows than columns in all, but not in each class. Folds and refits learn the
-        axes anew.
+        Number of axes, by sliced average variance estimation, on which the full covariances of the classes
+        are compared. Folds and refits learn the axes anew.
     levels : sequence, optional
         The classes in order: by default that of the categories, or sorted if the response is not categorical.
     na_action : {"drop", "raise"}
@@ -209,13 +207,15 @@ def qda(
     There is no likelihood that could be compared with another number of axes, and tests and standard errors
     are not available.
 
-    *Reduced axes.* With ncomp= the axes are the leading eigenvectors of sum_k p_k (I - S_k)^2, of columns
-    whitened by the covariance of all rows (divisor N), p_k being the share of class k and S_k its covariance
-    (divisor n_k), whatever the prior: sliced average variance estimation (Cook & Weisberg, 1991, JASA 86,
-    328-332; Pardoe, Yin & Cook, 2007, Technometrics 49, 172-183; R's dr). The rule is that of the scores, and
-    that of all columns where ncomp is their number. Neither depends on the units of the columns. For normal
-    classes, what is lost is nothing where the eigenvalues beyond ncomp are zero. `leave_one_out()` takes a
-    refit for each row. There is no likelihood that could be compared with another number of axes.
+    *Reduced axes.* With ncomp= the axes are the directions along which the covariances and means of the
+    classes differ most: the leading eigenvectors of sum_k p_k (I - S_k)^2, of columns whitened by the
+    covariance of all rows (divisor N), p_k being the share of class k and S_k its covariance (divisor n_k),
+    whatever the prior. This is sliced average variance estimation (Cook & Weisberg, 1991, JASA 86, 328-332;
+    Pardoe, Yin & Cook, 2007, Technometrics 49, 172-183; R's dr). It takes more rows than columns in all, and
+    in each class more rows than ncomp. The rule is that of the scores, and that of all columns where ncomp is
+    their number; it does not depend on the units of the columns. For normal classes nothing is lost where the
+    eigenvalues beyond ncomp are zero. Log-determinants are those of scores of variance one. `leave_one_out()`
+    takes a refit for each row. There is no likelihood that could be compared with another number of axes.
 
     With shape= the covariance of the entries (j, l) and (k, m) of the matrix in a class is U_jk V_lm, by
     maximum likelihood (Dutilleul, 1999, Journal of Statistical Computation and Simulation 64, 105-123; R's
@@ -340,7 +340,7 @@ def qda_fit(
     """A quadratic discriminant analysis as one value; `path` is that of a choice of its shrinkage."""
     blocks = replace(blocks, partial=True) if isinstance(numbers.scatter, Em) else blocks
     refits = normal_fits.normal_refits(numbers, common=False, why_no_rule=_why_no_rule)
-    model = MODEL if numbers.components is None else within(MODEL)
+    model = MODEL if numbers.within_axes is None else within(MODEL)
     return Fit(model, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 
