@@ -175,6 +175,7 @@ manova(..., method="chen-qin") <- chenqin testmean apvalchen2010
 box_m(..., method="schott") <- schott schott2007 testcov
 box_m(..., method="li-chen") <- lichen equalcovs
 qda(..., covariance="factor") <- hdda
+qda(..., ncomp=2) <- dr slicedaveragevarianceestimation
 lda(..., components=2, correspondence=True) <- disqual dismix gfalda mcalda
 lda(...).canonical() <- candisc cancor
 that is a package of R; lda() and qda() are here <- mass klar

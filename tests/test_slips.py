@@ -148,6 +148,7 @@ NAMES = {
     ("", "MASS"): "lda() and qda() are here.",
     ("", "LDA"): "use lda.",
     ("", "stepclass"): "use stepwise.",
+    ("", "dr"): "use qda(..., ncomp=2).",
     ("", "disqual"): "use lda(..., components=2, correspondence=True).",
     ("", "AutoML"): "use choose.",
     ("", "GridSearchCV"): "use choose.",
