@@ -102,6 +102,7 @@ EQUIVARIANT = {
     "lda": (discrim.lda, {}),
     "diagonal": (discrim.lda, {"covariance": "diagonal"}),
     "qda": (discrim.qda, {}),
+    "qda, ncomp": (discrim.qda, {"ncomp": 2}),
     "sparse": (discrim.sparse_lda, {"penalty": 0.05}),
     "without a ridge": (discrim.rda, {"alpha": 0.4, "gamma": 1.0}),
     "naive_bayes": (discrim.naive_bayes, {}),

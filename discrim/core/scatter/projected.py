@@ -72,6 +72,10 @@ class TotalAxes(Principal):
     axes: Floats
     factor: float
 
+    def reach(self, moments: ClassMoments) -> ClassMoments:
+        """Moments on scales that the axes are of."""
+        return comparable(moments)
+
     def loadings(self, scale: Floats) -> Floats:
         """The axes (r, p) as they are told; `scale` (p,) is that of z."""
         return self.axes
@@ -199,7 +203,7 @@ class Scores:
     def of(moments: ClassMoments, spectrum: TotalAxes, count: int) -> Scores:
         """On the first so many axes."""
         axes = spectrum.axes[:count] * spectrum.unit
-        moments = comparable(moments)
+        moments = spectrum.reach(moments)
         return Scores(spectrum, axes, moments.origin, moments.scale, on_axes(moments, axes))
 
     def of_rows(self, x: Floats) -> Floats:
@@ -349,8 +353,8 @@ class Projected(Scatter):
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
         """The covariances of the scores, as those of the columns; a NoEstimateError where there are none."""
-        moments = comparable(moments)
         scores = self.scores(moments)
+        moments = scores.spectrum.reach(moments)
         found = self.within(scores.moments, divisors)
         count, spectrum = len(scores.axes), scores.spectrum
         share, total = float(spectrum.lengths[:count].sum()), len(spectrum.lengths)

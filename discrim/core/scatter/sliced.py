@@ -54,6 +54,10 @@ class SlicedAxes(TotalAxes):
     directions: Floats
     sizes: Floats
 
+    def reach(self, moments: ClassMoments) -> ClassMoments:
+        """Moments as they are: columns over their standard deviations are all within reach."""
+        return moments
+
     def loadings(self, scale: Floats) -> Floats:
         """The directions in the columns."""
         return np.asarray(self.directions * self.unit * scale)
