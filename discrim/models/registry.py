@@ -27,7 +27,7 @@ PictureKind = Literal[
     "forest", "odds_ratios", "distances", "ranking", "path", "choice", "centroids", "components", "vip",
     "loadings", "density", "table", "fitted", "history", "updates", "densities", "folds", "differences",
     "permutations", "candidates", "importance", "trials", "slopes", "s_plot", "stability", "errors",
-    "curve",
+    "curve", "axes",
 ]  # fmt: skip
 """Every name of a picture, for editors; each model has some of them, which its row below names."""
 
@@ -202,6 +202,12 @@ EIGENVALUES = _of_normal(
     "scree",
     'eigenvalues of the classes\' covariances, with the signal and the noise of covariance="factor"',
     leaves=("data",),
+)
+SAVE_AXES = _in_space(
+    "axes",
+    "scores of the rows on two axes of ncomp=, by class, with the regions where these are all",
+    takes=("axes",),
+    drawn_by="save_axes",
 )
 SLOPES = _of_normal(
     "slopes",
@@ -486,7 +492,15 @@ MODELS = (
         "QDAResults",
         "normal.qda",
         shown="normal.normal_shown",
-        pictures=(*WITH_POSTERIORS, *NORMAL, LOG_DETERMINANTS, ROBUST_DISTANCES, EIGENVALUES, CHOSEN_NUMBER),
+        pictures=(
+            *WITH_POSTERIORS,
+            *NORMAL,
+            LOG_DETERMINANTS,
+            ROBUST_DISTANCES,
+            EIGENVALUES,
+            CHOSEN_NUMBER,
+            SAVE_AXES,
+        ),
         estimator="discrim.sklearn.normal:QDAClassifier",
         chosen={"components": "components"},
         command="quadratic discriminant analysis: a covariance for each class",

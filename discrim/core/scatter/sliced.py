@@ -62,6 +62,11 @@ class SlicedAxes(TotalAxes):
         """The directions in the columns."""
         return np.asarray(self.directions * self.unit * scale)
 
+    def columns_at(self, scores: Floats) -> Floats:
+        """Rows z (m, p), about the mean of all, that have these scores (m, q) on the first directions."""
+        turned = np.linalg.pinv(self.directions[: scores.shape[1]])
+        return np.asarray(scores @ turned.T / self.unit)
+
     def log_factor(self, count: int) -> float:
         """Logarithm of what so many axes, together, have beyond the scores of variance one."""
         return -float(np.log(self.sizes[:count]).sum())

@@ -256,11 +256,7 @@ def qda(
         blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=rooted)
         stats = stats if components is None else with_digits(kind, blocks, stats)
     levels = blocks.design.levels
-    normal_fits.refuse_singular(stats, blocks.terms, levels, kind)
-    refuse_collinear_total(kind, stats, blocks.terms)
-    if not kind.is_regular and kind.takes_full_rank(stats.n_columns):
-        for k, label in enumerate(levels):
-            reading.warn_of_near(stats, blocks.terms, f"in class {label!r}", k)
+    _refuse_singular(kind, blocks, stats)
     if method == "moment":
         for label, weight in zip(levels, stats.counts.tolist(), strict=True):
             reading.refuse_light(weight, 1, f"The rows of class {label!r}")
@@ -276,6 +272,15 @@ def qda(
     except NoEstimateError as error:
         raise error.of_classes(levels, stats.rows.tolist()) from None
     return QDAResults(qda_fit(fit, blocks, options, has_rows=sample.has_rows, path=path))
+
+
+def _refuse_singular(kind: Scatter, blocks: Blocks, moments: ClassMoments) -> None:
+    """Raise where a covariance that a kind takes is singular, and warn where it nearly is."""
+    normal_fits.refuse_singular(moments, blocks.terms, blocks.design.levels, kind)
+    refuse_collinear_total(kind, moments, blocks.terms)
+    if not kind.is_regular and kind.takes_full_rank(moments.n_columns):
+        for k, label in enumerate(blocks.design.levels):
+            reading.warn_of_near(moments, blocks.terms, f"in class {label!r}", k)
 
 
 def _divisors(moments: ClassMoments, method: str) -> Floats:

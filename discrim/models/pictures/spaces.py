@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.rules import best_class, posteriors
 from discrim.core.scatter.adjusted import AdjustedCovariance
+from discrim.core.scatter.sliced import Sliced
 from discrim.core.scatter.student import own_distances
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.manova import roy_critical, scatter_between
@@ -32,8 +33,9 @@ from discrim.report.plots import interactive, spaces
 from discrim.report.plots.bars import draw_scree_bars, draw_structure
 from discrim.report.plots.columns import draw_pairs, quantiles
 from discrim.report.plots.planes import draw_line, draw_plane
+from discrim.report.plots.points import draw_points
 from discrim.report.plots.spaces import axis_name, outline_radius
-from discrim.report.plots.style import set_title, shown_name
+from discrim.report.plots.style import MOST_IN_LEGEND, add_legend, new_axes, set_title, shown_name
 
 if TYPE_CHECKING:
     from discrim.models.fits.fit import Fit
@@ -517,6 +519,72 @@ def territory(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
         **common,
     )
     axes.set(xlabel=said[0], ylabel=said[1])
+    return axes
+
+
+def save_axes(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Scores of the rows on one or two axes of ncomp=, about the mean of all rows.
+
+    The rule is one of the scores on all axes: there are regions, or posteriors along one axis, where all are
+    drawn.
+
+    Examples
+    --------
+    >>> import discrim
+    >>> fit = discrim.qda("species ~ .", discrim.datasets.load_iris(), ncomp=2)
+    >>> fit.plot("axes").get_xlabel()
+    'SAVE1'
+    """
+    if not isinstance(getattr(fit.numbers, "within_axes", None), Sliced):
+        raise NotSupportedError("kind='axes' draws the axes of ncomp=: fit qda() with ncomp=2.")
+    every, moments = list(results.loadings), fit.numbers.moments
+    names = chosen_axes(every, options)
+    if len(names) == 1 < len(every):
+        raise DataError(f"axes={told(options.axes)}: name two of {listed(every)}.")
+    loadings, spectrum = results.loadings[names].to_numpy(), results._scores().spectrum
+    centre = moments.counts @ moments.class_means / moments.total
+    means, rows, classes = (moments.class_means - centre) @ loadings, drawn_rows(fit, options), [*fit.classes]
+    points, codes = np.empty((0, len(names))), np.empty(0, dtype=np.intp)
+    if rows is not None:
+        points, codes = (rows.terms(list(fit.terms)).to_numpy() - centre) @ loadings, rows.codes
+    order = [names.index(name) for name in every if name in names]
+
+    def scores(plane: Floats) -> Floats:
+        return fit.rule().scores(centre + spectrum.columns_at(plane[:, order]) / moments.scale)
+
+    limits = [_limits(points[:, j], means[:, j]) for j in range(len(names))]
+    common: dict[str, Any] = {
+        "ax": options.ax,
+        "signs": options.signs(classes),
+        "title": "Axes by SAVE, with the rule of the classes",
+    }
+    if len(names) < len(every):
+        title = f"Two of {len(every)} axes by SAVE"
+        return _without_regions(points, codes, names, classes, options, title)
+    if len(names) == 1:
+        line = np.linspace(*limits[0], 801)
+        found = scores(line[:, None])
+        place = line, posteriors(found), best_class(found), (names[0], "Posterior probability"), points[:, 0]
+        return draw_line(*place, codes, classes, **common)
+    pair, plane = (limits[0], limits[1]), (names[0], names[1])
+    return draw_plane(lambda each: best_class(scores(each)), pair, plane, points, codes, classes, **common)
+
+
+def _without_regions(
+    points: Floats,
+    codes: Codes,
+    names: Sequence[str],
+    classes: Sequence[Any],
+    options: PictureOptions,
+    title: str,
+) -> Axes:
+    """Rows in the plane of two axes."""
+    axes, is_new = new_axes(options.ax)
+    draw_points(axes, points[:, 0], points[:, 1], codes, classes, options.signs(classes))
+    axes.set(xlabel=names[0], ylabel=names[1])
+    set_title(axes, title)
+    if len(classes) <= MOST_IN_LEGEND:
+        add_legend(axes, is_new)
     return axes
 
 

@@ -159,6 +159,34 @@ def test_a_header_says_the_axes():
     assert "finds them anew" in said
 
 
+def test_a_picture_has_the_scores_and_the_regions_of_the_rule():
+    fit = qda("cultivar ~ .", WINE, prior="equal", ncomp=2)
+    x = WINE.drop(columns="cultivar")
+    scores = ((x - x.mean()) @ fit.loadings).to_numpy()
+    spectrum, moments = fit._scores().spectrum, fit._fit.numbers.moments
+    # The rows that have these scores and nothing else are called what the rows themselves are.
+    there = x.mean().to_numpy() + spectrum.columns_at(scores) / moments.scale
+    like = pd.DataFrame(there, columns=x.columns)
+    np.testing.assert_allclose((like - x.mean()) @ fit.loadings, scores, atol=1e-9)
+    np.testing.assert_allclose(fit.predict_proba(like), fit.predict_proba(), atol=1e-9)
+    axes = fit.plot("axes", axes=("SAVE2", "SAVE1"))
+    drawn = np.concatenate(
+        [np.asarray(each.get_offsets()) for each in axes.collections if each.get_offsets().size > 2]
+    )
+    assert len(drawn) == len(WINE)
+    np.testing.assert_allclose(np.sort(drawn, axis=0), np.sort(scores[:, ::-1], axis=0), atol=1e-9)
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("SAVE2", "SAVE1")
+    assert qda("cultivar ~ .", WINE, ncomp=1).plot("axes").get_xlabel() == "SAVE1"
+    assert qda("cultivar ~ .", WINE, ncomp=3).plot("axes", axes=("SAVE2", "SAVE3")).get_ylabel() == "SAVE3"
+
+
+def test_a_picture_of_no_axes_is_refused():
+    with pytest.raises(NotSupportedError, match="ncomp=2"):
+        qda("species ~ .", IRIS).plot("axes")
+    with pytest.raises(DataError, match="name two of"):
+        qda("species ~ .", IRIS, ncomp=2).plot("axes", axes="SAVE1")
+
+
 @pytest.mark.parametrize("ncomp", [0, -1, 1.5, "cv", True, [2]])
 def test_a_number_that_is_none_is_refused(ncomp):
     with pytest.raises(DataError, match=r"ncomp=.*1 or more"):
