@@ -307,7 +307,7 @@ def test_what_is_no_file_is_one_line(tmp_path, capsys):
         ("lda", FORMULA, "iris", "--prio", "equal"),
         ("lda", FORMULA, "iris", "--ncomp", "two"),
         ("lda", FORMULA, "iris", "--format", "pdf"),
-        ("qda", FORMULA, "iris", "--ncomp", "1"),
+        ("rda", FORMULA, "iris", "--ncomp", "1"),
         ("lda", FORMULA, "iris", "--prior", "x"),
         ("lda", FORMULA, "iris", "--prior=--"),
         ("lda", FORMULA, "iris", "--format=--"),
