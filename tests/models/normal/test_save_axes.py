@@ -12,8 +12,9 @@ import scipy
 
 import discrim
 from discrim import qda
+from discrim.cli import main
 from discrim.datasets import load_iris, load_wine
-from discrim.errors import CollinearError, DataError, NotSupportedError
+from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
 from discrim.sklearn import QDAClassifier
 from tests.support import GOLDEN
 
@@ -150,6 +151,30 @@ def test_an_estimator_is_the_verb():
     x, y = IRIS.drop(columns="species"), IRIS["species"]
     found = QDAClassifier(ncomp=2).fit(x, y).predict_proba(x)
     np.testing.assert_allclose(found, qda("species ~ .", IRIS, ncomp=2).predict_proba())
+
+
+def test_an_estimator_goes_on_where_columns_are_collinear():
+    x, y = IRIS.drop(columns="species").assign(twice=2 * IRIS["sepal_width"]), IRIS["species"]
+    with pytest.warns(DiscrimWarning, match=r"shrunk.*instead"):
+        found = QDAClassifier(ncomp=2).fit(x, y)
+    want = qda("species ~ .", x.assign(species=y), covariance="shrunk", standardize=True)
+    np.testing.assert_allclose(found.predict_proba(x), want.predict_proba(), atol=1e-12)
+    with pytest.raises(CollinearError, match="over all rows"):
+        QDAClassifier(ncomp=2, singular="raise").fit(x, y)
+
+
+def test_the_command_line_has_it(capsys):
+    assert main(["qda", "species ~ .", "iris", "--ncomp", "2", "--sections", "header"]) == 0
+    assert capsys.readouterr().out.strip() == str(qda("species ~ .", IRIS, ncomp=2).summary("header")).strip()
+
+
+def test_folds_find_axes_anew():
+    folds = np.arange(len(IRIS)) % 5
+    fit = qda("species ~ .", IRIS, ncomp=1)
+    found = discrim.cross_validate(fit, folds, refit_prior=True)
+    for fold in range(5):
+        own = qda("species ~ .", IRIS[folds != fold], ncomp=1).predict(IRIS[folds == fold])
+        assert found.labels.iloc[:, 0][folds == fold].tolist() == own.tolist()
 
 
 def test_a_header_says_the_axes():
