@@ -154,7 +154,7 @@ class Sliced(Projected):
 
     def few_degrees(self, wanted: int, free: int, k: int | None) -> NoEstimateError:
         """The error that so many scores have no covariance in class k."""
-        return FewRowsError(wanted, free, k)
+        return FewClassRowsError(wanted, free, k)
 
     def left_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores of rows that refits have to say: the axes are those of the rows and of their classes."""
@@ -208,7 +208,7 @@ class FewColumnsError(NoEstimateError):
         return DataError(str(self))
 
 
-class FewRowsError(NoFreedomError):
+class FewClassRowsError(NoFreedomError):
     """The scores on these axes have no covariance in a class."""
 
     option = "ncomp"
