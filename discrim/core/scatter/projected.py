@@ -216,8 +216,34 @@ class Scores:
         _, sd, turned = svd(root, full_matrices=False)
         unit = self.spectrum.unit
         axes, sd = turned @ (self.axes / unit), sd[:, None]
-        more = 2.0 * (float(np.log(self.scale).sum()) - self.spectrum.log_factor(len(sd)))
-        return ProjectedCovariance(sd * axes / unit, (axes / sd * unit).T, axes, unit, 0.0, more)
+        return ProjectedCovariance(sd * axes / unit, (axes / sd * unit).T, axes, unit, 0.0, self.more)
+
+    @property
+    def more(self) -> float:
+        """What a log-determinant of scores lacks of one in the units of the columns."""
+        return 2.0 * (float(np.log(self.scale).sum()) - self.spectrum.log_factor(len(self.axes)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LawOnAxes:
+    """One normal law of the scores of all rows on some axes, which stay where a row is left out."""
+
+    scores: Scores
+    law: gaussian.WholeLaw
+
+    @staticmethod
+    def of(scores: Scores) -> LawOnAxes | None:
+        """From the scores; None where their covariance has no inverse."""
+        law = gaussian.whole_law(scores.moments)
+        return None if law is None else LawOnAxes(scores, law)
+
+    def squared(self, x: Floats) -> Floats:
+        """Squared distances (m,) of rows x (m, p)."""
+        return self.law.squared(self.scores.of_rows(x))
+
+    def left_out(self, x: Floats, weights: Floats | None) -> Floats:
+        """Those of rows of the fit, each under the law of the others."""
+        return self.law.left_out(self.scores.of_rows(x), weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +280,7 @@ class Projected(Scatter):
     advice = 'give a smaller number of components, or pass covariance="shrunk"'
     full_instead = "without components="
     axis_name: ClassVar[str] = "PC"
+    option: ClassVar[str] = "components"
 
     # ---- what was asked for
 
@@ -384,8 +411,10 @@ class Projected(Scatter):
         scores = Scores.of(fitted.moments, spectrum, self.number(spectrum))
         found = self.within(scores.moments, fitted.divisors)
         own = replace(fitted, moments=found.moments, covariances=found.covariances, rows=None)
-        left_out = found.scatter.left_out(own)
-        return lambda x, codes, weights: left_out(scores.of_rows(x), codes, weights)
+        left_out, unit = found.scatter.left_out(own), 0.0
+        if len(found.covariances) > 1:
+            unit = 0.5 * scores.more
+        return lambda x, codes, weights: left_out(scores.of_rows(x), codes, weights) - unit
 
     def without(self, moments: ClassMoments, spectrum: TotalAxes) -> AxesWithout:
         """The moments without each row, of moments that have these axes."""
@@ -396,12 +425,20 @@ class Projected(Scatter):
     ) -> Floats:
         """Scores (m, K) of rows x (m, p), each under axes learnt without it; missing without a rule."""
         kind, found = self.for_other_moments(), np.full((len(x), len(fitted.log_prior)), np.nan)
+        units = float(np.log(fitted.moments.scale).sum())
         for i, row in enumerate(without.rows(x, codes, weights)):
             with suppress(NoEstimateError, np.linalg.LinAlgError):
                 scores = row.scores(kind.number(row.spectrum))
                 divisors = row.divisors(fitted.divisors)
-                rule = rule_of(kind.within(scores.moments, divisors), fitted.log_prior)
-                found[i] = row.settled(rule.scores(scores.of_rows(row.y))[0])
+                within, y = kind.within(scores.moments, divisors), scores.of_rows(row.y)
+                values = row.settled(rule_of(within, fitted.log_prior).scores(y)[0])
+                # Densities are in the units of those of the fit; of linear scores there is a distance.
+                if len(within.covariances) > 1:
+                    q = len(scores.axes)
+                    gained = scores.spectrum.log_factor(q) + q * np.log(without.factor) - units
+                else:
+                    gained = _beyond_linear(within, values, fitted.log_prior, y)
+                found[i] = values + gained
         return found
 
     @property
@@ -564,11 +601,13 @@ class AxesWithoutRow:
 class AxesWithout:
     """The rows of a fit, in all of its axes where columns are more, and their moments without each of them.
 
-    Standard deviations that columns are divided by are without the row, but for more columns than rows.
+    Standard deviations that columns are divided by are without the row, but for more columns than rows. The
+    rows are those of columns in their own units, or over their standard deviations, times the factor.
     """
 
     whole: Scores
     standardized: bool
+    factor: float
     indicators: Indicators | None = None
 
     @staticmethod
@@ -577,15 +616,17 @@ class AxesWithout:
     ) -> AxesWithout:
         """From moments, and all axes that they have."""
         if moments.scatters.ndim == 2:
-            return AxesWithout(Scores.of(moments, spectrum, len(spectrum.lengths)), standardized=False)
+            whole = Scores.of(moments, spectrum, len(spectrum.lengths))
+            return AxesWithout(whole, standardized=False, factor=spectrum.factor)
         moments = comparable(moments)
         columns = np.diag(moments.common_unit)
         own = on_axes(moments, columns)
         if indicators is not None:
-            factor = moments.common_unit * moments.scale
-            indicators = Indicators(indicators.which, moments.origin, factor)
+            units = moments.common_unit * moments.scale
+            indicators = Indicators(indicators.which, moments.origin, units)
         whole = Scores(spectrum, columns, moments.origin, moments.scale, own)
-        return AxesWithout(whole, standardize, indicators)
+        factor = 1.0 if standardize else float(moments.scale.min())
+        return AxesWithout(whole, standardize, factor, indicators)
 
     def rows(self, x: Floats, codes: Codes, weights: Floats | None) -> Iterator[AxesWithoutRow]:
         """The moments without each of the rows x (m, p)."""
@@ -620,6 +661,15 @@ def rule_of(found: Estimated, log_prior: Floats) -> Rule:
     if len(found.covariances) == 1:
         return gaussian.linear_rule(found.moments, found.covariances[0], log_prior)
     return gaussian.separate_plugin(found.moments, found.covariances, log_prior)
+
+
+def _beyond_linear(found: Estimated, values: Floats, log_prior: Floats, y: Floats) -> float:
+    """What linear scores (K,) of a row y (1, q) lack of the log prior less half its squared distances."""
+    k = int(np.argmax(values))
+    if not np.isfinite(values[k]):
+        return 0.0
+    distances = gaussian.distances(found.moments, found.covariances).squared(y)
+    return float(log_prior[k] - 0.5 * distances[k, 0] - values[k])
 
 
 def scores_by_number(

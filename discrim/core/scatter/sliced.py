@@ -30,7 +30,7 @@ import scipy
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.leave_one_out import LeftOut, by_refits
-from discrim.core.scatter.covariance import Covariance, Dependency, dependencies, total_squares
+from discrim.core.scatter.covariance import EPS, Covariance, Dependency, dependencies, total_squares
 from discrim.core.scatter.principal import positive_signs
 from discrim.core.scatter.projected import NoFreedomError, Projected, TotalAxes
 from discrim.core.scatter.scatter import Item, NoEstimateError, NormalClasses, Parts
@@ -62,6 +62,11 @@ class SlicedAxes(TotalAxes):
         """The directions in the columns."""
         return np.asarray(self.directions * self.unit * scale)
 
+    def covariance_of(self, covariance: Covariance, count: int) -> Floats:
+        """That (q, q) of the scores on the first directions, from one of the columns z."""
+        there = self.directions[:count] * self.unit
+        return np.asarray(there @ covariance.matrix() @ there.T)
+
     def columns_at(self, scores: Floats) -> Floats:
         """Rows z (m, p), about the mean of all, that have these scores (m, q) on the first directions."""
         turned = np.linalg.pinv(self.directions[: scores.shape[1]])
@@ -79,17 +84,13 @@ def sliced_axes(moments: ClassMoments) -> SlicedAxes:
     p = moments.n_columns
     if not (sd > 0).all() or moments.rows.sum() <= p:
         raise SingularTotalError(int(moments.rows.sum()), p)
-    total = whole.scatters[0] / whole.total / sd / sd[:, None]
-    try:
-        root = np.linalg.cholesky(total)
-    except np.linalg.LinAlgError:
-        raise SingularTotalError(int(moments.rows.sum()), p) from None
+    root = _lower_root(whole, sd)
+    if root is None:
+        raise SingularTotalError(int(moments.rows.sum()), p)
     kernel = np.zeros((p, p))
-    there = moments.counts > 0
-    for count, own in zip(moments.counts[there], moments.scatters[there], strict=True):
-        half = scipy.linalg.solve_triangular(root, own / count / sd / sd[:, None], lower=True)
-        rest = np.eye(p) - scipy.linalg.solve_triangular(root, half.T, lower=True)
-        kernel += count / moments.total * (rest @ rest.T)
+    for k in np.flatnonzero(moments.counts > 0):
+        rest = np.eye(p) - _whitened(moments, int(k), sd, root)
+        kernel += moments.counts[k] / moments.total * (rest @ rest.T)
     found, vectors = np.linalg.eigh(kernel)
     eigenvalues = np.maximum(found[::-1], 0.0)
     directions = scipy.linalg.solve_triangular(root.T, vectors[:, ::-1])
@@ -110,6 +111,32 @@ def sliced_axes(moments: ClassMoments) -> SlicedAxes:
     )
 
 
+def _lower_root(whole: ClassMoments, sd: Floats) -> Floats | None:
+    """Lower triangular root (p, p) of the covariance of columns over these deviations; None if singular.
+
+    Where moments have roots, as those of nearly collinear columns do, their digits are not squared away.
+    """
+    if whole.roots is None:
+        try:
+            return np.asarray(np.linalg.cholesky(whole.scatters[0] / whole.total / sd / sd[:, None]))
+        except np.linalg.LinAlgError:
+            return None
+    root = np.asarray(np.linalg.qr(whole.roots[0] / np.sqrt(whole.total) / sd, mode="r"))
+    is_singular = len(root) < len(sd) or (np.abs(np.diagonal(root)) <= EPS * len(sd)).any()
+    return None if is_singular else np.ascontiguousarray(root.T)
+
+
+def _whitened(moments: ClassMoments, k: int, sd: Floats, root: Floats) -> Floats:
+    """Covariance (p, p) of class k in columns over these deviations, whitened by a lower triangular root."""
+    count = moments.counts[k]
+    if moments.roots is not None:
+        own = moments.roots[k] / np.sqrt(count) / sd
+        half = scipy.linalg.solve_triangular(root, own.T, lower=True)
+        return np.asarray(half @ half.T)
+    half = scipy.linalg.solve_triangular(root, moments.scatters[k] / count / sd / sd[:, None], lower=True)
+    return np.asarray(scipy.linalg.solve_triangular(root, half.T, lower=True))
+
+
 @dataclass(frozen=True, slots=True)
 class Sliced(Projected):
     """A kind of covariance of the scores on leading axes of sliced average variance estimation."""
@@ -119,6 +146,7 @@ class Sliced(Projected):
     full_instead = "without ncomp="
     by = "save"
     axis_name = "SAVE"
+    option = "ncomp"
 
     # ---- what was asked for
 
@@ -175,7 +203,10 @@ class Sliced(Projected):
 
     def note(self, short: Callable[[str], str]) -> str:
         """What a header says below its lines."""
-        said = "The same rows and classes found the axes; error_rates(['cv']) finds them anew."
+        said = (
+            "The same rows and classes found the axes, so that the apparent error is optimistic; "
+            "error_rates(['cv']) finds them anew."
+        )
         return f"{self.inner.note(short)} {said}".strip()
 
     @property

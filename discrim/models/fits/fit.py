@@ -683,7 +683,8 @@ class Fit(Generic[N]):
     def need_marginals(self) -> None:
         """Raise NotSupportedError where the model has no law of the columns to integrate some out of."""
         if self.model.marginal is None and not self.model.reads_gaps:
-            axes = " with components=" if getattr(self.numbers, "within_axes", None) else ""
+            within = getattr(self.numbers, "within_axes", None)
+            axes = "" if within is None else f" with {within.option}="
             axes = " with covariates" if getattr(self.numbers, "covariates", 0) else axes
             raise NotSupportedError(
                 'missing="integrate" integrates missing columns out of a density of the rows within '

@@ -34,8 +34,9 @@ from discrim.core.numerics.progress import late_bar
 from discrim.core.numerics.special import chi2_sf
 from discrim.core.regression.logistic import LogisticFit
 from discrim.core.rules.gaussian import WholeLaw, whole_law
-from discrim.core.rules.leave_one_out import MomentsFit, squared_gaps
+from discrim.core.rules.leave_one_out import ByRefits, MomentsFit, squared_gaps
 from discrim.core.rules.rules import best_class, posteriors
+from discrim.core.scatter.projected import LawOnAxes
 from discrim.errors import DataError, NotSupportedError, PriorError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.rows import used_codes, used_rows
@@ -428,7 +429,7 @@ class Measure:
     """
 
     kind: Kind
-    whole: WholeLaw | None = None
+    whole: WholeLaw | LawOnAxes | None = None
 
     def of_new(self, fit: Fit[Any], blocks: Blocks) -> Iterator[tuple[slice, Floats]]:
         """Values (m, K) of rows that the fit has not seen, piece by piece."""
@@ -479,6 +480,10 @@ class Measure:
                 )
             # In closed form alone: scores by a refit may be in other units, which change densities.
             left_out = equal.refits.left_out(equal)
+            if isinstance(left_out, ByRefits):
+                raise NotSupportedError(
+                    "Densities of rows left out would take a refit for each row, whose units are others."
+                )
         for rows, x, codes, weights in used_rows(blocks):
             with np.errstate(over="ignore", invalid="ignore"):
                 if self.kind == "distance":
@@ -518,7 +523,10 @@ def _measure(fit: Fit[Any], *, relative: bool) -> Measure:
     if not relative:
         return Measure(kind)
     adjusts = getattr(fit.numbers, "covariates", 0) > 0
-    whole = None if kind == "scores" or adjusts else whole_law(fit.numbers.moments)
+    whole: WholeLaw | LawOnAxes | None = None
+    if kind != "scores" and not adjusts:
+        moments, axes = fit.numbers.moments, getattr(fit.numbers, "within_axes", None)
+        whole = whole_law(moments) if axes is None else LawOnAxes.of(axes.scores(moments))
     if whole is None:
         why = (
             "has no distances to classes"

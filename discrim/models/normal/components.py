@@ -26,7 +26,7 @@ from discrim.core.scatter.projected import (
 )
 from discrim.core.scatter.scatter import CovarianceKeywords, Full, NoEstimateError, Scatter
 from discrim.core.scatter.sliced import SingularTotalError, Sliced
-from discrim.errors import CollinearError, DataError, NotSupportedError
+from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.levels import indicator_design
 from discrim.frame.rows import used_codes, used_rows
@@ -74,6 +74,10 @@ def within_axes(kind: Scatter, components: Any, method: str, missing: Any, *, st
     )
 
 
+TIED = 1e-8
+"""How close eigenvalues are that are equal, beside the largest or one: rounding could turn their axes."""
+
+
 def on_save_axes(kind: Scatter, ncomp: Any, method: str, missing: Any) -> Scatter:
     """A kind of covariance as that of scores on the axes of ncomp=; itself where none is given."""
     if ncomp is None:
@@ -109,6 +113,21 @@ def refuse_collinear_total(kind: Scatter, moments: ClassMoments, terms: tuple[st
     if found := kind.of_all_rows(moments):
         instead = "pass components= for principal axes"
         raise reading.collinear_error(found, terms, "over all rows", instead=instead)
+
+
+def warn_of_tied_axes(results: Any) -> None:
+    """Say that axes of ncomp= are not determined, where the eigenvalue after them is that of the last."""
+    kind = results._fit.numbers.within_axes
+    if not isinstance(kind, Sliced) or kind.count is None or kind.count == kind.total:
+        return
+    lengths, q = results._scores().spectrum.eigenvalues, kind.count
+    if lengths[q - 1] - lengths[q] <= TIED * max(lengths[0], 1.0):
+        warn_user(
+            f"ncomp={q} cuts between eigenvalues {q} and {q + 1}, which are equal, "
+            f"{lengths[q].round(8):.4g}: the last of the axes is an arbitrary one, and the rule depends on "
+            "it. Give another ncomp, where eigenvalues differ (see .eigenvalues), or components= for "
+            "principal axes."
+        )
 
 
 def within(model: Model) -> Model:
@@ -322,6 +341,12 @@ class PrincipalAxes:
         """
         shares = self._scores().spectrum.lengths[: self.components]
         return pd.Series(shares.copy(), index=self._component_names(), name="share")
+
+    def _score_covariances(self: Any) -> list[pd.DataFrame]:
+        """Covariances of the classes on the axes of `ncomp=`."""
+        spectrum, names = self._scores().spectrum, self._component_names()
+        values = [spectrum.covariance_of(c, len(names)) for c in self._fit.numbers.covariances]
+        return [pd.DataFrame(each, index=names, columns=names) for each in values]
 
     @property
     def loadings(self: Any) -> pd.DataFrame:

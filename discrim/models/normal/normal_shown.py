@@ -17,6 +17,7 @@ import pandas as pd
 
 from discrim.core.scatter.adjusted import AdjustedCovariance
 from discrim.core.scatter.scatter import SPHERES
+from discrim.core.scatter.sliced import Sliced
 from discrim.errors import DataError
 from discrim.models.fits.fit import Fit, beyond_doubles, covariance_values
 from discrim.models.fits.reading import listed
@@ -24,6 +25,7 @@ from discrim.models.judging.assessment import RowsJudged, takes_long
 from discrim.models.normal.normal_fits import equal_covariance_tests
 from discrim.models.pictures.pictured import named_columns, needed_rows
 from discrim.models.results import headers
+from discrim.models.results.geometry import class_deviations
 from discrim.report.grid import INTERVAL, Columns, Pairs, Section, clean, p_text, shorten, suits_decimals
 from discrim.report.plots import style
 from discrim.report.plots.bars import bar_strips, draw_errors, heat_map
@@ -314,7 +316,9 @@ def qda_sections(results: QDAResults, fit: Fit[QDAFit]) -> Parts:
     if "factors" in scatter.sections:
         parts["factors"] = _factors
     parts["means"] = _means
-    wide = headers.are_many(fit.terms)
+    wide, sliced = headers.are_many(fit.terms), isinstance(scatter, Sliced)
+    if sliced:
+        parts["axes"] = _save_axes
     if wide and not scatter.is_one_for_all:
         parts["deviations"] = _deviations
     shown = set(parts)
@@ -322,8 +326,9 @@ def qda_sections(results: QDAResults, fit: Fit[QDAFit]) -> Parts:
         parts["covariance"] = partial(_covariance_in, label=results.classes[0])
     else:
         for label in results.classes[:MOST_COVARIANCES]:
-            parts[f"covariance {label}"] = partial(_covariance_in, label=label)
-    by_name = [name for name in parts if name not in shown] if wide else []
+            own = _covariance_of_scores if sliced else _covariance_in
+            parts[f"covariance {label}"] = partial(own, label=label)
+    by_name = [name for name in parts if name not in shown] if wide and not sliced else []
     if "flagged" in scatter.sections and fit.has_rows:
         parts["flagged"] = _flagged
     if fit.path is not None:
@@ -333,17 +338,57 @@ def qda_sections(results: QDAResults, fit: Fit[QDAFit]) -> Parts:
 
 def _deviations(results: QDAResults, fit: Fit[QDAFit]) -> Section:
     """Standard deviations by class, a row a column."""
-    with np.errstate(over="ignore", under="ignore"):
-        sds = [covariance.sd / fit.numbers.moments.scale for covariance in fit.numbers.covariances]
+    sds = class_deviations(fit.numbers)
     table, worth = Columns(np.column_stack(sds), fit.terms, fit.classes), headers.worth(fit.numbers.moments)
     errors = [*headers.mean_errors(fit).values()]
     title = f"Standard deviations in the classes, divisor {'n' if fit.numbers.method == 'mle' else 'n-1'}"
-    return Section(title, table, errors=errors, source="fit.covs", worth=worth, last=0)
+    source = "fit.tidy()" if isinstance(fit.numbers.scatter, Sliced) else "fit.covs"
+    return Section(title, table, errors=errors, source=source, worth=worth, last=0)
 
 
 def _quadratic_header(results: QDAResults, fit: Fit[QDAFit]) -> Pairs:
     left, right = _common_header(results, fit, by_class=True)
     return headers.header(fit, [*left, *right], _covariance_note(fit))
+
+
+def _save_axes(results: QDAResults, fit: Fit[QDAFit]) -> Section:
+    """Directions of the axes of ncomp=, and their eigenvalues."""
+    loadings = results.loadings
+    eigenvalues = results.eigenvalues.to_numpy()
+    numbers = np.vstack([loadings.to_numpy(), eigenvalues[: loadings.shape[1]]])
+    table, wide = Columns(numbers, [*fit.terms, "Eigenvalue"], list(loadings)), headers.are_many(fit.terms)
+    left = len(eigenvalues) - loadings.shape[1]
+    note = "On each axis the largest coefficient of columns over their standard deviations is positive."
+    if left:
+        beyond = f"{left} more eigenvalue{'s' * (left > 1)}"
+        note += f" {beyond}, the largest {eigenvalues[loadings.shape[1]]:.4f}: fit.eigenvalues."
+    return Section(
+        "Axes by SAVE (unit variance over all rows)",
+        table,
+        row_formats={"Eigenvalue": "share"},
+        errors=[*headers.coefficient_errors(headers.difference_sizes(fit.numbers.moments), DRAWN), np.inf],
+        note=note,
+        source="fit.loadings",
+        worth=headers.worth(fit.numbers.moments, 1) if wide else None,
+        last=0 if wide else None,
+    )
+
+
+def _covariance_of_scores(results: QDAResults, fit: Fit[QDAFit], label: Any) -> Section:
+    """The covariance of a class on the axes of ncomp=."""
+    k, more = list(results.classes).index(label), len(results.classes) - MOST_COVARIANCES
+    divisor, table = "n" if fit.numbers.method == "mle" else "n-1", results._score_covariances()[k]
+    note = ""
+    if more > 0 and k == MOST_COVARIANCES - 1:
+        note = f"{more} more {'class' if more == 1 else 'classes'}: fit.covs."
+    return Section(
+        f"Covariance of the scores in {label}, divisor {divisor}",
+        Columns(table.to_numpy(), list(table), list(table)),
+        shared=True,
+        triangle=True,
+        note=note,
+        source=f"fit.covs[{label!r}]",
+    )
 
 
 def _factors(results: QDAResults, fit: Fit[QDAFit]) -> Section:

@@ -37,6 +37,7 @@ from discrim.models.normal.components import (
     PrincipalAxes,
     on_save_axes,
     refuse_collinear_total,
+    warn_of_tied_axes,
     with_digits,
     within,
 )
@@ -271,7 +272,9 @@ def qda(
         fit = fit_qda(stats, shares, kind, method=method, estimated_prior=estimated)
     except NoEstimateError as error:
         raise error.of_classes(levels, stats.rows.tolist()) from None
-    return QDAResults(qda_fit(fit, blocks, options, has_rows=sample.has_rows, path=path))
+    results = QDAResults(qda_fit(fit, blocks, options, has_rows=sample.has_rows, path=path))
+    warn_of_tied_axes(results)
+    return results
 
 
 def _refuse_singular(kind: Scatter, blocks: Blocks, moments: ClassMoments) -> None:
@@ -432,9 +435,13 @@ class QDAResults(
         """
         self._need_moments("log_determinants()")
         if not self._fit.numbers.has_distances:
+            numbers = self._fit.numbers
+            kind, instead = f"{numbers.scatter.word} ones", "without covariance="
+            if numbers.within_axes is not None:
+                kind, instead = f"those {numbers.scatter.phrase}", numbers.scatter.full_instead
             raise NotSupportedError(
-                f"log_determinants() is for full covariances, not {self._fit.numbers.scatter.word} ones: fit "
-                "without covariance=, or see logdet."
+                f"log_determinants() is for full covariances of the columns, not {kind}: fit {instead}, or "
+                "see logdet."
             )
         counts = self._fit.counts
         reading.refuse_little_weight(counts, self.classes, len(self.terms), "log_determinants()")

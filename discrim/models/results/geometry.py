@@ -16,10 +16,12 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.arrays import Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import LinearRule, Plane, Rule
 from discrim.core.scatter.principal import weighted_centre
+from discrim.core.scatter.sliced import Sliced
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.levels import Unseen
@@ -532,9 +534,11 @@ class ClassCovariances(GroupSummary):
 
     @property
     def covs(self: Any) -> dict[Any, pd.DataFrame]:
-        """Covariance of each class."""
+        """Covariance of each class; with `ncomp=`, of the scores on the axes."""
         self._need_covariances("covs")
         covariances, scale = self._fit.numbers.covariances, self._fit.numbers.moments.scale
+        if isinstance(getattr(self._fit.numbers, "within_axes", None), Sliced):
+            return dict(zip(self.classes, self._score_covariances(), strict=True))
         if note := beyond_doubles(covariances, scale, self.terms):
             warn_user(note)
         return {
@@ -601,6 +605,19 @@ class ClassCovariances(GroupSummary):
         return generalized_distances(fit.moments, fit.covariances, self._fit.log_prior(), self.classes)
 
 
+def class_deviations(numbers: Any) -> list[Floats]:
+    """Standard deviations (p,) of the columns in each class: those of its covariance.
+
+    Covariances on the axes of ncomp= say nothing of a column alone, so that these are those of the rows.
+    """
+    scale = numbers.moments.scale
+    with np.errstate(over="ignore", under="ignore"):
+        if isinstance(getattr(numbers, "within_axes", None), Sliced):
+            variances = numbers.moments.squares / numbers.divisors[:, None]
+            return list(np.sqrt(variances) / scale)
+        return [covariance.sd / scale for covariance in numbers.covariances]
+
+
 class SeparateCovariances(ClassMeans, ClassCovariances):
     """Means and covariances by class; for children of `ClassifierResults` with a normal law in each."""
 
@@ -609,7 +626,5 @@ class SeparateCovariances(ClassMeans, ClassCovariances):
         """One row for each class and term: mean and standard deviation within the class."""
         frame = pd.DataFrame(index=by_class_and_term(self.classes, self.terms))
         frame["mean"] = self.means.to_numpy().ravel()
-        frame["sd"] = np.concatenate(
-            [c.sd / self._fit.numbers.moments.scale for c in self._fit.numbers.covariances]
-        )
+        frame["sd"] = np.concatenate(class_deviations(self._fit.numbers))
         return frame.reset_index()

@@ -296,3 +296,73 @@ def test_a_bound_that_no_rank_can_be_below_is_told():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert set(fit.predict(far, outlier=0.02, typicality="conformal")) == {"unknown"}
+
+
+def on_axes(x, y, new, *, common, over_sd):
+    """Squared distances, or minus twice log densities, (m, K) of rows on two principal axes of others."""
+    unit, centre = x.std(axis=0) if over_sd else 1.0, x.mean(axis=0)
+    axes = np.linalg.svd((x - centre) / unit, full_matrices=False)[2][:2]
+    scores, own = (x - centre) / unit @ axes.T, (new - centre) / unit @ axes.T
+    groups = [scores[y == label] for label in np.unique(y)]
+    pooled = sum((len(g) - 1) * np.cov(g.T) for g in groups) / (len(x) - len(groups))
+    covs = [pooled if common else np.cov(g.T) for g in groups]
+    lengths = [0.0 if common else np.linalg.slogdet(cov)[1] for cov in covs]
+    return np.column_stack(
+        [squared(own, g.mean(axis=0), c) + s for g, c, s in zip(groups, covs, lengths, strict=True)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("verb", "options"),
+    [
+        (discrim.lda, {}),
+        (discrim.qda, {}),
+        (discrim.qda, {"standardize": True}),
+        (discrim.rda, {"alpha": 1.0, "gamma": 1.0}),
+    ],
+)
+def test_ranks_on_principal_axes_are_among_rows_that_learnt_no_axes(verb, options):
+    rows, new = IRIS.iloc[::3].reset_index(drop=True), IRIS.iloc[1::6]
+    fit = verb("species ~ .", rows, components=2, **options)
+    x, y = rows.drop(columns="species").to_numpy(), rows["species"].to_numpy()
+    measured = partial(on_axes, common=verb is discrim.lda, over_sd="standardize" in options)
+    own = np.concatenate([measured(np.delete(x, i, 0), np.delete(y, i), x[[i]]) for i in range(len(x))])
+    values = measured(x, y, new.drop(columns="species").to_numpy())
+    found = fit.typicality(new, method="conformal")
+    for k, label in enumerate(np.unique(y)):
+        known = own[y == label, k]
+        wanted = [(1 + (known >= each).sum()) / (1 + len(known)) for each in values[:, k]]
+        np.testing.assert_allclose(found[label], wanted, atol=1e-12)
+
+
+@pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
+def test_relative_distances_on_principal_axes_are_less_those_on_the_same_axes(verb):
+    fit = verb("species ~ .", IRIS, components=2)
+    x, y = IRIS.drop(columns="species").to_numpy(), IRIS["species"].to_numpy()
+    own = on_axes(x, y, x, common=verb is discrim.lda, over_sd=False)
+    _, sd, axes = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
+    own -= ((x - x.mean(axis=0)) @ axes[:2].T / sd[:2]) ** 2 @ np.full((2, 1), len(x) - 1)
+    found = fit.relative_distances(IRIS).to_numpy()
+    # Up to the unit of the densities.
+    assert np.ptp(found - own) < 1e-8
+    if verb is discrim.lda:
+        np.testing.assert_allclose(found, own, atol=1e-8)
+    # What lies beyond the axes counts neither for a row nor against it.
+    moved = IRIS.assign(**dict(zip(fit.terms, (x + 3 * axes[3]).T, strict=True)))
+    np.testing.assert_allclose(fit.relative_distances(moved), found, atol=1e-8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
+def test_ranks_are_uniform_where_axes_are_held(verb):
+    rng = np.random.default_rng(5)
+
+    def rows(n):
+        y = rng.integers(0, 2, n)
+        x = rng.standard_normal((n, 5)) * [3, 2, 1, 1, 1] + y[:, None]
+        return pd.DataFrame(x, columns=list("abcde")).assign(y=y)
+
+    fit, new = verb("y ~ .", rows(1500), components=2), rows(4000)
+    found = fit.typicality(new, method="conformal").to_numpy()[np.arange(4000), new["y"]]
+    for share in (0.05, 0.5, 0.9):
+        assert (found <= share).mean() == pytest.approx(share, abs=0.03)

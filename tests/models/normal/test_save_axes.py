@@ -147,6 +147,94 @@ def test_a_file_an_update_and_a_pickle_keep_the_axes(tmp_path):
     assert list(fit.update(ncomp=1).loadings) == ["SAVE1"]
 
 
+def test_covariances_are_those_of_the_scores_and_deviations_those_of_the_columns():
+    fit = qda("cultivar ~ .", WINE, ncomp=3)
+    x, y = WINE.drop(columns="cultivar"), WINE["cultivar"]
+    scores = x @ fit.loadings
+    for label, found in fit.covs.items():
+        pd.testing.assert_frame_equal(found, scores[y == label].cov(), atol=1e-10)
+        assert np.linalg.slogdet(found)[1] == pytest.approx(fit.logdet[label], abs=1e-9)
+    sds = fit.tidy().pivot(index="class", columns="term", values="sd")[list(x)]
+    np.testing.assert_allclose(sds, x.groupby(y).std(), rtol=1e-10)
+
+
+def test_a_summary_shows_the_axes_and_the_covariances_of_the_scores():
+    fit = qda("species ~ .", IRIS, ncomp=2, method="mle")
+    said = str(fit.summary())
+    assert "Covariance of the scores in setosa, divisor n\n" in said
+    assert "2 more eigenvalues, the largest 0.0821" in said
+    tables = fit.summary().tables
+    shown = tables["axes"]
+    np.testing.assert_allclose(shown.to_numpy()[:4], fit.loadings)
+    np.testing.assert_allclose(shown.loc["Eigenvalue"], by_hand(IRIS, "species")[0][:2], rtol=1e-9)
+
+
+@pytest.mark.parametrize("near", [1e-5, 1e-7, 1e-9])
+@pytest.mark.filterwarnings("ignore:Columns are nearly collinear")
+def test_nearly_collinear_columns_keep_their_digits(near):
+    noise = np.random.default_rng(0).standard_normal(len(WINE))
+    close = WINE.assign(near=WINE["alcohol"] + WINE["ash"] + near * noise)
+    # What is left of the column, in whose place the axes are the same.
+    apart = WINE.assign(near=(close["near"] - WINE["alcohol"] - WINE["ash"]) / near)
+    fits = [qda("cultivar ~ .", table, ncomp=3) for table in (close, apart)]
+    # Rounding in the column is some 4e-16 of 1e-9 to begin with.
+    np.testing.assert_allclose(*(fit.predict_proba() for fit in fits), atol=1e-14 / near)
+    np.testing.assert_allclose(*(fit.eigenvalues for fit in fits), rtol=1e-14 / near)
+
+
+def test_axes_that_are_not_determined_are_told():
+    # With as many rows as columns and one, classes lack variance along several axes altogether.
+    few = WINE.iloc[np.r_[0:5, 60:65, 140:144]]
+    lengths, _ = by_hand(few, "cultivar")
+    assert lengths[2] == pytest.approx(lengths[1], rel=1e-6)
+    with pytest.warns(DiscrimWarning, match=r"between eigenvalues 2 and 3, which are equal, 2\.5"):
+        qda("cultivar ~ .", few, ncomp=2)
+    # Classes that are alike have no axes.
+    alike = pd.concat([IRIS[:50], IRIS[:50].assign(species="copy")])
+    with pytest.warns(DiscrimWarning, match="which are equal, 0: "):
+        qda("species ~ .", alike, ncomp=1)
+
+
+def test_how_typical_rows_are_takes_rows_that_the_fit_has_not_seen():
+    train, test = WINE.iloc[::2], WINE.iloc[1::2]
+    fit = qda("cultivar ~ .", train, ncomp=2)
+    for ask in (
+        lambda: fit.typicality(method="conformal"),
+        lambda: fit.typicality(test, method="relative"),
+        lambda: fit.predict(test, outlier=0.05, typicality="conformal"),
+    ):
+        with pytest.raises(NotSupportedError, match=r"calibration="):
+            ask()
+    with pytest.raises(NotSupportedError, match="refit for each row"):
+        fit.relative_distances()
+    x = WINE.drop(columns="cultivar")
+    scores, y = (x - x.iloc[::2].mean()) @ fit.loadings, train["cultivar"]
+    densities = {
+        label: scipy.stats.multivariate_normal(scores.iloc[::2][y == label].mean(), fit.covs[label]).logpdf
+        for label in fit.classes
+    }
+    found, calibration = fit.relative_distances(test), test.iloc[::3]
+    ranked = fit.typicality(test, method="conformal", calibration=calibration)
+    for label, logpdf in densities.items():
+        # Of all rows the covariance of the scores, divisor N - 1, is the identity times N / (N - 1).
+        n, own = len(train), scores.iloc[1::2]
+        wanted = -2 * logpdf(own) - (own**2).sum(axis=1) * (n - 1) / n
+        assert np.ptp(found[label] - wanted) < 1e-8
+        known = logpdf(scores.loc[calibration.index[calibration["cultivar"] == label]])
+        wanted = [(1 + (known <= each).sum()) / (1 + len(known)) for each in logpdf(own) + 1e-9]
+        np.testing.assert_allclose(ranked[label], wanted, atol=1e-12)
+
+
+def test_what_fits_on_axes_lack_is_told_with_the_option():
+    fit = qda("species ~ .", IRIS, ncomp=2)
+    with pytest.raises(NotSupportedError, match=r"not those on the axes of ncomp=: fit without ncomp="):
+        fit.log_determinants()
+    with pytest.raises(NotSupportedError, match=r"qda\(\) with ncomp= does not have"):
+        fit.predict(IRIS, missing="integrate")
+    with pytest.raises(NotSupportedError, match=r"ncomp=.*error_rates"):
+        _ = fit.aic
+
+
 def test_an_estimator_is_the_verb():
     x, y = IRIS.drop(columns="species"), IRIS["species"]
     found = QDAClassifier(ncomp=2).fit(x, y).predict_proba(x)
