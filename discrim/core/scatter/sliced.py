@@ -217,7 +217,7 @@ class Sliced(Projected):
     @property
     def adjective(self) -> str:
         """What a message calls such a covariance."""
-        return f"{self.inner.adjective} (on the axes of ncomp=)"
+        return "reduced (by ncomp=)"
 
     # ---- files
 

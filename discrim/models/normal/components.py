@@ -348,6 +348,15 @@ class PrincipalAxes:
         values = [spectrum.covariance_of(c, len(names)) for c in self._fit.numbers.covariances]
         return [pd.DataFrame(each, index=names, columns=names) for each in values]
 
+    def _column_covariances(self: Any) -> dict[Any, pd.DataFrame]:
+        """Covariances of the columns in the classes, of which those on the axes of `ncomp=` say nothing."""
+        numbers, terms = self._fit.numbers, self.terms
+        unit = 1 / numbers.moments.scale
+        with np.errstate(over="ignore", under="ignore"):
+            values = numbers.moments.scatters / numbers.divisors[:, None, None] * unit[:, None] * unit
+        frames = [pd.DataFrame(each, index=terms, columns=terms) for each in values]
+        return dict(zip(self.classes, frames, strict=True))
+
     @property
     def loadings(self: Any) -> pd.DataFrame:
         """Principal axes in the columns: vectors of length one, of standardized columns where it is these.

@@ -215,8 +215,13 @@ def qda(
     Pardoe, Yin & Cook, 2007, Technometrics 49, 172-183; R's dr). It takes more rows than columns in all, and
     in each class more rows than ncomp. The rule is that of the scores, and that of all columns where ncomp is
     their number; it does not depend on the units of the columns. For normal classes nothing is lost where the
-    eigenvalues beyond ncomp are zero. Log-determinants are those of scores of variance one. `leave_one_out()`
-    takes a refit for each row. There is no likelihood that could be compared with another number of axes.
+    eigenvalues beyond ncomp are zero, and nothing is chosen where two equal ones lie on either side of ncomp,
+    which a warning tells. Covariances and log-determinants are those of scores of variance one over all rows.
+    Folds, the bootstrap and `leave_one_out()`, by a refit for each row, find the axes anew; the apparent
+    error and the pictures are those of axes that the same rows found. How typical rows are takes rows that
+    the fit has not seen, as `calibration=`. There is no likelihood that could be compared with another number
+    of axes, and no standard error or test of an axis; `box_m()` and `covariance_models()` are tests of all
+    columns.
 
     With shape= the covariance of the entries (j, l) and (k, m) of the matrix in a class is U_jk V_lm, by
     maximum likelihood (Dutilleul, 1999, Journal of Statistical Computation and Simulation 64, 105-123; R's
@@ -385,7 +390,7 @@ class QDAResults(
         Class means.
     covs : dict of class to DataFrame
         Covariance of each class, with divisor n_k - 1 (`method="moment"`) or n_k ("mle"), or robust ("t",
-        "mcd").
+        "mcd"); with `ncomp=`, of the scores on the axes.
     logdet : Series by class
         Log-determinants of the covariances.
     llf, aic, bic : float

@@ -51,19 +51,19 @@ MOST_BARS = 30
 """Columns whose structure correlations are drawn."""
 
 
-def chosen_axes(names: Sequence[str], options: PictureOptions, most: int = 2) -> list[str]:
-    """The discriminants asked for, or the first; a DataError of unknown, repeated or too many ones."""
+def chosen_axes(
+    names: Sequence[str], options: PictureOptions, most: int = 2, called: str = "discriminant"
+) -> list[str]:
+    """The axes asked for, or the first; a DataError of unknown, repeated or too many ones."""
     if options.axes is None:
         return list(names[:most])
     known = listed(list(names))
     given = [options.axes] if isinstance(options.axes, str) else list(options.axes)
     if not 1 <= len(given) <= most or len(set(given)) < len(given):
-        raise DataError(f"axes={told(options.axes)}: name one to {most} different discriminants of {known}.")
+        raise DataError(f"axes={told(options.axes)}: name one to {most} of {known}, each once.")
     for name in given:
         if name not in names:
-            raise DataError(
-                f"axes={told(options.axes)}: {told(name)} is no discriminant: name some of {known}."
-            )
+            raise DataError(f"axes={told(options.axes)}: {told(name)} is no {called}: name some of {known}.")
     return given
 
 
@@ -286,7 +286,7 @@ def qq(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     if not (robust or numbers.has_distances):
         raise NotSupportedError(
             f"kind='qq' needs full covariances, not {numbers.scatter.adjective} ones: fit with the default "
-            "covariance=, and without components=."
+            "covariance=, and without components= and ncomp=."
         )
     rows = needed_rows(fit, options, "qq")
     held, free = (numbers.distances(), None) if robust else numbers.unbiased_distances()
@@ -385,6 +385,8 @@ def _spreads(results: Any, fit: Fit[Any], names: Sequence[str], rows: DrawnRows 
         }
     elif hasattr(type(results), "component_means"):
         covs = {label: _total(results, label) for label in results.classes}
+    elif isinstance(getattr(fit.numbers, "within_axes", None), Sliced):
+        covs = results._column_covariances()
     elif hasattr(type(results), "covs"):
         covs = results.covs
     found: dict[Any, pd.DataFrame] = {}
@@ -538,7 +540,7 @@ def save_axes(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     if not isinstance(getattr(fit.numbers, "within_axes", None), Sliced):
         raise NotSupportedError("kind='axes' draws the axes of ncomp=: fit qda() with ncomp=2.")
     every, moments = list(results.loadings), fit.numbers.moments
-    names = chosen_axes(every, options)
+    names = chosen_axes(every, options, called="axis")
     if len(names) == 1 < len(every):
         raise DataError(f"axes={told(options.axes)}: name two of {listed(every)}.")
     loadings, spectrum = results.loadings[names].to_numpy(), results._scores().spectrum

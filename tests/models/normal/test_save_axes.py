@@ -293,6 +293,17 @@ def test_a_picture_has_the_scores_and_the_regions_of_the_rule():
     assert qda("cultivar ~ .", WINE, ncomp=3).plot("axes", axes=("SAVE2", "SAVE3")).get_ylabel() == "SAVE3"
 
 
+def test_other_pictures_have_the_covariances_of_the_columns():
+    fit, plain = qda("species ~ .", IRIS, ncomp=2), qda("species ~ .", IRIS)
+    pair = ("petal_length", "petal_width")
+    outlines = [
+        [line.get_xydata() for line in each.plot("ellipses", columns=pair).lines] for each in (fit, plain)
+    ]
+    assert len(outlines[0]) == len(outlines[1]) > 0
+    for found, wanted in zip(*outlines, strict=True):
+        np.testing.assert_allclose(found, wanted, atol=1e-9)
+
+
 def test_a_picture_of_no_axes_is_refused():
     with pytest.raises(NotSupportedError, match="ncomp=2"):
         qda("species ~ .", IRIS).plot("axes")
