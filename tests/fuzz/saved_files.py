@@ -142,6 +142,7 @@ FITS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "qda-w": ("qda", {"weights": "w"}, ("plain",)),
     "qda-shrunk": ("qda", {"covariance": "shrunk"}, ("plain", "interactions")),
     "qda-diagonal": ("qda", {"covariance": "diagonal"}, ("plain",)),
+    "qda-ncomp": ("qda", {"ncomp": 2}, ("plain", "interactions")),
     "qda-t": ("qda", {"method": "t"}, ("plain",)),
     "rda": ("rda", {"alpha": 0.6, "gamma": 0.8}, ("plain", "poly", "interactions")),
     "rda-friedman": (

@@ -117,7 +117,11 @@ VERBS = {
         "collinear": ["raise", "drop"],
         "shrinkage": [None, 0.5, "oas", "loo"],
     },
-    "qda": {"method": ["moment", "mle"], "covariance": ["full", "diagonal", "shrunk", "spherical", "factor"]},
+    "qda": {
+        "method": ["moment", "mle"],
+        "covariance": ["full", "diagonal", "shrunk", "spherical", "factor"],
+        "ncomp": [None, None, 1, 2],
+    },
     "rda": {"alpha": [0.0, 0.5, 1.0, None], "gamma": [0.0, 0.5, None], "seed": [0]},
     "naive_bayes": {
         "kernel": [False, True],

@@ -94,6 +94,8 @@ def scatter_from_file(method: str, parts: Parts) -> Scatter:
         if not inner.goes_within_axes or (by is not None and not isinstance(wanted, int)):
             raise DataError("its number of components does not go with its structure")
         if by == Sliced.by:
+            if not isinstance(inner, Full) or standardize or indicators is not None:
+                raise DataError("its axes do not go with its structure")
             return Sliced(inner, wanted)
         which = None if indicators is None else tuple((indicators > 0).tolist())
         return Projected(inner, by or wanted, standardize, wanted if by else None, indicators=which)

@@ -16,6 +16,7 @@ from discrim.cli import main
 from discrim.datasets import load_iris, load_wine
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
 from discrim.sklearn import QDAClassifier
+from tests.fuzz.saved_files import file_of, parts_of
 from tests.support import GOLDEN
 
 SAVE = json.loads((GOLDEN / "save_axes.json").read_text())
@@ -233,6 +234,17 @@ def test_what_fits_on_axes_lack_is_told_with_the_option():
         fit.predict(IRIS, missing="integrate")
     with pytest.raises(NotSupportedError, match=r"ncomp=.*error_rates"):
         _ = fit.aic
+
+
+@pytest.mark.parametrize("part", [{"structure": "diagonal"}, {"standardize": True}, {"components": 5}])
+def test_a_file_whose_parts_contradict_the_axes_is_refused(tmp_path, part):
+    path = tmp_path / "fit"
+    qda("species ~ .", IRIS, ncomp=2).save(path)
+    parts = parts_of(path.read_bytes())
+    parts.about["options"] |= part
+    path.write_bytes(file_of(parts))
+    with pytest.raises(DataError, match="cannot be read as a saved fit"):
+        discrim.load(path)
 
 
 def test_an_estimator_is_the_verb():
