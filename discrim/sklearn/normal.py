@@ -490,13 +490,11 @@ class QDAClassifier(PartialClassifier):
         units of the columns or, with standardize=True, of columns divided by their overall standard
         deviations. Folds and refits compute them again.
     ncomp : int, optional
-        Number of axes, by sliced average variance estimation, on which the full covariances of the classes
-        are compared. Folds and refits learn the axes anew.
+        Number of axes, found by sliced average variance estimation, on which the classes are compared.
+        It needs full covariances. Folds and refits find the axes again.
     singular : {"shrink", "raise"}
-        What to do where the covariance of a class is singular. "shrink" fits with `covariance="shrunk",
-        standardize=True`, and the method "moment" in the place of a robust one; where a class has no
-        covariance to shrink, because its rows are one or equal, it fits `lda()` with these options. Each
-        gives a warning, and a search over models goes on. "raise" refuses, as the verb does.
+        What to do if the covariance of a class is singular. "shrink" warns and fits covariance="shrunk" with
+        standardize=True, or `lda()` if a class leaves nothing to shrink. "raise" refuses, as the verb does.
     """
 
     verb = staticmethod(discrim.qda)

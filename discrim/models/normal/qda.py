@@ -161,8 +161,8 @@ def qda(
         units of the columns or, with standardize=True, of columns divided by their overall standard
         deviations. Folds and refits compute them again.
     ncomp : int, optional
-        Number of axes, by sliced average variance estimation, on which the full covariances of the classes
-        are compared. Folds and refits learn the axes anew.
+        Number of axes, found by sliced average variance estimation, on which the classes are compared.
+        It needs full covariances. Folds and refits find the axes again.
     levels : sequence, optional
         The classes in order: by default that of the categories, or sorted if the response is not categorical.
     na_action : {"drop", "raise"}
