@@ -27,17 +27,17 @@ class ChooseClassifier(PosteriorMethods, VerbClassifier):
         The loss of a row: minus the logarithm of the posterior of its class; whether its label is wrong; or
         the squared distance of the posteriors from the class.
     candidates : sequence or dict, optional
-        What is tried, from the simplest on: names of verbs or verbs, or a dict of names, each with a verb or
-        with a pair of a verb and a dict of its options. By default the verbs of the package that go with the
-        table, each with the choice of its own options by which it is known (see Notes).
+        The models to try, the simplest first: names of verbs or verbs, or a dict of names, each with a verb
+        or with a pair of a verb and a dict of its options. By default the verbs of the package that go with
+        the table, each with the choice of its own options by which it is known (see Notes).
     select : {"1se", "min"}
-        "1se" takes the simplest candidate whose loss is within one standard error of the least, "min" that of
-        the least.
+        "1se" takes the simplest candidate whose loss is within one standard error of the smallest, "min" the
+        one of smallest loss.
     cv : int
-        Number of folds. All candidates are judged on the same ones, and make their own choices anew without
-        each.
+        Number of folds. All candidates are judged on the same folds, and make their own choices again without
+        each fold.
     seconds : float, optional
-        No candidate is begun after so many seconds, but the first that can be tried. What is chosen then
+        Time after which no further candidate is begun; the first that can be tried always is. The choice then
         depends on the machine.
     calibrate : bool
         Whether each candidate is tried with calibrated posteriors too, as "lda, calibrated", right after it.

@@ -119,8 +119,8 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, PartialClassifier):
         positions of rows of the table; methods that judge the fit by folds then choose again on the same
         splits, without the rows of the fold.
     select : {"min", "1se"}
-        "min" takes the threshold of least error and, of equal errors, the larger one. "1se" takes the largest
-        threshold whose error is within one standard error of the least.
+        "min" takes the threshold of smallest error and, of equal errors, the larger one. "1se" takes the
+        largest threshold whose error is within one standard error of the smallest.
     grid : sequence of float, optional
         Thresholds to try.
     n_thresholds : int
@@ -276,9 +276,9 @@ class KernelDensityClassifier(WeightedClassifier):
         "pooled" is one covariance for all classes, divisor N - K, and "class" one for each, divisor n_k - 1:
         POOL=YES and NO in SAS.
     select : {"likelihood", "error"}
-        What chooses a bandwidth: the largest likelihood of the rows given their classes, or the least error,
-        where of equal errors the larger bandwidth is taken. Both are of rows left out, and rows that are
-        equal in all columns are left out together.
+        Criterion of the bandwidth: the largest likelihood of the rows given their classes, or the smallest
+        error and, of equal errors, the larger bandwidth. Both are for rows left out, and rows that are equal
+        in all columns are left out together.
     grid : sequence of float, optional
         Bandwidths to choose from; by default 30 about the one of "normal", which the metric "euclidean"
         multiplies by the root mean square of the columns' standard deviations within classes.

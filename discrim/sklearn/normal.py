@@ -597,7 +597,7 @@ class NaiveBayesClassifier(PartialClassifier):
     laplace : float
         Number that is added to each count of a table and of the multinomial: (n_kl + laplace) / (n_k +
         laplace L), where L is the number of levels in the rows of the fit, or of columns of counts. It is
-        zero by default, so that a class gives probability zero to what it never had.
+        zero by default, so that a level that a class never had has probability zero in it.
     smoothing : float
         This share of the largest variance of a normal column (over all rows, divisor N) is added to each
         variance of each class, as scikit-learn's `var_smoothing` does, where it is 1e-9. It depends on the

@@ -89,7 +89,7 @@ def choose(
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> ChooseResults:
-    """Choose a model of the family by what it loses on rows that it did not see.
+    """Choose a model by its loss on observations that it was not fitted to.
 
     Parameters
     ----------
@@ -106,19 +106,19 @@ def choose(
         The loss of a row: minus the logarithm of the posterior of its class; whether its label is wrong; what
         the label of least expected cost costs; or the squared distance of the posteriors from the class.
     candidates : sequence or dict, optional
-        What is tried, from the simplest on: names of verbs or verbs, or a dict of names, each with a verb or
-        with a pair of a verb and a dict of its options. By default the verbs of the package that go with the
-        table, each with the choice of its own options by which it is known (see Notes).
+        The models to try, the simplest first: names of verbs or verbs, or a dict of names, each with a verb
+        or with a pair of a verb and a dict of its options. By default the verbs of the package that go with
+        the table, each with the choice of its own options by which it is known (see Notes).
     select : {"1se", "min"}
-        "1se" takes the simplest candidate whose loss is within one standard error of the least, "min" that of
-        the least.
+        "1se" takes the simplest candidate whose loss is within one standard error of the smallest, "min" the
+        one of smallest loss.
     folds : int
-        Number of folds. All candidates are judged on the same ones, and make their own choices anew without
-        each.
+        Number of folds. All candidates are judged on the same folds, and make their own choices again without
+        each fold.
     groups : column name or vector of length n, optional
-        Groups whose rows stay in one fold, as the rows of one patient have to.
+        Groups whose rows remain in one fold, such as the observations of one patient.
     seconds : float, optional
-        No candidate is begun after so many seconds, but the first that can be tried. What is chosen then
+        Time after which no further candidate is begun; the first that can be tried always is. The choice then
         depends on the machine.
     costs : DataFrame or (K, K) array, optional
         Cost of assigning an observation of one class (row) to another (column). Each observation is then
@@ -176,16 +176,16 @@ def choose(
     its own fold. Those of the fit are made by its left-out rows: `predict_proba` of the result has the
     posteriors that were chosen, and ``fit.predict_proba(method="calibrated")`` is the same.
 
-    Losses are compared row by row, and the standard error of a mean difference takes rows, or groups, for
-    independent and the fits for given: it does not know that another sample would have other fits. The rule
-    of one standard error is that of Breiman, Friedman, Olshen & Stone (1984); a candidate that loses more
-    than the class shares alone do is passed over where another does not.
+    Losses are compared row by row. The standard error of a mean difference assumes independent rows, or
+    groups, and is for the given fits: it ignores that another sample would have other fits. The rule of one
+    standard error is that of Breiman, Friedman, Olshen & Stone (1984); a candidate that loses more than the
+    class shares alone do is passed over where another does not.
 
-    The least of several losses is too small by the choice itself. `corrected` gives the loss of the choice by
-    the bootstrap of Tsamardinos, Greasidou & Borboudakis (2018, Machine Learning 107, 1895-1922): rows are
-    drawn with replacement, the losses of the rows drawn choose, and those of the others judge. It costs no
-    fit. `error_rates`, `assess` and `cross_validate` of the result take another way: they make the choice and
-    its fit anew without each fold, which takes as long as so many choices.
+    The smallest of several losses is optimistic, because it was chosen. `corrected` gives the loss of the
+    choice by the bootstrap of Tsamardinos, Greasidou & Borboudakis (2018, Machine Learning 107, 1895-1922):
+    rows are drawn with replacement, the losses of the rows drawn choose, and those of the others judge. It
+    costs no fit. `error_rates`, `assess` and `cross_validate` of the result take another way: they make the
+    choice and its fit anew without each fold, which takes as long as so many choices.
 
     Examples
     --------

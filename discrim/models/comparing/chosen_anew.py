@@ -242,9 +242,9 @@ class ChosenAnew(Shown):
         folds : int, or column name or vector of length n
             Number of folds, or the fold of each row as a label of any kind.
         repeats : int
-            How often the rows are dealt to folds.
+            How often the rows are assigned to folds.
         groups : column name or vector of length n, optional
-            Groups whose rows stay in one fold, as the rows of one patient have to.
+            Groups whose rows remain in one fold, such as the observations of one patient.
         seed : int, optional
             Seed of the random assignment of rows to folds. Where it is not given, one is drawn and kept.
         refit_prior : bool, optional

@@ -251,12 +251,12 @@ def compare(
         What a row of the table was before `pairs()` and `log_odds()`; it is accepted with a warning.
     folds : int, or column name or vector of length n, optional
         Number of folds, or the fold of each row as a label of any kind. All fits are judged on the same
-        folds. They have to be of one table and response, while formulas and verbs may differ. By default
+        folds. They must have the same table and response, while formulas and verbs may differ. By default
         there is no cross-validation.
     repeats : int
-        How often the rows are dealt to folds.
+        How often the rows are assigned to folds.
     groups : column name or vector of length n, optional
-        Groups whose rows stay in one fold, as the rows of one patient have to.
+        Groups whose rows remain in one fold, such as the observations of one patient.
     seed : int, optional
         Seed of the random assignment of rows to folds. Without it each call assigns them differently.
     refit_prior : bool, optional
@@ -289,8 +289,8 @@ def compare(
     -----
     DiscrimWarning
         aic and bic are missing, and there are no folds; the reason is in `attrs["note"]` of the table
-        whether or not there are. Or the rows of a fit chose its columns, by `discrim.stepwise`, so that its
-        figures look too good.
+        whether or not there are. Or the columns of a fit were chosen from the same rows, by
+        `discrim.stepwise`, so that its figures are optimistic.
 
     Notes
     -----

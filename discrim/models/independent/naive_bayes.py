@@ -421,7 +421,7 @@ def naive_bayes(
     laplace : float
         Number that is added to each count of a table and of the multinomial: (n_kl + laplace) / (n_k +
         laplace L), where L is the number of levels in the rows of the fit, or of columns of counts. It is
-        zero by default, so that a class gives probability zero to what it never had.
+        zero by default, so that a level that a class never had has probability zero in it.
     smoothing : float
         This share of the largest variance of a normal column (over all rows, divisor N) is added to each
         variance of each class, as scikit-learn's `var_smoothing` does, where it is 1e-9. It depends on the
@@ -475,9 +475,10 @@ def naive_bayes(
 
     Notes
     -----
-    Hand & Yu (2001, International Statistical Review 69, 385-398) explain why the method does well. Counts
-    are those of McCallum & Nigam (1998, AAAI-98 Workshop on Learning for Text Categorization, 41-48), and
-    kernels those of John & Langley (1995, Uncertainty in Artificial Intelligence, 338-345).
+    Hand & Yu (2001, International Statistical Review 69, 385-398) explain why the method often classifies
+    well although its assumption is false. Counts are those of McCallum & Nigam (1998, AAAI-98 Workshop on
+    Learning for Text Categorization, 41-48), and kernels those of John & Langley (1995, Uncertainty in
+    Artificial Intelligence, 338-345).
 
     A row with a missing value is predicted from what it has: the factor of a missing column is left out,
     counts are judged given the sum of those that are there, and a row without any value has the prior. The

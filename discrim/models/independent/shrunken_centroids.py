@@ -131,8 +131,8 @@ def shrunken_centroids(
         positions of rows of the table; methods that judge the fit by folds then choose again on the same
         splits, without the rows of the fold.
     select : {"min", "1se"}
-        "min" takes the threshold of least error and, of equal errors, the larger one. "1se" takes the largest
-        threshold whose error is within one standard error of the least.
+        "min" takes the threshold of smallest error and, of equal errors, the larger one. "1se" takes the
+        largest threshold whose error is within one standard error of the smallest.
     grid : sequence of float, optional
         Thresholds to try.
     n_thresholds : int

@@ -343,8 +343,8 @@ def kernel_density(
 ) -> KernelDensityResults:
     """Discriminant analysis by kernel densities of all columns together.
 
-    The density of a class is the mean of kernels about its rows, so that it may have any shape. With more
-    than a handful of columns the rows are too far apart for the method.
+    The density of a class is the mean of kernels centred at its observations, so that it may have any shape.
+    With more than a few columns the observations are too far apart for the method.
 
     Parameters
     ----------
@@ -368,9 +368,9 @@ def kernel_density(
         "pooled" is one covariance for all classes, divisor N - K, and "class" one for each, divisor n_k - 1:
         POOL=YES and NO in SAS.
     select : {"likelihood", "error"}
-        What chooses a bandwidth: the largest likelihood of the rows given their classes, or the least error,
-        where of equal errors the larger bandwidth is taken. Both are of rows left out, and rows that are
-        equal in all columns are left out together.
+        Criterion of the bandwidth: the largest likelihood of the rows given their classes, or the smallest
+        error and, of equal errors, the larger bandwidth. Both are for rows left out, and rows that are equal
+        in all columns are left out together.
     grid : sequence of float, optional
         Bandwidths to choose from; by default 30 about the one of "normal", which the metric "euclidean"
         multiplies by the root mean square of the columns' standard deviations within classes.

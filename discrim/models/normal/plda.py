@@ -54,11 +54,11 @@ def plda(
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> PLDAResults:
-    """Probabilistic linear discriminant analysis, which tells whether rows are of one class, seen or not.
+    """Probabilistic linear discriminant analysis, which decides whether rows are of one class, known or new.
 
     The class means are normal themselves, with a covariance B between classes beside the covariance W within
-    them. `verify` compares what two rows, or sets of rows, would be like if they were of one class with what
-    they would be like if not, for classes that the fit has never seen: speakers, faces, writers, animals.
+    them. `verify` gives the likelihood ratio that two rows, or sets of rows, are of one class or of two, also
+    for classes that are not in the data of the fit: speakers, faces, writers, animals.
 
     Parameters
     ----------
