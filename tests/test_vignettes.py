@@ -95,14 +95,17 @@ FOR_REFERENCE = {
     "coming-from-scikit-learn",
     "command-line",
     "gallery",
+    "glossary",
     "index",
+    "notation",
     "printed",
     "recipes",
     "speed",
+    "what-is-public",
 }
 """Pages that are looked things up in; the others are lessons."""
 
-LESSONS = [page for page in PAGES if "## Exercises" in page.read_text(encoding="utf-8")]
+LESSONS = [page for page in PAGES if page.stem not in FOR_REFERENCE]
 
 
 @pytest.mark.parametrize("page", LESSONS, ids=lambda page: page.stem)
@@ -111,6 +114,8 @@ def test_a_lesson_says_what_it_teaches_and_ends_with_exercises_whose_answers_are
     goals = re.search(r"```\{admonition\} What you will learn\n:class: goals\n\n(.*?)```", text, re.DOTALL)
     assert text.index("\n# ") < goals.start() < text.index("\n## ")
     assert 3 <= len(re.findall("^- ", goals[1], re.MULTILINE)) <= 5
+    opening = "\n## ".join(text.split("\n## ")[:2])
+    assert re.search(r"plot\(|imshow|subplots|interactive", opening)
     exercises = text[text.index("\n## Exercises\n") :]
     rest = re.findall("^## (.*)", exercises, re.MULTILINE)
     assert rest in (["Exercises"], ["Exercises", "Further reading"])
