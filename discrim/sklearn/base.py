@@ -261,8 +261,8 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
         if (codes < 0).any():
             row = blocks.table.label(int(np.argmax(codes < 0)))
             raise DataError(
-                f"Row {row!r} has probability zero in every class, so that it has no label: fit with "
-                "laplace=1, or a larger bandwidth."
+                f"Row {row!r} has probability zero in every class, so that it has no label: fit naive Bayes "
+                "with laplace=1, or kernel densities with a larger bandwidth."
             )
         return np.asarray(self.classes_[np.argsort(self._order)[(self._order < 0).sum() :][codes]])
 

@@ -132,8 +132,8 @@ def warn_impossible(count: int, first: Any) -> None:
     warn_user(
         f"{count} row{'s have' if count > 1 else ' has'} probability zero in every class"
         f" ({'the first is ' if count > 1 else ''}{first!r}), as with a level that a class never had, or "
-        "where no kernel reaches. The posterior is 0/0, so that label and posterior are missing; fit with "
-        "laplace=1, for example, or with a larger bandwidth."
+        "where no kernel reaches. The posterior is 0/0, so that label and posterior are missing: fit "
+        "naive_bayes() with laplace=1, for example, or kernel_density() with a larger bandwidth."
     )
 
 
