@@ -513,7 +513,7 @@ def _common_header(
         headers.criterion_item(results, "bic", "BIC"),
     ]
     # Leaving out each row by a search, or a fit, is not for a summary.
-    return left, [*right, *headers.error_items(fit)[: 1 if scatter.refits_left_out else 2]]
+    return left, [*right, *headers.error_items(fit, left_out=not scatter.refits_left_out)]
 
 
 def _covariance_note(fit: Fit[Any]) -> str:

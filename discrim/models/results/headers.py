@@ -157,9 +157,9 @@ def _error_fact(fit: Fit[Any], left_out: bool) -> list[str]:
     return []
 
 
-def error_items(fit: Fit[Any]) -> list[Item]:
-    """The error rates of a fit that can leave each row out without a search."""
-    return [error_item(fit, "apparent"), error_item(fit, "loo")]
+def error_items(fit: Fit[Any], *, left_out: bool = True) -> list[Item]:
+    """The error rates of a fit, that of leave-one-out where it takes no search for each row."""
+    return [error_item(fit, "apparent"), *([error_item(fit, "loo")] if left_out else [])]
 
 
 def instead_of(fit: Fit[Any], heading: str, source: str) -> Section | None:

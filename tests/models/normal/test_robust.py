@@ -26,6 +26,7 @@ from discrim.core.scatter.robust import Mcd, _concentrated, _kept, mcd, spread, 
 from discrim.core.scatter.student import fit_student
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
+from discrim.models.judging.validation import LEFT_OUT_KEPT_AS
 from tests import support
 
 GOLDEN = json.loads((support.GOLDEN / "robust.json").read_text(encoding="utf-8"))["cases"]
@@ -585,3 +586,11 @@ def test_mcd_keeps_its_digits_far_from_zero(verb):
     formula = f"species ~ {data.columns[2]} + {data.columns[3]}"
     ours, theirs = (verb(formula, each, method="mcd").predict_log_proba() for each in (near, far))
     np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("options", [{"method": "t"}, {"method": "t", "nu": None}, {"missing": "em"}])
+def test_a_summary_searches_without_no_row(options):
+    fit = discrim.lda("species ~ .", load_iris(), **options)
+    fit.summary()
+    assert LEFT_OUT_KEPT_AS[False] not in fit._fit.cache
+    assert "Error, leave-one-out" not in fit.summary().tables["header"].index
