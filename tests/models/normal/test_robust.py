@@ -588,7 +588,7 @@ def test_mcd_keeps_its_digits_far_from_zero(verb):
     np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.parametrize("options", [{"method": "t"}, {"method": "t", "nu": None}, {"missing": "em"}])
+@pytest.mark.parametrize("options", [{"method": "t"}, {"method": "t", "nu": None}])
 def test_a_summary_searches_without_no_row(options):
     fit = discrim.lda("species ~ .", load_iris(), **options)
     fit.summary()
