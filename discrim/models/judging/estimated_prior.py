@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 ESTIMATED = (
     "The distributions of the classes, and the fit's prior, are taken as known. If the fit has few rows, its "
     "own error adds to this, and interval='bootstrap' includes it. If the classes now have other "
-    "distributions, no standard error shows it: see plot('calibration', method='loo')."
+    "distributions, no standard error shows it, but assess() of labelled rows of the batch does."
 )
 
 DRAWN = (
     "Standard errors and intervals come from fits to rows drawn again within classes, on rows drawn "
-    "again from the batch. They do not show whether the classes follow another law than the fit's: "
-    "see plot('calibration', method='loo')."
+    "again from the batch. They do not show whether the classes now have other distributions than in "
+    "the fit, but assess() of labelled rows of the batch does."
 )
 
 INTERVALS = {
