@@ -235,7 +235,8 @@ def test_the_old_name_of_an_argument_is_told_and_works():
         (lasso, [0.1, 0.01]),
     ):
         with pytest.warns(
-            discrim.errors.DiscrimWarning, match=rf"{verb.__name__}\(cv=\) has .* {verb.__name__}\(folds=\)"
+            discrim.errors.DiscrimWarning,
+            match=rf"{verb.__name__}\(cv=\) is now called {verb.__name__}\(folds=\)",
         ):
             other = verb("species ~ .", iris, grid=grid, seed=1, cv=3)
         pd.testing.assert_frame_equal(other.path, verb("species ~ .", iris, grid=grid, seed=1, folds=3).path)

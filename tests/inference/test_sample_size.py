@@ -246,5 +246,5 @@ def test_rows_of_a_learning_curve_are_weighted_and_no_error_is_no_certainty():
     assert heavy.table.index.tolist() == (3 * alone.table.index).tolist()
     assert (alone.table["error"] == 0).all()
     text = " ".join(alone.summary().as_text().split())
-    assert "of the error of new rows it says nothing" in text
+    assert "it says nothing of the error of new observations" in text
     assert "none: errors do not fall" in text

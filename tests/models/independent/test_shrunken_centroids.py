@@ -465,7 +465,7 @@ def test_thousands_of_columns_take_seconds_and_short_words():
     assert time.perf_counter() - start < 5
     assert len(text.splitlines()) < 120
     assert len(short.splitlines()) < 40
-    assert f"And {len(fit.selected) - 30} more" in text
+    assert f"And {len(fit.selected) - 30} more" in " ".join(text.split())
     with pytest.raises(DataError) as missing:
         fit.predict(data[["g1"]])
     assert len(str(missing.value)) < 500
