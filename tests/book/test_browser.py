@@ -135,8 +135,8 @@ def test_every_page_opens_without_an_error_and_fits(address, width):
 HIGHEST = {"lda": 6500, "qda": 5000, "logistic": 5400, "kernel_lda": 5100, "pls": 5750, "mixture": 5000}
 """Pixels of pages of reference at a width of 1,280, with all boxes closed; of others 4,800 at most. The
 longest are of models with estimates, standard errors and tests of log odds, and lda() has the options of
-principal axes, covariates and matrices besides; qda() has principal and reduced axes; kernel_lda() says of each option how it is chosen, pls() has
-orthogonal and sparse components, and mixture() missing values."""
+principal axes, covariates and matrices besides; qda() has principal and reduced axes, kernel_lda() says of
+each option how it is chosen, pls() has orthogonal and sparse components, and mixture() missing values."""
 
 
 def test_pages_of_reference_are_short_until_their_boxes_are_opened(address):
