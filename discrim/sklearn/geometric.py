@@ -110,7 +110,7 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, PartialClassifier):
     ----------
     threshold : float, optional
         How far the standardized differences between the class means and the common mean are shrunk towards
-        zero. It is chosen by cross-validation where it is not given.
+        zero. If it is not given, it is chosen by cross-validation.
     offset : float or "median"
         s_0, which is added to the standard deviation of each column within classes: a number in the units of
         the columns, or the median of those standard deviations.

@@ -854,9 +854,9 @@ class MixtureClassifier(WeightedClassifier):
         has one covariance for all components of all classes, as in R's mda. Other names are those of mclust;
         see the Notes of `discrim.mixture`. "bic" tries all of these names. A dict gives names by class.
     over : {"class", "classes"}, optional
-        Whether what the letters of a name call equal is equal over the components of each class, or over
-        those of all classes. By default it is equal over the classes where each has one component, and within
-        each class otherwise.
+        Whether "equal" in the letters of a name means equal over the components of each class, or over those
+        of all classes. By default it is over all classes if each has one component, and within each class
+        otherwise.
     most : int
         The largest number of components that "bic" tries: no more than the largest class has rows, nor 1,000.
     starts : int

@@ -22,11 +22,11 @@ class PLSClassifier(WeightedClassifier):
     Parameters
     ----------
     ncomp : int, optional
-        Number of components. It is chosen by cross-validation where it is not given.
+        Number of components. If it is not given, it is chosen by cross-validation.
     orthogonal : int or "cv"
         Number of orthogonal components, or "cv" to have it chosen by cross-validation; zero stands for
-        ordinary partial least squares. With some, this is OPLS-DA: the predictive components are as many as
-        the differences of the classes, one of two classes, and `ncomp` has no part in it.
+        ordinary partial least squares. Any other number gives OPLS-DA, which has as many predictive
+        components as the class means differ in directions (one for two classes) and does not use `ncomp`.
     nonzero : int or sequence of int, optional
         How many columns each component may use; a sequence has a number for each component. This is sparse
         PLS-DA, with mixOmics' `keepX`.
@@ -35,7 +35,7 @@ class PLSClassifier(WeightedClassifier):
         multilevel PLS-DA: each column is taken as its deviation from its mean in the group, and folds leave
         out whole groups. A column that is named here is not part of ``.`` in the formula.
     rule : {"lda", "max", "centroid"}
-        How a row gets its class. "lda" is the linear discriminant analysis of the scores, which has
+        How a row is assigned to a class. "lda" is the linear discriminant analysis of the scores, which has
         posteriors. "max" takes the largest fitted indicator, as mixOmics' "max.dist", and "centroid" the
         nearest centroid of the scores, as its "centroids.dist".
     scale : bool
@@ -125,9 +125,9 @@ class SparseLDAClassifier(LinearCoefficients, WeightedClassifier):
         How many columns each direction may use; a sequence has a number for each direction. The penalty is
         then the smallest that leaves so many, as with `stop=-nonzero` of R's sparseLDA.
     penalty : float or sequence of float, optional
-        Factor of the sum of the absolute coefficients of standardized columns; zero stands for no penalty.
-        From 1 on no column is left, and in general from `path.penalty[0]` on. It is chosen by folds where
-        neither penalty nor nonzero is given.
+        Factor of the sum of the absolute coefficients of standardized columns; zero stands for no penalty. No
+        column is left at a penalty of 1 or more or, with the default penalties, from `path.penalty[0]` on. If
+        neither penalty nor nonzero is given, it is chosen by folds.
     ridge : float
         Factor of half the sum of the squares of these coefficients, up to 1e100; R's sparseLDA has 1e-6.
     ncomp : int, optional

@@ -93,28 +93,27 @@ def stepwise(
         "forward" adds terms. "backward" starts with all terms and removes some. "both" adds terms, and after
         each step removes those that no longer stay.
     criterion : {"wilks", "mahalanobis", "maxminf", "minresid", "rao", "cv", "aic", "bic"}
-        What the term that enters makes best: Wilks' lambda, that is, the largest partial F ("wilks"); the
+        What the entering term has to make best: Wilks' lambda, that is, the largest partial F ("wilks"); the
         smallest squared distance D2 between two classes ("mahalanobis"), or the smallest F between two
         ("maxminf"); the unexplained variation 4/(4 + D2), summed over the pairs of classes ("minresid");
         Rao's V ("rao"); the cross-validated error of `verb` ("cv"); or, as in R's `step`, the AIC or BIC of
-        `discrim.logistic`. With the last two no term leaves that another one contains, such as `a` where
-        there is `a:b`.
+        `discrim.logistic`. With the last two a term that another one contains does not leave, such as `a`
+        while `a:b` is in.
     enter, stay : float
-        Levels of significance: a term enters where the p-value of its partial F is at most `enter`, and has
-        to leave where it is above `stay`. "cv", "aic" and "bic" do not use them and go on as long as they
-        fall.
+        Levels of significance: a term enters if the p-value of its partial F is at most `enter`, and has to
+        leave if it is above `stay`. "cv", "aic" and "bic" do not use them and go on as long as they fall.
     f_enter, f_stay : float, optional
-        Limits of the partial F itself, in the place of levels of significance: a term enters where its F is
-        at least `f_enter`, and has to leave where it is below `f_stay`. SPSS has 3.84 and 2.71 by default.
+        Limits of the partial F itself, in place of levels of significance: a term enters if its F is at least
+        `f_enter`, and has to leave if it is below `f_stay`. SPSS has 3.84 and 2.71 by default.
     r2_enter, r2_stay : float, optional
-        The same of the partial R2, one less the partial Wilks' lambda, as SAS's PR2ENTRY= and PR2STAY=.
+        The same for the partial R2, one less the partial Wilks' lambda, as SAS's PR2ENTRY= and PR2STAY=.
     v_enter : float, optional
         With criterion="rao", what a term has to add to Rao's V to enter, as SPSS's VIN.
     tolerance : float, optional
-        The smallest tolerance, the share of a column's variance within classes that the other columns chosen
-        leave: a term does not enter whose columns would have a smaller one, or give one to columns that are
-        in. SPSS has 0.001 by default. Without it only what is a combination of those chosen, within rounding,
-        does not enter.
+        The smallest tolerance that is allowed. The tolerance of a column is the share of its variance within
+        classes that the other chosen columns do not explain. A term does not enter if one of its columns, or
+        one that is already in, would fall below it. SPSS has 0.001 by default. Without it a term is kept out
+        only if it is a combination of those chosen, within rounding.
     include : sequence of str
         Terms that are always in: names of columns, or terms as the formula writes them.
     verb : callable or str, optional
@@ -164,12 +163,12 @@ def stepwise(
     -----
     The steps by Wilks' lambda, with F to enter and to remove, are those of Jennrich (1977, in Statistical
     Methods for Digital Computers, 76-95). The other criteria of moments are those of SPSS's DISCRIMINANT, by
-    the names of its METHOD: whatever the criterion, the limits are of the partial F, and of the terms that
-    have to leave the weakest leaves first. SAS's STEPDISC prints tolerances of the total scatter; these are
+    the names of its METHOD. Whatever the criterion, the limits apply to the partial F, and if several terms
+    have to leave, the weakest leaves first. SAS's STEPDISC prints tolerances of the total scatter; these are
     within classes, as SPSS's.
 
-    An F or a Rao's V of the best of many terms has not the law of one that was named beforehand: p-values of
-    the steps order the terms and test nothing.
+    The F or Rao's V of the best of many terms does not have the distribution of one that was named
+    beforehand: the p-values of the steps put the terms in an order and are not tests.
 
     The rows that chose the terms also judge them, so that p-values of the fit are too small, and so are its
     apparent and leave-one-out errors, which hold the terms: the summary of the fit says so. Methods of the
@@ -186,7 +185,7 @@ def stepwise(
     >>> stepwise("species ~ .", load_iris()).selected.tolist()
     ['petal_length', 'sepal_width', 'petal_width', 'sepal_length']
 
-    As SPSS does it, with what its second step looked at:
+    As in SPSS, with the terms that its second step compared:
 
     >>> found = stepwise("species ~ .", load_iris(), f_enter=3.84, f_stay=2.71, tolerance=0.001)
     >>> found.not_in_analysis.loc[1].round(3)[["tolerance", "min_tolerance", "F", "wilks"]]
@@ -203,7 +202,7 @@ def stepwise(
     >>> found.steps["aic"].round(2).tolist()
     [463.61, 416.89, 378.25]
 
-    Of forty columns of noise some are chosen, which seem to tell the classes apart; chosen anew, they do not:
+    Some of forty columns of noise are chosen and seem to separate the classes; chosen anew, they do not:
 
     >>> import numpy as np
     >>> import pandas as pd
@@ -509,8 +508,8 @@ class StepwiseResults(ChosenAnew):
     def not_in_analysis(self) -> pd.DataFrame:
         """By step and term that is not in: tolerance, F to enter, and the criterion with it.
 
-        `min_tolerance` is the smallest tolerance of all columns once the term has entered. Of a term that
-        those in determine within classes all else is missing.
+        `min_tolerance` is the smallest tolerance of all columns once the term has entered. All else is
+        missing for a term that those in determine within classes.
 
         Raises
         ------

@@ -782,7 +782,7 @@ class BayesResults(Pictured, Reported, ShownModel):
     # ---- tables and pictures
 
     def save(self, path: object) -> None:
-        """A law is made of distributions and functions, which no file holds: this raises NotSupportedError.
+        """No file can hold a law, made of distributions and functions: this raises NotSupportedError.
 
         Parameters
         ----------

@@ -47,7 +47,7 @@ from discrim.models.saving.fit_file import Saved
 class MixtureChoice:
     """How many components each class has, of which form, and how EM looks for them; None where BIC chooses.
 
-    A form may be that of the components of all classes together. Of components up to `most` are tried.
+    A form may be that of the components of all classes together. At most `most` components are tried.
     """
 
     sizes: tuple[int | None, ...]
@@ -378,8 +378,8 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
     def runs(self) -> pd.DataFrame:
         """How far the starts of EM agree, by class: "runs" to the end, and how many "reached" the maximum.
 
-        A run has reached it where its log-likelihood is within a thousand times `tol=` a row of the largest.
-        Of classes of more than 2,000 rows there is one run to the end, from the best of short ones.
+        A run has reached it if its log-likelihood per row is within a thousand times `tol=` of the largest. A
+        class of more than 2,000 rows has one run to the end, from the best of its short runs.
 
         Raises
         ------
@@ -421,8 +421,8 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         Returns
         -------
         DataFrame, rows by (class, component)
-            The sum over the components of a class is its posterior. A row with a missing value is missing,
-            but in fits with `missing="em"`, where it has what its other columns say.
+            The sum over the components of a class is its posterior. They are missing for a row with a missing
+            value, except in fits with `missing="em"`, which use its other columns.
 
         Examples
         --------
@@ -506,10 +506,10 @@ def mixture(
     missing: MissingRows | None = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> MixtureResults:
-    """Mixture discriminant analysis: the rows of each class are from a mixture of normals.
+    """Mixture discriminant analysis: each class has a mixture of normal distributions.
 
-    A class may consist of several clusters, or be bent. With one component each class is normal, with a
-    covariance of one of fourteen forms that include those of `discrim.lda` and `discrim.qda`.
+    A class may consist of several clusters or have a curved shape. With one component each class is normal,
+    with a covariance of one of fourteen forms that include those of `discrim.lda` and `discrim.qda`.
 
     Parameters
     ----------
@@ -530,9 +530,9 @@ def mixture(
         has one covariance for all components of all classes, as in R's mda. Other names are those of mclust;
         see the Notes of `discrim.mixture`. "bic" tries all of these names. A dict gives names by class.
     over : {"class", "classes"}, optional
-        Whether what the letters of a name call equal is equal over the components of each class, or over
-        those of all classes. By default it is equal over the classes where each has one component, and within
-        each class otherwise.
+        Whether "equal" in the letters of a name means equal over the components of each class, or over those
+        of all classes. By default it is over all classes if each has one component, and within each class
+        otherwise.
     most : int
         The largest number of components that "bic" tries: no more than the largest class has rows, nor 1,000.
     starts : int
@@ -579,15 +579,15 @@ def mixture(
     PriorError
         The prior is not a distribution over the classes.
     CollinearError
-        From every start a component becomes singular or narrow, or is left without rows. Or a class with one
-        component has a singular covariance; the message names the columns.
+        From every start a component becomes singular or too narrow, or is left without rows; or a class with
+        one component has a singular covariance, and the message names the columns.
 
     Notes
     -----
-    The letters of mclust's names stand for volume, shape and orientation: E is equal for all components, V is
-    varying, and I is a sphere or no rotation. EII and VII are spheres; EEI, VEI, EVI and VVI are diagonal;
-    EEE, VEE, EVE, VVE, EEV, VEV, EVV and VVV are ellipsoids. EII, VII, EVE, VVE, EEV and VEV depend on the
-    units of the columns.
+    The letters of mclust's names stand for volume, shape and orientation: E means equal for all components, V
+    varying, and I a sphere or no rotation. EII and VII are spheres; EEI, VEI, EVI and VVI are diagonal; EEE,
+    VEE, EVE, VVE, EEV, VEV, EVV and VVV are ellipsoids. EII, VII, EVE, VVE, EEV and VEV depend on the units
+    of the columns.
 
     One component for each class, with a form over classes, is mclust's EDDA (Bensmail & Celeux, 1996, Journal
     of the American Statistical Association 91, 1743-1748): EEE is `lda(method="mle")` and VVV is
@@ -601,25 +601,27 @@ def mixture(
     this number. components="bic" and covariance="bic" take BIC = df ln n - 2 llf of the rows within a class,
     or within all classes where the form is over them.
 
-    EM begins at `starts` partitions by k-means and at two by hierarchical clustering: that of Ward, and a
+    EM begins at `starts` partitions by k-means and at two by hierarchical clustering: Ward's, and a
     model-based one (Fraley, 1998, SIAM Journal on Scientific Computing 20, 270-281), which mclust begins at.
-    After ten steps it is run to the end from those of hierarchies and from the three best of the others, and
-    `runs` says how many of these agree. The hierarchies are of 300 rows of each class at most. Where a class
-    has over 2,000 rows the ten steps are taken on 2,000 of them, and only the best is run to the end.
+    After ten steps it is continued to the end from the two hierarchical ones and from the three best of the
+    others, and `runs` says how many of these agree. The hierarchies are of 300 rows of each class at most.
+    Where a class has over 2,000 rows the ten steps are taken on 2,000 of them, and only the best is run to
+    the end.
 
     With missing="em" a row has the density of its observed columns, and EM completes it once for each
     component, by the regression of its missing columns on the others (Ghahramani & Jordan, 1994, Advances in
     Neural Information Processing Systems 6, 120-127). Likelihoods, AIC and BIC are those of what is observed.
-    It is assumed that whether a value is missing does not depend on the value. EM begins at what it comes to
-    for rows whose missing values are drawn, by the seed, from one normal law of their class. With one
-    component for each class EEE is `lda(method="mle", missing="em")` and VVV is
-    `qda(method="mle", missing="em")`.
+    It is assumed that whether a value is missing does not depend on the value. EM begins at the fit to a
+    table whose missing values are drawn, by the seed, from one normal distribution for each class. With one
+    component for each class EEE is `lda(method="mle", missing="em")` and VVV is `qda(method="mle",
+    missing="em")`.
 
     `leave_one_out` runs EM once for each row, from the components of the fit. Folds and bootstrap samples
-    begin anew, and choose anew what BIC chose. A likelihood of normals with their own covariances has no
-    upper bound, and it has many maxima at components of a few rows that lie near a plane. The fit is the
-    largest maximum found at which no component of 2 (p + 1) rows or fewer is, along any direction, less than
-    a hundredth as wide as another component of its class (Hathaway, 1985, Annals of Statistics 13, 795-800).
+    begin anew, and choose anew what BIC chose. The likelihood of normals with their own covariances is
+    unbounded, and it has many spurious maxima at which a component holds a few rows near a plane. The fit is
+    the largest maximum found at which no component of 2 (p + 1) rows or fewer is, along any direction, less
+    than a hundredth as wide as another component of its class (Hathaway, 1985, Annals of Statistics 13,
+    795-800).
 
     Examples
     --------

@@ -265,7 +265,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
     @displayed(se="share", R2X="share", Q2="share")
     def q2(self, folds: int | Splits = 10, seed: int | None = None) -> pd.DataFrame:
-        """How much of the indicators the components explain, and how much of rows left out they predict.
+        """How much of the indicators the components explain, and how well they predict rows left out.
 
         Parameters
         ----------
@@ -287,10 +287,10 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         Raises
         ------
         DataError
-            There are too few rows for the folds, or a class has one row; or `folds` are no splits of the
+            There are too few rows for the folds, or a class has one row; or `folds` are not splits of the
             table's rows.
         CollinearError
-            Among the rows to learn from a class is gone, or scores do not vary within classes.
+            A class has no rows outside a fold, or the scores do not vary within classes there.
         NotSupportedError
             The fit was loaded and has no rows.
         """
@@ -300,7 +300,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         return tried_components(blocks, self._fit.numbers, tuning)
 
     def permutation_test(self, n: int = 999, folds: int = 10, seed: int | None = None) -> TestResult:
-        """Permutation test that rows left out are predicted better than with shuffled labels.
+        """Permutation test of whether rows left out are predicted better than with shuffled labels.
 
         Parameters
         ----------
@@ -316,8 +316,9 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         TestResult
             `statistic` is Q2 with all components of the fit. Its folds are dealt without regard to the
             classes, so that it differs a little from that of `q2`. `pvalue` is (1 + b) / (1 + n), where b
-            counts the shuffles with a Q2 at least as large. `table` has the same for R2 too. The number of
-            components is held: where the same rows chose it, p is a little too small.
+            counts the shuffles with a Q2 at least as large. `table` has the same for R2 too. p assumes that
+            all orders of the labels are equally likely if the columns tell nothing of them. The number of
+            components is held: if the same rows chose it, p is a little too small.
 
         Raises
         ------
@@ -426,10 +427,10 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         Parameters
         ----------
         ncomp : int, optional
-            Number of components to take into account; by default all of the fit. Those beside orthogonal ones
-            are always all taken.
+            Number of components to take into account; by default all of the fit. In a fit with orthogonal
+            components all predictive ones are taken.
         part : {"predictive", "orthogonal"}
-            Which components the columns are important for, where some are orthogonal.
+            For which components the importance is computed, if some are orthogonal.
 
         Returns
         -------
@@ -437,7 +438,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
             sqrt(p sum_a s_a w_ja^2 / sum_a s_a), where s_a are the squares of the indicators that component a
             explains. The mean of its squares is one, so that a column above one counts for more than average.
             With orthogonal components it is VIP4 of Galindo-Prieto, Eriksson & Trygg (2014), Journal of
-            Chemometrics 28, 623-632, as ropls has it: loadings of length one are in the place of the weights,
+            Chemometrics 28, 623-632, as ropls has it: loadings of length one take the place of the weights,
             and s_a is the sum of the shares of the squares of the columns, and of the indicators, that all
             components explain and this one does.
 
@@ -469,17 +470,18 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
     def s_plot(self, component: int = 1, units: Literal["pareto", "own"] = "pareto") -> pd.DataFrame:
         """How a component's scores vary with each column, as covariance and as correlation.
 
-        Both are over all rows: a column at the ends of the picture varies much with the scores and reliably
-        so. `plot("s_plot")` draws it (Wiklund and others, 2008, Analytical Chemistry 80, 115-122).
+        Both are over all rows: a column at either end of the picture has both a large covariance and a strong
+        correlation with them. `plot("s_plot")` draws it (Wiklund and others, 2008, Analytical Chemistry 80,
+        115-122).
 
         Parameters
         ----------
         component : int
             Number of the component, from 1 on.
         units : {"pareto", "own"}
-            What the covariance is of: the column over the root of its standard deviation, which keeps some of
-            its size and lets no unit be all that is seen, or the column as it stands in the table. Columns
-            over their standard deviations would all be on one line.
+            "pareto" takes the covariance of the column divided by the root of its standard deviation, so that
+            no unit dominates but some of the size is kept; "own" takes that of the column as it stands in the
+            table. Columns divided by their standard deviations would all lie on one line.
 
         Returns
         -------
@@ -516,7 +518,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
     @displayed(every="share")
     def stability(self, folds: int = 10, repeats: int = 5, seed: int | None = 0) -> pd.DataFrame:
-        """How often each column is selected where the rows of a fold are left out.
+        """How often each column is selected when the rows of a fold are left out.
 
         Parameters
         ----------
@@ -531,10 +533,10 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         -------
         DataFrame, terms by any, PLS1, PLS2, ...
             Shares of the fits in which a component uses the column, and in which any does; columns that no
-            fit uses are left out, and those that most fits use stand first. The number of components is
-            held. Components that explain alike may change places between fits: `any` does not. A share says
-            how much a selection depends on the rows that happen to be there; of columns that are nearly alike
-            each may have a small one. It is no probability that a column matters.
+            fit uses are left out, and those that most fits use stand first. The number of components is held.
+            Components that explain about as much may change places between fits, which leaves `any` as it is.
+            A share says how much a selection depends on the particular rows; columns that are nearly alike
+            may all have small shares. It is not the probability that a column matters.
 
         Raises
         ------
@@ -582,7 +584,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         return pd.DataFrame(out, index=blocks.table.index, columns=self._names)
 
     def predict_indicators(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
-        """Fitted indicators of rows, new ones or those of the fit; each row sums to one.
+        """Fitted indicators of new rows or of those of the fit; they sum to one in each row.
 
         Parameters
         ----------
@@ -677,13 +679,13 @@ def pls(
     moments : Moments, optional
         What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
         and data. The fit then holds no observations, and methods that need them take `data=`. The number of
-        ncomp must be given with moments, because it is chosen from rows.
+        components must be given with moments, because it is chosen from rows.
     ncomp : int, optional
-        Number of components. It is chosen by cross-validation where it is not given.
+        Number of components. If it is not given, it is chosen by cross-validation.
     orthogonal : int or "cv"
         Number of orthogonal components, or "cv" to have it chosen by cross-validation; zero stands for
-        ordinary partial least squares. With some, this is OPLS-DA: the predictive components are as many as
-        the differences of the classes, one of two classes, and `ncomp` has no part in it.
+        ordinary partial least squares. Any other number gives OPLS-DA, which has as many predictive
+        components as the class means differ in directions (one for two classes) and does not use `ncomp`.
     nonzero : int or sequence of int, optional
         How many columns each component may use; a sequence has a number for each component. This is sparse
         PLS-DA, with mixOmics' `keepX`.
@@ -692,7 +694,7 @@ def pls(
         multilevel PLS-DA: each column is taken as its deviation from its mean in the group, and folds leave
         out whole groups. A column that is named here is not part of ``.`` in the formula.
     rule : {"lda", "max", "centroid"}
-        How a row gets its class. "lda" is the linear discriminant analysis of the scores, which has
+        How a row is assigned to a class. "lda" is the linear discriminant analysis of the scores, which has
         posteriors. "max" takes the largest fitted indicator, as mixOmics' "max.dist", and "centroid" the
         nearest centroid of the scores, as its "centroids.dist".
     scale : bool
@@ -764,7 +766,7 @@ def pls(
     Programs differ in the rule as well. mixOmics offers three and recommends "max.dist"; mdatools gives a row
     every class whose fitted indicator (of -1 and 1) is above 0; SIMCA cuts fitted indicators at 0.5. The
     largest fitted indicator masks a class that lies between others, as `discrim.indicator` does, and fitted
-    indicators are no probabilities. The linear discriminant analysis of the scores does not mask, has
+    indicators are not probabilities. The linear discriminant analysis of the scores does not mask, has
     posteriors, and takes a prior. With as many components as columns it is `discrim.lda`, and "max" is
     `discrim.indicator`. See Barker & Rayens (2003), Journal of Chemometrics 17, 166-173; Brereton & Lloyd
     (2014), Journal of Chemometrics 28, 213-225.
@@ -778,13 +780,14 @@ def pls(
     Chemometrics 16, 283-293), as in K-OPLS. Q2 learns means and standard deviations outside each fold; ropls
     takes them of all rows, and has a Q2 that is a little larger.
 
-    With `nonzero=` each direction is found by turns, all but so many of its entries set to zero by a soft
-    threshold (Le Cao, Boitard & Besse, 2011, BMC Bioinformatics 12, 253), with the numbers of mixOmics'
-    splsda. With `within=` the columns are the within-subject matrix of Westerhuis, van Velzen, Hoefsloot &
-    Smilde (2010), Metabolomics 6, 119-128, as of mixOmics' `multilevel`. New rows are taken as deviations
-    from the means of their own groups, of which all rows have to be there. Coefficients, centroids and files
-    are of deviations. `leave_one_out`, folds and permutations keep the rows of a group together; standard
-    errors of error rates take rows as independent, and `cross_validate` has those of groups.
+    With `nonzero=` each direction is found by iteration, and a soft threshold sets all but the given number
+    of its entries to zero (Le Cao, Boitard & Besse, 2011, BMC Bioinformatics 12, 253), with the numbers of
+    mixOmics' splsda. With `within=` the columns are the within-subject matrix of Westerhuis, van Velzen,
+    Hoefsloot & Smilde (2010), Metabolomics 6, 119-128, as of mixOmics' `multilevel`. New rows are taken as
+    deviations from the means of their own groups, so that all rows of a group have to be in the table.
+    Coefficients, centroids and files refer to deviations. `leave_one_out`, folds and permutations keep the
+    rows of a group together; standard errors of error rates assume independent rows, and those of
+    `cross_validate` independent groups.
 
     `leave_one_out` holds the number of components. Folds and bootstrap samples, in `error_rates` and
     `discrim.cross_validate`, choose it anew where it was chosen. Everything else is computed from the rows

@@ -492,9 +492,9 @@ def sparse_lda(
         How many columns each direction may use; a sequence has a number for each direction. The penalty is
         then the smallest that leaves so many, as with `stop=-nonzero` of R's sparseLDA.
     penalty : float or sequence of float, optional
-        Factor of the sum of the absolute coefficients of standardized columns; zero stands for no penalty.
-        From 1 on no column is left, and in general from `path.penalty[0]` on. It is chosen by folds where
-        neither penalty nor nonzero is given.
+        Factor of the sum of the absolute coefficients of standardized columns; zero stands for no penalty. No
+        column is left at a penalty of 1 or more or, with the default penalties, from `path.penalty[0]` on. If
+        neither penalty nor nonzero is given, it is chosen by folds.
     ridge : float
         Factor of half the sum of the squares of these coefficients, up to 1e100; R's sparseLDA has 1e-6.
     ncomp : int, optional

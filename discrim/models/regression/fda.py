@@ -205,8 +205,8 @@ def fda(
         The formula cannot be read or is not allowed.
     DataError
         A column is unknown, a value is infinite, or no row or only one class is left. Also an engine that
-        cannot be fitted, that predicts no scores, or that predicts them without error, as one does that
-        memorizes every row.
+        cannot be fitted, that predicts no scores, or that predicts them without error because it memorizes
+        every row.
     PriorError
         The prior is not a distribution over the classes.
     NotSupportedError
@@ -216,8 +216,9 @@ def fda(
     -----
     The method is that of Hastie, Tibshirani & Buja (1994, JASA 89, 1255-1270), as in R's mda::fda. The
     variates have unit variance within classes (divisor N) where the engine is a projection, as least squares
-    on any functions of the columns is. The posteriors take the variates for normal. The apparent error of an
-    engine that adapts to the rows is too small: see `error_rates(["cv"])`.
+    on any functions of the columns is. The posteriors assume that the variates are normal within classes with
+    one covariance. The apparent error of an engine that adapts to the rows is too small: see
+    `error_rates(["cv"])`.
 
     Examples
     --------
@@ -277,7 +278,7 @@ def _refitted_rule(engine: Any, fit: Fit[FlexibleFit], blocks: Blocks) -> Rule |
 
 
 class VariateResults(ClassMeans, ClassifierResults):
-    """What fits have in common that are optimal scoring by any regression: scores, centroids and variates."""
+    """What all fits by optimal scoring have in common: scores, centroids and variates."""
 
     _fit: Fit[Any]
 
@@ -377,7 +378,7 @@ class FDAResults(VariateResults):
         _refuse("A number of free parameters")
 
     def save(self, path: str | PathLike[str]) -> None:
-        """The engine is an object of yours that no file holds: this raises NotSupportedError.
+        """No file can hold the engine, an object of your own: this raises NotSupportedError.
 
         Parameters
         ----------

@@ -128,7 +128,7 @@ def indicator(
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> IndicatorResults:
-    """Least squares of the indicators of the classes; a row belongs to the class of its largest fitted value.
+    """Least squares of the indicators of the classes; the largest fitted value of a row gives its class.
 
     The fit takes the same single pass over the rows as `discrim.lda`; the indicators are never formed.
 
@@ -179,15 +179,15 @@ def indicator(
 
     Notes
     -----
-    The fitted values of a row sum to one over the classes, but may be negative or above one: they are no
-    probabilities. There is no prior to choose either, because the constants contain the class proportions.
+    The fitted values of a row sum to one over the classes, but may be negative or above one: they are not
+    probabilities. Nor can a prior be chosen, because the constants contain the class proportions.
 
     With three or more classes, one that lies between others may never have the largest fitted value: it is
-    *masked*. `masked` names the classes that win no row at all. A class that wins only a few rows is nearly
-    masked: the summary counts for every class how many of its own rows it wins. Polynomials in the formula
-    prevent the masking of classes that are well apart: degree K - 1 is enough for K classes in a row, such as
-    `poly(x, 2)` for three, and often a lower degree is. Where classes overlap much, one of them may win no
-    row by any rule.
+    *masked*. `masked` names the classes to which no row is assigned. A class to which only a few rows are
+    assigned is nearly masked: the summary counts for each class how many of its own rows are assigned to it.
+    Polynomials in the formula prevent the masking of classes that are well apart: degree K - 1 is enough for
+    K classes along a line, such as `poly(x, 2)` for three, and often a lower degree is. If classes overlap
+    much, there may be one to which no rule assigns a row.
 
     With two classes the coefficients are proportional to those of `discrim.lda`, and the cut differs unless
     the classes have the same size (Hastie, Tibshirani & Friedman, 2009, The Elements of Statistical Learning,
@@ -195,7 +195,7 @@ def indicator(
 
     Examples
     --------
-    Three classes in a row. Straight lines mask the middle one, and parabolas find it:
+    Three classes lie along a line. Straight lines mask the middle one, and parabolas do not:
 
     >>> import pandas as pd
     >>> from discrim import indicator
@@ -264,7 +264,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
     fitted : DataFrame, rows by classes
         Fitted values of the rows of the fit.
     masked : Index
-        Classes that win no row of the fit; a class that wins a few rows is not among them.
+        Classes to which no row of the fit is assigned; a class with only a few is not among them.
     hat : Series
         Leverages of the rows of the fit.
     df_resid : float
@@ -321,7 +321,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
         return regression_table(*squares, len(self.terms), fit.residual_df, self.classes)
 
     def predict_indicators(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
-        """Fitted values of rows, new ones or those of the fit; each row sums to one.
+        """Fitted values of new rows or of those of the fit; they sum to one in each row.
 
         Parameters
         ----------
@@ -345,7 +345,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
 
     @property
     def masked(self) -> pd.Index:
-        """Classes that win no row of the fit.
+        """Classes to which no row of the fit is assigned.
 
         Raises
         ------
