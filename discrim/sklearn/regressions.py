@@ -191,41 +191,41 @@ class KernelLDAClassifier(WeightedClassifier):
     ----------
     kernel : {"auto", "gaussian", "laplace", "polynomial", "linear", "arccos"} or callable
         The kernel of two rows in coordinates a and b: "gaussian" is exp(-d'd / (2 width^2)), d = a - b;
-        "laplace" exp(-s / width), with s the sum of the absolute differences; "polynomial" (1 + a'b /
-        width^2)^degree; "linear" a'b, without a width; "arccos" that of order 1 of Cho & Saul (2009), between
-        (a / width, 1) and (b / width, 1), which is the kernel of a wide network of rectified linear units.
-        "auto" chooses between "gaussian" and "laplace". A callable takes two arrays of rows, (m, q) and (n,
-        q), in coordinates, and returns their kernels (m, n); it has to be symmetric and positive
+        "laplace" is exp(-s / width), with s the sum of the absolute differences; "polynomial" is (1 + a'b /
+        width^2)^degree; "linear" is a'b, without a width; "arccos" is that of order 1 of Cho & Saul (2009),
+        between (a / width, 1) and (b / width, 1), which is the kernel of a wide network of rectified linear
+        units. "auto" chooses between "gaussian" and "laplace". A callable takes two arrays of rows, (m, q)
+        and (n, q), in coordinates, and returns their kernels (m, n); it has to be symmetric and positive
         semidefinite, which is checked on the rows.
     width : float, optional
-        Width of the kernel, in coordinates. It is chosen where it is not given.
+        Width of the kernel, in coordinates. It is chosen if it is not given.
     ridge : float, optional
-        The penalty on the fitted function, as the alpha of scikit-learn's KernelRidge. It is chosen where it
-        is not given.
+        The penalty on the fitted function, as the alpha of scikit-learn's KernelRidge. It is chosen if it is
+        not given.
     scale : {"auto", "sd", "ranks", "categories", "none"}
         Coordinates of columns of numbers: "sd" divides by the standard deviation over all rows; "ranks" takes
         normal scores of the ranks, between which it interpolates, and beyond which it takes those at the
-        ends; "categories" is "sd" but for columns of up to ten different values, which are taken for
+        ends; "categories" is "sd" except that columns of up to ten different values are treated as
         categories; "none" divides all columns by one number, the root of the mean of their variances, for
         columns in one unit such as pixels. "auto" chooses among the first three.
     degree : int
         Degree of the polynomial kernel, 1 to 10.
     select : {"squared", "log_loss", "error"}
-        What the choice makes least in rows left out: the mean squared error of the fitted indicators, summed
-        over the classes; the log loss of their softmax with the best slope; or the error rate, where equal
-        ones are settled by the squared error.
+        What the choice minimizes over rows left out: the mean squared error of the fitted indicators, summed
+        over the classes; the log loss of their softmax with the best slope; or the error rate, with ties
+        settled by the squared error.
     calibrate : bool
         Whether posteriors come from a map of the fitted indicators that is learnt from rows left out, with a
         slope and a constant a class, or from normal classes in the space of the variates, as those of `fda`.
     ncomp : int, optional
         Number of axes to keep; by default K - 1. Calibrated posteriors use all of them.
     components : int, optional
-        Number of features that stand for the kernel of all rows, which is what makes many rows possible; some
-        hundreds to some thousands.
+        Number of features that stand for the kernel of all rows, from some hundreds to some thousands. They
+        make it possible to fit many rows.
     features : {"landmarks", "random"}
         What the features are: the kernel with landmarks, which are rows, or cosines and sines of random
         projections for the kernels "gaussian" and "laplace", in pairs, and rectified linear units of them for
-        "arccos". As many landmarks are nearer to the kernel; random features cost less.
+        "arccos". For the same number, landmarks are closer to the kernel, and random features cost less.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the data.
     """

@@ -129,7 +129,7 @@ class CrossValidation(Shown):
     confusion : DataFrame, actual by predicted
         Counts or sums of weights, as the mean over repeats.
     unlabelled : int
-        Number of rows that the fit uses and that have no label in some repeat; they count in no figure.
+        Number of rows that the fit uses and that have no label in some repeat; no figure counts them.
     seed : int or None
         The seed that deals the same folds again; None where the folds were given.
     nested : bool
@@ -138,7 +138,7 @@ class CrossValidation(Shown):
         Which prior the rules without a fold have: "given", class proportions that are "held" or "refitted",
         or nothing where the model has no prior.
     permutations : Permutations or None
-        The permutation test of the hit rate where it was asked for: `rates`, `pvalue`, `table`.
+        The permutation test of the hit rate if it was asked for: `rates`, `pvalue`, `table`.
     """
 
     def __init__(
@@ -303,11 +303,11 @@ class CrossValidation(Shown):
         -------
         DataFrame by measure
             estimate: the log loss is the mean of -ln posterior, and Brier's score the mean of the sum of
-            squares over classes. se, low, high: of the rows, as if one rule had judged independent rows (an
-            exact interval for the error, log-normal ones for the others; the rows of a group are taken
-            together). se_folds: s/sqrt(J) for the J = repeats x folds folds, which is too small because they
-            share rows. se_corrected: sqrt(1/J + n2/n1) s (Nadeau & Bengio, 2003). Rates are
-            weighted by a prior that was given.
+            squares over classes. se, low, high assume that one rule had judged independent rows, or
+            independent groups if there are groups (the interval is exact for the error, log-normal for the
+            others). se_folds is s/sqrt(J) for the J = repeats x folds folds, which is too small because their
+            fits share rows. se_corrected is sqrt(1/J + n2/n1) s (Nadeau & Bengio, 2003). Rates are weighted
+            by a prior that was given.
         """
         check_level(level)
         by_fold, rows = self.by_fold, {}
@@ -404,8 +404,8 @@ def cross_validate(
     groups : column name or vector of length n, optional
         Groups whose rows remain in one fold, such as the observations of one patient.
     seed : int, optional
-        Seed of the random assignment of rows to folds. Where it is not given, one is drawn and kept as `seed`
-        of the result.
+        Seed of the random assignment of rows to folds. If it is not given, one is drawn and kept as `seed` of
+        the result.
     nested : bool
         Whether what the fit has chosen (such as alpha and gamma of `rda`, a threshold, a shrinkage by
         leave-one-out, or the columns by `stepwise`) is chosen anew without each fold. A choice that is held
@@ -414,16 +414,16 @@ def cross_validate(
         Whether a prior of class proportions is estimated again without the rows left out. By default models
         of the distribution within classes keep it, as R's MASS does, while `logistic`, whose constants
         contain it, and `knn` estimate it again. A prior that was given is always kept. Held class proportions
-        know the rows that are left out, which matters where folds are uneven by class: the summary says so.
+        include the rows that are left out, which matters if folds are uneven by class: the summary says so.
     permutations : int
-        How often the labels are shuffled and all of this is done again, for a permutation test of the hit
-        rate (see Notes). By default there is no test; 999 is usual.
+        How often the labels are shuffled and the whole cross-validation is repeated, for a permutation test
+        of the hit rate (see Notes). By default there is no test; 999 is usual.
     within : column name or vector of length n, optional
-        Blocks within which the labels are shuffled. They do not deal the folds, as `groups` does.
+        Blocks within which the labels are shuffled. Unlike `groups`, they do not affect the folds.
     formula : str, optional
         Formula of a verb.
     data : table, optional
-        Table of a verb or a function. Of a function it has to be in memory, and its rows are those that are
+        Table of a verb or a function. For a function it has to be in memory, and its rows are those that are
         judged, in their order.
     options : mapping, optional
         Arguments of a verb, by name.
@@ -438,8 +438,8 @@ def cross_validate(
         Folds, repeats, groups or the seed cannot be used; a class has no rows outside a fold; the labels
         cannot be shuffled as asked for; or `formula`, `data` and `options` do not go with what is judged.
     NotSupportedError
-        The fit was loaded, or cannot be made without some fold; or the labels are to be shuffled of what
-        takes a call in each fold.
+        The fit was loaded, or cannot be made without some fold; or the labels are to be shuffled, but each
+        fold needs a call of a function.
 
     Warns
     -----
@@ -453,22 +453,22 @@ def cross_validate(
     The same rows, classes, folds, repeats, groups and seed give the same folds for every verb and formula,
     because the rows are dealt before a model drops those that miss a value. Without groups each class is
     dealt in turn. With groups each fold gets as even a share of each class as the groups allow. A row with a
-    frequency weight stands for so many rows, all in one fold.
+    frequency weight stands for that many rows, all in one fold.
 
     What transforms of the formula learn from the columns (the means of `standardize`, the knots of `bs`) is
     learnt again without each fold. The levels of categories and the ends of splines are held over all folds,
     and so is the prior where `refit_prior` says so.
 
-    A function may do what no formula says: choose columns, fill values, leave rows out. Whatever it learns
-    from the rows, it learns from those outside the fold, and its fit predicts the rows of the fold as they
-    are in `data`, so that new columns belong into the formula. The prior is that of each fit. A choice of
-    columns that is made outside, by a person who has looked at the rows or by another program, is held
-    unnoticed.
+    A function may do what a formula cannot: choose columns, fill in values, leave rows out. Whatever it
+    learns, it learns from the rows outside the fold, and its fit predicts the rows of the fold as they are in
+    `data`, so that new columns belong in the formula. The prior is that of each fit. If columns were chosen
+    beforehand, by a person who has looked at the data or by another program, the errors do not account for it
+    and tend to be too small.
 
-    The permutation test asks how often shuffled labels are predicted as well as the true ones. It is exact
-    where the labels are shuffled as chance may have dealt them. Rows that depend on one another, such as
-    calls of one animal or samples of one patient, come in two designs (Mundry & Sommer, 2007, Animal
-    Behaviour 74, 965-976):
+    The permutation test asks how often shuffled labels are predicted as well as the true ones. It is exact if
+    all the shuffles that it draws from are equally likely when classes and columns are unrelated. Rows that
+    depend on one another, such as calls of one animal or samples of one patient, come in two designs (Mundry
+    & Sommer, 2007, Animal Behaviour 74, 965-976):
 
     - nested, where each animal has one class, such as a species or a sex: use ``groups="animal"``. Whole
       animals then exchange labels and stay in one fold; with ``within="site"`` they exchange labels with
@@ -477,9 +477,9 @@ def cross_validate(
       Labels are then shuffled among the rows of an animal. With ``groups="animal"`` too, rules are judged on
       animals that they did not see.
 
-    With neither of the two, single rows exchange labels, which takes them for independent; a row with a
-    weight counts as one. Unless the folds were given, they are dealt anew for the shuffled labels, and the
-    prior is that of these labels, so that the same is done as for the true labels. As many folds as rows are
+    With neither of the two, single rows exchange labels, which assumes that they are independent; a row with
+    a weight counts as one. Unless the folds were given, they are dealt anew for the shuffled labels, and the
+    prior is that of these labels, so that the same is done as for the true labels. As many folds as rows give
     leave-one-out, which models of moments have in closed form. Under `nested` the choices are made anew for
     each shuffle.
 
@@ -495,7 +495,7 @@ def cross_validate(
     log loss    0.0519   0.0215
     Brier       0.0327   0.0157
 
-    Of forty columns of noise, those that differ most are chosen, within each fold:
+    Those of forty columns of noise that differ most are chosen within each fold:
 
     >>> import numpy as np
     >>> import pandas as pd
@@ -510,7 +510,7 @@ def cross_validate(
     >>> float(cross_validate(best, data=noise, seed=1).table()["estimate"]["error"].round(2))
     0.58
 
-    Two kinds of calls, both made by all animals: do they differ in pitch?
+    All animals make both of two kinds of calls. Do these differ in pitch?
 
     >>> calls = pd.DataFrame({"pitch": [1.0, 3.1, 2.2, 4.0, 1.7, 3.9, 2.5, 4.4, 1.2, 3.3, 1.9, 3.6]})
     >>> calls["call"], calls["animal"] = ["alarm", "food"] * 6, [k for k in "abc" for _ in range(4)]

@@ -165,15 +165,15 @@ class MLMResults(Shown):
             Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
             not contain it, and 3 after all others, with contrasts that sum to zero.
         level : float, optional
-            Level of the intervals: 0.95 stands for 95 percent. Adds partial omega squared, which estimates
-            with less bias than partial_R2 (partial eta squared) the term's share in what it and the residuals
-            vary, and the limits of that share.
+            Level of the intervals: 0.95 stands for 95 percent. Adds partial omega squared and the limits of
+            the share that it estimates: that of the term in the variation of the term and the residuals. It
+            has less bias than partial_R2 (partial eta squared).
 
         Returns
         -------
         DataFrame by (term, response)
             F, df1, df2, p, partial_R2: the term's share in its own and the residual sum of squares. With a
-            level omega2, low and high, for normal residuals of one variance.
+            level also omega2, low and high, whose limits assume normal residuals of one variance.
         """
         error = (self._model.numbers.error**2).sum(axis=0)
         tables = {}
@@ -195,7 +195,7 @@ class MLMResults(Shown):
         Parameters
         ----------
         term : str, optional
-            The term, such as "species:sex"; it may be left out where the model has only one.
+            The term, such as "species:sex"; it may be left out if the model has only one.
         type : {1, 2, 3}
             Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
             not contain it, and 3 after all others, with contrasts that sum to zero.
@@ -231,13 +231,13 @@ class MLMResults(Shown):
         The responses are one quantity in one unit, such as scores of several scales or one measure at several
         times. Three hypotheses are tested. *Parallelism*: the differences between neighbouring responses are
         the same at all levels of the term. *Level*: the mean of the responses is the same. *Flatness*: all
-        responses have the same mean, over all rows. Level and flatness are about profiles that are parallel:
-        where they are not, a mean over the responses, or over the rows, stands for none of them.
+        responses have the same mean, over all rows. Level and flatness are of use only for parallel profiles:
+        if the profiles are not parallel, a mean over the responses, or over the rows, describes none of them.
 
         Parameters
         ----------
         term : str, optional
-            The term, such as "species"; it may be left out where the model has only one.
+            The term, such as "species"; it may be left out if the model has only one.
         type : {1, 2, 3}
             Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
             not contain it, and 3 after all others, with contrasts that sum to zero. Flatness is that of the
@@ -258,8 +258,8 @@ class MLMResults(Shown):
         -----
         The tests are those of Morrison (1976, Multivariate Statistical Methods, 2nd ed., sec. 4.6 and 5.6)
         and of Johnson and Wichern (2007, Applied Multivariate Statistical Analysis, 6th ed., sec. 6.8), by
-        the tests of terms on successive differences and on the mean of the responses. They hold for normal
-        rows that have one covariance, whatever that is. Two classes, level and flatness have an exact F.
+        the tests of terms on successive differences and on the mean of the responses. They assume independent
+        rows, normal with one covariance of any form. F is exact for two classes, for level and for flatness.
 
         Examples
         --------
@@ -281,8 +281,8 @@ class MLMResults(Shown):
         ----------
         within : table
             The design within rows: a row for each response in the order of the formula, and a column for each
-            factor. Every column is a factor, whatever it holds. Where the labels of the rows are the
-            responses, they say which row is whose.
+            factor. Every column is a factor, whatever it holds. If its rows are labelled by the responses,
+            the labels and not the order say which row belongs to which.
         design : str, optional
             The terms within rows as a formula in the columns of `within`, such as "phase + hour"; by default
             all factors and all their interactions.
@@ -299,17 +299,17 @@ class MLMResults(Shown):
         FormulaError
             The design cannot be read, or names no column of `within`.
         DataError
-            The design within rows has not a row for each response, a factor has one level or a missing value,
-            or combinations of levels have unequally many responses.
+            The design within rows does not have a row for each response, a factor has one level or a missing
+            value, or combinations of levels have different numbers of responses.
 
         Notes
         -----
-        The rows of the table are subjects, and hold all their measurements. Rows are normal with one
-        covariance; the univariate tests also assume sphericity, or correct for the lack of it, and the
-        multivariate ones do not. In R's `car::Anova`, `idata` is `within` and `idesign` is `design`.
+        Each row of the table is a subject with all its measurements. All tests assume independent subjects,
+        normal with one covariance; the univariate ones also assume sphericity, or correct for the lack of it,
+        and the multivariate ones do not. In R's `car::Anova`, `idata` is `within` and `idesign` is `design`.
 
-        Mauchly's p-value is Anderson's, in which R's `mauchly.test`, and with it car, has for one of the
-        numbers of contrasts that of the responses, so that the two differ in small samples.
+        Mauchly's p-value is Anderson's. In it R's `mauchly.test`, and therefore car, puts the number of
+        responses for one of the numbers of contrasts, so that the two differ in small samples.
 
         Examples
         --------
@@ -404,7 +404,7 @@ class MLMResults(Shown):
         Parameters
         ----------
         term : str, optional
-            The term, such as "species:sex"; it may be left out where the model has only one.
+            The term, such as "species:sex"; it may be left out if the model has only one.
         size : {"evidence", "effect"}
             "evidence" is H/(lambda v), which reaches beyond the ellipse of the residuals exactly where Roy's
             test is significant. "effect" is H/v, the size of the effect in the units of the residuals'
@@ -574,13 +574,13 @@ def mlm(
     Raises
     ------
     FormulaError
-        The formula cannot be read, has no factor on the left, or has a response that is no number.
+        The formula cannot be read, has no factor on the left, or has a response that is not a number.
     DataError
         A column is unknown, a value is infinite, or no row is left.
     CollinearError
-        The covariance of the residuals is singular, or no degree of freedom is left. Where some are left but
-        fewer than there are responses, `anova()`, `repeated()` and coefficients are there, and what needs the
-        covariance of all responses raises the error.
+        The covariance of the residuals is singular, or no degree of freedom is left. If some are left but
+        fewer than there are responses, `anova()`, `repeated()` and coefficients are available, and only what
+        needs the covariance of all responses raises the error.
 
     Notes
     -----
@@ -591,9 +591,9 @@ def mlm(
     Factors are coded by contrasts that sum to zero over the levels, whatever contrast `C()` names, so that
     tests of type III do not depend on the coding. R needs ``options(contrasts = c("contr.sum",
     "contr.poly"))`` for type III: under its default, treatment coding, the tests of factors within
-    interactions are those at the reference level of the other factors. Where a covariate has interactions,
-    type III tests the other terms where the covariate is zero. Write ``species * center(x)`` if zero is no
-    value of interest, or lies so far from the rows that digits are lost. Types I and II depend on neither.
+    interactions are those at the reference level of the other factors. If a covariate has interactions, type
+    III tests the other terms at the value zero of the covariate. Write ``species * center(x)`` if zero is not
+    a value of interest, or so far from the data that digits are lost. Types I and II depend on neither.
 
     The rows are read in one pass, which leaves the triangle of their QR factorization.
 

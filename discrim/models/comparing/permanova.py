@@ -284,7 +284,7 @@ class PermanovaResults(Shown):
     permuted : DataFrame
         The F of each term by permutation.
     exact : bool
-        Whether all labellings were tried, as they were no more than the permutations asked for.
+        Whether all labellings were tried, because there are no more than the permutations asked for.
     labellings : float
         Number of different labellings.
     shuffled : str
@@ -350,8 +350,8 @@ class PermanovaResults(Shown):
         Returns
         -------
         DataFrame, rows by PCo1, PCo2, ...
-            Those of positive eigenvalues, the largest first. Distances that no Euclidean space has have
-            negative eigenvalues too, whose coordinates are left out.
+            Those with positive eigenvalues, the largest first. If the distances are not Euclidean, there are
+            negative eigenvalues too, and their coordinates are left out.
 
         Raises
         ------
@@ -398,13 +398,13 @@ class PermanovaResults(Shown):
     def dispersion(
         self, term: str | None = None, *, centre: Centre = "median", bias_adjust: bool = False
     ) -> Dispersion:
-        """Whether the classes of a term spread alike: distances of rows from the centres of their classes.
+        """Whether the classes of a term are equally spread: distances of rows from their classes' centres.
 
         Parameters
         ----------
         term : str, optional
-            The term whose levels, or combinations of levels, are the classes; it may be left out where the
-            model has only one.
+            The term whose levels, or combinations of levels, are the classes; it may be left out if the model
+            has only one.
         centre : {"median", "centroid"}
             The spatial median of a class, the point of least summed distance, or its centroid.
         bias_adjust : bool
@@ -414,7 +414,7 @@ class PermanovaResults(Shown):
         Returns
         -------
         Dispersion
-            As `betadisper` of R's vegan with `permutest` and its pairs.
+            The tests of `betadisper` and `permutest` of R's vegan, with those of the pairs.
 
         Raises
         ------
@@ -424,8 +424,9 @@ class PermanovaResults(Shown):
         Notes
         -----
         F compares the mean distances of the classes (Anderson, 2006, Biometrics 62, 245-253): Levene's test
-        for many columns. By permutation the distances less the means of their classes exchange places, as
-        often and within the same blocks as the rows did. The p of F assumes normal distances of one variance.
+        for many columns. The permutations exchange the distances less the means of their classes, within the
+        same blocks as the rows, and assume that these are exchangeable; the p of F assumes normal distances
+        of one variance.
 
         Examples
         --------
@@ -534,7 +535,7 @@ class PermanovaResults(Shown):
 
 
 class Dispersion(Shown):
-    """Tests that the classes of a term spread alike.
+    """Tests that the classes of a term are equally spread.
 
     Attributes
     ----------
@@ -707,7 +708,8 @@ def permanova(
         columns that are not both zero; "hellinger", Euclidean between the roots of the shares in each row's
         sum. Or a square DataFrame or array with a row and a column for each row of the table.
     permutations : int
-        Number of random permutations. Where there are no more different labellings, each is taken once.
+        Number of random permutations. If there are no more different labellings than that, each is taken
+        once.
     within : column name or (n,) array, optional
         Blocks of rows: rows, or groups, are permuted only within their block.
     groups : column name or (n,) array, optional
@@ -730,7 +732,7 @@ def permanova(
         `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
         missing.
     seed : int, optional
-        Seed of the permutations; by default one is drawn, which the result tells.
+        Seed of the permutations; by default one is drawn, which the result holds.
 
     Returns
     -------
@@ -741,11 +743,11 @@ def permanova(
     ------
     DataError
         A metric is not known or gives a row no distance; a table of distances has other rows, or is none;
-        groups differ in size, or no shuffle changes anything; the distances are more than memory holds.
+        groups differ in size, or no shuffle changes anything; the distances do not fit in memory.
     FormulaError
         The formula cannot be read, or has no factor on the left.
     NotSupportedError
-        The table is a source that is read part by part, weights are no whole numbers, or type III is asked
+        The table is a source that is read part by part, weights are not whole numbers, or type III is asked
         for and some cells have no rows.
 
     Notes
@@ -755,11 +757,11 @@ def permanova(
     Austral Ecology 26, 32-46; McArdle & Anderson, 2001, Ecology 82, 290-297). Euclidean distances give the
     sums of squares of the responses, added up.
 
-    Under the hypothesis that the model tells nothing of the responses, rows are exchangeable within the
-    blocks that `within` names, or whole groups are; p = (1 + b) / (1 + B), where b of B permuted F are as
-    large as the one seen, or larger, is then exact. It is approximate for one term where others tell
-    something, as the rows are permuted as they are and not their residuals; so it is in vegan. F is taken
-    over the rows' residuals where whole groups exchange places, too.
+    p = (1 + b) / (1 + B), where b of the B permuted F are at least as large as the observed one. It is exact
+    if rows, or whole groups, are exchangeable within the blocks that `within` names under the hypothesis that
+    no term has an effect. It is approximate for one term if others have an effect, because the rows are
+    permuted and not their residuals, as in vegan. F has the rows' residuals in its denominator even if whole
+    groups exchange places.
 
     A small p-value says that the classes differ in location, in spread or in both (Anderson & Walsh, 2013,
     Ecological Monographs 83, 557-574); `dispersion` of the result tests the spread alone.

@@ -46,15 +46,15 @@ class Plan(Shown):
     least_error : float
         Error of the best rule, which knows the law of the classes.
     table : DataFrame by rows of a class
-        Expected errors of "lda", "diagonal" and "qda", missing where the rows are too few for their
-        covariances; and the standard errors of these numbers, "lda_se" and so on, which are of the draws.
+        Expected errors of "lda", "diagonal" and "qda", missing if the rows are too few for their covariances;
+        and the standard errors of these numbers over the draws, "lda_se" and so on.
     wanted : DataFrame by rule
-        What has the error that was asked for: rows of each class, rows in all, and the expected error there;
-        missing where no number of rows up to ten million has, or where the wanted error is above that of the
-        best rule by less than twice the standard error of the draws. Without a wanted error there are no
+        What reaches the error that was asked for: rows of each class, rows in all, and the expected error
+        there; missing if no number of rows up to ten million does, or if the wanted error is above that of
+        the best rule by less than twice the standard error of the draws. Without a wanted error there are no
         rows.
     judged : int or None
-        Rows to be judged, of which none was fitted, for an interval of the width that was asked for.
+        Rows to be judged, none of them used in the fit, for an interval of the width that was asked for.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Plan(Shown):
     @property
     @displayed(error="share")
     def wanted(self) -> pd.DataFrame:
-        """Rows that have the error that was asked for."""
+        """Numbers of rows that reach the error that was asked for."""
         return self._wanted.copy()
 
     @displayed()
@@ -148,8 +148,8 @@ def plan(
     Parameters
     ----------
     distance : float
-        Mahalanobis distance between the means of each two classes (not squared). Two classes at a distance of
-        2 are mistaken in 16 percent of rows by the best rule, at 3 in 7 percent.
+        Mahalanobis distance between the means of each two classes (not squared). The best rule for two
+        classes is wrong for 16 percent of rows at a distance of 2, and for 7 percent at 3.
     p : int
         Number of columns.
     classes : int
@@ -157,9 +157,9 @@ def plan(
     error : float, optional
         Expected error that is wanted. It has to be above that of the best rule.
     excess : float, optional
-        The same as what the error may have above that of the best rule.
+        The wanted error in another form: how far it may be above that of the best rule.
     width : float, optional
-        Width of the interval of an error rate that is wanted: it takes rows that were not fitted.
+        Wanted width of the interval of an error rate, which is to be found from rows that were not fitted.
     level : float
         Level of that interval: 0.95 stands for 95 percent.
     rows : sequence of int, optional
@@ -183,19 +183,19 @@ def plan(
     -----
     The classes are normal, of equal shares, have one covariance, and one distance between each two means;
     each class has the same number of rows. Under this law the expected error of LDA and QDA is a function of
-    the distance, p and the number of rows. It is that of samples drawn from the exact law of the few
-    numbers on which a rule depends, and not of an expansion; for many rows it agrees with that of Okamoto
-    (1963), and for many columns and rows with that of Raudys (Raudys & Young, 2004, Journal of Multivariate
-    Analysis 89, 1-35). The diagonal rule assumes independent columns, as here they are, which differ by the
-    same. Where columns are correlated it does worse, and where covariances differ QDA does better.
+    the distance, p and the number of rows. It is found from samples of the exact law of the few numbers on
+    which a rule depends, and not from an expansion; for many rows it agrees with that of Okamoto (1963), and
+    for many columns and rows with that of Raudys (Raudys & Young, 2004, Journal of Multivariate Analysis 89,
+    1-35). The diagonal rule assumes independent columns, which is true here, and the classes differ equally
+    in all of them. If columns are correlated it does worse, and if covariances differ QDA does better.
 
-    The rows to be judged are those at which the exact interval of an error rate is so narrow (Beleites et
-    al., 2013, Analytica Chimica Acta 760, 25-33), at the error that is wanted or else that of the best rule.
-    Rows of cross-validation count, as far as their rule is the one in question.
+    The rows to be judged are as many as make the exact interval of an error rate so narrow (Beleites et al.,
+    2013, Analytica Chimica Acta 760, 25-33), at the error that is wanted or else that of the best rule. Rows
+    judged by cross-validation count too if the rules of the folds are as good as the one in question.
 
-    A distance may be had from earlier rows (`fit.distances()` has its square, which is too large where rows
+    A distance can be taken from earlier data (`fit.distances()` has its square, which is too large if rows
     are few), or from the error that the best rule is thought to have: for two classes it is -2 times the
-    normal quantile of that. With rows of one's own, `fit.learning_curve()` asks these.
+    normal quantile of that error. With data of your own, use `fit.learning_curve()`.
 
     Examples
     --------

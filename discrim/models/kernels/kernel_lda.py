@@ -86,45 +86,45 @@ def kernel_lda(
         A DataFrame of pandas, or any other table in memory that narwhals knows, such as one of polars or
         Arrow. Every row is compared with every other, so that a source that is read part by part, such as a
         file or a DataFrame of Dask, is refused, and so are more than 6,000 rows: pass a sample as a
-        DataFrame. With `components` any number of rows and any source can be fitted, but one that is read
-        only once.
+        DataFrame. With `components` any number of rows can be fitted, from any source that can be read more
+        than once.
     kernel : {"auto", "gaussian", "laplace", "polynomial", "linear", "arccos"} or callable
         The kernel of two rows in coordinates a and b: "gaussian" is exp(-d'd / (2 width^2)), d = a - b;
-        "laplace" exp(-s / width), with s the sum of the absolute differences; "polynomial" (1 + a'b /
-        width^2)^degree; "linear" a'b, without a width; "arccos" that of order 1 of Cho & Saul (2009), between
-        (a / width, 1) and (b / width, 1), which is the kernel of a wide network of rectified linear units.
-        "auto" chooses between "gaussian" and "laplace". A callable takes two arrays of rows, (m, q) and (n,
-        q), in coordinates, and returns their kernels (m, n); it has to be symmetric and positive
+        "laplace" is exp(-s / width), with s the sum of the absolute differences; "polynomial" is (1 + a'b /
+        width^2)^degree; "linear" is a'b, without a width; "arccos" is that of order 1 of Cho & Saul (2009),
+        between (a / width, 1) and (b / width, 1), which is the kernel of a wide network of rectified linear
+        units. "auto" chooses between "gaussian" and "laplace". A callable takes two arrays of rows, (m, q)
+        and (n, q), in coordinates, and returns their kernels (m, n); it has to be symmetric and positive
         semidefinite, which is checked on the rows.
     width : float, optional
-        Width of the kernel, in coordinates. It is chosen where it is not given.
+        Width of the kernel, in coordinates. It is chosen if it is not given.
     ridge : float, optional
-        The penalty on the fitted function, as the alpha of scikit-learn's KernelRidge. It is chosen where it
-        is not given.
+        The penalty on the fitted function, as the alpha of scikit-learn's KernelRidge. It is chosen if it is
+        not given.
     scale : {"auto", "sd", "ranks", "categories", "none"}
         Coordinates of columns of numbers: "sd" divides by the standard deviation over all rows; "ranks" takes
         normal scores of the ranks, between which it interpolates, and beyond which it takes those at the
-        ends; "categories" is "sd" but for columns of up to ten different values, which are taken for
+        ends; "categories" is "sd" except that columns of up to ten different values are treated as
         categories; "none" divides all columns by one number, the root of the mean of their variances, for
         columns in one unit such as pixels. "auto" chooses among the first three.
     degree : int
         Degree of the polynomial kernel, 1 to 10.
     select : {"squared", "log_loss", "error"}
-        What the choice makes least in rows left out: the mean squared error of the fitted indicators, summed
-        over the classes; the log loss of their softmax with the best slope; or the error rate, where equal
-        ones are settled by the squared error.
+        What the choice minimizes over rows left out: the mean squared error of the fitted indicators, summed
+        over the classes; the log loss of their softmax with the best slope; or the error rate, with ties
+        settled by the squared error.
     calibrate : bool
         Whether posteriors come from a map of the fitted indicators that is learnt from rows left out, with a
         slope and a constant a class, or from normal classes in the space of the variates, as those of `fda`.
     ncomp : int, optional
         Number of axes to keep; by default K - 1. Calibrated posteriors use all of them.
     components : int, optional
-        Number of features that stand for the kernel of all rows, which is what makes many rows possible; some
-        hundreds to some thousands.
+        Number of features that stand for the kernel of all rows, from some hundreds to some thousands. They
+        make it possible to fit many rows.
     features : {"landmarks", "random"}
         What the features are: the kernel with landmarks, which are rows, or cosines and sines of random
         projections for the kernels "gaussian" and "laplace", in pairs, and rectified linear units of them for
-        "arccos". As many landmarks are nearer to the kernel; random features cost less.
+        "arccos". For the same number, landmarks are closer to the kernel, and random features cost less.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the data.
     weights : column name or (n,) array, optional
@@ -153,8 +153,8 @@ def kernel_lda(
     DataError
         A column is unknown, a value is infinite, or no row or only one class is left. Also a kernel that is
         not known or not positive semidefinite, a width, ridge or degree that is not positive, a width of a
-        kernel that has none, a ridge so small that coefficients are rounding, and more rows than memory has
-        room for.
+        kernel that has none, a ridge so small that coefficients are rounding errors, and more rows than fit
+        in memory.
     PriorError
         The prior is not a distribution over the classes.
     CollinearError
@@ -174,18 +174,18 @@ def kernel_lda(
     are equally far from each other, and their mean squared distance over pairs of rows is two, as it is for a
     standardized column.
 
-    Without an option given, kernel, scale, width and ridge are those that predict rows left out best. From
-    one factorization each row is left out in closed form: of up to 400 rows each kernel's eigenvectors give
-    all ridges at once. Of more rows, 200 landmarks stand for all while the search is wide (Williams & Seeger,
-    2001, NIPS 13), and the best are settled by all rows. Widths are tried about the median distance of rows,
-    by factors of two and then of the root of two; ridges by factors of two. The same rows in the same order
-    make the same choice; in another order the landmarks are others. Where losses are equal but for rounding
-    the larger ridge is taken, and then the larger width; a step by all of more than 400 rows has to gain a
-    thousandth of the loss. The least of many losses is smaller than what new rows will show, the more so the
-    fewer rows there are: `cross_validate` and `error_rates(["cv"])` choose anew in each fold.
+    Kernel, scale, width and ridge that are not given are chosen to predict rows left out best. One
+    factorization leaves out each row in closed form: for up to 400 rows each kernel's eigenvectors give all
+    ridges at once. For more rows, 200 landmarks stand for all while the search is wide (Williams & Seeger,
+    2001, NIPS 13), and all rows decide among the best. Widths are tried about the median distance of rows, by
+    factors of two and then of the root of two; ridges by factors of two. The same rows in the same order make
+    the same choice; in another order the landmarks are others. If losses are equal up to rounding, the larger
+    ridge is taken, and then the larger width; with more than 400 rows a step has to gain a thousandth of the
+    loss. The least of many losses is smaller than the loss on new rows will be, the more so the fewer rows
+    there are: `cross_validate` and `error_rates(["cv"])` choose anew in each fold.
 
-    Leave-one-out is exact with kernel, scale, width, ridge, coordinates and calibration held. A row whose
-    copy stays in the table is known in spite of it, and draws the choice to small widths and ridges: drop
+    Leave-one-out is exact with kernel, scale, width, ridge, coordinates and calibration held. A row left out
+    whose copy stays in the table is still known to the fit, and this favours small widths and ridges: drop
     rows that were entered twice.
 
     With `components` the fit is a function of the moments of the features f(x), which takes two passes over
@@ -560,7 +560,7 @@ class KernelLDAResults(VariateResults):
     width, ridge : float
         As they were given or chosen; the width is missing where the kernel has none.
     components : int or None
-        Number of features that stand for the kernel of all rows; None where nothing does.
+        Number of features that stand for the kernel of all rows; None if the kernel is that of all rows.
     path : DataFrame
         What a choice tried: kernel, scale, width, ridge, loss, se, by, chosen.
     scores : DataFrame, classes by LD1, LD2, ...
@@ -622,7 +622,7 @@ class KernelLDAResults(VariateResults):
 
     @displayed(log_loss="general", log_loss_se="general", error="share", error_se="share")
     def importance(self, data: Data | None = None, *, repeats: int = 5, seed: int | None = 0) -> pd.DataFrame:
-        """How much worse rows are predicted where a term has the values of other rows.
+        """How much worse rows are predicted when the values of a term are permuted among them.
 
         Parameters
         ----------
@@ -651,9 +651,10 @@ class KernelLDAResults(VariateResults):
         -----
         The importance of Breiman (2001, Machine Learning 45, 5-32) for a fit that is held. A term is one of
         the formula, with all its columns: the levels of a factor, or the columns of `poly(x, 2)`, are
-        permuted together. What a term tells that others tell too is not missed when it is permuted, so that
-        of two alike neither may seem to matter. The standard errors are those of means over rows, which they
-        take for independent; they are of this fit, and not of the choice of kernel, width and ridge.
+        permuted together. If other terms carry the same information as the permuted one, little is lost, so
+        that of two similar terms neither may seem to matter. The standard errors assume independent rows;
+        they are those of means over rows for this fit, without the uncertainty of the choice of kernel, width
+        and ridge.
 
         Examples
         --------

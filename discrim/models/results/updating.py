@@ -158,7 +158,7 @@ class Updating:
         groups : column name or vector of length n, optional
             Groups whose rows stay in one part, as the rows of one patient have to.
         seed : int, optional
-            Seed by which the rows are dealt. Where it is not given, one is drawn and kept as `seed` of the
+            Seed by which the rows are dealt. If it is not given, one is drawn and kept as `seed` of the
             result.
         nested : bool
             Whether what the fit has chosen is chosen anew for each rule. A choice that is held has seen the
