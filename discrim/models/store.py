@@ -48,7 +48,7 @@ def load(
         The file to read.
     results : class, optional
         What the file is to hold, such as `LDAResults` or `Moments`; anything else is refused. Editors and
-        type checkers then know what is loaded, which without it is any `ClassifierResults` to them.
+        type checkers then know what is loaded; without it they take it for any `ClassifierResults`.
     functions : dict of str to callable, optional
         Your own functions that the formula calls, by name; a file holds none.
 
@@ -56,13 +56,14 @@ def load(
     -------
     ClassifierResults or Moments
         The results of the verb that made the fit, such as `LDAResults`, or the moments. A fit predicts what
-        the saved one predicts. Methods that need the rows of the fit take `data=`, or say what to do.
+        the saved one predicts. Methods that need the rows of the fit take `data=`, or raise an error that
+        says what to do.
 
     Raises
     ------
     DataError
         The file was not written by `save` (NotAFitError), is damaged, or contradicts itself. Or it holds
-        something else than `results`.
+        something other than `results`.
     MissingFileError, UnreadableFileError
         There is no file, or it cannot be opened; each is a DataError and an OSError.
     FormulaError

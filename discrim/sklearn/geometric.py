@@ -89,8 +89,8 @@ class NearestCentroidClassifier(LinearCoefficients, PartialClassifier):
     Parameters
     ----------
     prior : "equal", None, "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. With equal ones, the default here, a row is given the class of the
-        nearest mean. None stands for the class proportions of the data.
+        Prior probabilities of the classes. With equal ones, the default here, a row is assigned to the class
+        of the nearest mean. None stands for the class proportions of the data.
     """
 
     verb = staticmethod(discrim.nearest_centroid)
@@ -183,18 +183,18 @@ class PerceptronClassifier(LinearCoefficients, VerbClassifier):
     Parameters
     ----------
     step : float
-        Factor of what a row adds to the coefficients. Where they start from zero it scales them and changes
-        nothing else; with `start` a small step makes many moves.
+        Factor of what a row adds to the coefficients. If they start from zero, it scales them and changes
+        nothing else; with `start`, a small step makes many moves.
     maxiter : int, optional
-        The largest number of passes over the rows; by default 1,000 where the classes can be separated and
-        100 where they cannot.
+        The largest number of passes over the rows; by default 1,000 if the classes can be separated and 100
+        if they cannot.
     seed : int, optional
         Seed that shuffles the rows anew for each pass. Without it the rows keep the order of the table.
     start : sequence, Series or dict, optional
-        Coefficients to begin with, by default zeros: of two classes a sequence with the constant first and
+        Coefficients to begin with, by default zeros. For two classes: a sequence with the constant first and
         then a number for each column, in the order of `terms`, or a Series or dict of them by name, with
-        "constant" for the first. Of more classes a sequence of such ones in the order of the classes, a dict
-        of them by class, or a DataFrame with a column for each class.
+        "constant" for the first. For more classes: a sequence of such ones in the order of the classes, a
+        dict of them by class, or a DataFrame with a column for each class.
     constant : {"drop", "raise"}
         Whether numeric columns that are constant over the rows are left out with a warning, as the verb does,
         or refused.
@@ -265,7 +265,7 @@ class KernelDensityClassifier(WeightedClassifier):
     ----------
     bandwidth : float, dict, or "normal", optional
         Radius r of the kernels in the metric, R= of SAS's DISCRIM: one number, or a dict by class. "normal"
-        is the best radius for normal classes. Where it is not given, it is chosen by leaving rows out.
+        is the best radius for normal classes. If it is not given, it is chosen by leaving rows out.
     kernel : {"normal", "epanechnikov", "biweight", "triweight", "uniform"}
         Shape of the kernels, a function of the squared distance over the squared radius. All but "normal" end
         at the radius. "uniform" counts the rows within it.

@@ -547,10 +547,10 @@ class LocationClassifier(WeightedClassifier):
     Parameters
     ----------
     smoothing : float, optional
-        What a row counts in a cell that differs from its own in one column, from above 0 to 1, and to the
-        power of their number in one that differs in more. Near 0 each cell stands for itself; at 1 the
-        categories do not count. By default the number of least leave-one-out error is chosen from `grid`, and
-        of equal errors the largest.
+        The weight L of a row in a cell that differs from its own in one column, above 0 and at most 1. In a
+        cell that differs in d columns it is L^d. Near 0 each cell is estimated alone; at 1 the categories do
+        not count. By default the L of least leave-one-out error is chosen from `grid`, and the largest of
+        equal ones.
     grid : sequence of float, optional
         Smoothings to choose from; by default 0.001, 0.01, 0.02, 0.05, 0.1, 0.2, ..., 1.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes

@@ -354,10 +354,9 @@ def covariance_models(
         For each model: df, llf, aic and bic; the likelihood ratio against the next model with its df and p;
         and the same against the free model. Spherical covariances and common principal components depend on
         the units of the columns, and the other models do not. Common principal components are missing, with a
-        warning, where standard deviations differ by more than 1e7. With `dimensions` the models "factor
+        warning, if standard deviations differ by more than 1e7. With `dimensions` the models "factor
         AkjBkQkDk" and so on stand below the ladder, with their dimensions, and with a test against the free
-        model where the dimensions were given. A form whose signal varies less than its noise has no
-        likelihood.
+        model if the dimensions were given. A form whose signal varies less than its noise has no likelihood.
 
     Raises
     ------
@@ -366,8 +365,8 @@ def covariance_models(
 
     Notes
     -----
-    The ladder is that of Flury (1988, Common Principal Components and Related Multivariate Models) and
-    Manly & Rayner (1987, Biometrika 74, 841-847).
+    The p-values assume normal classes and many rows. The ladder is from Flury (1988, Common Principal
+    Components and Related Multivariate Models) and Manly & Rayner (1987, Biometrika 74, 841-847).
 
     Examples
     --------
@@ -410,8 +409,9 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
 
     Notes
     -----
-    The test is that of Hausman (1978, Econometrica 46, 1251-1271). Efron (1975, Journal of the American
-    Statistical Association 70, 892-898) shows how much more precise the normal model is where it holds.
+    The test is Hausman's (1978, Econometrica 46, 1251-1271); its p-value assumes many rows. Efron (1975,
+    Journal of the American Statistical Association 70, 892-898) shows how much more precise the normal model
+    is if it holds.
 
     Examples
     --------

@@ -103,8 +103,8 @@ def shrunken_centroids(
 ) -> ShrunkenCentroidsResults:
     """Nearest shrunken centroids.
 
-    The fit takes one pass over the rows and holds two numbers for each class and column, so that even
-    thousands of columns cost no more than adding them up.
+    The fit takes one pass over the rows and holds two numbers for each class and column, so that the cost of
+    even thousands of columns is only that of adding them up.
 
     Parameters
     ----------

@@ -417,7 +417,7 @@ def _shares(prior: Any, classes: pd.Index) -> Floats:
 
 
 class BayesResults(Pictured, Reported, ShownModel):
-    """The Bayes classifier of a known law. It predicts as a fit does, and has no rows.
+    """The Bayes classifier of a known law. It predicts as a fit does, but it has no rows.
 
     Attributes
     ----------
@@ -455,14 +455,14 @@ class BayesResults(Pictured, Reported, ShownModel):
 
     @property
     def costs(self) -> pd.DataFrame | None:
-        """Costs of giving a row of one class the label of another, where they were given."""
+        """Costs of giving a row of one class the label of another, if they were given."""
         if self._given_costs is None:
             return None
         return pd.DataFrame(self._given_costs, index=self.classes, columns=self.classes, copy=True)
 
     @property
     def terms(self) -> pd.Index:
-        """The columns of x, under the name that fits have for them."""
+        """The columns of x; fits have them under the same name."""
         return self.columns
 
     @property
@@ -505,7 +505,7 @@ class BayesResults(Pictured, Reported, ShownModel):
     def predict(
         self, data: Data | None = None, prior: Prior = None, *, costs: Any = None, reject: float | None = None
     ) -> pd.Series:
-        """The class of largest posterior, or of least expected cost, of each row; of equal classes the first.
+        """The class of largest posterior, or of least expected cost, of each row; of tied classes the first.
 
         Parameters
         ----------
@@ -604,7 +604,8 @@ class BayesResults(Pictured, Reported, ShownModel):
 
         Notes
         -----
-        The densities are known here, so that the standard errors are complete.
+        The standard errors assume independent rows from the densities of this law. Those are known, so that
+        nothing else adds to the error.
         """
         from discrim.models.judging.estimated_prior import SharesSearch, shares_of
 
@@ -671,11 +672,11 @@ class BayesResults(Pictured, Reported, ShownModel):
 
     @property
     def error_bound(self) -> float:
-        """Bound on the error of `error_rate`: 0 where it is exact to rounding.
+        """Bound on the error of `error_rate`: 0 if it is exact up to rounding.
 
-        For a quadrature it is the sum of the last differences of its panels, and of what the integrals of the
-        densities lack to one. For random points it is half of a 99 % interval; where fewer than 30 points
-        make up the mean, it is what so many points can miss.
+        For a quadrature it is the sum of the last differences of its panels, and of the differences between
+        the integrals of the densities and one. For random points it is half of a 99 % interval; if fewer than
+        30 points make up the mean, it is what so few points can miss.
         """
         return self._least().bound
 
@@ -732,12 +733,12 @@ class BayesResults(Pictured, Reported, ShownModel):
             By pair (a, b): `exponent` of the density of a in Chernoff's bound; the upper bounds `chernoff`
             and `bhattacharyya`; `lower`; and Bhattacharyya's `distance`. The last row has the sum of the
             upper bounds over the pairs, and the largest lower one. Without a closed form the integrals are
-            means over random points, and the bounds are as uncertain.
+            means over random points, and the bounds vary with these.
 
         Raises
         ------
         NotSupportedError
-            The law has costs, which these bounds do not hold for.
+            The law has costs, for which these bounds do not hold.
         """
         if self.costs is not None:
             raise NotSupportedError("These bounds hold for the error rate: call bayes() without costs.")
@@ -837,9 +838,9 @@ def bayes(
         proportions of.
     densities : DataFrame of P(x | class), classes by values; or dict of distributions by class
         The columns of a DataFrame are the values of x; a MultiIndex has the values of several columns.
-        Distributions are frozen ones of `scipy.stats`, of one variable or of rows, all continuous or all
+        Distributions are frozen ones of `scipy.stats`, of one variable or several, all continuous or all
         discrete; or functions of one variable that return its density; or objects of your own, such as a
-        mixture, with the methods `logpdf(x)`, of rows (m, p), and `rvs(size, random_state)`. Their order is
+        mixture, with the methods `logpdf(x)`, for rows (m, p), and `rvs(size, random_state)`. Their order is
         that of the classes.
     columns : sequence of str, optional
         Names of the columns of x. By default those of the table, or else "x", or "x1", "x2", ...
@@ -849,7 +850,7 @@ def bayes(
         Cost of assigning an observation of one class (row) to another (column). Each observation is then
         assigned to the class of smallest expected cost. `error_rate` is then the mean cost.
     draws : int
-        Number of random points for each class, where densities of rows have no closed form.
+        Number of random points for each class, used if densities of several variables have no closed form.
     seed : int, optional
         Seed of these points.
 
@@ -867,8 +868,8 @@ def bayes(
 
     Notes
     -----
-    Devroye, Gyorfi & Lugosi (1996, A Probabilistic Theory of Pattern Recognition, ch. 2) show that no rule
-    has a smaller error.
+    No rule has a smaller error, if the law is true (Devroye, Gyorfi & Lugosi, 1996, A Probabilistic Theory of
+    Pattern Recognition, ch. 2).
 
     Examples
     --------

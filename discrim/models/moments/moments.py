@@ -176,8 +176,8 @@ class Moments:
     """Rows, means and covariances of classes, for the columns of a formula; made by `discrim.moments`.
 
     The sum (`+`) of the moments of two tables gives the moments of all their rows, in whatever order they are
-    added, and `-` takes rows out again. A product with a number, as `0.99 * moments`, lets each row count so
-    much less, so that what is old is forgotten where classes drift. All give new moments; only `update`
+    added, and `-` takes rows out again. A product with a number, as `0.99 * moments`, gives each row that
+    much less weight, so that old rows are forgotten if classes drift. All give new moments; only `update`
     changes the moments that it is called on.
 
     Attributes
@@ -204,10 +204,11 @@ class Moments:
 
     Notes
     -----
-    Multiplied by d and added to b new rows again and again, moments come to count N = b / (1 - d) rows. They
-    are sums with weights, which fits take as frequency weights: degrees of freedom, standard errors and tests
-    are those of N equally weighted rows. The means have the precision of as many as N (1 + d) independent
-    rows (Kish, 1965, Survey Sampling, sec. 11.7), so that, if nothing drifts, tests of them are conservative.
+    If moments are multiplied by d and added to those of b new rows again and again, their count approaches N
+    = b / (1 - d) rows. They are sums with weights, which fits take as frequency weights: degrees of freedom,
+    standard errors and tests are those of N equally weighted rows. The means have the precision of as many as
+    N (1 + d) independent rows (Kish, 1965, Survey Sampling, sec. 11.7), so that, if nothing drifts, tests of
+    them are conservative.
     """
 
     __array_ufunc__ = None  # So that a number of numpy leaves the product to `__rmul__`.

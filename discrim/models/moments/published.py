@@ -31,7 +31,7 @@ def from_stats(
     *,
     method: Divisor = "moment",
 ) -> Moments:
-    """Moments from published statistics: a discriminant analysis of a table that nobody has any more.
+    """Moments from published statistics, for a discriminant analysis of a table that is no longer there.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def from_stats(
         Class means. The name of the index is that of the response; without a name it is "class".
     covs : DataFrame or (p, p) array; or dict by class, or sequence in the order of the classes, of these
         The covariance within classes, or that of each class, which `qda` needs. The covariances of all
-        classes may also be one DataFrame by class and column, as `groupby(...).cov()` of pandas gives it. For
+        classes may also be one DataFrame by class and column, as `groupby(...).cov()` of pandas returns. For
         a class of one row the covariance is zero or missing.
     counts : Series or dict by class, or sequence in the order of the classes
         Number of rows of each class.
@@ -57,11 +57,11 @@ def from_stats(
     ------
     DataError
         Labels do not match; a value is missing or infinite; a covariance is not symmetric or has a negative
-        variance; or a class has fewer rows than one.
+        variance; or a class has less than one row.
 
     Notes
     -----
-    For normal classes, counts, means and covariances are sufficient: they hold everything that the rows tell
+    For normal classes, counts, means and covariances are sufficient: the rows hold no more information
     (Anderson, 2003, An Introduction to Multivariate Statistical Analysis, sec. 3.3).
 
     Examples

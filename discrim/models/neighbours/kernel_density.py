@@ -263,9 +263,9 @@ class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
     def path(self) -> pd.DataFrame:
         """Error of the rows left out, and their log-likelihood given the classes, by bandwidth.
 
-        Rows that are equal in all columns are left out together, as the choice does it, so that the error is
-        that of `error_rates(["loo"])` only where all rows differ. The number of rows, or their weight, that
-        equal another one is in `attrs["equal_rows"]`.
+        Rows that are equal in all columns are left out together, as in the choice, so that the error is that
+        of `error_rates(["loo"])` only if all rows differ. The number of rows, or their weight, that equal
+        another one is in `attrs["equal_rows"]`.
 
         Raises
         ------
@@ -290,8 +290,8 @@ class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
         Returns
         -------
         DataFrame, rows by classes
-            Minus infinity where no kernel of the class reaches the row; missing where the row has a missing
-            value. The densities at rows of the fit include the rows' own kernels.
+            Minus infinity if no kernel of the class reaches the row; missing if the row has a missing value.
+            The densities at rows of the fit include the rows' own kernels.
 
         Examples
         --------
@@ -344,7 +344,7 @@ def kernel_density(
     """Discriminant analysis by kernel densities of all columns together.
 
     The density of a class is the mean of kernels centred at its observations, so that it may have any shape.
-    With more than a few columns the observations are too far apart for the method.
+    With more than a few columns the observations are too far apart for the method to work well.
 
     Parameters
     ----------
@@ -357,7 +357,7 @@ def kernel_density(
         or a DataFrame of Dask, is refused: pass a sample of its rows as a DataFrame.
     bandwidth : float, dict, or "normal", optional
         Radius r of the kernels in the metric, R= of SAS's DISCRIM: one number, or a dict by class. "normal"
-        is the best radius for normal classes. Where it is not given, it is chosen by leaving rows out.
+        is the best radius for normal classes. If it is not given, it is chosen by leaving rows out.
     kernel : {"normal", "epanechnikov", "biweight", "triweight", "uniform"}
         Shape of the kernels, a function of the squared distance over the squared radius. All but "normal" end
         at the radius. "uniform" counts the rows within it.
@@ -402,8 +402,8 @@ def kernel_density(
     DataError
         A column is unknown, a value is infinite, or no row or only one class is left. Also a bandwidth that
         is not above zero, or that is below the rounding of distances; both a bandwidth and a grid; a grid
-        without a bandwidth at which each row has another one of its class within reach that differs from it;
-        and a class of one row, or of equal ones, where the likelihood chooses.
+        without a bandwidth at which each row has a different row of its class within reach; and a class of
+        one row, or of equal ones, if the likelihood chooses.
     PriorError
         The prior is not a distribution over the classes.
     CollinearError
@@ -420,21 +420,21 @@ def kernel_density(
     and the posteriors follow by Bayes' theorem (Parzen, 1962, Annals of Mathematical Statistics 33,
     1065-1076; Silverman, 1986, Density Estimation for Statistics and Data Analysis, ch. 4; SAS/STAT User's
     Guide, The DISCRIM Procedure). A row that no kernel reaches has no class and no posterior, SAS's "Other":
-    its prediction is missing. The normal kernel reaches every row, as far as doubles do.
+    its prediction is missing. The normal kernel reaches every row whose density does not underflow.
 
     "normal" is the bandwidth of least asymptotic mean integrated squared error for normal classes, computed
     for each class from its rows. For one column it is that of SAS's documentation; for several columns SAS
     has another constant.
 
     Values that are rounded or repeated give rows that are equal. If a row were judged with its copies still
-    there, a kernel of no radius about them would have the largest likelihood of all, and the bandwidth would
-    be the smallest that is tried. So a choice of the bandwidth leaves out the kernels of all rows at the
-    row's place, of any class, and a frequency weight as a whole. `error_rates(["loo"])` leaves out one row.
+    there, kernels of radius zero would have the largest likelihood, and the smallest bandwidth would be
+    chosen. So a choice of the bandwidth leaves out all rows that equal the row, of any class, and a frequency
+    weight as a whole. `error_rates(["loo"])` leaves out one row.
 
     Columns of normal kernels can be integrated out: ``missing="integrate"`` of `predict`.
 
     Leave-one-out is in closed form. It removes the row's own kernel, and the row from the covariance of the
-    metric; it holds the bandwidth, given or chosen, and the prior. Folds and bootstrap samples are fitted
+    metric. It holds the bandwidth, given or chosen, and the prior. Folds and bootstrap samples are fitted
     anew, and choose anew what was chosen.
 
     Examples

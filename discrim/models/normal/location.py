@@ -65,7 +65,7 @@ def location(
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> LocationResults:
-    """The location model: normal numbers within each combination of categories, smoothed over combinations.
+    """The location model: numbers are normal within each combination of categories, smoothed over them.
 
     Parameters
     ----------
@@ -79,10 +79,10 @@ def location(
         function that returns an iterator of frames, or such an iterator itself, which can be read only once.
         The rows are read more than once, so that such an iterator, or a stream, is refused.
     smoothing : float, optional
-        What a row counts in a cell that differs from its own in one column, from above 0 to 1, and to the
-        power of their number in one that differs in more. Near 0 each cell stands for itself; at 1 the
-        categories do not count. By default the number of least leave-one-out error is chosen from `grid`, and
-        of equal errors the largest.
+        The weight L of a row in a cell that differs from its own in one column, above 0 and at most 1. In a
+        cell that differs in d columns it is L^d. Near 0 each cell is estimated alone; at 1 the categories do
+        not count. By default the L of least leave-one-out error is chosen from `grid`, and the largest of
+        equal ones.
     grid : sequence of float, optional
         Smoothings to choose from; by default 0.001, 0.01, 0.02, 0.05, 0.1, 0.2, ..., 1.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
@@ -111,8 +111,8 @@ def location(
     FormulaError
         The formula cannot be read or is not allowed.
     DataError
-        A column is unknown, a value is infinite, or no row or only one class is left. Also where no column is
-        one of numbers, or a smoothing is not above 0 and up to 1.
+        A column is unknown, a value is infinite, or no row or only one class is left. Also if no column holds
+        numbers, or a smoothing is not above 0 and at most 1.
     PriorError
         The prior is not a distribution over the classes.
     CollinearError
@@ -127,9 +127,9 @@ def location(
     row lies in cell s with probability p_ks, and its numbers are normal with mean m_ks; their covariance S is
     common to classes and cells. With n_kt rows of class k in cell t, whose mean is y_kt, and weights a_st =
     L^d of cells that differ in d columns, N_ks = sum_t a_st n_kt, p_ks = N_ks / sum_t N_kt, and m_ks = sum_t
-    a_st n_kt y_kt / N_ks. S has the divisor N less the sum of n_ks / N_ks over cells and classes, which is
-    N - K at L = 1, where the rule is that of `lda` of the numbers alone. So is it, at any L, where no column
-    is a category. Truth values are categories.
+    a_st n_kt y_kt / N_ks. S has the divisor N less the sum of n_ks / N_ks over cells and classes, which is N
+    - K at L = 1, where the rule is that of `lda` for the numbers alone. It is so at any L if no column is a
+    category. Truth values are categories.
 
     The choice of L holds S while rows are left out; `leave_one_out()` computes all but L and the prior anew
     without each row. Folds choose L anew.
@@ -282,7 +282,7 @@ class LocationResults(ClassifierResults):
     Attributes
     ----------
     smoothing : float
-        What a row counts in a cell that differs from its own in one column.
+        Weight of a row in a cell that differs from its own in one column.
     probabilities : DataFrame, cells by classes
         Smoothed probability of each cell within each class.
     means : DataFrame, classes and cells by columns of numbers
@@ -299,7 +299,7 @@ class LocationResults(ClassifierResults):
 
     @property
     def smoothing(self) -> float:
-        """What a row counts in a cell that differs from its own in one column."""
+        """Weight of a row in a cell that differs from its own in one column."""
         return self._fit.numbers.smoothing
 
     def _cells(self) -> pd.Index:

@@ -72,8 +72,8 @@ def nearest_centroid(
         What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
         and data. The fit then holds no observations, and methods that need them take `data=`.
     prior : "equal", None, "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. With equal ones, the default here, a row is given the class of the
-        nearest mean. None stands for the class proportions of the data.
+        Prior probabilities of the classes. With equal ones, the default here, a row is assigned to the class
+        of the nearest mean. None stands for the class proportions of the data.
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
         part of ``.`` in the formula.
@@ -116,7 +116,7 @@ def nearest_centroid(
     squares of that rule's, divided by their sum. `discrim.shrunken_centroids` adds a threshold.
 
     Distances are in the units of the columns. A column with a hundred times the spread of the others decides
-    alone; a warning says so, and `column_shares()` shows it.
+    alone. A warning then says so, and `column_shares()` shows it.
 
     Examples
     --------

@@ -50,9 +50,9 @@ class Certificate(NamedTuple):
         Linear functions of the columns. No class has a larger function at a row than the row's own class.
         They are zero under overlap.
     margin : float
-        The smallest lead of a row's own class in these functions.
+        The smallest difference at a row between the function of its own class and the largest other one.
     on_plane : Index
-        Rows that lie on the plane between two classes, which are then separated in part.
+        Rows that lie on the plane between two classes, which are then only partly separated.
     weights : DataFrame, rows by classes, or None
         The proof of overlap: positive weights of the difference of each row from each other class, with which
         the differences cancel. A function that no row contradicts is therefore the same for all classes.
@@ -188,7 +188,7 @@ def hyperplane(
     DataError
         A column is unknown, a value is infinite, no row is left, or the classes are not two.
     SeparationError
-        No plane separates the classes. The message names rows of both classes that have a mixture in common,
+        No plane separates the classes. The message names rows of both classes with a weighted mean in common,
         and the error's `certificate`, a `planes.hyperplane.Certificate`, holds the weights.
 
     Notes

@@ -52,10 +52,10 @@ def perceptron(
 ) -> PerceptronResults:
     """Rosenblatt's perceptron: rows are visited in turn, and each one on the wrong side moves the plane.
 
-    The coefficients start from zero, unless `start` gives others. A row x on the wrong side adds
-    step * (1, x) to them if it is of the second class, and subtracts it if it is of the first. With more than
-    two classes there is a plane for each class against the rest, and a row gets the class whose plane has the
-    largest value.
+    The coefficients start from zero, unless `start` gives others. A row x on the wrong side adds step * (1,
+    x) to them if it is of the second class, and subtracts it if it is of the first. With more than two
+    classes there is a plane for each class against the rest, and a row is assigned to the class whose plane
+    has the largest value.
 
     Parameters
     ----------
@@ -69,18 +69,18 @@ def perceptron(
         The origin and the units of the columns matter: with columns far from zero the search takes very long,
         and `standardize()` in the formula helps.
     step : float
-        Factor of what a row adds to the coefficients. Where they start from zero it scales them and changes
-        nothing else; with `start` a small step makes many moves.
+        Factor of what a row adds to the coefficients. If they start from zero, it scales them and changes
+        nothing else; with `start`, a small step makes many moves.
     maxiter : int, optional
-        The largest number of passes over the rows; by default 1,000 where the classes can be separated and
-        100 where they cannot.
+        The largest number of passes over the rows; by default 1,000 if the classes can be separated and 100
+        if they cannot.
     seed : int, optional
         Seed that shuffles the rows anew for each pass. Without it the rows keep the order of the table.
     start : sequence, Series or dict, optional
-        Coefficients to begin with, by default zeros: of two classes a sequence with the constant first and
+        Coefficients to begin with, by default zeros. For two classes: a sequence with the constant first and
         then a number for each column, in the order of `terms`, or a Series or dict of them by name, with
-        "constant" for the first. Of more classes a sequence of such ones in the order of the classes, a dict
-        of them by class, or a DataFrame with a column for each class.
+        "constant" for the first. For more classes: a sequence of such ones in the order of the classes, a
+        dict of them by class, or a DataFrame with a column for each class.
     levels : sequence, optional
         The classes in order: by default that of the categories, or sorted if the response is not categorical.
     na_action : {"drop", "raise"}
@@ -103,16 +103,16 @@ def perceptron(
         The formula cannot be read or is not allowed.
     DataError
         A column is unknown, a value is infinite, or no row or only one class is left. Also a step that is not
-        from 1e-300 to 1e200, a number of passes that is not positive, a negative seed, and a start that has
-        not one finite number for the constant and each column.
+        from 1e-300 to 1e200, a number of passes that is not positive, a negative seed, and a start that does
+        not have one finite number for the constant and each column.
 
     Warns
     -----
     DiscrimWarning
         The classes cannot be separated, which a linear program finds beforehand, or there were too few
         passes. The answer is then that of the pocket algorithm (Gallant, 1990): the plane with the fewest
-        errors on the way. Of more than 500 rows not every plane on the way is counted, but those at the
-        ends of passes and those that are right for more rows in a row than the plane kept so far.
+        errors on the way. With more than 500 rows the errors are counted only for the planes at the ends of
+        passes and for those that are right for more consecutive rows than the plane kept so far.
 
     Notes
     -----
@@ -305,8 +305,8 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
         the wrong side).
     history : DataFrame by (plane, pass)
         The updates in each pass, and at its end the errors and the loss: Rosenblatt's criterion, the sum of
-        the sizes of the values of the rows on the wrong side. A file written before there were losses has
-        none, and they are missing.
+        the sizes of the values of the rows on the wrong side. The loss is missing in a file of a release that
+        did not compute it.
     start : DataFrame, terms by planes, or None
         Coefficients at the beginning, the constant first; None where they were zeros.
     """
