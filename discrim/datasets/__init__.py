@@ -9,14 +9,14 @@ wine            178       14  cultivar: 48, 59, 71                         CC BY
 breast_cancer   569       31  diagnosis: 357, 212                          CC BY 4.0
 =============  ====  =======  ===========================================  ============================
 
-Each loader reads its table anew, so what a caller does to it stays with the caller. Classes and other
-categories are text, not categoricals: a subset then has no empty class, and levels are sorted. The text
-of the two licences is at https://creativecommons.org/licenses/by/4.0/ and
+Each loader reads its table anew, so that changes to one copy do not affect another. Classes and other
+categories are text, not categoricals: a subset then has no empty class, and levels are sorted. The text of
+the two licences is at https://creativecommons.org/licenses/by/4.0/ and
 https://creativecommons.org/publicdomain/zero/1.0/; who made each table and what was changed is said in the
 docstring of its loader.
 
-Where a table is asked for, its name will do, as on the command line: ``lda("species ~ .", "iris")``. A file
-or a folder of that name goes first.
+The name of a table can be given in its place, as on the command line: ``lda("species ~ .", "iris")``. A file
+or a folder of that name takes precedence.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """The verbs as scikit-learn's estimators, and fitted formulas where it wants an estimator.
 
-An estimator is thin: `fit` hands the array or frame to its verb, and `results_` is what the verb gives, with
+The `fit` of an estimator passes the array or frame to its verb, and `results_` is what the verb returns, with
 `summary()` and all else. Columns of an array are called x0, x1, ...; those of a frame keep their names, and
 may be categories. Constructor arguments are the verb's. `as_estimator` wraps a fit that was made from a
 formula; `FormulaClassifier` is one that is not fitted yet.
 
-A search over models has to go on where a verb refuses: by their defaults the estimators then fit the nearest
-thing that there is, with a warning that says what and why; each class documents it and how to have an error.
+A search over models has to go on if a verb refuses the data. By default the estimators then fit the nearest
+model that can be fitted, with a warning that says which and why; each class documents it and how to get an
+error.
 
 Needs scikit-learn: ``pip install discrim[sklearn]``.
 

@@ -67,7 +67,7 @@ class SetMethods:
         smoothed: bool = False,
         seed: int | None = None,
     ) -> NDArray[np.bool_]:
-        """Sets of classes that contain the class of a row as often as the level says.
+        """Sets of classes that contain the class of a row with the probability `level`.
 
         Parameters
         ----------
@@ -85,11 +85,11 @@ class SetMethods:
             scores do not tie, whatever the law and however bad the model. "loo" takes the rows of the fit,
             each by the rule without it, and "cv" takes them by rules without folds. Both keep the level
             closely in practice, but no bound says so for every law, because new rows are scored by another
-            rule. They need the rows of the fit, which estimators do not keep: only those that `as_estimator`
-            makes of a fit have them.
+            rule. They need the rows of the fit, which only the estimators that `as_estimator` makes of a fit
+            keep.
         calibration : tuple of X (m, p) and y (m,), optional
             Rows that the estimator has not seen, with their classes, for which the level is then promised.
-            They are needed, as estimators keep no rows; only those of `as_estimator` do without.
+            They are needed because estimators keep no rows, except those of `as_estimator`.
         score : {"lac", "aps", "margin"}, optional
             How strange a row is in a class. "lac", the default, is one less its posterior; it gives the
             smallest sets on average, and is ranked by log odds, so that posteriors that are 0 or 1 to the
@@ -182,7 +182,7 @@ def estimator(cls: type[Estimator]) -> type[Estimator]:
 
 
 def only_if(has: Callable[[Any], bool]) -> Callable[[Method], Method]:
-    """A method that is there where the estimator has it, as scikit-learn's `available_if`, with its type."""
+    """A method that is there if the estimator has it, as scikit-learn's `available_if`, with its type."""
     return cast("Callable[[Method], Method]", available_if(has))
 
 
@@ -273,8 +273,8 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> Floats:
         """Scores (n, K), largest for the predicted class; for two classes (n,), positive for the second.
 
-        Nearest neighbours do not have this method: where all neighbours are of one class the log odds are
-        infinite, which ROC curves and calibration do not accept. These use `predict_proba` instead.
+        Nearest neighbours do not have this method: if all neighbours are of one class the log odds are
+        infinite, which ROC curves and calibration do not accept. Those use `predict_proba` instead.
         """
         if hasattr(self, "_order") and (self._order < 0).any():
             return self._posteriors(X, logs=True)
@@ -353,8 +353,8 @@ class VerbClassifier(FittedClassifier):
     Attributes
     ----------
     results_ : ClassifierResults
-        What the verb returns, with `summary()` and the rest, without the rows of the table: what needs rows
-        takes them as `data=`.
+        What the verb returns, with `summary()` and the rest, without the rows of the table: methods that need
+        rows take them as `data=`.
     classes_ : (K,) array
         Sorted labels.
     n_features_in_ : int
@@ -394,7 +394,7 @@ class VerbClassifier(FittedClassifier):
         Parameters
         ----------
         X : (n, p) array or frame
-            Rows to fit to. Sparse arrays of scipy are accepted where the estimator's tags say so.
+            Rows to fit to. Sparse arrays of scipy are accepted if the estimator's tags say so.
         y : (n,) array of class labels
             Classes of the rows.
 
@@ -405,7 +405,7 @@ class VerbClassifier(FittedClassifier):
         Raises
         ------
         DiscrimError
-            The errors of the verb; also where a value is missing.
+            The errors of the verb; also if a value is missing.
         """
         return self._fitted(X, y, {})
 
@@ -502,8 +502,8 @@ class VerbClassifier(FittedClassifier):
     def onnx_converter(self) -> Callable[[Any, Any, Any], None]:
         """What skl2onnx asks for: a function that adds the nodes of the rule to a graph.
 
-        With it, ``skl2onnx.to_onnx(pipeline, X[:1])`` takes pipelines with the estimator, where the rule has
-        a form in ONNX (see `ClassifierResults.to_onnx`). Posteriors come as an array, rows by classes.
+        With it, ``skl2onnx.to_onnx(pipeline, X[:1])`` takes pipelines with the estimator, if the rule has a
+        form in ONNX (see `ClassifierResults.to_onnx`). Posteriors come as an array, rows by classes.
         """
         return partial(write_nodes, self)
 
@@ -561,7 +561,7 @@ class FrequencyClassifier(VerbClassifier):
         Parameters
         ----------
         X : (n, p) array or frame
-            Rows to fit to. Sparse arrays of scipy are accepted where the estimator's tags say so.
+            Rows to fit to. Sparse arrays of scipy are accepted if the estimator's tags say so.
         y : (n,) array of class labels
             Classes of the rows.
         sample_weight : (n,) array, optional
@@ -574,7 +574,7 @@ class FrequencyClassifier(VerbClassifier):
         Raises
         ------
         DiscrimError
-            The errors of the verb; also where a value is missing.
+            The errors of the verb; also if a value is missing.
         """
         weights = None if sample_weight is None else np.asarray(sample_weight)
         return self._fitted(X, y, {"weights": weights})
@@ -678,7 +678,7 @@ def words(options: Mapping[str, Any]) -> str:
 class LinearCoefficients:
     """The planes of a linear rule under scikit-learn's names, for `RFE`, `SelectFromModel` and the like.
 
-    Where the rule is not linear, or the formula makes several columns of one feature of a frame, there are no
+    If the rule is not linear, or the formula makes several columns of one feature of a frame, there are no
     such attributes, and `hasattr` is false.
     """
 
@@ -687,10 +687,9 @@ class LinearCoefficients:
         """Coefficients (K, p) by class and feature, or (1, p) for two classes.
 
         `X @ coef_.T + intercept_` is the decision function for two classes, and for models without
-        posteriors. Otherwise it differs from it by a number that all classes of a row share, which is chosen
-        so that the coefficients of a feature sum to zero. A feature that was dropped has zeros. Where
-        features lie far from zero in their own units, `decision_function` has digits that the product does
-        not have.
+        posteriors. Otherwise the two differ by a number that all classes of a row share, which is chosen so
+        that the coefficients of a feature sum to zero. A feature that was dropped has zeros. If features lie
+        far from zero in their own units, `decision_function` is more precise than the product.
         """
         return _planes(self)[0]
 

@@ -16,10 +16,10 @@ from discrim.sklearn.base import PosteriorMethods, VerbClassifier
 
 @base.estimator
 class ChooseClassifier(PosteriorMethods, VerbClassifier):
-    """A model of the family, chosen by what each loses on rows left out; see `discrim.choose`.
+    """A model of the family, chosen by its loss on rows left out; see `discrim.choose`.
 
-    Labels are those of the largest posteriors, which are calibrated where such were chosen. There is no
-    `decision_function`, as scores of different models are on different scales.
+    Labels are those of the largest posteriors, which are calibrated if the choice was for calibrated ones.
+    There is no `decision_function`, because scores of different models are on different scales.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class ChooseClassifier(PosteriorMethods, VerbClassifier):
 
     Notes
     -----
-    The candidates, their order of simplicity and what a choice loses on new rows are those of
+    The candidates, their order of simplicity and the loss of a choice on new rows are described in
     `discrim.choose`.
     """
 

@@ -51,8 +51,8 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
         The columns of X that the estimator reads, and that ``.`` stands for; by default all.
     unseen : {"raise", "missing"}
         What to do with rows that have a level which the fit has not seen. "raise" gives an error. "missing"
-        takes nothing to be known of them: their posteriors are the prior and their label is the likeliest
-        class by it, with a warning that counts them, so that a search over models goes on.
+        treats them as rows of which nothing is known: their posteriors are the prior and their label is its
+        likeliest class, with a warning that counts them, so that a search over models goes on.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
         Raises
         ------
         DiscrimError
-            The errors of the verb; also where a value is missing.
+            The errors of the verb; also if a value is missing.
         """
         check_word("verb", self.verb, VERBS)
         check_word("unseen", self.unseen, ("raise", "missing"))
@@ -196,14 +196,14 @@ def as_estimator(fit: Any) -> FormulaClassifier:
     FormulaClassifier
         A fitted estimator, for displays, calibration (in `sklearn.frozen.FrozenEstimator`) and permutation
         importance. A clone of it is not fitted. The `fit` of a clone refits the formula with the options of
-        the fit: alpha and gamma, or a threshold, that were chosen are held, a shrinkage by "loo" is chosen
-        anew, and weights are those that are passed to it. The fit may have been loaded, but files hold no
-        estimator of a covariance, no engine and no functions, so that such a fit cannot be refitted.
+        the fit: a chosen alpha and gamma, or threshold, are held, a shrinkage by "loo" is chosen anew, and
+        weights are those that are passed to it. The fit may have been loaded; but files hold no estimator of
+        a covariance, no engine and no functions, so that a fit with one of these cannot be refitted.
 
     Raises
     ------
     NotSupportedError
-        The argument is no fit of a classifier.
+        The argument is not a fit of a classifier.
 
     Examples
     --------

@@ -53,7 +53,7 @@ class KNNClassifier(PosteriorMethods, VerbClassifier):
         Whether numeric columns that are constant over the rows are left out with a warning, as the verb does,
         or refused.
     singular : {"euclidean", "raise"}
-        What to do where the covariance of metric="mahalanobis" is singular. "euclidean" takes that metric,
+        What to do if the covariance of metric="mahalanobis" is singular. "euclidean" takes that metric,
         with the columns divided by their standard deviations over all rows and a warning, so that a search
         over models goes on. "raise" refuses, as the verb does.
     """
@@ -131,8 +131,8 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, PartialClassifier):
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the data.
     single : {"warn", "raise"}
-        What to do where a class has one row, which leaves some fold without the class. "warn" chooses the
-        threshold from the rows of the other classes (no threshold where these are fewer than two), with a
+        What to do if a class has one row, which leaves some fold without the class. "warn" chooses the
+        threshold from the rows of the other classes (no threshold if there are fewer than two), with a
         warning. "raise" refuses, as the verb does.
     """
 
@@ -217,7 +217,7 @@ class HyperplaneClassifier(LinearCoefficients, VerbClassifier):
     Parameters
     ----------
     overlap : {"warn", "raise"}
-        What to do where no plane separates the classes. "warn" goes on with the perceptron's plane of few
+        What to do if no plane separates the classes. "warn" goes on with the perceptron's plane of few
         errors, with a warning, so that `results_` is what `discrim.perceptron` returns. "raise" refuses, as
         the verb does.
     constant : {"drop", "raise"}
@@ -285,10 +285,10 @@ class KernelDensityClassifier(WeightedClassifier):
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the data.
     singular : {"euclidean", "raise"}
-        What to do where the covariance of the metric is singular, or no bandwidth has a likelihood of rows
-        left out, as where a class has one row. "euclidean" measures in the units of the columns in the one
-        case, and chooses the bandwidth by the error in the other. It gives a warning, and a search over
-        models goes on. "raise" refuses, as the verb does.
+        What to do if the covariance of the metric is singular, or no bandwidth has a likelihood of rows left
+        out, for example because a class has one row. "euclidean" measures in the units of the columns in the
+        first case, and chooses the bandwidth by the error in the second. It gives a warning, and a search
+        over models goes on. "raise" refuses, as the verb does.
     """
 
     verb = staticmethod(discrim.kernel_density)

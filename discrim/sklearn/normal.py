@@ -73,7 +73,7 @@ class PartialClassifier(WeightedClassifier):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add a batch of rows; the fit is then the same as that of `fit` to all rows so far at once.
 
-        After `fit` it goes on from the rows of that fit, while `fit` begins anew. A batch that is refused
+        After `fit` it adds to the rows of that fit, while `fit` itself begins anew. A batch that is refused
         adds nothing.
 
         Parameters
@@ -85,16 +85,16 @@ class PartialClassifier(WeightedClassifier):
             Classes of the rows; a batch may have rows of some classes, or of one.
         classes : (K,) array, optional
             All classes that will come, so that another label is an error. Later calls may leave them out, or
-            name more, which are added. Where no call names them, a label that was not met before is a new
-            class. `classes_` is sorted, whenever a class came.
+            name more, which are added. If no call names them, a label that was not met before is a new class.
+            `classes_` is sorted, whenever a class was met.
         sample_weight : (n,) array, optional
             Frequency weights: a weight of 3 stands for three identical rows.
 
         Returns
         -------
         self
-            Classes without rows have no posterior. As long as fewer than two classes have rows, or a
-            covariance is singular, there is no fit, and `predict` and other methods say so.
+            Classes without rows have no posterior. While fewer than two classes have rows, or a covariance is
+            singular, there is no fit, and `predict` and other methods raise an error that says so.
 
         Raises
         ------
@@ -313,10 +313,10 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
     covariates : sequence of str or int, optional
         Columns, by name or position, that the others are adjusted for, as after the `|` of a formula.
     collinear : {"drop", "raise"}
-        "drop" leaves out columns that others determine within classes; where there are then still too few
-        rows for a covariance, or none by a robust method, it fits with `covariance="shrunk",
-        standardize=True` and the method "moment" in the place of a robust one. Each gives a warning, and
-        a search over models goes on. "raise" refuses, as the verb does by default.
+        "drop" leaves out columns that others determine within classes; if there are then still too few rows
+        for a covariance, or none by a robust method, it fits with `covariance="shrunk", standardize=True` and
+        the method "moment" in place of a robust one. Each gives a warning, and a search over models goes on.
+        "raise" refuses, as the verb does by default.
 
     Examples
     --------
@@ -556,7 +556,7 @@ class LocationClassifier(WeightedClassifier):
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the data.
     singular : {"shrink", "raise"}
-        What to do where the covariance within cells is singular. "shrink" fits
+        What to do if the covariance within cells is singular. "shrink" fits
         `lda(covariance="shrunk", standardize=True)` with a warning, so that a search over models goes on.
         "raise" refuses, as the verb does.
     """
@@ -612,15 +612,15 @@ class NaiveBayesClassifier(PartialClassifier):
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the data.
     singular : {"smooth", "raise"}
-        What to do where a normal column is constant within a class. "smooth" fits with `smoothing=1e-9`, as
-        scikit-learn does, and without kernels, which have no bandwidth there; where a class has one row it
-        fits with `method="mle"` too or, if all columns are normal and complete, `lda(covariance="diagonal")`,
+        What to do if a normal column is constant within a class. "smooth" fits with `smoothing=1e-9`, as
+        scikit-learn does, and without kernels, which have no bandwidth there; if a class has one row it fits
+        with `method="mle"` too or, if all columns are normal and complete, `lda(covariance="diagonal")`,
         whose variances are those of all classes. Each gives a warning, and a search over models goes on.
         "raise" refuses, as the verb does.
     missing : {"raise", "integrate", "available"}
-        "raise" refuses missing values. "integrate" predicts a row from what it has, as the verb does, and
-        fits the complete rows, with a warning that counts the others. "available" also fits each column to
-        the rows that have it.
+        "raise" refuses missing values. "integrate" predicts a row from the values that it has, as the verb
+        does, and fits the complete rows, with a warning that counts the others. "available" also fits each
+        column to the rows that have it.
     """
 
     verb = staticmethod(discrim.naive_bayes)
@@ -748,10 +748,10 @@ class RDAClassifier(LinearCoefficients, PartialClassifier):
     method : {"moment", "mle"}
         "moment" divides the covariance of each class by n_k - 1, "mle" by n_k.
     singular : {"shrink", "raise"}
-        What to do where a covariance is singular, or a class has too few rows for one, or too few to leave
-        some out for a choice. "shrink" fits `lda(covariance="shrunk", standardize=True)`, or `qda()` with
-        these options where alpha=1 asks for a covariance of each class. It gives a warning, and a search over
-        models goes on. "raise" refuses, as the verb does.
+        What to do if a covariance is singular, or a class has too few rows for one, or too few to leave some
+        out for a choice. "shrink" fits `lda(covariance="shrunk", standardize=True)`, or `qda()` with these
+        options if alpha=1 asks for a covariance of each class. It gives a warning, and a search over models
+        goes on. "raise" refuses, as the verb does.
     """
 
     verb = staticmethod(discrim.rda)
@@ -807,7 +807,7 @@ class PLDAClassifier(PartialClassifier):
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the data.
     singular : {"shrink", "raise"}
-        What to do where the covariance within classes is singular. "shrink" fits
+        What to do if the covariance within classes is singular. "shrink" fits
         `lda(covariance="shrunk", standardize=True)` with a warning, so that a search over models goes on.
         "raise" refuses, as the verb does.
     """
@@ -871,7 +871,7 @@ class MixtureClassifier(WeightedClassifier):
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the data.
     singular : {"simpler", "raise"}
-        What to do where a component becomes singular, or there are fewer rows than components. "simpler" fits
+        What to do if a component becomes singular, or there are fewer rows than components. "simpler" fits
         one component for each class, with a pooled or a spherical covariance and a warning, so that a search
         over models goes on. "raise" refuses, as the verb does.
     """

@@ -66,9 +66,9 @@ class PLSClassifier(WeightedClassifier):
         Prior probabilities of the classes. None stands for the class proportions of the data. Only rule="lda"
         has a prior.
     few : {"fewer", "raise"}
-        What to do where the rows have fewer components than asked for, or scores that do not vary within
-        classes. "fewer" fits as many as there are, and one where there are too few rows to choose by folds,
-        with a warning, so that a search over models goes on. "raise" refuses, as the verb does.
+        What to do if the rows have fewer components than asked for, or scores that do not vary within
+        classes. "fewer" fits as many as there are, and one if there are too few rows to choose by folds, with
+        a warning, so that a search over models goes on. "raise" refuses, as the verb does.
     """
 
     verb = staticmethod(discrim.pls)
@@ -150,7 +150,7 @@ class SparseLDAClassifier(LinearCoefficients, WeightedClassifier):
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the data.
     singular : {"shrink", "raise"}
-        What to do where a class has too few rows to leave some out for a choice, or a direction does not vary
+        What to do if a class has too few rows to leave some out for a choice, or a direction does not vary
         within classes. "shrink" fits `lda(covariance="shrunk", standardize=True)` with a warning, so that a
         search over models goes on. "raise" refuses, as the verb does.
     """

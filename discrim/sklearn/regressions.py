@@ -43,14 +43,14 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
         Whether the likelihood is maximized with Jeffreys' penalty (Firth, 1993). This removes the bias of
         first order, and the estimates are finite even where a hyperplane separates classes.
     separation : {"reduce", "warn", "raise"}
-        What to do where a hyperplane separates classes; with a penalty it plays no part. "reduce" fits with
-        `bias_reduction=True`, whose estimates are finite, or stops as "warn" does where there are more
-        coefficients than bias reduction is quick for. "warn" takes the point at which the search stops: its
-        labels are right for the rows of the fit, but its posteriors are all but certain of new rows. Both
+        What to do if a hyperplane separates classes; with a penalty it is not used. "reduce" fits with
+        `bias_reduction=True`, whose estimates are finite, or stops as "warn" does if there are too many
+        coefficients for bias reduction to be quick. "warn" takes the point at which the search stops: its
+        labels are right for the rows of the fit, but its posteriors of new rows are close to 0 or 1. Both
         give a warning, and a search over models goes on. "raise" refuses.
     collinear : {"drop", "raise"}
-        Whether columns that others determine are dropped with a warning, or refused. With a penalty it plays
-        no part.
+        Whether columns that others determine are dropped with a warning, or refused. With a penalty it is not
+        used.
     tol : float
         Distance to the maximum, in standard errors, at which the search ends, after one more step of Newton's
         method; a value below rounding error stands for rounding error. Separation is judged to 1e-7 standard

@@ -63,8 +63,8 @@ def described(fit: Fit[Any]) -> tuple[dict[str, Section], str]:
         why = "The fit was loaded or made of moments, so that the ranges of its columns are not known."
     elif read_from := fit.blocks.rows.read_from:
         why = (
-            f"The rows are read part by part from {read_from}, so that ranges would take another pass, which "
-            "is not made."
+            f"The rows are read part by part from {read_from}. Ranges would need another pass over them "
+            "and are not shown."
         )
     names = list(fit.blocks.design.columns)
     try:
@@ -276,7 +276,7 @@ TESTS = {
     "box_m": "Are the covariances equal? Box's M",
     "covariance_models": "Which covariances? From spherical to free",
     "log_determinants": "Log-determinants of the covariances",
-    "lr_test": "Do the columns tell the classes apart? Likelihood ratio",
+    "lr_test": "Do the columns have any effect? Likelihood ratio",
 }
 """Methods that test something without being asked for more, and the questions that they answer."""
 
@@ -307,10 +307,10 @@ TOO_MUCH = ["LR", "LR_df", "p"]
 """Of the models of the covariances, each against the next: a page has no room for it beside the rest."""
 
 NOTES = {
-    "anova": "Levene's F asks whether the spread within classes is the same in all of them.",
-    "partial_tests": "Partial lambda: Wilks' lambda with the column, over that without it.",
-    "covariance_models": "The likelihood ratio asks whether free covariances say more; "
-    "fit.covariance_models() has that against the next model, too.",
+    "anova": "Levene's F tests whether all classes have the same spread; it assumes independent rows.",
+    "partial_tests": "Partial lambda is Wilks' lambda with the column divided by that without it.",
+    "covariance_models": "The likelihood ratio tests each model against free covariances, for normal "
+    "classes; fit.covariance_models() also has the test against the next model.",
 }
 """What the words mean, where the method does not say it itself."""
 
@@ -573,7 +573,7 @@ def _pictures(page: Page, results: Any, gallery: Gallery, judging: str) -> str:
         lines.append(page.folded(f"{len(more)} more pictures", [page.figures(more)]))
     if others:
         said = page.paragraph(
-            'These are drawn by a line of code; report(pictures="all") has them in the page.'
+            'A line of code draws each of these; report(pictures="all") puts them on the page.'
         )
         lines.append(page.folded("Other pictures of this model", [said, page.pair_lines(others)]))
     return "\n".join([*lines, page.folded("Pictures that this fit does not have", missing)])
