@@ -794,16 +794,16 @@ class PLDAClassifier(PartialClassifier):
     Parameters
     ----------
     components : int, optional
-        Rank of B: the classes differ in so many dimensions alone. By default it is free, up to the number of
-        columns or of classes less one.
+        Rank of B: the number of dimensions in which the classes differ. By default it is free, up to the
+        number of columns or of classes less one.
     normalize : bool
         Whether rows are centred, whitened by the covariance of all rows and brought to one length first, as
-        is usual for embeddings of speakers (Garcia-Romero & Espy-Wilson, 2011). It takes a pass over the rows
-        more, and so cannot be had from moments. Means and covariances are then those of such rows.
+        is usual for embeddings of speakers (Garcia-Romero & Espy-Wilson, 2011). It takes another pass over
+        the rows, so that moments do not allow it. Means and covariances are then those of such rows.
     tol : float
-        EM ends where less than this is left to gain of the log-likelihood for each row.
+        EM ends when it can raise the log-likelihood by less than this for each row.
     maxiter : int
-        The largest number of steps of EM. Where all classes have one size, there is none.
+        The largest number of steps of EM. If all classes have one size, none is needed.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the data.
     singular : {"shrink", "raise"}

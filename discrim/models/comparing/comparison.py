@@ -279,8 +279,9 @@ def compare(
     Raises
     ------
     DataError
-        An argument is no fit; options do not go together, or `discrim.cross_validate` does not take them; or
-        the fits have other rows, classes or weights. With `folds`, fits may drop different rows of one table.
+        An argument is not a fit; options do not go together, or `discrim.cross_validate` does not take them;
+        or the fits have other rows, classes or weights. With `folds`, fits may drop different rows of one
+        table.
     NotSupportedError
         With `folds`, a fit was loaded, has no rule without some fold, or has weights that are not whole
         numbers.

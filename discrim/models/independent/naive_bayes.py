@@ -146,7 +146,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
     means, sds : DataFrame, classes by normal columns
         Class means, and standard deviations including the smoothing.
     covs : dict of class to DataFrame
-        Diagonal covariance of each class, where every column is normal.
+        Diagonal covariance of each class, if every column is normal.
     logdet : Series by class
         Log-determinants of the covariances.
     tables : dict of column to DataFrame, classes by levels
@@ -253,7 +253,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         Raises
         ------
         DataError
-            There is no such column, it has no density, or a value is no number.
+            There is no such column, it has no density, or a value is not a number.
         """
         plan = self._fit.numbers.plan
         numeric = self.terms[np.sort(np.concatenate([plan.normal, plan.kernels]))]
@@ -464,7 +464,7 @@ def naive_bayes(
         The formula cannot be read or is not allowed.
     DataError
         A column is unknown, a value is infinite, or no row or only one class is left. Also an option that
-        names no column of its kind or is no number, and a negative count.
+        names no column of its kind or is not a number, and a negative count.
     PriorError
         The prior is not a distribution over the classes.
     CollinearError
@@ -480,11 +480,11 @@ def naive_bayes(
     Learning for Text Categorization, 41-48), and kernels those of John & Langley (1995, Uncertainty in
     Artificial Intelligence, 338-345).
 
-    A row with a missing value is predicted from what it has: the factor of a missing column is left out,
-    counts are judged given the sum of those that are there, and a row without any value has the prior. The
-    fit, its leave-one-out and its error rates use the complete rows. Under `missing="available"` they use all
-    rows with a class, the likelihood is that of the values that are there, and the fit takes a pass for each
-    group of columns that the same rows miss.
+    A row with a missing value is predicted from the values that it has: the factor of a missing column is
+    left out, counts are judged given the sum of those that are there, and the posterior of a row without any
+    value is the prior. The fit, its leave-one-out and its error rates use the complete rows. Under
+    `missing="available"` they use all rows with a class, the likelihood is that of the values that are there,
+    and the fit takes a pass for each group of columns that the same rows miss.
 
     Leave-one-out gives what a refit without each row would give: bandwidths that follow a rule and the
     smoothing are computed anew, while the prior and the levels of each column are held.
@@ -495,7 +495,7 @@ def naive_bayes(
 
     A row that has probability zero in every class, which can happen only without `laplace`, has no posterior:
     it would be 0/0. Its label and posteriors are missing, with a warning, and error rates leave it out. R's
-    e1071 puts 0.001 for each zero.
+    e1071 replaces each zero by 0.001.
 
     Examples
     --------
@@ -508,7 +508,7 @@ def naive_bayes(
     >>> mixed.tables["sex"].round(3).loc["Adelie"].tolist()
     [0.5, 0.5]
 
-    Penguins of unknown sex still have bills, which their column is fitted to:
+    Penguins of unknown sex are used for the column of bills too:
 
     >>> some = load_penguins()[["species", "sex", "bill_depth_mm"]]
     >>> whole = naive_bayes("species ~ .", some, missing="available")

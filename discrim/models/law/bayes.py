@@ -704,7 +704,7 @@ class BayesResults(Pictured, Reported, ShownModel):
         Raises
         ------
         DataError
-            The rule leaves a value out, or gives it a label that is no class of this law.
+            The rule leaves a value out, or gives it a label that is not a class of this law.
         """
         decide = ruled(self._known, rule)
         prior = self._prior_values(None)

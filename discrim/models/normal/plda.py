@@ -71,16 +71,16 @@ def plda(
         DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
         function that returns an iterator of frames, or such an iterator itself, which can be read only once.
     components : int, optional
-        Rank of B: the classes differ in so many dimensions alone. By default it is free, up to the number of
-        columns or of classes less one.
+        Rank of B: the number of dimensions in which the classes differ. By default it is free, up to the
+        number of columns or of classes less one.
     normalize : bool
         Whether rows are centred, whitened by the covariance of all rows and brought to one length first, as
-        is usual for embeddings of speakers (Garcia-Romero & Espy-Wilson, 2011). It takes a pass over the rows
-        more, and so cannot be had from moments. Means and covariances are then those of such rows.
+        is usual for embeddings of speakers (Garcia-Romero & Espy-Wilson, 2011). It takes another pass over
+        the rows, so that moments do not allow it. Means and covariances are then those of such rows.
     tol : float
-        EM ends where less than this is left to gain of the log-likelihood for each row.
+        EM ends when it can raise the log-likelihood by less than this for each row.
     maxiter : int
-        The largest number of steps of EM. Where all classes have one size, there is none.
+        The largest number of steps of EM. If all classes have one size, none is needed.
     moments : Moments, optional
         What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
         and data. The fit then holds no observations, and methods that need them take `data=`.
@@ -121,11 +121,11 @@ def plda(
     Notes
     -----
     A row of class k is x = m + y_k + e with y_k ~ N(0, B), once for the class, and e ~ N(0, W) (Ioffe, 2006,
-    ECCV, 531-542; Prince & Elder, 2007, ICCV). m, B and W are those of largest likelihood of the rows given
-    which of them share a class, with divisors K and N where R's and REML's are K - 1 and N - K. They are
-    functions of counts, means and the pooled scatter: in closed form for classes of one size (Anderson,
-    Anderson & Olkin, 1986, Annals of Statistics 14, 405-417), and by EM with expanded parameters otherwise.
-    What B is known by is the number of classes, and not of rows.
+    ECCV, 531-542; Prince & Elder, 2007, ICCV). m, B and W maximize the likelihood of the rows, given which of
+    them share a class, with divisors K and N where R's and REML's are K - 1 and N - K. They are functions of
+    counts, means and the pooled scatter: in closed form for classes of one size (Anderson, Anderson & Olkin,
+    1986, Annals of Statistics 14, 405-417), and by EM with expanded parameters otherwise. The precision of B
+    depends on the number of classes rather than of rows.
 
     Known classes are predicted by the predictive density of a row given the rows of the class, so that the
     mean of a class of few rows is drawn towards m. `llf` is of class and row, with the class means integrated

@@ -290,7 +290,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
             first, and 2 after all terms that do not contain it, as `a:b` contains `a`. 3 tests it after all
             others: the effects of a factor are averaged with equal weight over the levels of the other
             factors, and covariates that it is multiplied by are zero, so that the test of such a term changes
-            where a covariate is measured from another origin. Without interactions 2 and 3 are the same.
+            if a covariate is measured from another origin. Without interactions 2 and 3 are the same.
 
         Returns
         -------
@@ -300,9 +300,9 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         Raises
         ------
         DataError
-            `by` is another word, `type` another number, or the search without a term does not converge.
+            `by` or `type` is not one of those named, or the search without a term does not converge.
         NotSupportedError
-            by="term" is asked of a fit that was loaded and has no rows; or type III where columns of the
+            by="term" is asked of a fit that was loaded and has no rows; or type III, but columns of the
             formula were left out.
 
         Notes
@@ -393,8 +393,8 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         Notes
         -----
         A row of weight w stands for w equal rows: its "pearson" and "deviance" residuals are those of one
-        such row times the root of w, as in R's glm. Rows are not grouped, so that the deviance is no test of
-        fit.
+        such row times the root of w, as in R's glm. Rows are not grouped, so that the deviance is not a test
+        of fit.
 
         Examples
         --------

@@ -23,16 +23,16 @@ class Reported:
     ) -> None:
         """Write a page: pictures, summary, errors, tests, how it was fitted, its data and code.
 
-        The name of the file says its format. HTML contains all that it shows and asks no server for anything;
-        it has light and dark colours, as its reader prefers, and can be printed. A document of Word (".docx")
-        has headings, tables and pictures that can be edited. Markdown (".md"), and Quarto's (".qmd"), have
-        their pictures in a folder beside them: "iris_pictures" of "iris.md". Where a fit lacks something,
-        such as the rows of a fit that was loaded, a sentence says so.
+        The ending of the file's name gives the format. HTML contains all that it shows and loads nothing from
+        a server; it has light and dark colours, as its reader prefers, and can be printed. A document of Word
+        (".docx") has headings, tables and pictures that can be edited. Markdown (".md"), and Quarto's
+        (".qmd"), have their pictures in a folder beside them: "iris_pictures" of "iris.md". If a fit lacks
+        something, such as the rows of a fit that was loaded, a sentence says so.
 
-        Pictures come in the order of their worth: what the model is, its confusion, its coefficients. Four
-        are seen at once, two more are folded, and the page has a line of code for each of the others. Rows
-        are judged left out, one by one or in ten folds, where that takes little time. Nearly all of the time
-        goes into the pictures: a quarter of a second for each, and up to two with many columns or classes.
+        The most useful pictures come first: the model, its confusion, its coefficients. Four are seen at
+        once, two more are folded, and the page has a line of code for each of the others. Rows are judged
+        left out, one by one or in ten folds, if that takes little time. Nearly all of the time goes into the
+        pictures: a quarter of a second for each, and up to two with many columns or classes.
 
         Parameters
         ----------
@@ -43,19 +43,20 @@ class Reported:
             Title of the page; by default that of the model.
         load : str, optional
             Expression of Python that loads the table, for the code in the page, such as
-            "pd.read_csv('penguins.csv')". Without it the code reads "data.csv", and says so.
+            "pd.read_csv('penguins.csv')". Without it the code reads "data.csv" and says that this name is to
+            be replaced.
         pictures : sequence of str, or "all", optional
             Kinds of pictures, as `plot` takes them; [] stands for none, and "all" for all that the fit has,
             except those that fit it again ("partition"). By default the first six of these.
         interactive : bool, default False
-            Whether pictures that can be are figures of plotly, as `plot` makes them. The page, of HTML, then
-            holds plotly's script, of 5 megabytes, and asks no server for anything either.
+            Whether pictures are figures of plotly, as `plot` makes them, if they can be. The page has to be
+            HTML. It then holds plotly's script, of 5 megabytes, and loads nothing from a server either.
 
         Raises
         ------
         DataError
-            `path` is no path, or ends otherwise; `title` is no text, `load` is no expression, or a picture is
-            not known.
+            `path` is not a path, or ends otherwise; `title` is not a text, `load` is not an expression, or a
+            picture is not known.
         NotSupportedError
             `interactive` is for a page of another format than HTML.
         UnwritableFileError

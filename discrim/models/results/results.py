@@ -608,7 +608,7 @@ class ClassifierResults(Judging, NewRows, Updating, Pictured, Reported, ShownMod
         ------
         DataError
             A column is missing, is infinite, or holds a category that the fit has not seen; the costs do not
-            fit the classes; or `out` is no path to a table, or belongs to the source.
+            fit the classes; or `out` is not a path to a table, or belongs to the source.
         PriorError
             The prior is not a distribution over the classes.
         NotSupportedError
