@@ -104,12 +104,13 @@ NAMING_MODELS = {"models/saving/earlier_files.py", "cli/options.py", "models/com
 # Some have grown. Files, lines and imports: by interactive figures, by what takes rules and tables out of
 # Python, by kernel discriminant analysis, principal axes, plda, calibrated posteriors and choose(); by
 # orthogonal and sparse components, repeated measures, permutations, tests of many columns, covariates,
-# separable covariances, reduced axes of QDA, the location model, plans and learning curves. The files of a
+# separable covariances, the location model, plans and learning curves; by reduced axes of QDA, and by
+# docstrings that name what errors and p-values assume. The files of a
 # summary: by what is said of the posteriors of rows left out. The flags: by axes of correspondence, which
 # have units of their own. The patches: by a panel of columns and a memory that are too small.
 HOUSE = {
     "files": 291,
-    "lines": 108_800,
+    "lines": 109_000,
     "lines of imports over lines of other code, in percent": 8.0,
     "lda() on iris, files": 20,
     "lda() on iris, depth": 10,

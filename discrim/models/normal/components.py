@@ -115,9 +115,8 @@ def refuse_collinear_total(kind: Scatter, moments: ClassMoments, terms: tuple[st
         raise reading.collinear_error(found, terms, "over all rows", instead=instead)
 
 
-def warn_of_tied_axes(results: Any) -> None:
+def warn_of_tied_axes(results: Any, kind: Projected | None) -> None:
     """Say that axes of ncomp= are not determined, where the eigenvalue after them is that of the last."""
-    kind = results._fit.numbers.within_axes
     if not isinstance(kind, Sliced) or kind.count is None or kind.count == kind.total:
         return
     lengths, q = results._scores().spectrum.eigenvalues, kind.count

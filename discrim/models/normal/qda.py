@@ -278,7 +278,7 @@ def qda(
     except NoEstimateError as error:
         raise error.of_classes(levels, stats.rows.tolist()) from None
     results = QDAResults(qda_fit(fit, blocks, options, has_rows=sample.has_rows, path=path))
-    warn_of_tied_axes(results)
+    warn_of_tied_axes(results, fit.within_axes)
     return results
 
 
