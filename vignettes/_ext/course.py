@@ -12,7 +12,6 @@ CAPTION = r'<p [^>]*class="caption"[^>]*><span class="caption-text">(.*?)</span>
 GROUP = re.compile(rf"{CAPTION}\s*(<ul.*?</ul>)\s*(?=<p |</div|\Z)", re.DOTALL)
 TOP_PAGES = (
     ("tour", "Tour"),
-    ("recipes", "Recipes"),
     ("gallery", "Gallery"),
     ("coming-from-r", "From R"),
     ("coming-from-sas", "From SAS, Stata, SPSS"),
