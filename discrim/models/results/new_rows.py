@@ -366,7 +366,7 @@ class NewRows:
         ['single', 'several', 'several']
         >>> sets.iloc[1, 1:].tolist()
         [False, True, True]
-        >>> sets.attrs["promise"][:45]
+        >>> sets.attrs["promise"][:58]
         'Nearly 0.99 of rows exchangeable with those of the fit hav'
         """
         from discrim.models.judging.single_rows import SetPlan, set_answer
