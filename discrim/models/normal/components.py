@@ -119,7 +119,7 @@ def warn_of_tied_axes(results: Any, kind: Projected | None) -> None:
     """Say that axes of ncomp= are not determined, where the eigenvalue after them is that of the last."""
     if not isinstance(kind, Sliced) or kind.count is None or kind.count == kind.total:
         return
-    lengths, q = results._scores().spectrum.eigenvalues, kind.count
+    lengths, q = results.eigenvalues.to_numpy(), kind.count
     if lengths[q - 1] - lengths[q] <= TIED * max(lengths[0], 1.0):
         warn_user(
             f"ncomp={q} cuts between eigenvalues {q} and {q + 1}, which are equal, "
