@@ -278,9 +278,9 @@ class CanonicalResults(Shown):
             The system. By default it is that of the other tables, and "mass" where these have the package's
             own. R's MASS and scikit-learn (solver "svd") have the signs that the singular value decomposition
             leaves. Stata, SAS and SPSS document no rule of signs; here the largest standardized coefficient
-            of an axis is then positive. scikit-learn has the divisor N since its version 1.9; before, it had
-            N - K, so that "mass" has the numbers of those versions. MASS and scikit-learn print no constant;
-            the one here centres the scores.
+            of an axis is then positive. This solver of scikit-learn has the divisor N since
+            version 1.9; before, it had N - K, so that "mass" has the numbers of those versions. MASS and
+            scikit-learn print no constant; the one here centres the scores.
 
         Returns
         -------
