@@ -486,6 +486,9 @@ class Section:
         Rows up to which the table is whole among other sections; 0 where it stands alone.
     more : str
         The expression that shows more of it where it is shortened.
+    most_columns : (int, int, int)
+        Number of columns up to which all are shown if the table stands alone, and the numbers of first and
+        last columns shown of a wider one.
     """
 
     title: str
@@ -504,6 +507,7 @@ class Section:
     last: int | None = None
     among: int = 0
     more: str = ""
+    most_columns: tuple[int, int, int] = COLUMNS
 
 
 @dataclass(frozen=True, slots=True)
@@ -592,7 +596,7 @@ def _grid(section: Section, labels: tuple[int, int]) -> Grid:
     table, (n, m) = section.table, section.table.shape
     if not n * m:
         return Grid([], [], [], [clean(section.note or "Nothing to show.")])
-    rows, columns = _places(section, ROWS, COLUMNS)
+    rows, columns = _places(section, ROWS, section.most_columns)
     whole = rows, columns
     if section.among and section.worth is not None:
         rows = _weighed(section.worth[1], frame_of(table).index, section.among)

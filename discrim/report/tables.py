@@ -20,7 +20,6 @@ import math
 import operator
 import re
 import shutil
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -54,6 +53,7 @@ from discrim.report.grid import (
     shorten,
 )
 from discrim.report.latex import TEXTWIDTH, latex_of
+from discrim.report.result_table import as_result_table, is_terminal
 
 WIDTH = 100
 """Columns of a text rendering where there is no terminal."""
@@ -74,7 +74,7 @@ LINE = 78
 def text_width(width: Any) -> int:
     """Columns of a text: those asked for, else the terminal's; a DataError if too few, or no number."""
     if width is None:
-        return max(NARROWEST, shutil.get_terminal_size((WIDTH, 0)).columns) if _is_terminal() else WIDTH
+        return max(NARROWEST, shutil.get_terminal_size((WIDTH, 0)).columns) if is_terminal() else WIDTH
     try:
         columns = None if isinstance(width, bool) else operator.index(width)
     except TypeError:
@@ -86,14 +86,6 @@ def text_width(width: Any) -> int:
             f"of the terminal."
         )
     return columns
-
-
-def _is_terminal() -> bool:
-    try:
-        return sys.stdout.isatty()
-    # Without a console there is no stream; a closed stream does not answer.
-    except (AttributeError, ValueError):
-        return False
 
 
 def run_of_sections(title: str, parts: Iterable[Part], width: int = WIDTH, last: str = "") -> str:
@@ -614,7 +606,7 @@ class Summary:
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
         """The sections' numbers, unrounded; also of those that it leaves to their names."""
-        return {key: frame_of(part.table).copy() for key, part in self._every_part().items()}
+        return as_result_table({key: frame_of(part.table).copy() for key, part in self._every_part().items()})
 
     def to_excel(self, path: str | PathLike[str]) -> None:
         """Write an Excel workbook: a first sheet on what it is of, and a sheet for each of `.tables`.

@@ -17,6 +17,7 @@ from discrim.datasets import load_iris, load_penguins
 from discrim.models.comparing.comparison import Comparison
 from discrim.models.fits.renamed import RenamedColumns
 from discrim.report.grid import display_width
+from discrim.report.result_table import ResultTable
 from tests.report.support import HOSTILE, Page
 
 IRIS = load_iris()
@@ -183,15 +184,15 @@ RENAMED = {"compare": Comparison, "covariance_models": RenamedColumns}
 """Tables that answer to the old names of their columns, for one release."""
 
 
-def test_tables_are_dataframes_and_nothing_else(fits):
+def test_tables_are_result_tables_and_their_copies_are_dataframes(fits):
     for name, table in tables(fits).items():
-        assert type(table) is RENAMED.get(name, pd.DataFrame), name
+        assert type(table) is RENAMED.get(name, ResultTable), name
         assert type(table.copy()) is type(pickle.loads(pickle.dumps(table))) is pd.DataFrame
         plain = pd.DataFrame(table.to_numpy(), table.index, table.columns).astype(table.dtypes.to_dict())
         pd.testing.assert_frame_equal(table, plain)
         pd.testing.assert_frame_equal(plain, table, check_frame_type=name not in RENAMED)
         assert table.attrs == {}
-        assert repr(table) == repr(plain), name
+        assert table.to_string() == plain.to_string(), name
 
 
 def test_what_is_made_of_a_table_shows_as_any_other(fits):

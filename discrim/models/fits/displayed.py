@@ -1,6 +1,6 @@
 """How results show themselves: as their summary, with tables that a notebook shows with a summary's digits.
 
-Tables stay plain DataFrames.
+Tables that results return print all of their columns; see `ResultTable`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import pandas as pd
 
 from discrim.models.fits.reading import watch_methods
 from discrim.models.registry import BY_MODEL, summary_part
+from discrim.report.result_table import MAX_COLUMNS, as_result_table
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -51,9 +52,8 @@ def displayed(
     """Have a notebook show the table that a function returns with the digits its numbers have.
 
     P-values are never 0.0000, counts are whole, limits have as many decimals as their estimate. What comes
-    back is a DataFrame, and no subclass: comparing, pickling and `.style` are those of pandas, and
-    whatever is computed or cut from it shows as any other. Only `_repr_html_` of this one object is set; it
-    reads the numbers that are there when it is shown.
+    back is a `ResultTable`; copies, pickles and whatever is computed or cut from it are plain DataFrames. The
+    form reads the numbers that are there when it is shown.
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ def displayed(
     >>> @displayed(rate="share")
     ... def rates():
     ...     return pd.DataFrame({"rate": [0.1, 1 / 3], "p": [0.03, 0.0]}, index=["a", "b"])
-    >>> type(rates())
-    <class 'pandas.DataFrame'>
+    >>> type(rates()), type(rates().head())
+    (<class 'discrim.report.result_table.ResultTable'>, <class 'pandas.DataFrame'>)
     >>> [number in rates()._repr_html_() for number in ("0.1000", "0.3333", "&lt;1e-300")]
     [True, True, True]
     """
@@ -76,11 +76,13 @@ def displayed(
     def decorated(function: Callable[P, T]) -> Callable[P, T]:
         @wraps(function)
         def shown(*args: P.args, **kwargs: P.kwargs) -> T:
-            table = function(*args, **kwargs)
+            table = as_result_table(function(*args, **kwargs))
             if isinstance(table, pd.DataFrame):
-                # An attribute of the object, which neither a copy nor a pickle of it has.
+                # Past pandas, to which attributes are columns.
                 object.__setattr__(
-                    table, "_repr_html_", partial(_html, table, function.__name__, formats, lines or {})
+                    table,
+                    "_formatted_html",
+                    partial(_html, name=function.__name__, formats=formats, lines=lines or {}),
                 )
             return table
 
@@ -92,12 +94,9 @@ def displayed(
 def _html(
     table: pd.DataFrame, name: str, formats: dict[str, Format], lines: Mapping[str, Format]
 ) -> str | None:
-    if not pd.get_option("display.notebook_repr_html"):
-        return None
     if table.index.nlevels > 2 or table.columns.nlevels > 1 or not table.size:
-        as_pandas: str | None = vars(pd.DataFrame)["_repr_html_"](table)
-        return as_pandas
-    from discrim.report.grid import Section
+        return None
+    from discrim.report.grid import COLUMNS, Section
     from discrim.report.tables import frame_html
 
     forms = {column: _form(table.iloc[:, j], formats) for j, column in enumerate(table.columns)}
@@ -106,7 +105,9 @@ def _html(
     names = list(table.index.names)
     if names[-1] is not None and table.columns.name is not None:
         names[-1] = f"{names[-1]} \\ {table.columns.name}"
-    return frame_html(Section(name, table, forms, rows, source="to_string()"), names)
+    most_columns = (MAX_COLUMNS, *COLUMNS[1:])
+    section = Section(name, table, forms, rows, source="to_string()", most_columns=most_columns)
+    return frame_html(section, names)
 
 
 def _form(column: pd.Series, formats: dict[str, Format]) -> Format:

@@ -7,12 +7,10 @@ new name costs nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from copy import copy
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from discrim.errors import RenamedWarning, warn_user
+from discrim.report.result_table import ResultTable
 
 ATTRIBUTES = {
     "surviving": "selected",
@@ -65,16 +63,8 @@ def in_new_names(function: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return {renamed.get(name, name): value for name, value in kept.items()}
 
 
-class RenamedColumns(pd.DataFrame):
+class RenamedColumns(ResultTable):
     """A table that answers to the old names of its columns; what is cut from it is a DataFrame."""
-
-    @property
-    def _constructor(self) -> type[pd.DataFrame]:
-        return pd.DataFrame
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        # A pickle is of a plain table, which no class of this package is needed to read.
-        return copy, (self.copy(),)
 
     def __getitem__(self, key: Any) -> Any:
         return super().__getitem__(self._renamed(key))

@@ -1,0 +1,116 @@
+"""The DataFrame that results return: it prints all of its columns.
+
+pandas cuts a table that is wider than the terminal and shows "..." in place of the columns in its middle,
+which in a table of tests are the statistic and its p-value. The verbs and methods of `models` return a
+`ResultTable` instead. It imports pandas alone; the notebook form is given to it by `models.fits.displayed`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import copy
+from typing import Any, TypeVar
+
+import pandas as pd
+
+T = TypeVar("T")
+
+MAX_COLUMNS = 100
+"""Number of columns up to which a table is printed whole; a wider one is cut as pandas cuts it."""
+
+DEFAULT_WIDTH = 80
+"""Default of pandas' option `display.width`."""
+
+
+class _ResultTableType(type):
+    """Count every DataFrame as a ResultTable, because the two differ in their printed form only.
+
+    `pandas.testing.assert_frame_equal(plain, table)` requires that `plain` is an instance of the type of
+    `table`.
+    """
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if cls is ResultTable:
+            return isinstance(instance, pd.DataFrame)
+        return super().__instancecheck__(instance)
+
+
+class ResultTable(pd.DataFrame, metaclass=_ResultTableType):
+    """A DataFrame that prints all of its columns.
+
+    Columns that do not fit the line are continued below the others. Long tables are shortened to the first
+    and last rows by pandas' option `display.max_rows`. Tables of more than 100 columns are printed by pandas'
+    own rules. Copies, slices, pickles and whatever is computed from a result table are plain DataFrames.
+    """
+
+    _formatted_html: Callable[[pd.DataFrame], str | None] | None = None
+    """Notebook form with the digits of a summary; it returns None for tables that pandas shows."""
+
+    @property
+    def _constructor(self) -> type[pd.DataFrame]:
+        return pd.DataFrame
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        # A pickle contains a plain table, which can be read without this package.
+        return copy, (self.copy(),)
+
+    def __repr__(self) -> str:
+        with _print_options(self):
+            return super().__repr__()
+
+    def _repr_html_(self) -> str | None:
+        if not pd.get_option("display.notebook_repr_html"):
+            return None
+        formatted = self._formatted_html(self) if self._formatted_html else None
+        if formatted is not None:
+            return formatted
+        with _print_options(self):
+            # The stubs of pandas do not have the method.
+            html: str | None = vars(pd.DataFrame)["_repr_html_"](self)
+        return html
+
+
+def as_result_table(value: T) -> T:
+    """Make a plain DataFrame a ResultTable, in place and without a copy; also those that a dict contains.
+
+    Any other value is returned as it is. The DataFrame must not be shared with the user, because its class is
+    changed.
+    """
+    table: Any = value
+    if type(table) is pd.DataFrame:
+        table.__class__ = ResultTable
+    elif type(table) is dict:
+        for each in table.values():
+            as_result_table(each)
+    return value
+
+
+@contextmanager
+def _print_options(table: pd.DataFrame) -> Iterator[None]:
+    """Set the options of pandas with which it prints all columns, in lines as wide as the terminal."""
+    if table.shape[1] > MAX_COLUMNS:
+        yield
+        return
+    options = ("display.max_columns", None, "display.width", _line_width())
+    with pd.option_context(*options, "display.unicode.east_asian_width", True):
+        yield
+
+
+def _line_width() -> int | None:
+    """Width of a printed line: the option of pandas if the user has set it, else that of the terminal."""
+    width: int | None = pd.get_option("display.width")
+    if width != DEFAULT_WIDTH or not is_terminal():
+        return width
+    return shutil.get_terminal_size((DEFAULT_WIDTH, 0)).columns
+
+
+def is_terminal() -> bool:
+    """Return whether standard output is a terminal."""
+    try:
+        return sys.stdout.isatty()
+    # Without a console there is no stream; a closed stream does not answer.
+    except (AttributeError, ValueError):
+        return False

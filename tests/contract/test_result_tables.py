@@ -1,0 +1,185 @@
+"""Tables that verbs and methods return print all of their columns, and compute as DataFrames."""
+
+from __future__ import annotations
+
+import html
+import pickle
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim.models.comparing.comparison import Comparison
+from discrim.report import result_table
+from discrim.report.grid import ROWS, display_width
+from discrim.report.result_table import MAX_COLUMNS, ResultTable
+from tests.contract.test_names import FITS, IRIS, fitted, tables_of, walks
+
+WIDTH = 80
+
+
+@pytest.fixture(autouse=True)
+def terminal():
+    """The options of pandas in a terminal of 80 characters."""
+    with pd.option_context("display.max_columns", 0, "display.width", WIDTH):
+        yield
+
+
+def column_names(table):
+    return [str(name[-1] if isinstance(name, tuple) else name) for name in table.columns]
+
+
+def without_elided_rows(text):
+    """Lines of a printed table, without the lines of dots that stand for rows left out."""
+    return [line for line in text.splitlines() if set(line) - set(" .\\")]
+
+
+def check_printed(table, place):
+    lines = without_elided_rows(str(table))
+    assert max(map(display_width, lines)) <= WIDTH, place
+    words = re.split(r"[\s\\,\[\]]+", " ".join(lines))
+    assert "..." not in words, place
+    missing = [name for name in column_names(table) if not set(name.split()) <= set(words)]
+    assert not missing, (place, missing)
+    page = table._repr_html_()
+    missing = [name for name in column_names(table) if html.escape(name, quote=False) not in page]
+    assert not missing, (place, missing)
+    if len(table) <= ROWS[0]:
+        assert ">...<" not in page, place
+        assert ">…<" not in page, place
+
+
+def check_operations(table, place):
+    plain = pd.DataFrame(table).copy()
+    assert type(plain) is pd.DataFrame
+    for derived, expected in (
+        (table.copy(), plain),
+        (pickle.loads(pickle.dumps(table)), plain),
+        (table.iloc[:1], plain.iloc[:1]),
+        (table[list(table.columns[:1])], plain[list(table.columns[:1])]),
+        (pd.concat([table, table]), pd.concat([plain, plain])),
+    ):
+        assert type(derived) is pd.DataFrame, place
+        pd.testing.assert_frame_equal(derived, expected)
+    pd.testing.assert_frame_equal(pd.DataFrame(table.T), plain.T)
+    assert table.to_csv() == plain.to_csv(), place
+    assert table.equals(plain), place
+    assert plain.equals(table), place
+
+
+@pytest.mark.parametrize("name", walks(FITS))
+def test_every_returned_table_prints_all_columns(name):
+    tested = 0
+    for path, table in tables_of(fitted(name)):
+        if table.shape[1] < 2:
+            continue
+        place = f"{name}.{path}"
+        check_printed(table, place)
+        check_operations(table, place)
+        tested += 1
+    assert tested
+
+
+def test_the_columns_of_these_tables_were_cut_before():
+    linear = discrim.lda("species ~ .", IRIS)
+    found = {
+        "manova": (discrim.manova("species ~ .", IRIS), ["F", "df1", "df2", "p"]),
+        "compare": (discrim.compare(linear, discrim.qda("species ~ .", IRIS)), ["llf", "aic", "bic"]),
+        "error_rates": (linear.error_rates(by_class=True), ["wrong", "total"]),
+    }
+    for name, (table, columns) in found.items():
+        assert "..." in str(table.copy()), name
+        words = str(table).split()
+        assert set(columns) <= set(words), name
+
+
+def test_printed_numbers_are_the_numbers_of_the_table():
+    table = discrim.lda("species ~ .", IRIS).log_odds()
+    printed = {}
+    for block in re.split(r"\n\s*\n", str(table)):
+        header, _, *lines = block.replace("\\", " ").rstrip().splitlines()
+        names = header.split()
+        cells = [line.split()[-len(names) :] for line in lines]
+        printed |= dict(zip(names, np.array(cells, dtype=float).T, strict=True))
+    assert list(printed) == list(table.columns)
+    np.testing.assert_allclose(pd.DataFrame(printed), table, rtol=2e-6)
+
+
+def test_wide_characters_keep_the_lines_short():
+    names = ["花弁長さ", "花弁の幅", "萼片長さ", "萼片の幅"]
+    rows = IRIS.rename(columns=dict(zip(IRIS.columns[:4], names, strict=True)))
+    fit = discrim.lda("species ~ .", rows)
+    for table in (fit.means, fit.cov_params(), fit.augment(), fit.posterior_intervals()):
+        lines = str(table).splitlines()
+        assert max(map(display_width, lines)) <= WIDTH
+    words = str(fit.means).split()
+    assert {"花弁長さ", "萼片の幅"} <= set(words)
+
+
+def test_a_table_with_many_classes_prints_every_class():
+    rng = np.random.default_rng(0)
+    labels = np.repeat([f"class_{k:02d}" for k in range(40)], 6)
+    rows = pd.DataFrame(rng.normal(size=(240, 3)), columns=list("xyz")).assign(y=labels)
+    fit = discrim.lda("y ~ .", rows)
+    for table in (fit.predict_proba(), fit.confusion(), fit.coef):
+        check_printed(table, "40 classes")
+
+
+def test_a_table_of_more_columns_than_the_limit_is_cut_as_pandas_cuts_it():
+    table = ResultTable(np.zeros((3, MAX_COLUMNS + 1)))
+    assert str(table) == str(pd.DataFrame(table))
+    assert table._repr_html_() == pd.DataFrame(table)._repr_html_()
+
+
+def test_rows_are_shortened_by_the_option_of_pandas():
+    table = discrim.lda("species ~ .", IRIS).augment()
+    assert "[150 rows x 9 columns]" in str(table)
+    with pd.option_context("display.max_rows", None):
+        assert len(str(table).splitlines()) > 2 * len(table)
+
+
+def test_lines_are_as_wide_as_the_terminal(monkeypatch):
+    table = discrim.lda("species ~ .", IRIS).augment()
+    monkeypatch.setattr(result_table, "is_terminal", lambda: True)
+    for columns, least in ((60, 45), (100, 80), (132, 100), (200, 141)):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        assert least <= max(map(display_width, str(table).splitlines())) <= columns
+    monkeypatch.setenv("COLUMNS", "60")
+    with pd.option_context("display.width", 120):
+        assert 90 < max(map(display_width, str(table).splitlines())) <= 120
+
+
+def test_the_notebook_form_follows_the_option_of_pandas():
+    fit = discrim.lda("species ~ .", IRIS)
+    with pd.option_context("display.notebook_repr_html", False):
+        assert fit.augment()._repr_html_() is None
+        assert fit.anova()._repr_html_() is None
+
+
+def test_pandas_compares_a_table_with_a_plain_one_on_either_side():
+    table = discrim.lda("species ~ .", IRIS).anova()
+    plain = pd.DataFrame(table)
+    assert type(plain) is pd.DataFrame
+    pd.testing.assert_frame_equal(table, plain)
+    pd.testing.assert_frame_equal(plain, table)
+    with pytest.raises(AssertionError):
+        pd.testing.assert_frame_equal(plain + 1, table)
+    assert not isinstance(plain, Comparison)
+    assert not isinstance(plain["F"], ResultTable)
+
+
+def test_a_table_joins_and_merges_with_other_tables():
+    fit = discrim.lda("species ~ .", IRIS)
+    table = fit.augment()
+    other = IRIS[["species"]].assign(row=np.arange(len(IRIS)))
+    merged = table.merge(other[["row"]], left_index=True, right_index=True)
+    assert type(merged) is pd.DataFrame
+    assert list(merged["row"]) == list(range(len(IRIS)))
+    merged = other.merge(table[[".fitted"]], left_index=True, right_index=True)
+    assert (merged[".fitted"] == table[".fitted"]).all()
+    table["note"] = "new"
+    table.loc[0, "note"] = "first"
+    assert "note" in str(table)
+    assert table["note"].value_counts().to_dict() == {"new": 149, "first": 1}
