@@ -108,6 +108,9 @@ class CollinearError(DiscrimError):
 class SeparationError(DiscrimError):
     """A hyperplane separates the classes, so the estimates are infinite; or none does, so there is no plane.
 
+    Estimates are also infinite under quasi-complete separation, in which some observations lie on the
+    hyperplane (Albert & Anderson, 1984, Biometrika 71, 1-10).
+
     Attributes
     ----------
     certificate : Certificate or None

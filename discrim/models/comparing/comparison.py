@@ -296,7 +296,8 @@ def compare(
     Notes
     -----
     AIC is Akaike's (1974, IEEE Transactions on Automatic Control 19, 716-723) and BIC is Schwarz's (1978,
-    Annals of Statistics 6, 461-464).
+    Annals of Statistics 6, 461-464). Those of a likelihood of class and row judge how well the model
+    describes the rows, and not how well it predicts their classes.
 
     A likelihood of class and row, such as that of LDA, contains densities in the units of the columns. It can
     be compared between models of the same columns, value by value, such as LDA and QDA. With other columns,

@@ -123,8 +123,9 @@ def logistic(
         Whether the likelihood is maximized with Jeffreys' penalty (Firth, 1993). This removes the bias of
         first order, and the estimates are finite even where a hyperplane separates classes.
     separation : {"raise", "warn"}
-        What to do if a hyperplane separates classes, so that there is no maximum: raise an error, or give
-        a warning and return the point at which the search stopped. The `separation` of that fit holds the
+        What to do if a hyperplane separates classes, completely or with some rows on it (quasi-completely;
+        Albert & Anderson, 1984, Biometrika 71, 1-10), so that there is no maximum: raise an error, or give a
+        warning and return the point at which the search stopped. The `separation` of that fit holds the
         certified direction.
     collinear : {"raise", "drop"}
         Whether columns that are linear combinations of others are an error, or the later ones are dropped
