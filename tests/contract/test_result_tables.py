@@ -11,11 +11,13 @@ import pandas as pd
 import pytest
 
 import discrim
+from discrim.errors import SeparationError
 from discrim.models.comparing.comparison import Comparison
 from discrim.report import result_table
 from discrim.report.grid import ROWS, display_width
 from discrim.report.result_table import MAX_COLUMNS, ResultTable
 from tests.contract.test_names import FITS, IRIS, fitted, tables_of, walks
+from tests.contract.test_travel import slow_among
 
 WIDTH = 80
 
@@ -80,6 +82,47 @@ def test_every_returned_table_prints_all_columns(name):
         check_operations(table, place)
         tested += 1
     assert tested
+
+
+def wide_data(n=30):
+    """Six classes and nine variables with long names."""
+    rng = np.random.default_rng(0)
+    names = [
+        f"measure_{word}_mm"
+        for word in ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota"]
+    ]
+    x = np.vstack([rng.normal(rng.normal(0, 1.2, 9), 1.0, (n, 9)) for _ in range(6)])
+    return pd.DataFrame(x, columns=names).assign(y=np.repeat([f"class_{c}" for c in "abcdef"], n))
+
+
+def certificate(formula, data):
+    with pytest.raises(SeparationError) as caught:
+        discrim.logistic(formula, data)
+    return caught.value.certificate
+
+
+WIDE = {
+    "lda": discrim.lda,
+    "qda": discrim.qda,
+    "moments": discrim.moments,
+    "indicator": discrim.indicator,
+    "naive_bayes": discrim.naive_bayes,
+    "mlm": discrim.mlm,
+    "covs": lambda formula, data: discrim.qda(formula, data).covs["class_a"],
+    "quadratic": lambda formula, data: discrim.qda(formula, data).quadratic("class_a", "class_b").A,
+    "separation": lambda formula, data: certificate(formula, data.groupby("y").head(3)),
+}
+
+
+@pytest.mark.parametrize("name", slow_among(WIDE, ["lda", "qda", "indicator", "naive_bayes", "mlm"]))
+def test_tables_of_many_variables_and_classes_print_all_columns(name):
+    found = [
+        (path, table) for path, table in tables_of(WIDE[name]("y ~ .", wide_data())) if table.shape[1] > 1
+    ]
+    assert found
+    assert any(table.shape[1] >= 6 for _, table in found)
+    for path, table in found:
+        check_printed(table, f"{name}.{path}")
 
 
 def test_the_columns_of_these_tables_were_cut_before():

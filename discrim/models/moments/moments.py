@@ -251,12 +251,14 @@ class Moments:
         return int(total) if total == round(total) else total
 
     @property
+    @reading.returning_result_table
     def means(self) -> pd.DataFrame:
         """Class means."""
         means = np.where(self._moments.counts[:, None] > 0, self._moments.class_means, np.nan)
         return pd.DataFrame(means, index=self.classes, columns=self.terms)
 
     @property
+    @reading.returning_result_table
     def cov(self) -> pd.DataFrame:
         """Covariance within classes, divisor N - K; K counts the classes with rows."""
         self._need("cov", "pooled")
@@ -264,6 +266,7 @@ class Moments:
         return self._frame(sums.scatters.sum(axis=0), sums.total - np.count_nonzero(sums.counts))
 
     @property
+    @reading.returning_result_table
     def covs(self) -> dict[Any, pd.DataFrame]:
         """Covariance of each class, divisor n_k - 1."""
         self._need("covs", "class")
@@ -271,6 +274,7 @@ class Moments:
         return {label: self._frame(scatter, count - 1) for label, scatter, count in each}
 
     @property
+    @reading.returning_result_table
     def variances(self) -> pd.DataFrame:
         """Variances of each class, divisor n_k - 1."""
         self._need("variances", "diagonal")

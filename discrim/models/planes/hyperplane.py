@@ -26,6 +26,7 @@ from discrim.models.results import geometry
 from discrim.models.results.geometry import LinearGeometry, SeparatingLines
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import Saved
+from discrim.report.result_table import as_result_table
 
 if TYPE_CHECKING:
     from discrim.report.tables import Summary
@@ -102,7 +103,8 @@ def labelled_certificate(
     direction = pd.DataFrame(to_data @ proof.coef, index=names, columns=classes)
     weights = None if proof.weights is None else pd.DataFrame(proof.weights, index=index, columns=classes)
     on_plane = index[proof.on_plane] if proof.kind == "quasi" else index[:0]
-    return Certificate(proof.kind, direction, proof.margin, on_plane, weights)
+    table = as_result_table(direction)
+    return Certificate(proof.kind, table, proof.margin, on_plane, as_result_table(weights))
 
 
 class ClassPair(NamedTuple):

@@ -46,6 +46,7 @@ from discrim.models.fits.fit import (
 from discrim.models.fits.reading import Data, NaAction, class_moments, listed, usable_rows
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.results.results import ClassMeans
+from discrim.report.result_table import as_result_table
 
 if TYPE_CHECKING:
     from discrim.report.tables import Summary
@@ -580,7 +581,7 @@ class ClassCovariances(GroupSummary):
             self._fit.numbers.moments, self._fit.numbers.covariances, self._fit.log_prior(), i, j
         )
         return Quadratic(
-            pd.DataFrame(matrix, index=self.terms, columns=self.terms),
+            as_result_table(pd.DataFrame(matrix, index=self.terms, columns=self.terms)),
             pd.Series(slopes, index=self.terms, name="b"),
             constant,
         )
