@@ -12,6 +12,7 @@ import pytest
 import discrim
 from discrim.errors import DataError, DiscrimWarning, NotSupportedError, RenamedWarning
 from discrim.models.fits import renamed
+from discrim.report.result_table import ResultTable
 from discrim.sklearn import PLSClassifier
 from tests.contract.test_names import ALIKE, FITS, IRIS, _pair, fitted
 
@@ -118,7 +119,7 @@ def test_what_compare_gave_under_by_it_gives_by_a_method():
             assert f"compare(...).{method}()" in text
             new = getattr(made, method)()
             pd.testing.assert_frame_equal(old, new)
-            assert type(new) is pd.DataFrame
+            assert type(new) is ResultTable
             # What was a column of the table is found where it is now.
             columns = list(new.columns)
             pd.testing.assert_frame_equal(warned(lambda made=made, columns=columns: made[columns])[0], new)
