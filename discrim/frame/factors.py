@@ -193,9 +193,7 @@ class RowRange:
     def series(self, name: str) -> pd.Series:
         """A column as categories are read from it: whole numbers and truth values keep their type."""
         kind = self.kind(name)
-        if kind == "other":
-            if not self.table.column(name).notna().any():
-                raise DataError(f"Column {name!r} has no value in any row: leave it out, or fill it.")
+        if kind == "other" and self.table.has_values(name):
             raise DataError(
                 f"Column {name!r} holds {_types(self.table, name)}, which is neither numbers nor categories: "
                 "convert it, for example with astype(str), or leave it out."

@@ -181,6 +181,8 @@ def codes_of(response: Expression, table: Table, functions: Functions, levels: S
 def with_new_classes(design: Design, table: Table, functions: Functions) -> Design:
     """The design with the classes of a table in the place of its own, where some of them are new."""
     response = expression(design.response_code, frozenset(functions))
+    if not response_labels(response, table, functions)[1].any():
+        return design
     classes, _, kind = classes_and_codes(response, table, functions, None)
     if set(classes) <= set(design.levels):
         return design

@@ -36,6 +36,7 @@ from discrim.frame.values import (
     compare_to_doubles,
     dictionary,
     factorize,
+    has_values,
     narwhals_kind,
     narwhals_values,
     objects,
@@ -519,6 +520,10 @@ class Table:
             return series.iloc[start:stop].notna().to_numpy() if labels else None
         return np.asarray(~series[start:stop].is_null().to_numpy().astype(bool))
 
+    def has_values(self, name: str) -> bool:
+        """Return whether a column has a value. A column without values is read as of any kind."""
+        return has_values(self.native(name))
+
     def holds_integers(self, name: str) -> bool:
         """Whether a column's own type is whole numbers, though missing values made it floating."""
         series = self.native(name)
@@ -567,7 +572,10 @@ class Table:
                 out[:, j] = values[start:stop]
                 continue
             if self.kind(name) not in ("numeric", "boolean"):
-                self._refuse_text(name)
+                if self.has_values(name):
+                    self._refuse_text(name)
+                out[:, j] = np.nan
+                continue
             series = self.native(name)
             part = series.iloc[start:stop] if isinstance(series, pd.Series) else series[start:stop]
             out[:, j] = as_floats(part, name) if isinstance(part, pd.Series) else narwhals_values(part)
@@ -816,9 +824,11 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
     name = weights if isinstance(weights, str) else getattr(weights, "name", None)
     label = f"weights {name!r}" if name is not None else "weights"
     if isinstance(weights, str):
-        if table.kind(weights) not in ("numeric", "boolean"):
+        if table.kind(weights) not in ("numeric", "boolean") and table.has_values(weights):
             raise DataError(f"The {label} are not numeric: give a numeric column of counts.")
-        vector = table.column(weights).to_numpy(dtype=np.float64)
+        numbers = np.empty((table.nrows, 1))
+        table.fill([weights], 0, table.nrows, numbers)
+        vector = numbers[:, 0]
     else:
         if isinstance(weights, pd.Series) and not weights.index.equals(table.index):
             raise DataError(
@@ -866,6 +876,6 @@ def _numbers(weights: Any, label: str) -> NDArray[np.float64]:
     if values.ndim != 1:
         return np.zeros(values.shape)  # Its shape is the fault.
     series = pd.Series(values)
-    if pandas_kind(series) not in ("numeric", "boolean"):
+    if pandas_kind(series) not in ("numeric", "boolean") and has_values(series):
         raise DataError(f"The {label} are not numeric but {series.dtype}: give a vector of counts.")
     return as_floats(series, label)

@@ -545,6 +545,13 @@ def pandas_kind(series: pd.Series) -> Kind:
     return "text" if pd.api.types.is_string_dtype(dtype) else "other"
 
 
+def has_values(series: Any) -> bool:
+    """Return whether a column of pandas or narwhals has a value that is not missing."""
+    if isinstance(series, pd.Series):
+        return bool(series.notna().any())
+    return bool(series.null_count() < len(series))
+
+
 def narwhals_kind(dtype: Any) -> Kind:
     """What a column of another library holds, by its dtype."""
     import narwhals as nw

@@ -145,7 +145,7 @@ def _tells_nothing(table: Table, name: str, kind: Kind) -> bool:
     """Whether a column of numbers has neither numbers nor anything else here."""
     if kind not in ("numeric", "boolean") or table.kind(name) in ("numeric", "boolean"):
         return False
-    return not table.column(name).notna().any()
+    return not table.has_values(name)
 
 
 class SourceTable(Table):
@@ -248,6 +248,7 @@ def discovered(
     names = Table(pd.DataFrame(columns=list(source.names)))
     parsed = reader(formula, names, called, (weights,) if weights else ())
     columns, seen = list(dict.fromkeys((*parsed.columns, *parsed.beside))), None
+    has_kinds = True
     if isinstance(source, DistributedSource):
         first = Table(source.meta, part=True, learnt_from=True)
         learns = not parsed.is_plain(first)
@@ -255,12 +256,15 @@ def discovered(
         first = first_table(source, columns)
         complete = RowRange(first, 0, first.nrows).complete(columns)[1].any()
         learns = not complete or any(_learns(each, first) for each in parsed.expressions.values())
+        has_kinds = bool(complete) or all(map(first.has_values, columns))
     if learns:
-        labels = _labels_alone(parsed, called, first, source, levels)
+        labels = _labels_alone(parsed, called, first, source, levels) if has_kinds else None
         seen = _seen(parsed, called, columns, source, levels, labels)
         shown = seen.table()
         if isinstance(source, DistributedSource):
             shown = first = _with_types(shown, source.meta)
+        elif not has_kinds:
+            first = shown
         design = settle_formula(parsed, shown, called, levels, seen.whole())[0]
     elif levels is not None or _is_closed(parsed.response, first):
         design = settle_formula(parsed, first, called, levels)[0]
@@ -392,13 +396,14 @@ class _Seen:
         self._known: dict[str, set[Any]] = {}
         self._frames: list[pd.DataFrame] = []
         self._learnt: list[pd.DataFrame] = []
+        self._has_complete_row = False
         self.rows = 0
 
     def joined(self, other: _Seen) -> _Seen:
         """What both have seen, this one first."""
         both = _Seen(self._parsed, self._functions, self._columns)
         both._known = {code: set(labels) for code, labels in self._known.items()}
-        both._frames = list(self._frames)
+        both._frames, both._has_complete_row = list(self._frames), self._has_complete_row
         for frame in other._frames:
             # What the other has kept shows all that it saw, and what is new of it is kept again.
             both.look(Table(frame, part=True, learnt_from=True))
@@ -447,7 +452,8 @@ class _Seen:
                 value = evaluate(each, complete, Memory(), self._functions)
                 if isinstance(value, Categories):
                     new.append(rows[self._first_of_values(code, value.values)])
-            if not self._frames:
+            if not self._has_complete_row:
+                self._has_complete_row = True
                 new.append(rows[:1])
             if self._learning:
                 self._keep_to_learn_from(part, keep)

@@ -12,7 +12,7 @@ import inspect
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ from discrim.frame.sources import parts
 from discrim.frame.sources.files import CSVSource, Files, files_of, is_path
 from discrim.frame.sources.parts import OnceSource, Part, Source, TableSource
 from discrim.frame.table import Table, given_frame
-from discrim.frame.values import Kind, narwhals_kind, pandas_kind
+from discrim.frame.values import Kind, has_values, narwhals_kind, pandas_kind
 
 
 def _frame_of_table(data: Any, what: str) -> Any:
@@ -41,46 +41,78 @@ def native(frame: Any) -> Any:
     return frame if isinstance(frame, pd.DataFrame) else frame.to_native()
 
 
-class ColumnKinds:
-    """What the columns of a first frame hold, which those of the later ones have to hold as well.
+class _ColumnKind(NamedTuple):
+    """Kind and type of a column, and the first frame in which the column has a value."""
 
-    The frame is called `what` in messages: "frame 1 of the iterator".
+    kind: Kind
+    dtype: Any
+    type_name: str
+    frame: str
+
+
+class ColumnKinds:
+    """Names and kinds of the columns of the frames of a source.
+
+    The first frame sets the names, and the first frame in which a column has a value sets its kind. A column
+    without values is compatible with every kind.
+
+    Parameters
+    ----------
+    frame : DataFrame of pandas or narwhals
+        The first frame that has rows.
+    what : str
+        Name of the frame in messages, such as "frame 1 of the iterator".
     """
 
     def __init__(self, frame: Any, what: str) -> None:
         self.what = what
         self.names = _names(frame)
         parts.refuse_twice(self.names, what)
-        self._dtypes = _dtypes(frame)
-        self._first = {
-            name: _described(frame[label]) for name, label in zip(self.names, frame.columns, strict=True)
-        }
+        self._known: dict[str, _ColumnKind] = {}
 
     def fitted(self, frame: Any, what: str, columns: Sequence[str]) -> Any:
-        """A later frame as its library has it; columns that are all missing are of the kind of the first.
+        """Return a frame of its own library whose columns are of the known kinds.
 
-        A DataError says which column is missing, is new, or is of another kind.
+        Parameters
+        ----------
+        frame : DataFrame of pandas or narwhals
+        what : str
+            Name of the frame in messages.
+        columns : sequence of str
+            The columns to be checked.
+
+        Returns
+        -------
+        DataFrame
+            Columns without values are converted to the known kind.
+
+        Raises
+        ------
+        DataError
+            A column is missing, new or of another kind.
         """
         names = _names(frame)
         parts.refuse_twice(names, what)
         self._compare_names(names, what)
         labels, dtypes = dict(zip(names, frame.columns, strict=True)), _dtypes(frame)
         for name in columns:
-            # What Python's objects are, each of them says.
-            if dtypes[name] == self._dtypes[name] and dtypes[name] != np.dtype(object):
-                continue
-            kind, dtype = self._first[name]
-            now, other = _described(frame[labels[name]])
-            if now == kind:
+            known, dtype = self._known.get(name), dtypes[name]
+            # Columns of dtype object differ in what their values are.
+            if known is not None and dtype == known.dtype and dtype != np.dtype(object):
                 continue
             column = frame[labels[name]]
-            missing = column.isna().sum() if isinstance(column, pd.Series) else column.null_count()
-            if missing != len(column):
-                raise DataError(
-                    f"Column {name!r} is {dtype} in {self.what} and {other} in {what}: give it one type in "
-                    "all of them (a reader of text takes types as dtype=), or leave it out of the formula."
-                )
-            frame = _with_kind(frame, labels[name], kind)
+            kind, type_name = _described(column)
+            if known is None:
+                if has_values(column):
+                    self._known[name] = _ColumnKind(kind, dtype, type_name, what)
+            elif kind != known.kind:
+                if has_values(column):
+                    raise DataError(
+                        f"Column {name!r} is {known.type_name} in {known.frame} and {type_name} in {what}: "
+                        "give it one type in all of them (a reader of text takes types as dtype=), or leave "
+                        "it out of the formula."
+                    )
+                frame = _with_kind(frame, labels[name], known.kind)
         return native(frame)
 
     def _compare_names(self, names: tuple[str, ...], what: str) -> None:

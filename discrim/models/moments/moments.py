@@ -25,7 +25,7 @@ from discrim.core.numerics.arrays import Floats, are_whole
 from discrim.errors import DataError, FormulaError, NotSupportedError
 from discrim.frame.blocks import Blocks, TableRows
 from discrim.frame.design import Design
-from discrim.frame.factors import Functions, check_functions
+from discrim.frame.factors import Functions, RowRange, check_functions
 from discrim.frame.formula import adjusted_formula
 from discrim.frame.levels import known_values, with_positions
 from discrim.frame.matrix import response_codes
@@ -133,12 +133,17 @@ def moments(
     check_word("scatters", scatters, Scatters)
     source = rows_given(data)
     parts: Iterator[tuple[Any, str | None]] = iter([(data, None)])
+    columns: list[str] = []
     if source.once:
-        parts = tables(source, _columns_read(formula, source, weights, functions))
+        columns = _columns_read(formula, source, weights, functions)
+        parts = tables(source, columns)
     part = next(parts, None)
     if part is None:
         raise no_rows(source)
     first, where = part
+    skipped = 0
+    if source.once and na_action == "drop":
+        (first, where), skipped = _first_complete(part, parts, columns)
     with named(where):
         blocks = read(
             formula, first, weights=weights, levels=levels, functions=functions, part=True,
@@ -149,10 +154,25 @@ def moments(
         total = moments_of_blocks(
             blocks, na_action, scatters=scatters, levels_given=levels is not None, weights=weights
         )
+    total.dropped += skipped
     for part, where in parts:
         with named(where):
             total = total + total.of(part, na_action=na_action)
     return total
+
+
+def _first_complete(
+    part: tuple[Table, str | None], parts: Iterator[tuple[Table, str | None]], columns: Sequence[str]
+) -> tuple[tuple[Table, str | None], int]:
+    """Return the first part with a complete row, else the last one, and the number of rows before it."""
+    skipped, table = 0, part[0]
+    while not RowRange(table, 0, table.nrows).complete(columns)[1].any():
+        following = next(parts, None)
+        if following is None:
+            break
+        skipped += table.nrows
+        part, table = following, following[0]
+    return part, skipped
 
 
 def _columns_read(formula: str, source: Source, weights: Any, functions: Functions | None) -> list[str]:
