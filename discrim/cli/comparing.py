@@ -5,8 +5,8 @@ What is compared or reported is a formula, which is fitted to a table here, or t
 
 from __future__ import annotations
 
-import csv
 import os
+from collections.abc import Iterator
 from functools import partial
 from pathlib import PurePath
 from typing import Any
@@ -26,10 +26,11 @@ from discrim.cli.output import (
     write_to_file,
 )
 from discrim.cli.parsing import by_label, parse_prior
-from discrim.cli.reading import Labels, TableArgument, given_of, labels_of_fit
+from discrim.cli.reading import Labels, TableArgument, dialect_of_output, given_of, labels_of_fit
 from discrim.cli.verbs import TypedModel, fitted, model_of, models_of
 from discrim.errors import DataError, kept_warnings, warn_user
-from discrim.frame.sources.files import FORMATS
+from discrim.frame.sources.files import FORMATS, with_decimal_sign
+from discrim.frame.sources.sinks import csv_text, write_frames
 from discrim.frame.sources.sources import rows_given
 from discrim.models.fits.fit import Gaps
 from discrim.models.results.new_rows import answered
@@ -268,21 +269,41 @@ def predict(verb: str, options: dict[str, Any]) -> None:
         raise DataError("--method says how posteriors are computed: add --proba, or leave it out")
     prior = by_label(parse_prior(options["prior"]), fit.classes) if "prior" in options else None
     given = given_of(options)
+    dialect = dialect_of_output(options, given, out)
     data = given.rows(labels_of_fit(fit, whole=augment))
     if type(data).__module__.startswith("polars") and hasattr(data, "to_pandas"):
         # A file that is read without pyarrow: as a source its answers are frames of pandas.
         data = partial(iter, [data])
     if out is not None:
         refuse_same("--out", out, given.data, file)
-    if augment:
-        answer = fit.augment(data, **gaps, out=out)
-    else:
-        method = options.get("method", "plugin") if "proba" in options else None
-        answer = _labelled(fit, data, prior, out, gaps, method=method)
-    if out is None:
+    before = given.dialect.decimal
+    # Columns that the fit does not read are text as it stands in the file, with the decimal sign of the file.
+    texts = _unread_columns(fit, data) if augment and given.is_csv and before != dialect.decimal else ()
+    method = options.get("method", "plugin") if "proba" in options else None
+
+    def frames() -> Iterator[pd.DataFrame]:
+        answer = fit.augment(data, **gaps) if augment else _labelled(fit, data, prior, gaps, method=method)
         # Of a source an iterator of frames.
-        for number, frame in enumerate([answer] if hasattr(answer, "columns") else answer):
-            write_output(_as_csv(frame, header=number == 0))
+        for frame in [answer] if hasattr(answer, "columns") else answer:
+            # What a folder is named for is a category.
+            own = [name for name in texts if not isinstance(frame[name].dtype, pd.CategoricalDtype)]
+            yield frame.assign(
+                **{name: with_decimal_sign(frame[name], before, dialect.decimal) for name in own}
+            )
+
+    if out is not None:
+        write_frames(frames(), out, source=rows_given(data), dialect=dialect)
+        return
+    for number, frame in enumerate(frames()):
+        separator = dialect.separator_of("")
+        write_output(csv_text(frame, separator, dialect.decimal, header=number == 0))
+
+
+def _unread_columns(fit: Any, data: Any) -> list[str]:
+    """Return the columns of a table or source that a fit reads neither as predictor nor as response."""
+    design = fit._fit.blocks.design
+    names = data.columns if isinstance(data, pd.DataFrame) else rows_given(data).names
+    return [str(name) for name in names if name not in (*design.columns, *design.response_columns)]
 
 
 def export(verb: str, options: dict[str, Any]) -> None:
@@ -308,12 +329,10 @@ def export(verb: str, options: dict[str, Any]) -> None:
     write_to_file(path, fit.to_onnx(prior=prior).SerializeToString())
 
 
-def _labelled(
-    fit: Any, data: Any, prior: Any, out: str | None, gaps: dict[str, Any], *, method: str | None
-) -> Any:
+def _labelled(fit: Any, data: Any, prior: Any, gaps: dict[str, Any], *, method: str | None) -> Any:
     """Labels of a table, or of each part of a source, with the posteriors of any method beside them."""
     if method is None:
-        labels: Any = fit.predict(data, prior=prior, **gaps, out=out)
+        labels: Any = fit.predict(data, prior=prior, **gaps)
         return labels.to_frame() if isinstance(labels, pd.Series) else labels
 
     def answer(results: Any, part: Any) -> pd.DataFrame:
@@ -321,13 +340,4 @@ def _labelled(
         posteriors = results.predict_proba(rows, prior=prior, method=method)
         return pd.DataFrame(pd.concat([results.predict(rows, prior=prior), posteriors], axis=1))
 
-    return answered(fit, data, out, answer)
-
-
-def _as_csv(table: Any, *, header: bool = True) -> str:
-    """Write a table, or a part of one, as CSV that is read back as it was."""
-    text = str(table.to_csv(index=False, header=header))
-    # Before Python 3.13 its writer does not quote a carriage return, where readers see the end of a line.
-    if "\r" in text:
-        text = str(table.to_csv(index=False, header=header, quoting=csv.QUOTE_NONNUMERIC))
-    return text
+    return answered(fit, data, None, answer)

@@ -413,6 +413,18 @@ WRITING = (
         "predict",
     ),
     Option(
+        "--out-sep SIGN",
+        parsing.separator,
+        "between the fields that are written as CSV: that of --sep if not given",
+        "predict",
+    ),
+    Option(
+        "--out-decimal SIGN",
+        ". ,",
+        "decimal sign of all numbers that are written as CSV: that of --decimal if not given",
+        "predict",
+    ),
+    Option(
         "--sql ENGINE",
         str,
         "a query for duckdb, postgres, sqlite, mysql, bigquery, snowflake or spark",

@@ -400,6 +400,15 @@ class TableArgument(NamedTuple):
         """It, read into memory."""
         return read_table(self.data, labels, self.dialect)
 
+    @property
+    def is_csv(self) -> bool:
+        """Whether it is CSV, and not a table of the package or Parquet."""
+        from discrim.frame.sources.files import files_of, format_of
+
+        if _is_read_in_parts(self.data):
+            return files_of(self.data).format == "CSV"
+        return self.data not in datasets.names() and format_of(self.data) != "Parquet"
+
 
 def given_of(options: dict[str, Any]) -> TableArgument:
     """Take the options of the table from the others."""
@@ -407,9 +416,50 @@ def given_of(options: dict[str, Any]) -> TableArgument:
 
     data, separator, decimal = (options.pop(name, None) for name in ("data", "sep", "decimal"))
     dialect = Dialect(separator, decimal or ".")
-    if dialect.separator_of(data) == dialect.decimal:
-        raise DataError(
-            f"numbers of {data!r} cannot have the decimal sign {dialect.decimal!r}, which stands between its "
-            "fields: give --sep ';' or what there is between them"
-        )
+    _refuse_decimal_as_separator(dialect, data, "--sep ';' or what there is between them")
     return TableArgument(data, dialect)
+
+
+def dialect_of_output(options: dict[str, Any], given: TableArgument, out: str | None) -> Dialect:
+    """Take the dialect in which a table is written from the options; by default it is that of the input.
+
+    Parameters
+    ----------
+    options : dict
+        The options of the command line, of which those of the dialect are removed.
+    given : TableArgument
+        The table that is read.
+    out : str or None
+        The file to write, None for standard output.
+
+    Returns
+    -------
+    Dialect
+        A file named .tsv has tabs unless another separator was given for it.
+    """
+    from discrim.frame.sources.files import Dialect, format_of
+
+    separator, decimal = options.pop("out_sep", None), options.pop("out_decimal", None)
+    is_csv = out is None or format_of(out) == "CSV"
+    if not is_csv and (separator is not None or decimal is not None):
+        option = "--out-sep" if separator is not None else "--out-decimal"
+        raise DataError(f"{option} is for CSV, and {out!r} is not CSV: leave it out, or name a file .csv")
+    if not is_csv:
+        return Dialect()
+    if separator is None and out is None:
+        separator = given.dialect.separator_of(given.data)
+    elif separator is None and Dialect().separator_of(str(out)) == ",":
+        separator = given.dialect.separator
+    dialect = Dialect(separator, decimal or given.dialect.decimal)
+    target = out or "standard output"
+    _refuse_decimal_as_separator(dialect, target, "--out-sep ';', or another sign with --out-decimal")
+    return dialect
+
+
+def _refuse_decimal_as_separator(dialect: Dialect, path: str, hint: str) -> None:
+    """Raise a DataError if the decimal sign of a file is its separator."""
+    if dialect.separator_of(path) == dialect.decimal:
+        raise DataError(
+            f"numbers of {path!r} cannot have the decimal sign {dialect.decimal!r}, which stands between its "
+            f"fields: give {hint}"
+        )

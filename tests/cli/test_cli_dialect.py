@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import shlex
 import warnings
 
@@ -166,3 +168,125 @@ def test_other_tables_are_read_without_a_word(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert list(read_table(str(path))) == ["a;b", "c|d"]
+
+
+def measured():
+    """Return irises with columns that the fit does not read: numbers with fractions, codes and text."""
+    return IRIS.assign(
+        weight=[f"{k},50" for k in range(150)], code=[f"{k:03}" for k in range(150)], note='1,5 "x"; a'
+    )
+
+
+@pytest.fixture
+def fit_file(tmp_path):
+    path = str(tmp_path / "iris.fit")
+    discrim.lda("species ~ petal_length + petal_width", IRIS).save(path)
+    return path
+
+
+@pytest.fixture(params=["a file", "a folder"])
+def german(request, tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    measured().to_csv(folder / "german.csv", sep=";", decimal=",", index=False)
+    return str(folder if request.param == "a folder" else folder / "german.csv")
+
+
+def expected_answer():
+    return discrim.lda("species ~ petal_length + petal_width", IRIS).augment(measured())
+
+
+def assert_is_augmented(text, separator, decimal):
+    """Check the fields that the fit does not read as text, and all others as numbers, exactly."""
+    own = {"code": str, "weight": str}
+    found = pd.read_csv(io.StringIO(text), sep=separator, decimal=decimal, dtype=own)
+    expected = expected_answer()
+    assert found["code"].tolist() == expected["code"].tolist()
+    assert found["note"].tolist() == expected["note"].tolist()
+    assert found["weight"].tolist() == [f"{k}{decimal}50" for k in range(150)]
+    for name in expected.columns.drop(["code", "note", "weight", "species", ".fitted"]):
+        np.testing.assert_array_equal(found[name].to_numpy(), expected[name].to_numpy())
+
+
+DECIMAL_COMMAS = ["--sep", ";", "--decimal", ","]
+
+
+@pytest.mark.parametrize(
+    ("options", "separator", "decimal"),
+    [
+        ([], ";", ","),
+        (["--out-sep", "tab"], "\t", ","),
+        (["--out-decimal", "."], ";", "."),
+        (["--out-sep", ",", "--out-decimal", "."], ",", "."),
+        (["--out-sep", "|", "--out-decimal", ","], "|", ","),
+    ],
+)
+def test_a_table_is_written_with_one_decimal_sign(german, fit_file, options, separator, decimal, capsys):
+    text = said(capsys, "predict", fit_file, german, *DECIMAL_COMMAS, "--augment", *options)
+    assert_is_augmented(text, separator, decimal)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "separator", "decimal"),
+    [
+        ("new.csv", [], ";", ","),
+        ("new.csv.gz", [], ";", ","),
+        ("new.tsv", [], "\t", ","),
+        ("new.tsv", ["--out-sep", ";"], ";", ","),
+        ("new.csv", ["--out-sep", ",", "--out-decimal", "."], ",", "."),
+    ],
+)
+def test_a_file_is_written_as_the_input_is(
+    german, fit_file, name, options, separator, decimal, tmp_path, capsys
+):
+    out = tmp_path / name
+    said(capsys, "predict", fit_file, german, *DECIMAL_COMMAS, "--augment", "--out", str(out), *options)
+    contents = gzip.decompress(out.read_bytes()) if name.endswith(".gz") else out.read_bytes()
+    assert_is_augmented(contents.decode("utf-8"), separator, decimal)
+    # What was written is read again, and gives the same answers.
+    signs = ["--sep", "tab" if separator == "\t" else separator, "--decimal", decimal]
+    again = said(capsys, "predict", fit_file, str(out), *signs, "--proba", "--out-sep", ";")
+    assert again == said(
+        capsys, "predict", fit_file, german, *DECIMAL_COMMAS, "--proba", "--out-decimal", decimal
+    )
+
+
+def test_a_parquet_file_has_decimal_points_in_text(german, fit_file, tmp_path, capsys):
+    pytest.importorskip("pyarrow")
+    out = tmp_path / "new.parquet"
+    said(capsys, "predict", fit_file, german, *DECIMAL_COMMAS, "--augment", "--out", str(out))
+    assert pd.read_parquet(out)["weight"].tolist() == [f"{k}.50" for k in range(150)]
+    for options in (["--out-sep", ";"], ["--out-decimal", ","]):
+        place = str(tmp_path / "other.parquet")
+        message = refused(capsys, "predict", fit_file, german, *DECIMAL_COMMAS, "--out", place, *options)
+        assert options[0] in message
+
+
+def test_classes_that_are_fractions_have_the_decimal_sign_too(tmp_path, capsys):
+    data = IRIS.assign(dose=IRIS["species"].map({"setosa": 0.5, "versicolor": 1.5, "virginica": 2.5}))
+    fit = discrim.lda("dose ~ petal_length + petal_width", data)
+    fit.save(tmp_path / "fit")
+    text = said(
+        capsys, "predict", str(tmp_path / "fit"), "iris", "--proba", "--out-sep", ";", "--out-decimal", ","
+    )
+    assert "." not in text.partition("\n")[2]
+    found = pd.read_csv(io.StringIO(text), sep=";", decimal=",")
+    assert found.iloc[:, 0].tolist() == fit.predict(IRIS).astype(float).tolist()
+    np.testing.assert_array_equal(found.iloc[:, 1:].to_numpy(), fit.predict_proba(IRIS).to_numpy())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["iris", "--out-decimal", ","],
+        ["iris", "--out-sep", ".", "--proba"],
+        ["german.csv", *DECIMAL_COMMAS, "--out-sep", ","],
+        ["german.csv", *DECIMAL_COMMAS, "--out-sep", ",", "--out", "new.csv"],
+        ["iris", "--out-decimal", ",", "--out", "new.csv.gz"],
+    ],
+)
+def test_a_decimal_sign_that_is_the_separator_is_refused(options, fit_file, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "german.csv").write_bytes(bytes_of(";", ","))
+    assert "--out-sep" in refused(capsys, "predict", fit_file, *options)
+    assert not list(tmp_path.glob("new*"))

@@ -387,6 +387,19 @@ def _refuse(path: str, file: Any, sign: str, count: int, own: str, line: str) ->
     )
 
 
+def with_decimal_sign(texts: pd.Series, before: str, after: str) -> pd.Series:
+    """Return a column of text in which the decimal sign of each text that is a number is replaced.
+
+    Examples
+    --------
+    >>> with_decimal_sign(pd.Series(["1,5", "a, b", "007"]), ",", ".").tolist()
+    ['1.5', 'a, b', '007']
+    """
+    number = _DECIMAL_COMMA.pattern.replace(",", re.escape(before))
+    is_number = texts.str.fullmatch(number, case=False).fillna(False).astype(bool)
+    return texts.where(~is_number, texts.str.replace(before, after, regex=False))
+
+
 def decimal_commas(table: pd.DataFrame, among: Sequence[str]) -> tuple[str, str] | None:
     """The first of some columns that is text with a decimal comma throughout, and its first value.
 

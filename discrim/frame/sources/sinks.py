@@ -6,37 +6,82 @@ so does a folder.
 
 from __future__ import annotations
 
+import csv
 import io
+import math
 import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from decimal import Decimal
 from errno import ENOENT
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
 import pandas as pd
 
 from discrim.core.numerics.whole_file import PREFIX, SUFFIX, names_folder, possible_path, replaced, target_of
 from discrim.errors import DataError, MissingFolderError
-from discrim.frame.sources.files import format_of
+from discrim.frame.sources.files import Dialect, format_of
 from discrim.frame.sources.parts import Source, closed_at_end, quoted_names
 
 FILE_ROWS, GROUP_ROWS = 2**20, 2**16
 """Rows of a file in a folder, and fewest rows of a group in a file, where there are as many."""
 
 
+def csv_text(frame: pd.DataFrame, separator: str, decimal: str, *, header: bool, index: bool = False) -> str:
+    """Return rows as CSV text whose numbers have one decimal sign.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    separator, decimal : str
+        Separator of the fields and decimal sign of the numbers.
+    header, index : bool
+        Whether the names of the columns, and the labels of the rows, are written.
+
+    Returns
+    -------
+    str
+    """
+    if decimal != ".":
+        # pandas applies the decimal sign to floating columns, but not to objects and categories.
+        for place, dtype in enumerate(frame.dtypes):
+            if pd.api.types.is_object_dtype(dtype) or isinstance(dtype, pd.CategoricalDtype):
+                column = frame.iloc[:, place].astype(object).map(partial(_with_decimal_sign, decimal))
+                frame = frame.copy(deep=False)
+                frame.isetitem(place, column.to_numpy())
+    options: dict[str, Any] = {"sep": separator, "decimal": decimal, "header": header, "index": index}
+    text = str(frame.to_csv(lineterminator="\n", **options))
+    # The csv module before Python 3.13 does not quote a carriage return, which readers take for a line end.
+    if "\r" in text:
+        text = str(frame.to_csv(lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC, **options))
+    return text
+
+
+def _with_decimal_sign(decimal: str, value: Any) -> Any:
+    """Return a finite number with a fraction as text with the decimal sign, and any other value as it is."""
+    is_number = isinstance(value, float | np.floating | Decimal) and math.isfinite(value)
+    return str(value).replace(".", decimal) if is_number else value
+
+
 def write_frames(
-    frames: Iterable[pd.DataFrame], out: str | os.PathLike[str], *, source: Source | None = None
+    frames: Iterable[pd.DataFrame],
+    out: str | os.PathLike[str],
+    *,
+    source: Source | None = None,
+    dialect: Dialect | None = None,
 ) -> Path:
     """Write frames with the same columns one after another, and give the path.
 
     No frame is made before it is known that `out` can be written: a file .parquet, .csv or .tsv (each of the
     latter also .gz, .bz2 or .xz), which is replaced if it is there; or a folder, new or empty, for files
     ``part-00000.parquet`` and so on. It may be no part of the source that the frames are made of. An index is
-    written where it is no range.
+    written where it is no range. The dialect says how CSV is written.
 
     Examples
     --------
@@ -47,7 +92,7 @@ def write_frames(
     if not isinstance(out, str | os.PathLike):
         raise DataError(f"out={out!r} is no path: name a file .parquet or .csv, or a folder.")
     path = possible_path(out)
-    opened = _opener(path, os.fsdecode(out))
+    opened = _opener(path, os.fsdecode(out), dialect or Dialect())
     if source is not None and source.reads(str(path)):
         raise DataError(
             f"out={str(out)!r} belongs to {source.what}, which the rows come from: name another file "
@@ -75,7 +120,7 @@ Write = Callable[[pd.DataFrame], None]
 Opener = Callable[[Path], AbstractContextManager[Write]]
 
 
-def _opener(path: Path, given: str) -> Opener:
+def _opener(path: Path, given: str, dialect: Dialect) -> Opener:
     """What writes to a path, when it is known that this can be."""
     form = format_of(str(path))
     # Of a name that is too long pathlib raises an error of the system.
@@ -92,7 +137,7 @@ def _opener(path: Path, given: str) -> Opener:
     if form == "Parquet":
         _need_pyarrow(path)
         return _parquet_file
-    return _csv_file
+    return partial(_csv_file, dialect=dialect)
 
 
 def _refuse_folder(path: Path) -> None:
@@ -117,15 +162,15 @@ def _need_pyarrow(path: Path) -> None:
 
 
 @contextmanager
-def _csv_file(path: Path) -> Iterator[Write]:
-    separator = "\t" if ".tsv" in (suffix.lower() for suffix in path.suffixes) else ","
+def _csv_file(path: Path, dialect: Dialect) -> Iterator[Write]:
+    separator = dialect.separator_of(str(path))
     with replaced(path) as file, _packed(file, path.suffix.lower()) as packed:
         text = io.TextIOWrapper(packed, encoding="utf-8", newline="")
         header = True
 
         def write(frame: pd.DataFrame) -> None:
             nonlocal header
-            frame.to_csv(text, sep=separator, header=header, index=_labelled(frame), lineterminator="\n")
+            text.write(csv_text(frame, separator, dialect.decimal, header=header, index=_labelled(frame)))
             header = False
 
         try:
