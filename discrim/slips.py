@@ -33,7 +33,9 @@ formula: repeat rows that count more than once, as in df.loc[df.index.repeat(n)]
 folds <- k
 folds | leave_one_out(), error_rates(["loo", "cv"]) of a fit leave rows out <- cv crossvalidate nfolds nsplits
 leave_one_out(), error_rates(["loo", "cv"]) of a fit leave rows out <- folds loo lootable leaveoneout
-methods of a fit take it, as conf_int(level=) and predict(costs=) do <- level costs outlier reject typicality
+conf_int(level=) and other methods of a fit take it <- level
+predict(costs=) and error_rates(costs=) of a fit take it <- costs
+predict() of a fit takes it <- outlier reject typicality
 kind | predict() gives labels, predict_proba() posteriors, transform() variates <- type output prob proba
 nonzero <- keepx
 within <- multilevel subject repeated id
@@ -59,8 +61,8 @@ strength | penalty <- lambda
 strength: pass penalty="ridge" and strength=, which is 1 / (N C) <- c
 ridge <- alpha tau
 level | l1_ratio <- alpha
-level | methods of a fit take it, as conf_int(level=) does <- alpha conflevel confidence conf
-costs | methods of a fit take it, as predict(costs=) does <- cost loss lossmatrix costmatrix
+level | conf_int(level=) and other methods of a fit take it <- alpha conflevel confidence conf
+costs | predict(costs=) and error_rates(costs=) of a fit take it <- cost loss lossmatrix costmatrix
 replicates | bootstrap <- nboot nbootstrap b
 permutations <- nperm npermutations
 standardize | scale <- scale center standardise scaled normalize
@@ -130,7 +132,9 @@ residuals() <- resid residual
 repeated: repeated(within) has sphericity(), with Mauchly's test <- mauchly mauchlytest sphericity
 repeated: repeated(within) has univariate(), with corrections <- idata idesign within epsilon aovez
 profile: profile().tests() has parallelism, level and flatness <- parallelism flatness pbg profr
-differences() <- cohensd cohend scheffe tukeyhsd pairwise posthoc emmeans simultaneous
+differences() | linear_hypothesis: linear_hypothesis() tests contrasts <- cohensd cohend scheffe tukeyhsd
+differences() | linear_hypothesis: linear_hypothesis() tests contrasts <- pairwise pairs posthoc simultaneous
+differences() <- emmeans
 cov_params() <- vcov
 conf_int() | log_odds() <- confint ci
 prsquared | assess() <- rsquared r2 mcfadden
@@ -139,9 +143,11 @@ odds_ratios() <- oddsratio or
 update() <- fit refit partialfit
 verify() | decision_function() <- llr loglikelihoodratio fastpldascoring samedifferent
 save() <- dump topickle write
-tidy() | table <- tocsv todataframe toframe
-summary().as_html() <- tohtml
-summary().as_latex() <- tolatex
+tidy() | table | tables <- tocsv todataframe toframe
+summary().as_html() | as_html() <- tohtml html
+summary().as_latex() | as_latex() <- tolatex latex
+summary().as_markdown() | as_markdown() <- tomarkdown markdown
+summary().as_text() | as_text() <- tostring totext text
 fit <- predict predictproba posterior
 augment() <- data df
 """

@@ -43,7 +43,7 @@ ARROWS = {
     "core.numerics": {"errors"},
     "frame": {"core.numerics", "datasets", "errors"},
     "inference": {"core", "core.numerics", "errors"},
-    "report": {"core", "core.numerics", "errors"},
+    "report": {"core", "core.numerics", "errors", "slips"},
     "models": {
         "models.registry",
         "inference",

@@ -49,9 +49,9 @@ VERB_KEYWORDS = {
     ("lda", "p"): "it takes formula,",
     ("lda", "subclasses"): "mixture() has several components a class",
     ("lda", "figsize"): "plot(ax=) of a fit",
-    ("lda", "alpha"): "methods of a fit take it",
+    ("lda", "alpha"): "conf_int(level=) and other methods of a fit take it",
     ("logistic", "tolerance"): "use tol=.",
-    ("logistic", "conf_level"): "methods of a fit take it",
+    ("logistic", "conf_level"): "conf_int(level=) and other methods of a fit take it",
     ("logistic", "alpha"): "use l1_ratio=.",
     ("logistic", "robust"): "robust() of the fit",
     ("stepwise", "center"): "it takes formula,",
@@ -255,7 +255,7 @@ def every_way(table):
 
 def names_of_results():
     kinds = [getattr(discrim, name) for name in discrim.__all__ if name[0].isupper()]
-    there = [name for each in [*kinds, FIT.canonical(), FIT.assess()] for name in dir(each)]
+    there = [name for each in [*kinds, FIT.canonical(), FIT.assess(), FIT.summary()] for name in dir(each)]
     return {name for name in there if not name.startswith("_")}
 
 
@@ -329,3 +329,56 @@ def test_python_appends_no_second_guess():
         _ = FIT.predit
     assert caught.value.name == "predit"
     assert caught.value.obj is None
+
+
+KNOWN_KEYWORDS = sorted({name for _, names in every_way(slips.KEYWORDS) for name in names})
+
+
+def functions_with_hints():
+    methods = {name: getattr(FIT, name, None) for name in dir(FIT) if not name.startswith("_")}
+    named = {f"fit.{name}": each for name, each in methods.items() if inspect.ismethod(each)}
+    verbs = ("lda", "qda", "knn", "compare", "cross_validate", "choose", "manova")
+    return named | {verb: getattr(discrim, verb) for verb in verbs}
+
+
+@pytest.mark.parametrize("name", functions_with_hints())
+def test_a_hint_names_functions_that_take_the_keyword_and_are_not_the_refused_one(name):
+    function = functions_with_hints()[name]
+    taken = set(inspect.signature(function).parameters)
+    hints = 0
+    for keyword in set(KNOWN_KEYWORDS) - taken:
+        try:
+            slips.refuse_keyword(function, {keyword: 1})
+        except TypeError as error:
+            message = str(error).partition("has no keyword")[2]
+        else:
+            # It takes any keyword.
+            continue
+        hints += 1
+        for called, option in re.findall(r"\b([a-z_]+)\(([a-z_]+)=\)", message):
+            other = getattr(FIT, called, None) or getattr(discrim, called)
+            assert option in inspect.signature(other).parameters, message
+            assert called != name.removeprefix("fit."), message
+    assert hints or any(
+        each.kind is each.VAR_KEYWORD for each in inspect.signature(function).parameters.values()
+    )
+
+
+def test_costs_are_a_matter_of_predictions_and_error_rates():
+    for function in (FIT.assess, discrim.compare, discrim.lda):
+        message = refused(TypeError, function, costs=1)
+        assert "predict(costs=) and error_rates(costs=)" in message
+
+
+def test_the_pairs_of_classes_of_a_multivariate_model_are_contrasts():
+    fit = discrim.mlm("species ~ petal_width + petal_length", IRIS)
+    assert "linear_hypothesis()" in refused(AttributeError, getattr, fit, "pairs")
+    assert "use differences()." in refused(AttributeError, getattr, FIT, "pairs")
+
+
+@pytest.mark.parametrize("form", ["latex", "html", "markdown"])
+def test_a_summary_names_the_method_that_is_meant(form):
+    summary = FIT.summary()
+    assert refused(AttributeError, getattr, summary, f"to_{form}").endswith(f"use as_{form}().")
+    assert copy.copy(summary).as_text() == summary.as_text()
+    assert not hasattr(summary, "_repr_png_")

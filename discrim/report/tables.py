@@ -26,7 +26,7 @@ from difflib import get_close_matches
 from functools import partial
 from itertools import zip_longest
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -577,6 +577,15 @@ class Summary:
         self.title = title
         self._parts = dict(parts)
         self._others = dict(others or {})
+
+    if not TYPE_CHECKING:
+        # Type checkers would take every name for one that is there.
+        def __getattr__(self, name):
+            from discrim.slips import ATTRIBUTES, refuse_attribute
+
+            if name.startswith("_"):
+                return object.__getattribute__(self, name)
+            refuse_attribute("Summary", name, dir(self), ATTRIBUTES)
 
     def _of(self, parts: Mapping[str, Part]) -> Summary:
         return Summary(self.title, parts, self._others)

@@ -39,6 +39,7 @@ from discrim.models.fits import reading
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.reading import (
     Data,
+    DependentColumnsError,
     FewRowsError,
     NaAction,
     asked_type,
@@ -840,4 +841,6 @@ def _of_one_class(
             f'{error.fault}: name fewer columns in the formula, or pass method="srivastava" (or '
             '"chen-qin", "cai-liu-xia", "dempster"), which takes more columns than rows.'
         ) from None
+    except DependentColumnsError as error:
+        raise CollinearError(f"{error.fault} Leave {listed(error.columns)} out of the formula.") from None
     return line.manova()

@@ -135,7 +135,8 @@ class StepwiseSearch:
 
     def _by_partial_f(self, blocks: Blocks, moments: ClassMoments, parts: Mapping[str, Codes]) -> Choice:
         if self.direction == "backward":
-            reading.refuse_no_freedom(moments, blocks.terms, diagonal=False)
+            hint = 'name fewer columns in the formula, or pass direction="both"'
+            reading.refuse_no_freedom(moments, blocks.terms, diagonal=False, hint=hint)
             collinear = dependencies(moments)
             if collinear:
                 raise reading.collinear_error(collinear, blocks.terms, instead='pass direction="both"')

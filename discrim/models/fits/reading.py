@@ -672,7 +672,23 @@ def _without_empty(
 
 
 COLLINEAR_DROP = 'pass collinear="drop"'
-"""The way out of collinear columns of verbs that take it."""
+"""Hint of verbs that have collinear= for collinear columns."""
+
+
+class DependentColumnsError(CollinearError):
+    """Some columns determine others.
+
+    Attributes
+    ----------
+    fault : str
+        The sentence that says which columns are determined. A verb that fits another verb adds its own hint.
+    columns : tuple of str
+        The determined columns.
+    """
+
+    def __init__(self, fault: str, hint: str, columns: tuple[str, ...]) -> None:
+        super().__init__(f"{fault} {hint}")
+        self.fault, self.columns = fault, columns
 
 
 def collinear_error(
@@ -680,12 +696,26 @@ def collinear_error(
     terms: tuple[str, ...],
     where: str = "within classes",
     *,
-    instead: str = COLLINEAR_DROP,
-) -> CollinearError:
-    """The error that names each column at fault and what it depends on.
+    instead: str = "",
+    separation_hint: str = "",
+) -> DependentColumnsError:
+    """Return the error that names determined columns and what they depend on.
 
-    It is so in some rows: "within classes", "over all rows", or in one class, with a shrinkage of nothing.
-    The text of `instead` is what may be done but to drop the columns, of all classes together.
+    Parameters
+    ----------
+    found : list of Dependency
+    terms : tuple of str
+        Names of the columns.
+    where : str
+        Rows in which the columns are dependent: "within classes", "over all rows" or in one class.
+    instead : str
+        What the verb supports besides leaving the columns out of the formula.
+    separation_hint : str
+        How the verb makes use of columns that vary between classes only; empty if it cannot.
+
+    Returns
+    -------
+    DependentColumnsError
     """
     said = []
     for dependency in found[:4]:
@@ -695,19 +725,14 @@ def collinear_error(
             f"{name} is {f'a linear combination of {others}' if dependency.on else 'constant'} {where}"
         )
     more = f" (and {len(found) - 4} more)" if len(found) > 4 else ""
-    instead = 'pass shrinkage="oas"' if where.startswith("in class") else instead
     what = "columns are collinear" if where == "over all rows" else "covariance is singular"
     separating = [dependency for dependency in found if dependency.separates]
-    if where == "within classes" and separating and instead == COLLINEAR_DROP:
-        return CollinearError(
-            f"The {what}: {'; '.join(said)}{more}. {separation_sentence(separating, terms)} "
-            'covariance="shrunk" with shrinkage=1e-6 uses this; dropping such a column, as '
-            'collinear="drop" does, gives it up.'
-        )
-    return CollinearError(
-        f"The {what}: {'; '.join(said)}{more}. Drop {'it' if len(found) == 1 else 'them'} "
-        f"from the formula, or {instead}."
-    )
+    fault = f"The {what}: {'; '.join(said)}{more}."
+    if where == "within classes" and separating and separation_hint:
+        hint = f"{separation_sentence(separating, terms)} {separation_hint}"
+    else:
+        hint = f"Drop {'it' if len(found) == 1 else 'them'} from the formula{instead and f', or {instead}'}."
+    return DependentColumnsError(fault, hint, tuple(terms[each.column] for each in found))
 
 
 def said_of_separation(moments: ClassMoments, terms: tuple[str, ...]) -> str:
@@ -799,19 +824,38 @@ def is_wide(blocks: Blocks) -> bool:
     return blocks.known < len(blocks.terms)
 
 
-def refuse_few_rows(blocks: Blocks) -> None:
-    """Raise, before any product is formed, where there are too few rows for a pooled covariance."""
+def few_rows_hint(rows: int) -> str:
+    """Return what lda() can do about fewer rows than columns; the other verbs choose by ten folds."""
+    others = ", or use rda() or shrunken_centroids()" if rows >= 10 else ""
+    shrunk = 'covariance="shrunk" (or "diagonal", "pinv")'
+    return f"name fewer columns in the formula, {'' if others else 'or '}pass {shrunk}{others}"
+
+
+def refuse_few_rows(blocks: Blocks, hint: str | None = None) -> None:
+    """Raise a FewRowsError, before any product is formed, if a pooled covariance has too few rows.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    hint : str, optional
+        What the verb supports instead; by default the alternatives of lda().
+    """
     known = blocks.known
     p, k = len(blocks.terms), len(blocks.design.levels)
     if known and known - k < p:
-        _refuse_wide(known, k, blocks.terms)
+        _refuse_wide(known, k, blocks.terms, hint)
 
 
-def refuse_no_freedom(moments: ClassMoments, terms: tuple[str, ...], *, diagonal: bool) -> None:
-    """Raise where the rows that are left have too few degrees of freedom within classes."""
+def refuse_no_freedom(
+    moments: ClassMoments, terms: tuple[str, ...], *, diagonal: bool, hint: str | None = None
+) -> None:
+    """Raise where the rows that are left have too few degrees of freedom within classes.
+
+    The hint is as of `refuse_few_rows`.
+    """
     rows, k = int(moments.rows.sum()), moments.n_classes
     if rows - k < (1 if diagonal else len(terms)):
-        _refuse_wide(rows, k, terms)
+        _refuse_wide(rows, k, terms, hint)
 
 
 def refuse_no_spread(moments: ClassMoments) -> None:
@@ -831,12 +875,16 @@ class FewRowsError(CollinearError):
         self.fault = fault
 
 
-def _refuse_wide(rows: int, n_classes: int, terms: tuple[str, ...]) -> None:
+def _refuse_wide(rows: int, n_classes: int, terms: tuple[str, ...], hint: str | None) -> None:
+    if rows <= n_classes:
+        raise CollinearError(
+            f"{rows} rows in {n_classes} classes leave no degree of freedom within classes for a covariance: "
+            "give more rows, so that some class has two."
+        )
     raise FewRowsError(
-        f"{rows} rows in {n_classes} classes leave {max(rows - n_classes, 0)} degrees of freedom within "
+        f"{rows} rows in {n_classes} classes leave {rows - n_classes} degrees of freedom within "
         f"classes, too few for the covariance of {len(terms)} columns ({listed(terms)})",
-        'name fewer columns in the formula, pass covariance="shrunk" (or "diagonal", "pinv"), or use rda() '
-        "or shrunken_centroids()",
+        few_rows_hint(rows) if hint is None else hint,
     )
 
 

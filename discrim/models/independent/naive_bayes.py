@@ -774,10 +774,10 @@ def _refuse_no_variance(
             said.append(f"{reading.listed(terms[j] for j in here)} {verb} constant in class {label!r}")
     if said:
         text = some_of(said, "classes")
-        smoothing = f"smoothing={plan.smoothing or SMOOTHING:g}"
+        smoothing = f"smoothing={SMOOTHING:g}"
         counted = ", or weights that count rows, for example divided by their mean" if light else ""
         way_out = (
-            f'pass method="mle" with {smoothing}{counted}'
+            f'pass method="mle"{"" if plan.smoothing else f" with {smoothing}"}{counted}'
             if few
             else f"pass {smoothing}, this share of the largest variance being added to each (scikit-learn's)"
         )

@@ -78,7 +78,7 @@ def _fitted(
             plan=choice.plan, estimated_prior=estimated_prior, tell=tell,
         )  # fmt: skip
     if isinstance(fit, Degenerate):
-        raise _collapse(fit, sizes, blocks)
+        raise _collapse(fit, sizes, forms, blocks)
     return fit, path
 
 
@@ -101,12 +101,14 @@ def _chosen(
             table = pd.DataFrame(tried, columns=["components", "covariance", "df", "llf", "bic"])
             if table["bic"].isna().all():
                 label = shown(blocks.design.levels[group[0]])
+                # Without a form all of them were tried, and a class of one row has no covariance of any form.
+                alone = len(group) == 1 and moments.rows[group[0]] < 2
+                other = "" if form is None or alone else _form_hint(form, "EII", "diagonal")
                 where = f"class {label}" if len(group) == 1 else "the classes"
                 raise CollinearError(
                     f"No mixture of normals has a maximum of likelihood in {where}: a covariance becomes "
                     "singular with any number of components that was tried. Leave out columns that are "
-                    "constant there or that others determine, or give "
-                    'covariance="EII" or "diagonal".'
+                    f"constant there or that others determine{other and f', or {other}'}."
                 )
             best = int(table["bic"].argmin())
             for c in group:
@@ -120,7 +122,13 @@ def _chosen(
     return replace(choice, sizes=tuple(sizes), forms=tuple(forms)), path
 
 
-def _collapse(end: Degenerate, sizes: Sequence[int], blocks: Blocks) -> CollinearError:
+def _form_hint(given: Form, *words: MixtureCovariance) -> str:
+    """Return advice to give other forms of the covariances than the given one; empty if there is none."""
+    others = [f'"{word}"' for word in words if WORDS.get(word, word) != given]
+    return f"give covariance={' or '.join(others)}" if others else ""
+
+
+def _collapse(end: Degenerate, sizes: Sequence[int], forms: Sequence[Form], blocks: Blocks) -> CollinearError:
     """The error that names the component that has degenerated."""
     at, complete = end.k, replace(blocks, incomplete=False, partial=False)
     moments = reading.class_moments(complete, "class")
@@ -133,14 +141,18 @@ def _collapse(end: Degenerate, sizes: Sequence[int], blocks: Blocks) -> Collinea
     label = shown(blocks.design.levels[at])
     if collinear and end.what == "singular":
         # Columns that determine one another in every class do so in the covariance of all classes too.
-        form = 'give covariance="EII"' if dependencies(moments) else 'give covariance="pooled" or "EII"'
-        return reading.collinear_error(collinear, blocks.terms, f"within class {label}", instead=form)
+        words: tuple[MixtureCovariance, ...] = ("EII",) if dependencies(moments) else ("pooled", "EII")
+        hint = _form_hint(forms[at], *words)
+        return reading.collinear_error(collinear, blocks.terms, f"within class {label}", instead=hint)
     if sizes[end.k] == 1:
+        other = _form_hint(forms[end.k], "pooled", "EII")
         return CollinearError(
             f"The covariance of class {label} is singular: it has {end.weight:g} rows for "
-            f"{len(blocks.terms)} columns, or its columns are in units too far apart for this form. Leave "
-            'out columns, write standardize() around them, or give covariance="pooled" or "EII".'
+            f"{len(blocks.terms)} columns, or its columns are in units too far apart for this form. "
+            + ", or ".join(filter(None, ["Leave out columns, write standardize() around them", other]))
+            + "."
         )
+    simpler = _form_hint(forms[end.k], "pooled", "EII")
     became = {
         "singular": f"becomes singular as the likelihood rises, with {end.weight:.3g} rows in it",
         "narrow": (
@@ -151,8 +163,8 @@ def _collapse(end: Degenerate, sizes: Sequence[int], blocks: Blocks) -> Collinea
     }[end.what]
     return CollinearError(
         f"Component {end.component + 1} of {sizes[end.k]} of class {label} {became}, from each start: "
-        'give fewer components, or covariances of fewer parameters, as covariance="pooled" or "EEE", or try '
-        "another seed=."
+        f"give fewer components, {simpler and f'{simpler}, which has fewer parameters, '}or try another "
+        "seed=."
     )
 
 

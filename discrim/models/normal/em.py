@@ -55,7 +55,8 @@ def em_sample(blocks: Blocks, *, common: bool) -> tuple[Blocks, ClassMoments, Em
     blocks, rows, there = observed_sample(blocks)
     refuse_unobserved(blocks, rows, common=common)
     if common:
-        reading.refuse_no_freedom(there, blocks.terms, diagonal=False)
+        hint = 'name fewer columns in the formula, or pass covariance="shrunk" and leave out missing='
+        reading.refuse_no_freedom(there, blocks.terms, diagonal=False, hint=hint)
     else:
         _refuse_few(there, blocks)
     _refuse_constant(there, blocks, common=common)
@@ -158,13 +159,19 @@ def refuse_unobserved(blocks: Blocks, rows: ObservedSample, *, common: bool, pai
             )
 
 
+def _lda_hint(there: ClassMoments, *, varies: bool = True) -> str:
+    """Return the advice to take one covariance for all classes; empty if that has too few rows as well."""
+    enough = int(there.rows.sum()) - there.n_classes >= there.n_columns
+    return ', or use lda(..., missing="em")' if enough and varies else ""
+
+
 def _refuse_few(there: ClassMoments, blocks: Blocks) -> None:
     few = np.flatnonzero(there.rows <= there.n_columns)
     if len(few):
         raise CollinearError(
             f"Class {blocks.design.levels[few[0]]!r} has {there.rows[few[0]]} rows, too few for a covariance "
-            f"of {there.n_columns} columns ({reading.listed(blocks.terms)}): name fewer columns, or use "
-            'lda(..., missing="em").'
+            f"of {there.n_columns} columns ({reading.listed(blocks.terms)}): name fewer columns"
+            f"{_lda_hint(there)}."
         )
 
 
@@ -175,7 +182,8 @@ def _refuse_constant(there: ClassMoments, blocks: Blocks, *, common: bool) -> No
     if len(still):
         k, j = still[0].tolist()
         where = "within each class" if common else f"in class {blocks.design.levels[k]!r}"
-        instead = "" if common else ', or use lda(..., missing="em")'
+        varies = not common and there.squares[:, j].sum() > 0
+        instead = _lda_hint(there, varies=varies)
         raise CollinearError(
             f"{blocks.terms[j]!r} has one value only {where}, so that its variance is zero: leave it out"
             f"{instead}."

@@ -814,7 +814,7 @@ def lda(
         blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=components is None)
         if components is not None:
             kind, stats = with_indicators(kind, blocks, stats, indicators)
-    reading.refuse_no_freedom(stats, blocks.terms, diagonal=not kind.takes_full_rank(stats.n_columns))
+    normal_fits.refuse_no_freedom(kind, stats, blocks.terms)
     if method == "moment":
         reading.refuse_light(stats.total, stats.n_classes + blocks.covariates)
     kind, blocks, stats = _independent(kind, blocks, stats, collinear)
@@ -843,7 +843,7 @@ def _columns(blocks: Blocks, kind: Scatter, *, correspondence: bool) -> tuple[Bl
         blocks, indicators = with_level_indicators(blocks)
     blocks = reading.without_constants_if_wide(blocks)
     if not kind.is_regular and kind.takes_full_rank(len(blocks.terms)):
-        reading.refuse_few_rows(blocks)
+        reading.refuse_few_rows(blocks, normal_fits.few_rows_hint(kind))
     return blocks, indicators
 
 
@@ -862,7 +862,8 @@ def _independent(
     kind = kind.for_classes(blocks.design.levels, stats.n_columns)
     found = kind.obstacles(stats)
     if found and collinear == "raise":
-        raise reading.collinear_error(found, blocks.terms)
+        hints = {"instead": reading.COLLINEAR_DROP, "separation_hint": normal_fits.separation_hint(kind)}
+        raise reading.collinear_error(found, blocks.terms, **hints)
     if found:
         blocks, stats = reading.drop_columns(blocks, stats, found)
     return adjusted_for(blocks, kind) if blocks.covariates else kind, blocks, stats

@@ -269,7 +269,14 @@ def _refuse_singular_kind(
         )
     found = scatter.obstacles(moments, k)
     if found and shrinkage.is_none(p):
-        raise reading.collinear_error(found, tuple(terms), where)
+        larger = "shrinkage=1e-6"
+        raise reading.collinear_error(
+            found,
+            tuple(terms),
+            where,
+            instead=f"pass {larger}",
+            separation_hint=f"Pass {larger}, which uses this.",
+        )
     if found:
         raise CollinearError(
             f"Half of the columns or more are constant {where} (first of them "
@@ -563,16 +570,38 @@ def _way_out(moments: ClassMoments, levels: Sequence[Any], scatter: Scatter) -> 
             f'use lda(covariance="shrunk", collinear="drop"), as no column varies in class '
             f"{reading.listed(bare)}, which has no covariance of its own"
         )
+    if scatter.shrinkages and not isinstance(scatter, Shrunk):
+        return "pass a larger shrinkage=, such as shrinkage=0.1"
     return scatter.advice
+
+
+def few_rows_hint(kind: Scatter) -> str | None:
+    """Return the hint of lda() for fewer rows than columns; None if it is that of a plain covariance."""
+    if kind.is_robust:
+        return 'name fewer columns in the formula, or pass covariance="shrunk" and leave out method='
+    if kind.shrinkages:
+        return "name fewer columns in the formula, or pass shrinkage=0.1, or another number above 0"
+    return None
+
+
+def refuse_no_freedom(kind: Scatter, moments: ClassMoments, terms: tuple[str, ...]) -> None:
+    """Raise a CollinearError if the rows have too few degrees of freedom within classes for a covariance."""
+    diagonal = not kind.takes_full_rank(moments.n_columns)
+    reading.refuse_no_freedom(moments, terms, diagonal=diagonal, hint=few_rows_hint(kind))
+
+
+def separation_hint(kind: Scatter) -> str:
+    """Return how lda() makes use of columns that vary between classes only."""
+    shrunk = "shrinkage=1e-6" if kind.shrinkages else 'covariance="shrunk" with shrinkage=1e-6'
+    method = " and without method=" if kind.is_robust else ""
+    return f'{shrunk}{method} uses this; dropping such a column, as collinear="drop" does, gives it up.'
 
 
 WAY_OUT = "use fewer columns, or merge such classes with others"
 """Where the covariance of a class is singular."""
 
-WAY_OUT_OF_FEW_ROWS = (
-    f'{WAY_OUT}. To test more columns than rows, pass method="schott" to box_m(formula, data)'
-)
-"""Where it is so because the class has no more rows than columns."""
+SCHOTT_HINT = '. To test more columns than rows, pass method="schott" to box_m(formula, data)'
+"""Hint if a class has no more rows than columns, but three, which the test needs."""
 
 KEPT = "equal covariances"
 """What a fit keeps the tests as, or why there are none."""
@@ -674,7 +703,8 @@ def refuse_classes_of_few_rows(blocks: Blocks, moments: ClassMoments) -> None:
     few = np.flatnonzero(moments.rows <= moments.n_columns)
     if len(few):
         levels = [blocks.design.levels[k] for k in few.tolist()]
-        refuse_singular(moments.classes(few), blocks.terms, levels, way_out=WAY_OUT_OF_FEW_ROWS)
+        hint = SCHOTT_HINT if moments.rows.min() >= 3 else ""
+        refuse_singular(moments.classes(few), blocks.terms, levels, way_out=f"{WAY_OUT}{hint}")
 
 
 def full_rank_moments(blocks: Blocks, moments: ClassMoments | None = None) -> ClassMoments:

@@ -174,7 +174,8 @@ def _refuse_singular(moments: ClassMoments, blocks: Blocks) -> None:
     if rows - k < p:
         raise CollinearError(
             f"{rows} rows in {k} classes leave {rows - k} degrees of freedom within classes, too few for W "
-            f"of {p} columns: give more rows of each class, or fewer columns, such as the scores of lda()."
+            f"of {p} columns: give more rows of each class, or fewer columns, such as the "
+            'scores of lda(covariance="shrunk").'
         )
     reading.refuse_no_spread(moments)
     collinear = dependencies(moments)

@@ -227,7 +227,7 @@ def logistic(
     )
     reading.check_word("collinear", collinear, Collinear)
     if collinear == "raise":
-        logistic_search.refuse_no_freedom_left(blocks.known, blocks.terms)
+        logistic_search.refuse_no_freedom_left(blocks.known, blocks.terms, bias_reduction=bias_reduction)
     logistic_search.refuse_many_levels(blocks)
     if na_action == "raise":
         blocks.refuse_missing()
@@ -236,7 +236,9 @@ def logistic(
         logistic_search.refuse_empty_cells(blocks)
     blocks, moments = reading.usable_rows(blocks, "pooled", na_action)
     if collinear == "raise":
-        logistic_search.refuse_no_freedom_left(int(moments.rows.sum()), blocks.terms)
+        logistic_search.refuse_no_freedom_left(
+            int(moments.rows.sum()), blocks.terms, bias_reduction=bias_reduction
+        )
     blocks, moments = logistic_search.without_collinear(blocks, moments, drop=collinear == "drop")
     reading.warn_of_near(moments.as_one(), blocks.terms, logistic_search.OVER_ALL)
     shares, base = _prior_and_reference(prior, reference, blocks, moments)

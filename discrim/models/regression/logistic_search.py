@@ -63,15 +63,16 @@ def check_search(tol: Any, maxiter: Any) -> None:
     reading.check_number("tol", tol, 0, 1, ends="()")
 
 
-def refuse_no_freedom_left(rows: int, terms: tuple[str, ...]) -> None:
+def refuse_no_freedom_left(rows: int, terms: tuple[str, ...], *, bias_reduction: bool) -> None:
     """Raise where there are too few rows for a constant and the columns."""
     p = len(terms)
     if 0 < rows <= p:
+        penalty = "pass penalty='ridge'" + (" and leave out bias_reduction=" if bias_reduction else "")
         raise CollinearError(
             f"{rows} rows are too few for a constant and {p} columns ({reading.listed(terms)}): name fewer "
-            "columns, pass penalty='ridge', or use "
-            'lda(covariance="shrunk"). With so few rows collinear="drop" leaves separated classes, '
-            "which also need bias_reduction=True."
+            f"columns, {penalty}, or use "
+            'lda(covariance="shrunk"). With so few rows collinear="drop" leaves separated classes'
+            f"{'' if bias_reduction else ', which also need bias_reduction=True'}."
         )
 
 
