@@ -293,7 +293,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         "spherical" is applied, so that their units do not matter. By default they keep their units, as in
         scikit-learn, and a warning is given if their spreads differ greatly. Refits estimate the standard
         deviations again, also in folds; `leave_one_out()` keeps those of the fit. With `components` it
-        applies to the principal axes.
+        applies to the principal axes, and `leave_one_out()` estimates them again with the axes.
     shape : (int, int), optional
         Numbers of rows and columns of a matrix, whose entries are the columns of the formula in order, row by
         row. The covariance is then "separable": that of the rows times that of the columns.
@@ -478,7 +478,7 @@ class QDAClassifier(PartialClassifier):
         "spherical" is applied, so that their units do not matter. By default they keep their units, as in
         scikit-learn, and a warning is given if their spreads differ greatly. Refits estimate the standard
         deviations again, also in folds; `leave_one_out()` keeps those of the fit. With `components` it
-        applies to the principal axes.
+        applies to the principal axes, and `leave_one_out()` estimates them again with the axes.
     shape : (int, int), optional
         Numbers of rows and columns of a matrix, whose entries are the columns of the formula in order, row by
         row. The covariance is then "separable": that of the rows times that of the columns.
@@ -734,7 +734,7 @@ class RDAClassifier(LinearCoefficients, PartialClassifier):
         so that their units do not matter. By default they keep their units, as in the literature, and a
         warning is given if their spreads differ greatly. Refits estimate the standard deviations again, also
         in folds; `leave_one_out()` and the choice of a pair keep them. With `components` it applies to the
-        principal axes.
+        principal axes, and all of these estimate them again with the axes.
     components : int, float, "cv" or "loo", optional
         Principal axes within which the classes are compared: their number, or the smallest share of the total
         variance, between 0 and 1, that they have to explain. "cv" and "loo" choose the number of smallest

@@ -23,10 +23,19 @@ sum of the first q squares, and the log-determinant that of the first q logarith
 *Without a row.* In all r axes of the fit, on which nothing of the rows is lost, taking a row out takes a
 matrix of rank one from the r x r scatters. The axes without it are the eigenvectors of what is then left of
 T, so that leaving a row out learns them anew at the cost of one decomposition, without a pass over the rows.
-Of more columns than rows, standard deviations that these are divided by stay. Where that takes long and rows
-are many beside the columns, the axes stay too, and the kind of covariance has its closed form. Of more
-columns than rows the axes of a fit follow each of its rows so closely that errors with held axes would be far
-too small.
+Where that takes long and rows are many beside the columns, the axes stay, and the kind of covariance has its
+closed form. Of more columns than rows the axes of a fit follow each of its rows so closely that errors with
+held axes would be far too small.
+
+The units of standardized columns and of indicators are computed again without the row as well. If t (p,) is
+what the columns y are multiplied by for their new units, rows y = A's are mapped to (A t)'s. With the
+Cholesky factor L L' = A t^2 A', the coordinates L's have the same inner products, and eigenvectors are taken
+of L'TL: the products take r^2 p multiplications for each row, and nothing else depends on p.
+
+*Digits.* A difference of scatters is known up to the rounding errors of the larger scatters. If what is left
+of a column, of an axis or of a covariance is not clearly larger than these, as without a row that lies 1e8
+standard deviations away, the row has no scores here, and a refit to the other rows computes them. So it does
+for rows without which a column is constant, or a combination of others.
 """
 
 from __future__ import annotations
@@ -40,49 +49,30 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy
 
-from discrim.core.moments.derived_moments import comparable, in_units
-from discrim.core.moments.moments import ClassMoments, standard_columns
+from discrim.core.moments import row_sums
+from discrim.core.moments.derived_moments import comparable
+from discrim.core.moments.moments import ClassMoments, from_class_means, standard_columns
 from discrim.core.moments.row_sums import packed_triangle
-from discrim.core.numerics.arrays import Codes, Floats, Mask, svd
+from discrim.core.numerics.arrays import Codes, Floats, svd
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule
 from discrim.core.scatter import scatter
 from discrim.core.scatter.covariance import EPS, Covariance, Dependency, total_squares
-from discrim.core.scatter.principal import Principal, ThinCovariance, positive_signs, principal
+from discrim.core.scatter.principal import ThinCovariance
 from discrim.core.scatter.scatter import Estimated, Full, Item, NoEstimateError, NormalClasses, Parts, Scatter
 from discrim.core.scatter.shrinkage import Shrinkage
+from discrim.core.scatter.total_axes import (
+    ColumnTotals,
+    Indicators,
+    TotalAxes,
+    principal_axes,
+    standard_units,
+)
 from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError
 
 ROUNDED = 1e-12
 """How far a sum of shares may fall short of what it is."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TotalAxes(Principal):
-    """Principal axes of all rows about their common mean; lengths are shares of the variance of all columns.
-
-    Attributes
-    ----------
-    axes : (r, p) float
-    factor : float
-        What y = z * unit is, of columns in their own units or over their standard deviations over all rows.
-    """
-
-    axes: Floats
-    factor: float
-
-    def reach(self, moments: ClassMoments) -> ClassMoments:
-        """Moments on scales that the axes are of."""
-        return comparable(moments)
-
-    def loadings(self, scale: Floats) -> Floats:
-        """The axes (r, p) as they are told; `scale` (p,) is that of z."""
-        return self.axes
-
-    def log_factor(self, count: int) -> float:
-        """Logarithm of what so many axes, together, have beyond those whose log-determinant is told."""
-        return float(count * np.log(self.factor))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,58 +92,6 @@ class ProjectedCovariance(ThinCovariance):
         """Log-determinant of the covariance of the scores, the columns having the scale of z."""
         lengths = np.sqrt(((self.root * self.unit) ** 2).sum(axis=1))
         return float(2.0 * np.log(lengths).sum()) + self.more
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Indicators:
-    """Which columns (p,) are indicators of levels, and the x = origin + y / factor (p,) of columns y."""
-
-    which: Mask
-    origin: Floats
-    factor: Floats
-
-    @staticmethod
-    def of(which: tuple[bool, ...]) -> Indicators:
-        """Of the columns as they are."""
-        p = len(which)
-        return Indicators(np.array(which), np.zeros(p), np.ones(p))
-
-    def units(self, whole: ClassMoments, others: Floats) -> Floats:
-        """Roots (p,) of the shares of rows that have each level, in the units of y; else those of others."""
-        share = self.origin + (whole.origin + whole.means[0] / whole.scale) / self.factor
-        there = self.which & (share > 0)
-        return np.where(there, np.sqrt(np.where(there, share, 1.0)) * self.factor, others)
-
-
-def principal_axes(
-    moments: ClassMoments, *, standardize: bool, indicators: Indicators | None = None
-) -> TotalAxes:
-    """The principal axes along which all rows vary.
-
-    In each axis the largest coefficient is positive. Axes of standardized columns are those of columns over
-    their standard deviations over all rows, or, of indicators, over the roots of their means.
-    """
-    whole = comparable(moments).as_one()
-    if standardize:
-        sd = np.sqrt(total_squares(whole) / whole.total)
-        unit = np.where(sd > 0, sd, 1.0) / whole.scale
-        whole = in_units(whole, unit if indicators is None else indicators.units(whole, unit))
-    found = principal(whole)
-    singular = np.sqrt(np.maximum(found.lengths, 0.0))
-    # Lengths that the rounding of the columns or of a decomposition would give say nothing of the data.
-    rounding = EPS * np.sqrt(whole.total) * np.linalg.norm(whole.magnitude * found.unit)
-    relative = EPS * max(len(singular), found.n_columns)
-    relative = relative if whole.roots is not None else np.sqrt(relative)
-    kept = int((singular > max(rounding, relative * singular.max(initial=0.0))).sum())
-    axes = np.asarray(found.axes)[:kept]
-    return TotalAxes(
-        found.lengths[:kept],
-        axes * positive_signs(axes.T)[:, None],
-        found.unit,
-        found.count,
-        found.free,
-        float(found.unit[0] * whole.scale[0]),
-    )
 
 
 def on_axes(moments: ClassMoments, axes: Floats) -> ClassMoments:
@@ -385,7 +323,8 @@ class Projected(Scatter):
         found = self.within(scores.moments, divisors)
         count, spectrum = len(scores.axes), scores.spectrum
         share, total = float(spectrum.lengths[:count].sum()), len(spectrum.lengths)
-        takes_long = float(moments.rows.sum()) * total**3 > QUICK and total >= moments.rows.sum() - 1
+        is_saturated = total >= moments.rows.sum() - 1
+        takes_long = is_saturated and not self._is_quick(moments, total, QUICK, QUICK_PRODUCTS)
         own = replace(self, inner=found.scatter, count=count, share=share, total=total, takes_long=takes_long)
         return Estimated(own, moments, tuple(scores.lifted(c) for c in found.covariances))
 
@@ -404,9 +343,9 @@ class Projected(Scatter):
         A NotSupportedError says that it does, and that there are more columns than rows.
         """
         spectrum = self.spectrum(fitted.moments)
-        if learns_anew(fitted.moments, len(spectrum.lengths)):
+        if self.learns_anew(fitted.moments, len(spectrum.lengths)):
             return partial(self._scores_anew, fitted, self.without(fitted.moments, spectrum))
-        if fitted.moments.roots is not None and fitted.moments.scatters.ndim == 2:
+        if fitted.moments.roots is not None and row_sums.is_thin(fitted.moments.spread):
             raise refuse_anew("Leave-one-out", fitted.moments)
         scores = Scores.of(fitted.moments, spectrum, self.number(spectrum))
         found = self.within(scores.moments, fitted.divisors)
@@ -416,6 +355,22 @@ class Projected(Scatter):
             unit = 0.5 * scores.more
         return lambda x, codes, weights: left_out(scores.of_rows(x), codes, weights) - unit
 
+    def learns_anew(self, moments: ClassMoments, rank: int) -> bool:
+        """Whether axes are learnt without each row, of moments that have so many axes."""
+        rows = moments.rows.sum()
+        limit = MOST_WIDE if rank >= rows - 1 else QUICK
+        return rows <= FEW_ROWS and self._is_quick(moments, rank, limit, MOST_PRODUCTS)
+
+    def _is_quick(self, moments: ClassMoments, rank: int, limit: float, product_limit: float) -> bool:
+        """Whether decompositions without each row, and products for new units, stay within limits."""
+        rows = float(moments.rows.sum())
+        products = (
+            rows * rank**2 * moments.n_columns
+            if self.standardized and row_sums.is_thin(moments.spread)
+            else 0.0
+        )
+        return rows * rank**3 <= limit and products <= product_limit
+
     def without(self, moments: ClassMoments, spectrum: TotalAxes) -> AxesWithout:
         """The moments without each row, of moments that have these axes."""
         return AxesWithout.of(moments, spectrum, standardize=self.standardized, indicators=self._levels)
@@ -423,14 +378,21 @@ class Projected(Scatter):
     def _scores_anew(
         self, fitted: NormalClasses, without: AxesWithout, x: Floats, codes: Codes, weights: Floats | None
     ) -> Floats:
-        """Scores (m, K) of rows x (m, p), each under axes learnt without it; missing without a rule."""
+        """Scores (m, K) of rows x (m, p), each under axes learnt without it.
+
+        They are missing without a rule, and if the differences of scatters lack digits.
+        """
         kind, found = self.for_other_moments(), np.full((len(x), len(fitted.log_prior)), np.nan)
         units = float(np.log(fitted.moments.scale).sum())
         for i, row in enumerate(without.rows(x, codes, weights)):
+            if row is None:
+                continue
             with suppress(NoEstimateError, np.linalg.LinAlgError):
                 scores = row.scores(kind.number(row.spectrum))
                 divisors = row.divisors(fitted.divisors)
                 within, y = kind.within(scores.moments, divisors), scores.of_rows(row.y)
+                if not row.has_digits(len(scores.axes), within.covariances, divisors):
+                    continue
                 values = row.settled(rule_of(within, fitted.log_prior).scores(y)[0])
                 # Densities are in the units of those of the fit; of linear scores there is a distance.
                 if len(within.covariances) > 1:
@@ -545,10 +507,8 @@ FEW_ROWS = 1000
 """Rows up to which it is done."""
 
 
-def learns_anew(moments: ClassMoments, rank: int) -> bool:
-    """Whether axes are learnt without each row, of moments that have so many axes."""
-    rows = float(moments.rows.sum())
-    return rows <= FEW_ROWS and rows * rank**3 <= (MOST_WIDE if rank >= rows - 1 else QUICK)
+QUICK_PRODUCTS, MOST_PRODUCTS = 2.0**33, 2.0**38
+"""Multiplications of products for new units that take about a second, and up to which they are done."""
 
 
 def refuse_anew(what: str, moments: ClassMoments) -> NotSupportedError:
@@ -557,6 +517,10 @@ def refuse_anew(what: str, moments: ClassMoments) -> NotSupportedError:
         f"{what} learns principal axes without each of {moments.rows.sum():,} rows, which takes long here: "
         'use folds, as error_rates(["cv"]) or components="cv".'
     )
+
+
+ACCURACY = 1e-9
+"""Largest ratio of rounding errors to a variance that is a difference of scatters."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -571,6 +535,8 @@ class AxesWithoutRow:
         The weight that is left out, and `code` its class.
     alone : bool
         Whether nothing of its class is left.
+    noise : float
+        Size of the rounding errors of the scatters, in the coordinates of the axes.
     """
 
     y: Floats
@@ -579,6 +545,12 @@ class AxesWithoutRow:
     alone: bool
     moments: ClassMoments
     spectrum: TotalAxes
+    noise: float
+
+    @property
+    def rank(self) -> int:
+        """Number of leading axes whose variances are large next to rounding errors."""
+        return int((self.spectrum.lengths * ACCURACY >= self.noise).sum())
 
     def scores(self, count: int) -> Scores:
         """The change of coordinates to the first so many axes."""
@@ -596,55 +568,102 @@ class AxesWithoutRow:
             scores[..., self.code] = -np.inf
         return scores
 
+    def has_digits(self, count: int, covariances: Sequence[Covariance], divisors: Floats) -> bool:
+        """Whether rounding errors are small next to the variances on the first `count` axes."""
+        return count <= self.rank and least_variation(covariances, divisors) * ACCURACY >= self.noise
+
+
+def least_variation(covariances: Sequence[Covariance], divisors: Floats) -> float:
+    """Lower bound of the eigenvalues of scatters, which are covariances (1,) or (K,) times divisors."""
+    # The trace of an inverse is no smaller than its largest eigenvalue.
+    return min(float(d / (c.inverse**2).sum()) for c, d in zip(covariances, divisors, strict=False))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AxesWithout:
     """The rows of a fit, in all of its axes where columns are more, and their moments without each of them.
 
-    Standard deviations that columns are divided by are without the row, but for more columns than rows. The
-    rows are those of columns in their own units, or over their standard deviations, times the factor.
+    The rows are those of columns in their own units, or over their standard deviations, times the factor.
+
+    Attributes
+    ----------
+    whole : Scores
+        The change of coordinates to these axes, or to the columns.
+    totals : ColumnTotals
+        Of the columns.
+    squares : (r,) float
+        Sums of squares of the coordinates about their means over all rows.
+    standardized : bool
+        Whether the coordinates are columns that are still to be standardized.
+    units : (p,) float, optional
+        What the columns were divided by before they were projected on the axes.
+    rank : int
+        Number of axes that are left without any row; zero if each row has a direction of its own.
     """
 
     whole: Scores
+    totals: ColumnTotals
+    squares: Floats
     standardized: bool
     factor: float
+    rank: int
     indicators: Indicators | None = None
+    units: Floats | None = None
 
     @staticmethod
     def of(
         moments: ClassMoments, spectrum: TotalAxes, *, standardize: bool, indicators: Indicators | None
     ) -> AxesWithout:
         """From moments, and all axes that they have."""
-        if moments.scatters.ndim == 2:
-            whole = Scores.of(moments, spectrum, len(spectrum.lengths))
-            return AxesWithout(whole, standardized=False, factor=spectrum.factor)
         moments = comparable(moments)
+        totals, rank = ColumnTotals.from_moments(moments), len(spectrum.lengths)
+        is_saturated = rank >= moments.rows.sum() - 1
+        if row_sums.is_thin(moments.spread):
+            whole = Scores.of(moments, spectrum, rank)
+            units = standard_units(totals.whole, indicators) if standardize else None
+            parts = spectrum.lengths, False, spectrum.factor, 0 if is_saturated else rank
+            return AxesWithout(whole, totals, *parts, indicators, units)
         columns = np.diag(moments.common_unit)
         own = on_axes(moments, columns)
         if indicators is not None:
-            units = moments.common_unit * moments.scale
-            indicators = Indicators(indicators.which, moments.origin, units)
+            scale = moments.common_unit * moments.scale
+            indicators = Indicators(indicators.which, moments.origin, scale)
         whole = Scores(spectrum, columns, moments.origin, moments.scale, own)
         factor = 1.0 if standardize else float(moments.scale.min())
-        return AxesWithout(whole, standardize, factor, indicators)
+        parts = total_squares(own), standardize, factor, 0 if is_saturated else rank
+        return AxesWithout(whole, totals, *parts, indicators)
 
-    def rows(self, x: Floats, codes: Codes, weights: Floats | None) -> Iterator[AxesWithoutRow]:
-        """The moments without each of the rows x (m, p)."""
-        units = np.ones(len(codes)) if weights is None else np.minimum(weights, 1.0)
+    def rows(self, x: Floats, codes: Codes, weights: Floats | None) -> Iterator[AxesWithoutRow | None]:
+        """The moments without each of the rows x (m, p); None for a row that a refit has to leave out."""
         mass = np.ones(len(codes)) if weights is None else weights
-        for y, code, out, own in zip(
-            self.whole.of_rows(x), codes.tolist(), units.tolist(), mass.tolist(), strict=True
-        ):
-            yield self._without(y, code, out, gone=own <= 1)
+        coordinates, deviations = self.whole.of_rows(x), from_class_means(self.totals.whole, x, 0).T
+        parts = zip(coordinates, deviations, codes.tolist(), mass.tolist(), strict=True)
+        for y, deviation, code, own in parts:
+            totals = self.totals.without(deviation, min(own, 1.0))
+            row = None if totals is None else self._without(y, code, own, totals)
+            yield None if row is None or len(row.spectrum.lengths) < self.rank else row
 
-    def _without(self, y: Floats, code: int, out: float, *, gone: bool) -> AxesWithoutRow:
-        """Without a weight of one row of a class, and without the row where it has gone."""
-        moments = self.whole.moments
+    def _without(self, y: Floats, code: int, mass: float, totals: ClassMoments) -> AxesWithoutRow:
+        """Without one row of a class, or one of its `mass` times; `totals` are those of the other rows."""
+        left, out, alone = self._moments_without(y, code, mass)
+        squares = self.squares
+        if self.units is not None:
+            axes = self.whole.spectrum.axes * (self.units / standard_units(totals, self.indicators))
+            turn = np.asarray(np.linalg.cholesky(axes @ axes.T), dtype=np.float64)
+            y, left = (y - left.origin) @ turn, on_axes(left, turn.T)
+            squares = squares @ turn**2
+        spectrum = principal_axes(left, standardize=self.standardized, indicators=self.indicators)
+        noise = EPS * float(squares @ spectrum.unit**2)
+        return AxesWithoutRow(y[None], code, out, alone, left, spectrum, noise)
+
+    def _moments_without(self, y: Floats, code: int, mass: float) -> tuple[ClassMoments, float, bool]:
+        """Moments of the coordinates, the weight that is left out, and whether its class has no other row."""
+        moments, out = self.whole.moments, min(mass, 1.0)
         count = float(moments.counts[code])
         alone = count - out <= EPS * count
         counts, rows, means = moments.counts.copy(), moments.rows.copy(), moments.centres.copy()
         gap = y - means[code]
-        rows[code] -= int(gone)
+        rows[code] -= int(mass <= 1)
         counts[code] = 0.0 if alone else count - out
         means[code] = 0.0 if alone else means[code] - out / (count - out) * gap
         scatters = moments.scatters.copy()
@@ -652,8 +671,7 @@ class AxesWithout:
             own = code if len(scatters) > 1 else 0
             scatters[own] -= out * count / (count - out) * np.outer(gap, gap)
         left = replace(moments, counts=counts, rows=rows, centres=means, scatters=scatters, roots=None)
-        spectrum = principal_axes(left, standardize=self.standardized, indicators=self.indicators)
-        return AxesWithoutRow(y[None], code, out, alone, left, spectrum)
+        return left, out, alone
 
 
 def rule_of(found: Estimated, log_prior: Floats) -> Rule:
@@ -679,27 +697,32 @@ def scores_by_number(
     log_prior: Floats,
     y: Floats,
     numbers: Codes,
+    noise: float = 0.0,
 ) -> Floats:
     """Scores (G, m, K) of rows by each number (G,) of axes, from their scores y (m, q) on the most of these.
 
-    The moments are those of scores. Where a number has no covariance they are missing.
+    The moments are those of scores, their scatters known up to rounding errors of size `noise`. Where a
+    number has no covariance that is clearly larger than these, scores are missing.
     """
     found = np.full((len(numbers), len(y), len(log_prior)), np.nan)
     if isinstance(kind.inner, Full):
-        return _nested(moments, divisors, log_prior, y, numbers)
+        return _nested(moments, divisors, log_prior, y, numbers, noise)
     for i, count in enumerate(numbers.tolist()):
         with suppress(NoEstimateError, np.linalg.LinAlgError):
-            part = moments.columns(np.arange(count))
-            found[i] = rule_of(kind.within(part, divisors), log_prior).scores(y[:, :count])
+            part = kind.within(moments.columns(np.arange(count)), divisors)
+            if least_variation(part.covariances, divisors) * ACCURACY >= noise:
+                found[i] = rule_of(part, log_prior).scores(y[:, :count])
     return found
 
 
-def _nested(moments: ClassMoments, divisors: Floats, log_prior: Floats, y: Floats, numbers: Codes) -> Floats:
+def _nested(
+    moments: ClassMoments, divisors: Floats, log_prior: Floats, y: Floats, numbers: Codes, noise: float
+) -> Floats:
     """Scores (G, m, K) by full covariances, all numbers of axes by running sums."""
     found = np.full((len(numbers), len(y), len(log_prior)), np.nan)
     by_class = len(divisors) > 1
     whole, means = moments if by_class else moments.pooled(), moments.class_means
-    roots = [_leading_root(whole, k if by_class else 0) for k in range(len(divisors))]
+    roots = [_leading_root(whole, k if by_class else 0, noise) for k in range(len(divisors))]
     there = numbers[numbers <= min(map(len, roots))]
     if not len(there):
         return found
@@ -723,8 +746,11 @@ def solved(rows: Floats, root: Floats) -> Floats:
     return np.asarray(scipy.linalg.blas.dtrsm(1.0, root, rows, side=1))
 
 
-def _leading_root(moments: ClassMoments, k: int) -> Floats:
-    """The triangular root (r, r) of the largest leading block of a scatter that has one."""
+def _leading_root(moments: ClassMoments, k: int, noise: float) -> Floats:
+    """The triangular root (r, r) of the largest leading block of a scatter that has one.
+
+    No square on its diagonal is small next to rounding errors of size `noise`.
+    """
     if moments.roots is not None:
         root = moments.roots[k]
         lengths = np.sqrt((root**2).sum(axis=0))
@@ -735,6 +761,8 @@ def _leading_root(moments: ClassMoments, k: int) -> Floats:
         unit = np.where(sd > 0, sd, 1.0)
         root, failed = scipy.linalg.lapack.dpotrf(moments.scatters[k] / unit / unit[:, None], clean=1)
         root, most = root * unit, failed - 1 if failed > 0 else len(root)
+    lost = np.diagonal(root)[:most] ** 2 * ACCURACY < noise
+    most = int(np.argmax(lost)) if lost.any() else most
     return np.asarray(root[:most, :most])
 
 

@@ -32,8 +32,9 @@ from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.leave_one_out import LeftOut, by_refits
 from discrim.core.scatter.covariance import EPS, Covariance, Dependency, dependencies, total_squares
 from discrim.core.scatter.principal import positive_signs
-from discrim.core.scatter.projected import NoFreedomError, Projected, TotalAxes
+from discrim.core.scatter.projected import NoFreedomError, Projected
 from discrim.core.scatter.scatter import Item, NoEstimateError, NormalClasses, Parts
+from discrim.core.scatter.total_axes import TotalAxes
 from discrim.errors import CollinearError, DataError, DiscrimError
 
 

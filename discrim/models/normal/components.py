@@ -17,8 +17,6 @@ from discrim.core.scatter.by_estimator import ByEstimator
 from discrim.core.scatter.projected import (
     Projected,
     Scores,
-    TotalAxes,
-    learns_anew,
     missed_by_number,
     numbers_tried,
     refuse_anew,
@@ -26,6 +24,7 @@ from discrim.core.scatter.projected import (
 )
 from discrim.core.scatter.scatter import CovarianceKeywords, Full, NoEstimateError, Scatter
 from discrim.core.scatter.sliced import SingularTotalError, Sliced
+from discrim.core.scatter.total_axes import TotalAxes
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.levels import indicator_design
@@ -234,23 +233,59 @@ def _by_folds(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Floats, F
 def _by_leaving_out(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Floats, Floats]:
     """The same by leaving out each row, whose axes are learnt without it."""
     moments, rank = choice.moments, len(spectrum.lengths)
-    if not learns_anew(moments, rank):
+    if not choice.kind.learns_anew(moments, rank):
         raise refuse_anew('components="loo"', moments)
     most = choice.most(moments, min(rank, int(moments.rows.sum()) - 2), out=1)
     numbers = choice.numbers(most)
     without, kind = choice.kind.without(moments, spectrum), choice.kind
     log_prior = logs_of_prior(choice.prior)
     divisors, wrong = choice.divisors(moments), np.zeros((len(numbers), moments.n_classes))
-    for _, x, codes, weights in used_rows(choice.blocks):
+    for rows, x, codes, weights in used_rows(choice.blocks):
         mass = np.ones(len(codes)) if weights is None else weights
-        for row, code, own in zip(without.rows(x, codes, weights), codes, mass, strict=True):
-            there = numbers[numbers <= len(row.spectrum.lengths)]
-            scores = row.scores(int(there[-1]))
+        positions = validation.positions_of(rows).tolist()
+        for i, row in enumerate(without.rows(x, codes, weights)):
             told = np.full((len(numbers), 1, len(log_prior)), np.nan)
-            how = scores.moments, row.divisors(divisors), log_prior, scores.of_rows(row.y), there
-            told[: len(there)] = scores_by_number(kind, *how)
-            wrong += missed_by_number(row.settled(told), np.array([code]), np.array([own]))
+            there = numbers[: 0 if row is None else int((numbers <= row.rank).sum())]
+            if row is not None and len(there):
+                scores = row.scores(int(there[-1]))
+                how = scores.moments, row.divisors(divisors), log_prior, scores.of_rows(row.y), there
+                told[: len(there)] = scores_by_number(kind, *how, row.noise)
+                told = row.settled(told)
+            if np.isnan(told).any():
+                told = _refitted(choice, positions[i], x[i : i + 1], numbers)
+            wrong += missed_by_number(told, codes[i : i + 1], mass[i : i + 1])
     return numbers, wrong, moments.counts
+
+
+def _refitted(choice: AxesChoice, position: int, x: Floats, numbers: Codes) -> Floats:
+    """Compute scores of a row by each number of axes, from the moments of the other rows.
+
+    Parameters
+    ----------
+    position : int
+        Position of the row in the table.
+    x : (1, p) float
+        The row.
+    numbers : (G,) int
+        Numbers of axes.
+
+    Returns
+    -------
+    (G, 1, K) float
+        NaN if there is no rule.
+    """
+    blocks = choice.blocks
+    weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
+    weights[position] -= min(1.0, weights[position])
+    moments = reading.class_moments(blocks.with_weights(weights), choice.moments.spread)
+    spectrum, log_prior = choice.kind.spectrum(moments), logs_of_prior(choice.prior)
+    found = np.full((len(numbers), 1, len(log_prior)), np.nan)
+    there = numbers[numbers <= len(spectrum.lengths)]
+    if len(there):
+        scores = Scores.of(moments, spectrum, int(there[-1]))
+        how = scores.moments, choice.divisors(moments), log_prior, scores.of_rows(x), there
+        found[: len(there)] = scores_by_number(choice.kind, *how)
+    return found
 
 
 LEAST_LENGTH = 1e-8

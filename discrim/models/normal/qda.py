@@ -149,7 +149,7 @@ def qda(
         "spherical" is applied, so that their units do not matter. By default they keep their units, as in
         scikit-learn, and a warning is given if their spreads differ greatly. Refits estimate the standard
         deviations again, also in folds; `leave_one_out()` keeps those of the fit. With `components` it
-        applies to the principal axes.
+        applies to the principal axes, and `leave_one_out()` estimates them again with the axes.
     shape : (int, int), optional
         Numbers of rows and columns of a matrix, whose entries are the columns of the formula in order, row by
         row. The covariance is then "separable": that of the rows times that of the columns.
@@ -204,9 +204,9 @@ def qda(
     (Jombart, Devillard & Balloux, 2010, BMC Genetics 11, 94; R's adegenet). The fit needs only the moments of
     the columns, and its coefficients are those of the columns: axes times coefficients. Directions outside
     the axes are ignored. `leave_one_out()` computes the axes again without each of up to a thousand rows if
-    that takes seconds; otherwise it keeps the axes, or raises an error if there are more columns than rows.
-    There is no likelihood that could be compared with another number of axes, and tests and standard errors
-    are not available.
+    that takes seconds, with the standard deviations on which they depend; otherwise it keeps all of these, or
+    raises an error if there are more columns than rows. There is no likelihood that could be compared with
+    another number of axes, and tests and standard errors are not available.
 
     *Reduced axes.* With ncomp= the axes are the directions along which the covariances and means of the
     classes differ most: the leading eigenvectors of sum_k p_k (I - S_k)^2, of columns whitened by the

@@ -483,7 +483,7 @@ def rda(
         so that their units do not matter. By default they keep their units, as in the literature, and a
         warning is given if their spreads differ greatly. Refits estimate the standard deviations again, also
         in folds; `leave_one_out()` and the choice of a pair keep them. With `components` it applies to the
-        principal axes.
+        principal axes, and all of these estimate them again with the axes.
     components : int, float, "cv" or "loo", optional
         Principal axes within which the classes are compared: their number, or the smallest share of the total
         variance, between 0 and 1, that they have to explain. "cv" and "loo" choose the number of smallest
@@ -545,9 +545,9 @@ def rda(
     (Jombart, Devillard & Balloux, 2010, BMC Genetics 11, 94; R's adegenet). The fit needs only the moments of
     the columns, and its coefficients are those of the columns: axes times coefficients. Directions outside
     the axes are ignored. `leave_one_out()` computes the axes again without each of up to a thousand rows if
-    that takes seconds; otherwise it keeps the axes, or raises an error if there are more columns than rows.
-    There is no likelihood that could be compared with another number of axes, and tests and standard errors
-    are not available.
+    that takes seconds, with the standard deviations on which they depend; otherwise it keeps all of these, or
+    raises an error if there are more columns than rows. There is no likelihood that could be compared with
+    another number of axes, and tests and standard errors are not available.
 
     The smallest error of a path is optimistic, because it is the best of many. `error_rates(["cv"])` and
     `discrim.cross_validate` choose alpha and gamma again without each fold, and so do bootstrap samples,

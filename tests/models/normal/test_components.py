@@ -290,6 +290,87 @@ def test_leave_one_out_learns_the_axes_without_each_row(verb, options, shape):
         np.testing.assert_allclose(left_out[i], without_row(fit, table, i), atol=1e-11)
 
 
+VERBS = [(lda, {}), (qda, {"covariance": "shrunk"}), (rda, {"alpha": 0.4, "gamma": 0.6})]
+
+
+def refitted(fit: Any, table: pd.DataFrame, weights: np.ndarray | None = None) -> np.ndarray:
+    """Posteriors (n, K) of each row by a fit to the other rows, of which one unit of weight is left out."""
+    found = []
+    for i in range(len(table)):
+        times = np.ones(len(table)) if weights is None else weights.astype(float)
+        times[i] -= min(times[i], 1.0)
+        options = {} if weights is None else {"weights": times[times > 0]}
+        other = fit.update(data=table[times > 0], **options)
+        found.append(other.predict_proba(table.iloc[[i]], prior=fit.prior).to_numpy()[0])
+    return np.array(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("shape", [(30, 5), (24, 40)])
+@pytest.mark.parametrize(("verb", "options"), VERBS, ids=["lda", "qda", "rda"])
+def test_leave_one_out_estimates_standard_deviations_without_each_row(verb, options, shape, weighted):
+    table = drawn(*shape, k=2, seed=4)
+    weights = np.random.default_rng(1).integers(1, 4, len(table)) if weighted else None
+    fit = verb("y ~ .", table, components=3, standardize=True, weights=weights, **options)
+    left_out = fit.leave_one_out().iloc[:, 1:]
+    np.testing.assert_allclose(left_out, refitted(fit, table, weights), atol=1e-11)
+
+
+def with_far_row(shape: tuple[int, int], distance: float, unit: float = 1e-6) -> pd.DataFrame:
+    """Rows of which the first is many standard deviations away, in a column of one unit."""
+    table = drawn(*shape, k=2, seed=8)
+    table["x0"] *= unit
+    table.loc[0, "x0"] = distance * unit
+    return table
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0])
+@pytest.mark.parametrize("distance", [1e8, 1e12])
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("shape", [(24, 4), (20, 30)])
+@pytest.mark.parametrize(("verb", "options"), [*VERBS, (qda, {})], ids=["lda", "shrunk", "rda", "qda"])
+def test_leave_one_out_of_a_far_row_is_a_refit(verb, options, shape, standardize, distance, unit):
+    table = with_far_row(shape, distance, unit)
+    fit = verb("y ~ .", table, components=2, standardize=standardize, **options)
+    left_out = fit.leave_one_out().iloc[0, 1:].to_numpy(dtype=float)
+    np.testing.assert_allclose(left_out, without_row(fit, table, 0), atol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("components", [2, 4])
+@pytest.mark.parametrize(("verb", "options"), [*VERBS, (qda, {})])
+def test_rows_beside_a_far_row_keep_the_digits_of_refits(verb, options, components):
+    table = drawn(24, 4, k=2, seed=8)
+    table.loc[0, "x0":"x3"] += [1e6, -2e6, 1e6, 3e6]
+    fit = verb("y ~ .", table, components=components, **options)
+    np.testing.assert_allclose(fit.leave_one_out().iloc[:, 1:], refitted(fit, table), atol=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore:.*constant")
+@pytest.mark.parametrize("shape", [(30, 5), (24, 40)])
+@pytest.mark.parametrize(("verb", "options"), VERBS, ids=["lda", "qda", "rda"])
+def test_a_column_that_only_one_row_varies_is_dropped_without_it(verb, options, shape):
+    table = drawn(*shape, k=2).assign(still=3.0)
+    table.loc[0, "still"] = 7.0
+    fit = verb("y ~ .", table, components=3, standardize=True, **options)
+    left_out = fit.leave_one_out().iloc[0, 1:].to_numpy(dtype=float)
+    np.testing.assert_allclose(left_out, without_row(fit, table, 0), atol=1e-11)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("shape", [(24, 4), (20, 30)])
+def test_the_path_by_leaving_out_counts_the_errors_of_refits(shape, standardize):
+    table = with_far_row(shape, 1e12)
+    fit = lda("y ~ .", table, components="loo", standardize=standardize)
+    errors = fit.path.set_index("components")["error"]
+    for count in (1, 3):
+        own = lda("y ~ .", table, components=count, standardize=standardize)
+        labels = np.asarray(own.classes)[refitted(own, table).argmax(axis=1)]
+        assert errors[count] == pytest.approx((labels != table["y"]).mean(), abs=1e-12)
+
+
 def test_axes_of_many_rows_are_held():
     table = drawn(1200, 3)
     x = table.drop(columns="y")

@@ -99,6 +99,24 @@ def test_leaving_out_learns_the_axes_anew():
     )
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("numbers", [0, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_leaving_out_counts_levels_without_each_row_of_a_wide_table(weighted, numbers):
+    rng = np.random.default_rng(2)
+    y = np.arange(30) % 2
+    codes = np.argsort(rng.random((30, 15)) + 0.15 * y[:, None], axis=0) % 3
+    table = pd.DataFrame(np.array(list("uvw"))[codes]).add_prefix("f").assign(y=np.array(["a", "b"])[y])
+    table[[f"x{j}" for j in range(numbers)]] = rng.standard_normal((30, numbers))
+    weights = rng.integers(1, 4, 30) if weighted else np.ones(30, dtype=int)
+    fit = fitted(3, "y ~ .", table, weights=weights)
+    left_out = fit.leave_one_out()[list(fit.classes)].to_numpy()
+    for i in range(30):
+        times = weights - (np.arange(30) == i)
+        other = fitted(3, "y ~ .", table[times > 0], weights=times[times > 0], prior=fit.prior)
+        np.testing.assert_allclose(left_out[i], other.predict_proba(table.iloc[[i]]).iloc[0], atol=1e-11)
+
+
 def test_a_file_keeps_the_axes(tmp_path):
     fit = fitted()
     fit.save(tmp_path / "a.fit")
