@@ -29,6 +29,7 @@ __all__ = [
     "ReadOnlyError",
     "RenamedWarning",
     "SeparationError",
+    "TiedAxesWarning",
     "UnreadableFileError",
     "UnwritableFileError",
 ]
@@ -132,6 +133,10 @@ class NotSupportedError(DiscrimError, AttributeError):
 
 class DiscrimWarning(UserWarning):
     """Base class of all warnings of the package."""
+
+
+class TiedAxesWarning(DiscrimWarning):
+    """A number of axes separates axes of equal eigenvalues, so that the axes that are kept are arbitrary."""
 
 
 class RenamedWarning(DiscrimWarning, FutureWarning):

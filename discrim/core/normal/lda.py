@@ -45,7 +45,14 @@ from discrim.core.rules.rules import Distances, Plane, Rule, logs_of_prior
 from discrim.core.scatter.adjusted import AdjustedCovariance, adjusted_axes
 from discrim.core.scatter.covariance import Covariance, common_divisor
 from discrim.core.scatter.kinds import buffers_of, scatter_from_file
-from discrim.core.scatter.principal import Canonical, ThinCovariance, canonical, of_columns, weighted_centre
+from discrim.core.scatter.principal import (
+    Canonical,
+    ThinCovariance,
+    canonical,
+    of_columns,
+    tied_axes,
+    weighted_centre,
+)
 from discrim.core.scatter.projected import Projected
 from discrim.core.scatter.scatter import Full, NoEstimateError, NormalClasses, Scatter
 from discrim.errors import NotSupportedError
@@ -178,6 +185,10 @@ class LDAFit:
             return None
         m = self.ncomp
         return Canonical(axes.centre, axes.axes[:, :m], axes.singular[:m], axes.scores[:, :m])
+
+    def tied_axes(self) -> tuple[int, int] | None:
+        """Return the canonical axes of equal eigenvalues that `ncomp` separates."""
+        return None if self.ncomp is None else tied_axes(self.axes().singular ** 2, self.ncomp)
 
     def distances(self) -> Distances:
         """Squared distances to the class means."""

@@ -61,7 +61,7 @@ from discrim.core.rules.rules import (
     refuse_method,
 )
 from discrim.core.scatter.covariance import Covariance, dependencies, pooled
-from discrim.core.scatter.principal import positive_signs
+from discrim.core.scatter.principal import positive_signs, tied_axes
 from discrim.errors import DataError
 
 TOL, MAXITER = 1e-9, 1000
@@ -145,6 +145,8 @@ class PLDAFit:
     converged : bool
     sphere : LengthNormalization or None
         How rows are brought to one length, where they are.
+    tie : (int, int) or None
+        First and last of the axes of equal eigenvalues that `components` separates.
     """
 
     moments: ClassMoments
@@ -163,6 +165,7 @@ class PLDAFit:
     steps: int
     converged: bool
     sphere: LengthNormalization | None = None
+    tie: tuple[int, int] | None = None
 
     has_distances = False
 
@@ -329,7 +332,8 @@ def fit_plda(
     rows = _Means.of(used)
     r = most_components(used.n_classes, used.n_columns, components)
     balanced = bool((rows.counts == rows.counts[0]).all())
-    found = _of_balanced(rows, r, balanced=balanced)
+    found, lengths_between = _of_balanced(rows, r, balanced=balanced)
+    tie = tied_axes(lengths_between**2, r) if found.between[r - 1] > 0 else None
     steps, converged = 0, True
     if not balanced:
         found, steps, converged = _by_em(rows, found, tol, maxiter, tell)
@@ -340,12 +344,14 @@ def fit_plda(
     likelihood = _log_likelihood(rows, found) + float(used.total * np.log(used.scale).sum())
     return PLDAFit(
         moments, prior, estimated_prior, components, tol, maxiter, used.origin, used.scale, *found,
-        (rows.means - found.mean) @ found.axes, likelihood, steps, converged, sphere,
+        (rows.means - found.mean) @ found.axes, likelihood, steps, converged, sphere, tie,
     )  # fmt: skip
 
 
-def _of_balanced(rows: _Means, r: int, *, balanced: bool) -> _Found:
+def _of_balanced(rows: _Means, r: int, *, balanced: bool) -> tuple[_Found, Floats]:
     """What is found of classes of one size; taking a typical size for all, where EM begins.
+
+    With the singular values of the whitened class means about their mean.
 
     There no variance of the first r is zero, as EM would leave it so.
     """
@@ -360,7 +366,7 @@ def _of_balanced(rows: _Means, r: int, *, balanced: bool) -> _Found:
     within = np.where(held, 1.0, ((total - k) + k * f) / total)
     least = 1.0 if balanced else 1.0 + LEAST_START
     between = np.where(held, (np.maximum(f, least) - 1) / size, 0.0)
-    return _Found(mean, rows.within.unwhiten(turn) / np.sqrt(within), between)
+    return _Found(mean, rows.within.unwhiten(turn) / np.sqrt(within), between), lengths
 
 
 def _by_em(

@@ -52,7 +52,7 @@ from discrim.core.rules.gaussian import Means, centred, nearest_mean_rule
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut
 from discrim.core.rules.rules import LinearRule
 from discrim.core.scatter.covariance import EPS, dependencies, scaled_cholesky
-from discrim.core.scatter.principal import positive_signs, weighted_centre
+from discrim.core.scatter.principal import positive_signs, tied_axes, weighted_centre
 from discrim.errors import DataError
 
 
@@ -290,6 +290,10 @@ class FlexibleFit:
     centroids: Floats
 
     has_distances = False
+
+    def tied_axes(self) -> tuple[int, int] | None:
+        """Return the axes of equal eigenvalues that are separated by the number of axes kept."""
+        return tied_axes(self.every_value, len(self.values))
 
     def variates(self, x: Floats) -> Floats:
         """Variates (m, r) of rows (m, p); of a row with a missing value, missing."""

@@ -74,7 +74,7 @@ from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut, Removal, by_refits, removal, settle
 from discrim.core.scatter import scatter
 from discrim.core.scatter.covariance import EPS, Covariance
-from discrim.core.scatter.principal import Principal, ThinCovariance, one_scatter, principal
+from discrim.core.scatter.principal import Principal, ThinCovariance, one_scatter, principal, tied_axes
 from discrim.core.scatter.scatter import CovarianceKeywords, Estimated, Item, NormalClasses, Parts, Scatter
 from discrim.errors import CollinearError, DataError, DiscrimError, told
 
@@ -497,6 +497,11 @@ class Factors:
         """Share (K,) of the total variance of each class that lies on the axes of its signal."""
         shares = [s.lengths[:d].sum() / s.lengths.sum() for s, d in self._pairs()]
         return np.array(shares * (len(self.dimensions) // len(shares)))
+
+    def tied_axes(self) -> list[tuple[int, int, tuple[int, int]]]:
+        """Return position, number of dimensions and tied axes of the spectra whose ties are separated."""
+        ties = [(k, d, tied_axes(s.lengths, d)) for k, (s, d) in enumerate(self._pairs())]
+        return [(k, d, tie) for k, d, tie in ties if tie is not None]
 
     def _pairs(self) -> list[tuple[Principal, int]]:
         return list(zip(self.spectra, self.dimensions.tolist(), strict=False))

@@ -28,6 +28,42 @@ from discrim.core.moments.row_sums import packed_triangle
 from discrim.core.numerics.arrays import Codes, Floats, svd
 from discrim.core.scatter.covariance import EPS, Covariance
 
+TIED = 1e-8
+"""Relative difference up to which eigenvalues count as equal."""
+
+
+def tied_axes(eigenvalues: Floats, count: int, floor: float = 0.0) -> tuple[int, int] | None:
+    """Find the axes of equal eigenvalues that are separated if the first `count` axes are kept.
+
+    Parameters
+    ----------
+    eigenvalues : (r,) float
+        In decreasing order.
+    count : int
+        Number of axes that are kept.
+    floor : float
+        Eigenvalues are compared relative to the larger one, or to this number if it is larger still.
+
+    Returns
+    -------
+    (int, int) or None
+        Numbers, from one, of the first and the last axis whose eigenvalues equal that of axis `count`. None
+        if the next eigenvalue is smaller, or if all axes are kept.
+
+    Examples
+    --------
+    >>> tied_axes(np.array([3.0, 1.0, 1.0, 1.0, 0.5]), 3), tied_axes(np.array([3.0, 1.0, 1.0]), 1)
+    ((2, 4), None)
+    """
+    larger, smaller = eigenvalues[:-1], eigenvalues[1:]
+    is_equal = larger - smaller <= TIED * np.maximum(larger, floor)
+    if not 0 < count < len(eigenvalues) or not is_equal[count - 1]:
+        return None
+    falls = np.flatnonzero(~is_equal) + 1
+    first = falls[falls < count].max(initial=0) + 1
+    last = falls[falls > count].min(initial=len(eigenvalues))
+    return int(first), int(last)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Canonical:

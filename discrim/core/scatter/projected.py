@@ -202,6 +202,8 @@ class Projected(Scatter):
         Whether learning axes without each row takes more than seconds, and they cannot be held.
     indicators : tuple of bool, length p, optional
         The columns that are indicators of levels, where the axes are those of multiple correspondence.
+    tie : (int, int), optional
+        First and last of the axes whose eigenvalues are equal, if the number separates them.
     """
 
     inner: Scatter
@@ -212,6 +214,7 @@ class Projected(Scatter):
     total: int = 0
     takes_long: bool = False
     indicators: tuple[bool, ...] | None = None
+    tie: tuple[int, int] | None = None
 
     word = "projected"
     is_regular = True
@@ -326,6 +329,7 @@ class Projected(Scatter):
         is_saturated = total >= moments.rows.sum() - 1
         takes_long = is_saturated and not self._is_quick(moments, total, QUICK, QUICK_PRODUCTS)
         own = replace(self, inner=found.scatter, count=count, share=share, total=total, takes_long=takes_long)
+        own = replace(own, tie=spectrum.tied_axes(count))
         return Estimated(own, moments, tuple(scores.lifted(c) for c in found.covariances))
 
     def within(self, moments: ClassMoments, divisors: Floats) -> Estimated:

@@ -31,7 +31,7 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.leave_one_out import LeftOut, by_refits
 from discrim.core.scatter.covariance import EPS, Covariance, Dependency, dependencies, total_squares
-from discrim.core.scatter.principal import positive_signs
+from discrim.core.scatter.principal import positive_signs, tied_axes
 from discrim.core.scatter.projected import NoFreedomError, Projected
 from discrim.core.scatter.scatter import Item, NoEstimateError, NormalClasses, Parts
 from discrim.core.scatter.total_axes import TotalAxes
@@ -62,6 +62,11 @@ class SlicedAxes(TotalAxes):
     def loadings(self, scale: Floats) -> Floats:
         """The directions in the columns."""
         return np.asarray(self.directions * self.unit * scale)
+
+    def tied_axes(self, count: int) -> tuple[int, int] | None:
+        """Return the axes of equal eigenvalues that are separated if so many axes are kept."""
+        # Rounding errors of the eigenvalues are those of the identity, from which covariances are subtracted.
+        return tied_axes(self.eigenvalues, count, floor=max(float(self.eigenvalues[0]), 1.0))
 
     def covariance_of(self, covariance: Covariance, count: int) -> Floats:
         """That (q, q) of the scores on the first directions, from one of the columns z."""

@@ -13,7 +13,7 @@ from discrim.core.moments.derived_moments import comparable, in_units
 from discrim.core.moments.moments import ClassMoments, split_mean
 from discrim.core.numerics.arrays import Floats, Mask
 from discrim.core.scatter.covariance import EPS, total_squares
-from discrim.core.scatter.principal import Principal, positive_signs, principal, weighted_centre
+from discrim.core.scatter.principal import Principal, positive_signs, principal, tied_axes, weighted_centre
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +37,10 @@ class TotalAxes(Principal):
     def loadings(self, scale: Floats) -> Floats:
         """The axes (r, p) as they are told; `scale` (p,) is that of z."""
         return self.axes
+
+    def tied_axes(self, count: int) -> tuple[int, int] | None:
+        """Return the axes of equal eigenvalues that are separated if so many axes are kept."""
+        return tied_axes(self.lengths, count)
 
     def log_factor(self, count: int) -> float:
         """Logarithm of what so many axes, together, have beyond those whose log-determinant is told."""

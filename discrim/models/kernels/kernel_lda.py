@@ -35,6 +35,7 @@ from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model
 from discrim.models.fits.reading import Data, NaAction, Prior
 from discrim.models.fits.refits import held_path, moment_refits, text_of, verb_options
+from discrim.models.fits.tied_axes import warn_of_tied_axes
 from discrim.models.judging.assessment import labelled_rows, refuse_none
 from discrim.models.kernels import feature_lda
 from discrim.models.kernels.feature_lda import (
@@ -234,6 +235,7 @@ def kernel_lda(
     if components is not None:
         plan = FeaturePlan(components, features, search, factor_columns(blocks), bool(calibrate), ncomp)
         made = fit_by_features(blocks, moments, shares, plan, estimated_prior=estimated)
+        warn_of_tied_axes("ncomp", len(made.numbers.flexible.values), made.numbers.flexible.tied_axes())
         return KernelLDAResults(_feature_fit(made, blocks, options, plan))
     sample = _sample(blocks, moments.n_classes)
     chosen = _chosen(sample, search)
@@ -241,6 +243,7 @@ def kernel_lda(
         chosen, sample, moments, shares,
         ncomp=ncomp, calibrate=bool(calibrate), estimated_prior=estimated,
     )  # fmt: skip
+    warn_of_tied_axes("ncomp", len(numbers.flexible.values), numbers.flexible.tied_axes())
     path = _path(chosen) if chosen.tried else None
     return KernelLDAResults(kernel_lda_result(numbers, blocks, options, search=search, path=path))
 

@@ -25,7 +25,7 @@ from discrim.core.scatter.projected import (
 from discrim.core.scatter.scatter import CovarianceKeywords, Full, NoEstimateError, Scatter
 from discrim.core.scatter.sliced import SingularTotalError, Sliced
 from discrim.core.scatter.total_axes import TotalAxes
-from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
+from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.levels import indicator_design
 from discrim.frame.rows import used_codes, used_rows
@@ -34,6 +34,7 @@ from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Model
 from discrim.models.fits.refits import error_path
+from discrim.models.fits.tied_axes import warn_of_tied_axes
 from discrim.models.judging import validation
 
 
@@ -73,10 +74,6 @@ def within_axes(kind: Scatter, components: Any, method: str, missing: Any, *, st
     )
 
 
-TIED = 1e-8
-"""How close eigenvalues are that are equal, beside the largest or one: rounding could turn their axes."""
-
-
 def on_save_axes(kind: Scatter, ncomp: Any, method: str, missing: Any) -> Scatter:
     """A kind of covariance as that of scores on the axes of ncomp=; itself where none is given."""
     if ncomp is None:
@@ -114,18 +111,10 @@ def refuse_collinear_total(kind: Scatter, moments: ClassMoments, terms: tuple[st
         raise reading.collinear_error(found, terms, "over all rows", instead=instead)
 
 
-def warn_of_tied_axes(results: Any, kind: Projected | None) -> None:
-    """Say that axes of ncomp= are not determined, where the eigenvalue after them is that of the last."""
-    if not isinstance(kind, Sliced) or kind.count is None or kind.count == kind.total:
-        return
-    lengths, q = results.eigenvalues.to_numpy(), kind.count
-    if lengths[q - 1] - lengths[q] <= TIED * max(lengths[0], 1.0):
-        warn_user(
-            f"ncomp={q} cuts between eigenvalues {q} and {q + 1}, which are equal, "
-            f"{lengths[q].round(8):.4g}: the last of the axes is an arbitrary one, and the rule depends on "
-            "it. Give another ncomp, where eigenvalues differ (see .eigenvalues), or components= for "
-            "principal axes."
-        )
+def warn_of_separated_axes(kind: Scatter | None) -> None:
+    """Warn if the number of axes of a covariance model separates axes of equal eigenvalues."""
+    if isinstance(kind, Projected) and kind.count is not None:
+        warn_of_tied_axes(kind.option, kind.count, kind.tie)
 
 
 def within(model: Model) -> Model:

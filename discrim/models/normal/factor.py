@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from discrim.core.scatter.factor import Factors, bic_by_dimension, common_axes, falls, one_signal
+from discrim.core.scatter.factor import (
+    Factors,
+    FewFactors,
+    bic_by_dimension,
+    common_axes,
+    falls,
+    one_signal,
+)
+from discrim.core.scatter.scatter import Scatter
 from discrim.errors import NotSupportedError
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.renamed import RenamedColumns
+from discrim.models.fits.tied_axes import warn_of_tied_axes
 
 POOLED = "pooled"
 """In the place of a class, where the classes have one covariance."""
+
+
+def warn_of_separated_dimensions(kind: Scatter, levels: Sequence[Any]) -> None:
+    """Warn if the dimensions of a covariance model separate directions of equal eigenvalues."""
+    if not isinstance(kind, FewFactors) or kind.factors is None:
+        return
+    for k, dimensions, tie in kind.factors.tied_axes():
+        owner = "" if kind.is_one_for_all else f"class {levels[k]!r}"
+        most = kind.factors.n_columns - 1
+        warn_of_tied_axes("dimensions", dimensions, tie, owner=owner, most=most)
 
 
 class FactorCovariances:

@@ -49,12 +49,14 @@ from discrim.models.fits.fit import (
 )
 from discrim.models.fits.reading import Collinear, Data, NaAction, Prior
 from discrim.models.fits.refits import verb_options
+from discrim.models.fits.tied_axes import warn_of_tied_axes
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.normal import normal_fits
 from discrim.models.normal.components import (
     PrincipalAxes,
     check_correspondence,
+    warn_of_separated_axes,
     with_indicators,
     with_level_indicators,
     within,
@@ -716,10 +718,12 @@ def lda(
     covariance of all rows about their common mean, which is discriminant analysis of principal components
     (Jombart, Devillard & Balloux, 2010, BMC Genetics 11, 94; R's adegenet). The fit needs only the moments of
     the columns, and its coefficients are those of the columns: axes times coefficients. Directions outside
-    the axes are ignored. `leave_one_out()` computes the axes again without each of up to a thousand rows if
-    that takes seconds, with the standard deviations and the shares of levels on which they depend; otherwise
-    it keeps all of these, or raises an error if there are more columns than rows. There is no likelihood that
-    could be compared with another number of axes, and tests and standard errors are not available.
+    the axes are ignored. If the number of axes separates axes of equal eigenvalues, the axes that are kept
+    are arbitrary, and a `TiedAxesWarning` names the tied axes. `leave_one_out()` computes the axes again
+    without each of up to a thousand rows if that takes seconds, with the standard deviations and the shares
+    of levels on which they depend; otherwise it keeps all of these, or raises an error if there are more
+    columns than rows. There is no likelihood that could be compared with another number of axes, and tests
+    and standard errors are not available.
 
     *Columns of a matrix.* With shape= the covariance of the entries (j, l) and (k, m) of the matrix is U_jk
     V_lm, which the likelihood is largest for (Dutilleul, 1999, Journal of Statistical Computation and
@@ -745,7 +749,9 @@ def lda(
     analysis (Saporta, 1977, Une methode et un programme d'analyse discriminante sur variables qualitatives),
     with columns of numbers on those of factor analysis of mixed data. The coefficients are back on the
     levels: a row's score of a class is the constant and the sum of the coefficients of its levels. Of each
-    categorical column their mean over the rows is zero.
+    categorical column their mean over the rows is zero. With one categorical column all eigenvalues are one,
+    and with two, of J and K levels, |J - K| of them are 1/2: keep such axes together, or leave all of them
+    out.
 
     *Columns that are nearly collinear.* A warning names a column of which the columns before it leave less
     than a millionth of its standard deviation within classes, and those columns: its variance inflation
@@ -831,9 +837,17 @@ def lda(
         fit = fit_lda(stats, shares, kind, method=method, ncomp=ncomp, estimated_prior=estimated)
     except NoEstimateError as error:
         raise error.of_classes(blocks.design.levels, stats.rows.tolist()) from None
-    if warning := kind.warning(fit.moments, (fit.covariance,)):
-        warn_user(warning)
+    _warn_of_covariance(fit)
     return LDAResults(lda_fit(fit, blocks, options, has_rows=has_rows, path=path))
+
+
+def _warn_of_covariance(fit: LDAFit) -> None:
+    """Warn of what a covariance model warns of, and of axes that are arbitrary."""
+    if warning := fit.scatter.warning(fit.moments, (fit.covariance,)):
+        warn_user(warning)
+    warn_of_separated_axes(fit.scatter)
+    if fit.ncomp is not None:
+        warn_of_tied_axes("ncomp", fit.ncomp, fit.tied_axes())
 
 
 def _columns(blocks: Blocks, kind: Scatter, *, correspondence: bool) -> tuple[Blocks, frozenset[str] | None]:

@@ -26,6 +26,7 @@ from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.reading import Data, NaAction, Prior, with_ways_out
 from discrim.models.fits.refits import left_out_by_refits, moment_refits, verb_options
+from discrim.models.fits.tied_axes import warn_of_tied_axes
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.results.geometry import GroupSummary
@@ -160,6 +161,8 @@ def plda(
         numbers = _fitted(blocks if normalize else None, stats, shares, how, tell)
     if not numbers.converged:
         warn_user(f"EM did not converge in {maxiter} steps: give a larger maxiter=, or a larger tol=.")
+    if components is not None:
+        warn_of_tied_axes("components", components, numbers.tie)
     if not numbers.rank:
         warn_user(
             "The class means differ no more than the variation within classes explains, so that B is zero: "

@@ -37,12 +37,12 @@ from discrim.models.normal.components import (
     PrincipalAxes,
     on_save_axes,
     refuse_collinear_total,
-    warn_of_tied_axes,
+    warn_of_separated_axes,
     with_digits,
     within,
 )
 from discrim.models.normal.em import MissingRows, em_sample
-from discrim.models.normal.factor import FactorCovariances
+from discrim.models.normal.factor import FactorCovariances, warn_of_separated_dimensions
 from discrim.models.normal.normal_fits import ShrunkCovariances
 from discrim.models.normal.robust import Method, RobustRows, ScatterOfT, robust_moments
 from discrim.models.normal.separable import MatrixColumns
@@ -203,10 +203,12 @@ def qda(
     covariance of all rows about their common mean, which is discriminant analysis of principal components
     (Jombart, Devillard & Balloux, 2010, BMC Genetics 11, 94; R's adegenet). The fit needs only the moments of
     the columns, and its coefficients are those of the columns: axes times coefficients. Directions outside
-    the axes are ignored. `leave_one_out()` computes the axes again without each of up to a thousand rows if
-    that takes seconds, with the standard deviations on which they depend; otherwise it keeps all of these, or
-    raises an error if there are more columns than rows. There is no likelihood that could be compared with
-    another number of axes, and tests and standard errors are not available.
+    the axes are ignored. If the number of axes separates axes of equal eigenvalues, the axes that are kept
+    are arbitrary, and a `TiedAxesWarning` names the tied axes. `leave_one_out()` computes the axes again
+    without each of up to a thousand rows if that takes seconds, with the standard deviations on which they
+    depend; otherwise it keeps all of these, or raises an error if there are more columns than rows. There is
+    no likelihood that could be compared with another number of axes, and tests and standard errors are not
+    available.
 
     *Reduced axes.* With ncomp= the axes are the directions along which the covariances and means of the
     classes differ most: the leading eigenvectors of sum_k p_k (I - S_k)^2, of columns whitened by the
@@ -277,9 +279,9 @@ def qda(
         fit = fit_qda(stats, shares, kind, method=method, estimated_prior=estimated)
     except NoEstimateError as error:
         raise error.of_classes(levels, stats.rows.tolist()) from None
-    results = QDAResults(qda_fit(fit, blocks, options, has_rows=sample.has_rows, path=path))
-    warn_of_tied_axes(results, fit.within_axes)
-    return results
+    warn_of_separated_axes(fit.scatter)
+    warn_of_separated_dimensions(fit.scatter, levels)
+    return QDAResults(qda_fit(fit, blocks, options, has_rows=sample.has_rows, path=path))
 
 
 def _refuse_singular(kind: Scatter, blocks: Blocks, moments: ClassMoments) -> None:

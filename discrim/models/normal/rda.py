@@ -53,6 +53,7 @@ from discrim.models.normal.components import (
     PrincipalAxes,
     choose_axes,
     read_components,
+    warn_of_separated_axes,
     within,
 )
 from discrim.models.normal.normal_fits import warn_of_units, warn_where_units_differ
@@ -544,10 +545,12 @@ def rda(
     covariance of all rows about their common mean, which is discriminant analysis of principal components
     (Jombart, Devillard & Balloux, 2010, BMC Genetics 11, 94; R's adegenet). The fit needs only the moments of
     the columns, and its coefficients are those of the columns: axes times coefficients. Directions outside
-    the axes are ignored. `leave_one_out()` computes the axes again without each of up to a thousand rows if
-    that takes seconds, with the standard deviations on which they depend; otherwise it keeps all of these, or
-    raises an error if there are more columns than rows. There is no likelihood that could be compared with
-    another number of axes, and tests and standard errors are not available.
+    the axes are ignored. If the number of axes separates axes of equal eigenvalues, the axes that are kept
+    are arbitrary, and a `TiedAxesWarning` names the tied axes. `leave_one_out()` computes the axes again
+    without each of up to a thousand rows if that takes seconds, with the standard deviations on which they
+    depend; otherwise it keeps all of these, or raises an error if there are more columns than rows. There is
+    no likelihood that could be compared with another number of axes, and tests and standard errors are not
+    available.
 
     The smallest error of a path is optimistic, because it is the best of many. `error_rates(["cv"])` and
     `discrim.cross_validate` choose alpha and gamma again without each fold, and so do bootstrap samples,
@@ -604,6 +607,7 @@ def rda(
     except NoEstimateError as error:
         raise error.of_classes(blocks.design.levels, stats.rows.tolist()) from None
     _refuse_singular(fit, blocks)
+    warn_of_separated_axes(fit.within_axes)
     if axes is not None or not standardize:
         _warn_of_units(fit, stats, blocks.terms)
     chosen: dict[str, Any] = {} if path is None else {"plan": plan, "path": path}

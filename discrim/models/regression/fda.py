@@ -26,6 +26,7 @@ from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, rule_of_numbers
 from discrim.models.fits.reading import Data, NaAction, Prior
 from discrim.models.fits.refits import left_out_by_refits, moment_refits, text_of, verb_options
+from discrim.models.fits.tied_axes import warn_of_tied_axes
 from discrim.models.results.results import ClassifierResults, ClassMeans
 
 MOST = 1.0 - 1e-12
@@ -240,6 +241,7 @@ def fda(
         )
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, moments.counts)
     fit, fitted = _regressed(engine, blocks, moments, shares, ncomp=ncomp, estimated_prior=estimated)
+    warn_of_tied_axes("ncomp", len(fit.values), fit.tied_axes())
     return FDAResults(fda_fit(fit, blocks, options, fitted), fitted)
 
 
