@@ -208,9 +208,10 @@ class WithoutRow:
         return np.asarray((1.0 - g) * self.squares + g * self.middle)
 
     def spoilt(self, shrunken: Floats, g: Floats, spoilt_at: float) -> NDArray[np.bool_]:
-        """Rows (m,) for which too few digits are left of some column, shrunk by g (m,)."""
+        """Rows (m,) for which too few digits are left of some column, shrunk by g (m,), or g is missing."""
         # What the subtraction rounds is the share of the column's own sum of squares.
-        return np.asarray(((shrunken <= spoilt_at * (1.0 - g) * self.whole) | (shrunken <= 0)).any(axis=0))
+        has_digits = (shrunken > spoilt_at * (1.0 - g) * self.whole) & (shrunken > 0)
+        return np.asarray(~has_digits.all(axis=0))
 
 
 DiagonalIntensity = Callable[[WithoutRow], Floats]

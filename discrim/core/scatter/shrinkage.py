@@ -263,6 +263,10 @@ def strimmer_intensity(squares: Floats, fourths: Floats, count: float | Floats) 
     return np.where(noise >= distance, 1.0, noise / np.where(noise >= distance, 1.0, distance))
 
 
+MIN_FOURTHS_LEFT = 1e-6
+"""Share of a sum of fourth powers that has to be left without a row."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Powers:
     """Sums of powers of deviations by class, for what they become without a row.
@@ -278,7 +282,8 @@ class Powers:
     def without(self, e: Floats, codes: Codes, out: Floats, counts: Floats) -> Floats:
         """The sum of fourth powers over all classes (m,) without each of rows e (r or p, m).
 
-        Weights (m,) are taken out of classes of counts (m,).
+        Weights (m,) are taken out of classes of counts (m,). A sum is missing if so little of it is left
+        that the difference has no digits.
         """
         step, q = out / (counts - out), (e**2).sum(axis=0)
         whole = float(self.fourths.sum())
@@ -296,7 +301,8 @@ class Powers:
                 lengths[mine] += 2.0 * q[mine] * np.trace(self.seconds[k])
             q2 = q**2
         gone = out * (counts / (counts - out)) ** 4 - counts * step**4
-        return np.asarray(whole + step**2 * lengths + 4.0 * step * thirds - gone * q2)
+        found = whole + step**2 * lengths + 4.0 * step * thirds - gone * q2
+        return np.where(found > MIN_FOURTHS_LEFT * whole, found, np.nan)
 
 
 def turned_powers(

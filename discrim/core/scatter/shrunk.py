@@ -380,8 +380,8 @@ def without(spectrum: Principal, rows: Removed, g: Floats, spoilt_at: float = SP
     diagonal = (1.0 - g) * spectrum.lengths[:, None] + rest
     lift = (1.0 - g) * c
     own = (e**2 / diagonal).sum(axis=0)
-    # Without the row next to nothing varies: what is left of the trace has lost its digits.
-    spoilt = trace <= spoilt_at
+    # Without the row next to nothing varies: what is left of the trace, or of g, has lost its digits.
+    spoilt = (trace <= spoilt_at) | np.isnan(g)
     if spectrum.is_saturated:
         long = spectrum.lengths[: spectrum.free, None]
         ridge = rest / np.where(g < 1.0, 1.0 - g, 1.0)

@@ -369,3 +369,19 @@ def test_a_grid_is_not_asked_for_where_no_shrinkage_chooses_from_one():
     for shrinkage in (None, 0.1, "strimmer"):
         with pytest.raises(DataError, match=r"grid= .*covariance='correlation' does not have: leave it out"):
             lda("species ~ .", IRIS, covariance="correlation", shrinkage=shrinkage, grid=[0.1, 0.2])
+
+
+@pytest.mark.parametrize("verb", [lda, qda])
+@pytest.mark.parametrize("row", [0, 1])
+@pytest.mark.parametrize(("distance", "unit"), [(1e6, 1.0), (1e12, 1e-6), (1e12, 1.0)])
+def test_analytic_variance_shrinkage_without_a_far_row_is_that_of_a_refit(verb, distance, unit, row):
+    rng = np.random.default_rng(8)
+    y = np.arange(24) % 2
+    x = rng.standard_normal((24, 4)) * [unit, 1.0, 2.0, 3.0] + [0.0, 1.0, 1.0, 0.0] * y[:, None]
+    # A row that is far away in one column; the others decide about it if that has little weight.
+    x[row, 0] = distance * unit
+    table = pd.DataFrame(x).add_prefix("x").assign(y=np.array(["a", "b"])[y])
+    fit = verb("y ~ .", table, covariance="diagonal", shrinkage="strimmer")
+    other = fit.update(data=table.drop(index=row))
+    wanted = other.predict_proba(table.iloc[[row]], prior=fit.prior).iloc[0]
+    np.testing.assert_allclose(fit.leave_one_out().iloc[row, 1:].astype(float), wanted, atol=1e-9)
