@@ -262,13 +262,10 @@ def absent_levels(design: Design, table: Table, keep: Mask, functions: Functions
 
 
 def lone_rows(design: Design, table: Table, keep: Mask, functions: Functions | None = None) -> Mask:
-    """Which rows (n,) leave some level of a category without any other row among those to keep (n,)."""
+    """Return which rows (n,) have a level that no other of the rows to keep (n,) has."""
     lone = np.zeros(table.nrows, dtype=bool)
-    for _, levels, values, at in _categories(design, table, functions):
-        kept = values[keep[at]]
-        if kept.nunique() < len(levels):
-            lone[:] = True
-        lone[at[keep[at]]] |= ~kept.duplicated(keep=False).to_numpy()
+    for _, _, values, at in _categories(design, table, functions):
+        lone[at[keep[at]]] |= ~values[keep[at]].duplicated(keep=False).to_numpy()
     return lone
 
 
@@ -348,7 +345,39 @@ def _of_levels(design: Design, table: Table, keep: NDArray[np.bool_], functions:
         names, coded = specify(expressions, terms, design.columns, (), some, called)
     numeric = {factor.code: factor for factor in spec.factors if factor.levels is None}
     factors = tuple(numeric.get(factor.code, factor) for factor in coded.factors)
-    return replace(design, terms=names, spec=replace(coded, kinds=spec.kinds, factors=factors))
+    relearnt = replace(design, terms=names, spec=replace(coded, kinds=spec.kinds, factors=factors))
+    return replace(relearnt, covariates=_covariates_of(relearnt, design))
+
+
+def _covariates_of(relearnt: Design, design: Design) -> tuple[str, ...]:
+    """Return the terms of a relearnt design that are made of the covariates of the original one."""
+    if not design.covariates:
+        return ()
+    number = len(design.covariates)
+    of_covariates = {
+        code for places, codes in _codes_of_terms(design) if places.stop <= number for code in codes
+    }
+    return tuple(
+        name
+        for places, codes in _codes_of_terms(relearnt)
+        if of_covariates.issuperset(codes)
+        for name in relearnt.terms[places]
+    )
+
+
+def _codes_of_terms(design: Design) -> list[tuple[slice, list[str]]]:
+    """Return the columns of each product of factors in a design, with the code of each factor."""
+    spec = design.spec
+    if spec is None:
+        return []
+    return [
+        (places, [spec.factors[factor].code for factor, _ in product]) for places, product in spec.placed()
+    ]
+
+
+def levels_of_factors(design: Design) -> dict[str, tuple[Scalar, ...] | None]:
+    """Return the levels of each factor of a design by its code; None for numbers."""
+    return {} if design.spec is None else {factor.code: factor.levels for factor in design.spec.factors}
 
 
 def _relearnt(

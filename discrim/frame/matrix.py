@@ -328,6 +328,8 @@ class DesignMatrix:
             strange = np.any([each == _STRANGE for each in codes] or [[False]], axis=0)
             simple = all(len(parts) == 1 for _, parts in self._products)
             rest = at[np.isinf(found).any(axis=1) | strange] if simple else at
+            if self._excluded is not None:
+                rest = rest[~self._excluded[start + rest]]
         else:
             x[at[lost]] = np.nan
             rest = at[~lost]

@@ -122,8 +122,12 @@ class Adjusted(Scatter):
     is_maximum = True
     full_instead = "without covariates"
 
-    def of_first(self, covariates: int) -> Scatter:
-        """The same where fewer covariates are left, or none."""
+    def of_columns(self, keep: Codes) -> Scatter:
+        """Return the covariance model for some of the columns, of which fewer or none may be covariates."""
+        return self.with_covariates(int((keep < self.covariates).sum()))
+
+    def with_covariates(self, covariates: int) -> Scatter:
+        """Return the covariance model with another number of covariates, which may be zero."""
         return Adjusted(covariates) if covariates else Full()
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:

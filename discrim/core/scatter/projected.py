@@ -244,6 +244,12 @@ class Projected(Scatter):
         count = self.count if self.is_chosen else None
         return replace(self, inner=self.inner.for_other_moments(), count=count)
 
+    def of_columns(self, keep: Codes) -> Projected:
+        """Return the covariance model for some of the columns, with their positions (q,)."""
+        if self.indicators is None:
+            return self
+        return replace(self, indicators=tuple(self.indicators[j] for j in keep.tolist()))
+
     def with_count(self, count: int) -> Projected:
         """With a number that was chosen."""
         return replace(self, count=count)

@@ -28,7 +28,7 @@ import numpy as np
 from discrim.core.moments.derived_moments import comparable, in_deviations, standardized_left_out, within_sd
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlocks, Spread
-from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import FullLeftOut, LeftOut, by_refits, squared_gaps
 from discrim.core.scatter.covariance import Covariance, Dependency, dependencies, pooled, separate
@@ -198,6 +198,10 @@ class Scatter(ABC):
 
     def anew(self) -> Self:
         """The same as it was asked for, without what rows and moments said."""
+        return self
+
+    def of_columns(self, keep: Codes) -> Scatter:
+        """Return the covariance model for the columns at some positions (q,), in increasing order."""
         return self
 
     def for_other_moments(self) -> Scatter:

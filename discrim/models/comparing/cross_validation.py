@@ -456,8 +456,9 @@ def cross_validate(
     frequency weight stands for that many rows, all in one fold.
 
     What transforms of the formula learn from the columns (the means of `standardize`, the knots of `bs`) is
-    learnt again without each fold. The levels of categories and the ends of splines are held over all folds,
-    and so is the prior where `refit_prior` says so.
+    learnt again without each fold, and so are the levels of categories: an observation whose level no
+    observation outside its fold has gets no label and no posterior from any verb, and no figure counts it.
+    The ends of splines are held over all folds, and so is the prior where `refit_prior` says so.
 
     A function may do what a formula cannot: choose columns, fill in values, leave rows out. Whatever it
     learns, it learns from the rows outside the fold, and its fit predicts the rows of the fold as they are in

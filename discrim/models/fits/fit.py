@@ -390,6 +390,10 @@ class Refits:
         latter: a call of what made the fit, where the columns of the refits are not those of the fit.
     groups : (n,) int, optional
         Groups of the rows of the table, of which folds leave out whole ones; -1 for rows not used.
+    recode : callable, optional
+        From a fit, blocks whose design has lost levels, and whether choices are held, to the fit and the
+        blocks of a refit: categories are coded as the model codes them, and all that the fit stores by column
+        is that of the new columns. None if the model takes the design as it is and stores nothing by column.
     """
 
     spread: Spread | None
@@ -405,6 +409,7 @@ class Refits:
     search: Any = None
     called: Callable[[Fit[Any], Codes, Codes], Floats] | None = None
     groups: Codes | None = None
+    recode: Callable[[Fit[Any], Blocks, bool], tuple[Fit[Any], Blocks]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -483,8 +488,6 @@ class Model:
         Why there may be no fit to some of the rows, and the way out.
     instead : str
         What to turn to where posteriors are asked for; empty for a model that has them.
-    holds_levels : bool
-        Whether a level without a row has a part in the model all the same.
     rule : callable
         From a fit, a prior, a method and a convention to a rule.
     rows : callable
@@ -509,7 +512,6 @@ class Model:
     prior_without: PriorWithout = "held"
     no_fit: tuple[str, str] = ("a covariance is singular, or classes are separated", "fewer columns")
     instead: str = ""
-    holds_levels: bool = False
     rule: Callable[[Fit[Any], Floats, str, str | None], Rule] = rule_of_numbers
     rows: Callable[[Fit[Any], Any, Gaps], Blocks] = read_rows
     decision: Callable[[Fit[Any], Floats], Floats] = as_log_posteriors

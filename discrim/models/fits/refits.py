@@ -26,6 +26,7 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.leave_one_out import LeftOut, by_refits
 from discrim.core.rules.rules import PartRule, Rule
 from discrim.core.scatter.covariance import constant_columns, dependencies
+from discrim.core.scatter.scatter import Scatter
 from discrim.errors import NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.inference.error_rates import as_good, rates_along
@@ -209,9 +210,7 @@ def rule_of_moments(fit: Fit[Any], moments: ClassMoments) -> Rule | None:
     if not len(keep):
         return None
     whole = len(keep) == moments.n_columns
-    numbers: Any = fit.numbers
-    if not whole and (covariates := getattr(numbers, "covariates", 0)):
-        numbers = replace(numbers, scatter=numbers.scatter.of_first(int((keep < covariates).sum())))
+    numbers: Any = fit.numbers if whole else _fit_of_columns(fit, keep).numbers
     refit: Any = numbers.refit(moments if whole else moments.columns(keep))
     if refit is None:
         return None
@@ -258,8 +257,18 @@ def rule_of_rows(fit: Fit[Any], blocks: Blocks, *, held: bool = False) -> Rule |
     keep = _kept_columns(refits, moments)
     if len(keep) == moments.n_columns:
         return rule_of(fit, blocks)
-    rule = rule_of(fit, blocks.columns(keep.tolist())) if len(keep) else None
+    if not len(keep):
+        return None
+    rule = rule_of(_fit_of_columns(fit, keep), blocks.columns(keep.tolist()))
     return None if rule is None else PartRule(rule, keep)
+
+
+def _fit_of_columns(fit: Fit[Any], keep: Codes) -> Fit[Any]:
+    """Return the fit with a covariance model of the columns at some positions (q,), for a refit to these."""
+    scatter = getattr(fit.numbers, "scatter", None)
+    if not isinstance(scatter, Scatter):
+        return fit
+    return replace(fit, numbers=replace(fit.numbers, scatter=scatter.of_columns(keep)))
 
 
 def _kept_columns(refits: Refits, moments: ClassMoments) -> Codes:

@@ -24,8 +24,8 @@ from discrim.core.moments.derived_moments import with_scatter
 from discrim.core.moments.level_counts import as_columns, count_sums
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.rules.rules import Rule
-from discrim.core.scatter.covariance import dependencies
+from discrim.core.rules.rules import PartRule, Rule
+from discrim.core.scatter.covariance import constant_columns, dependencies
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame import levels as frame_levels
 from discrim.frame.blocks import Blocks, without_rows
@@ -76,9 +76,7 @@ def _rows(fit: Fit[NaiveBayesFit], data: Any, gaps: Gaps) -> Blocks:
     return blocks
 
 
-MODEL = Model(
-    "naive_bayes", "Naive Bayes", holds_levels=True, rows=_rows, decision=as_scored, reads_gaps=True
-)
+MODEL = Model("naive_bayes", "Naive Bayes", rows=_rows, decision=as_scored, reads_gaps=True)
 
 
 def naive_bayes_fit(
@@ -86,8 +84,9 @@ def naive_bayes_fit(
 ) -> Fit[NaiveBayesFit]:
     """A naive Bayes classifier as one value."""
     refits = replace(
-        moment_refits("diagonal"), informative=numbers.plan.counts.tolist(), why_no_rule=_why_no_rule
-    )
+        moment_refits("diagonal"), informative=numbers.plan.counts.tolist(), why_no_rule=_why_no_rule,
+        recode=_recode,
+    )  # fmt: skip
     if not numbers.is_normal or numbers.available is not None:
         refits = replace(refits, spread=None, of_rows=_rule_of_tally, held=_rule_of_tally)
     if numbers.available is not None and numbers.smoothing and numbers.normal is not None:
@@ -101,10 +100,31 @@ def naive_bayes_fit(
     return fit
 
 
+def _recode(fit: Fit[NaiveBayesFit], blocks: Blocks, held: bool) -> tuple[Fit[NaiveBayesFit], Blocks]:
+    """Return fit and blocks whose tables have the levels that are left."""
+    blocks = replace(blocks, design=level_design(blocks.design))
+    kept = [j for j, term in enumerate(blocks.terms) if term in fit.terms]
+    blocks = blocks.columns(kept)
+    plan = fit.numbers.plan.columns(np.array([fit.terms.get_loc(term) for term in blocks.terms]))
+    levels = dict(zip(blocks.design.terms, term_levels(blocks.design), strict=True))
+    counts = np.array([len(levels[term] or ()) for term in blocks.terms], dtype=np.intp)
+    # Truth values have two levels in any rows.
+    numbers = replace(fit.numbers, plan=replace(plan, sizes=np.where(counts > 0, counts, plan.sizes)))
+    return naive_bayes_fit(numbers, blocks, fit.options), blocks
+
+
 def _rule_of_tally(fit: Fit[NaiveBayesFit], blocks: Blocks) -> Rule | None:
     moments, tally = _tallied(fit, blocks)
-    refit = replace(fit.numbers, plan=tally.plan).refit(moments, tally)
-    return None if refit is None else refit.rule(fit.log_prior())
+    keep = np.arange(moments.n_columns)
+    if blocks.incomplete:
+        # The caller takes constant columns out of complete rows only.
+        keep = np.setdiff1d(keep, constant_columns(moments))
+        moments, tally = moments.columns(keep), tally.columns(keep)
+    refit = replace(fit.numbers, plan=tally.plan).refit(moments, tally) if len(keep) else None
+    if refit is None:
+        return None
+    rule = refit.rule(fit.log_prior())
+    return rule if len(keep) == len(blocks.terms) else PartRule(rule, keep)
 
 
 def _tallied(fit: Fit[NaiveBayesFit], blocks: Blocks) -> tuple[ClassMoments, Tally]:
@@ -486,8 +506,9 @@ def naive_bayes(
     `missing="available"` they use all rows with a class, the likelihood is that of the values that are there,
     and the fit takes a pass for each group of columns that the same rows miss.
 
-    Leave-one-out gives what a refit without each row would give: bandwidths that follow a rule and the
-    smoothing are computed anew, while the prior and the levels of each column are held.
+    Leave-one-out gives what a refit without each row would give: bandwidths that follow a rule, the smoothing
+    and the levels of each column are computed anew, while the prior is held. A row that alone has some level
+    gets no label and no posterior.
 
     Columns of a Sparse dtype, such as those of `pandas.DataFrame.sparse.from_spmatrix`, are never written out
     at once. The time and memory of fit, prediction and leave-one-out of counts grow with the number of stored

@@ -30,13 +30,20 @@ from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread, sorted_by
-from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
+from discrim.core.numerics.arrays import Codes, Floats, Mask, refuse_beyond_memory
 from discrim.core.numerics.progress import Kept, late_bar
 from discrim.core.rules.leave_one_out import FullLeftOut, LeftOut
 from discrim.core.rules.rules import Rule, stored_scores, takes_stored
 from discrim.errors import DataError, DiscrimError, DiscrimWarning, FormulaError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
-from discrim.frame.levels import absent_levels, learns, loses_levels, relearn, strange_rows
+from discrim.frame.levels import (
+    learns,
+    levels_of_factors,
+    lone_rows,
+    loses_levels,
+    relearn,
+    strange_rows,
+)
 from discrim.frame.rows import UsedRows, strata, used_codes, used_rows
 from discrim.frame.values import shown
 from discrim.inference.error_rates import as_good
@@ -206,7 +213,7 @@ def kept_left_out_scores(fit: Fit[Any], refit_prior: bool | None = None) -> Kept
         kept = blocks.kept(task, below)
         lost = kept.told(_lost)
         used = used_codes(blocks) >= 0
-        if not (used & (lost == UNDECIDED)).any():
+        if not (used & (lost == UNDECIDED)).any() and not len(without.lone_rows(used)):
             _warn_of_impossible(blocks, np.flatnonzero(used & (lost == IMPOSSIBLE)))
             return kept
     # What a difference has spoilt takes rows that lie anywhere.
@@ -253,6 +260,13 @@ class _LeftOutScores:
         self._fit, self._blocks, self._anew = fit, blocks, anew
         self.scores = fit.refits.left_out(fit)
         self.counts = fit.counts if anew and fit.model.prior_without == "held" else None
+
+    def lone_rows(self, used: Mask) -> Codes:
+        """Return positions of the used rows (n,) that alone have some level, and therefore get no scores."""
+        blocks, weights = self._blocks, self._blocks.weights
+        lone = used & lone_rows(blocks.design, blocks.table, used, blocks.functions)
+        # Of a larger weight, the rest of the row stays.
+        return np.flatnonzero(lone if weights is None else lone & (weights <= 1))
 
     def again(self, rows: Codes, tell: Callable[[float], object]) -> Floats:
         """Scores (K, s) of rows that a difference has spoilt, from one more pass or by refits."""
@@ -301,11 +315,14 @@ class LeftOutTable(_LeftOutScores):
     def finished(self) -> Floats:
         """The scores (n, K), also of rows that take one more reading or a refit; the fit keeps them."""
         blocks, out = self._blocks, self._out
-        without = np.flatnonzero(self._used & np.isnan(out[0]))
+        lone = self.lone_rows(self._used)
+        out[:, lone] = np.nan
+        without = np.setdiff1d(np.flatnonzero(self._used & np.isnan(out[0])), lone)
         with late_bar(len(without), "refits without a row") as tell:
             if len(without):
                 out[:, without] = self.again(without, tell)
-        warn_of_no_rule(blocks, without[np.isnan(out[:, without]).all(axis=0)].tolist())
+        none = without[np.isnan(out[:, without]).all(axis=0)]
+        warn_of_no_rule(blocks, np.union1d(none, lone).tolist())
         _warn_of_impossible(blocks, np.flatnonzero(self._used & np.isneginf(out).all(axis=0)))
         self._fit.cache[LEFT_OUT_KEPT_AS[self._anew]] = out.T
         return out.T
@@ -322,7 +339,7 @@ def warn_of_no_rule(blocks: Blocks, none: list[int]) -> None:
         warn_user(
             f"{len(none)} row{'s have' if len(none) > 1 else ' has'} no leave-one-out rule (first of them "
             f"{blocks.table.label(none[0])!r}): without them a class has no rows, a covariance is singular, "
-            "or classes are separated. Their labels are missing."
+            "classes are separated, or no row has their level of a category. Their labels are missing."
         )
 
 
@@ -345,10 +362,6 @@ def scores_by_refit(fit: Fit[Any], blocks: Blocks, row: int, *, anew: bool) -> F
         counts = fit.counts.astype(np.float64)
         counts[blocks.codes[row]] -= left
         fit = fit.under(counts / counts.sum())
-    there = (blocks.codes >= 0) & (weights > 0)
-    if not fit.model.holds_levels and absent_levels(blocks.design, blocks.table, there, blocks.functions):
-        # No other row says what its level is worth.
-        return np.full(len(fit.classes), np.nan)
     rule = rule_of_rows(fit, less, held=bool(fit.refits.choice))
     return (
         np.full(len(fit.classes), np.nan) if rule is None else rule.scores(blocks.rows_at(np.array([row])))[0]
@@ -461,10 +474,7 @@ def kept_fold_scores(
         fits = [fit.under(rest / rest.sum()) for rest in counts_without(blocks, dealt, folds)]
     if fit.refits.called is not None:
         _score_called(fits, dealt, labels, out, tell)
-    elif learns(blocks.design) or (
-        not fit.model.holds_levels
-        and loses_levels(blocks.design, blocks.table, dealt, folds, blocks.functions)
-    ):
+    elif learns(blocks.design) or loses_levels(blocks.design, blocks.table, dealt, folds, blocks.functions):
         _score_transformed(fits, dealt, labels, out, tell, nested=nested)
     elif (single := _each_left_out(fit, dealt, folds, refit_prior)) is not None:
         tell(folds)
@@ -628,14 +638,18 @@ def _score_transformed(
         except FormulaError as error:
             raise NotSupportedError(f"Without fold {shown(label)} of {len(labels)}: {error}") from None
         relearnt = replace(blocks, design=design)
-        if design.terms != blocks.design.terms:
-            # What rows of a level that the others have not would be is not known.
+        if levels_of_factors(design) != levels_of_factors(blocks.design):
+            # A row whose level no row outside the fold has gets no scores.
             excluded = strange_rows(design, blocks.table, blocks.functions)
             relearnt = replace(relearnt, keep=None, rows=relearnt.rows.excluding(excluded))
+            if excluded is not None:
+                relearnt = relearnt.with_codes(np.where(excluded, -1, relearnt.codes))
+            if fit.refits.recode is not None:
+                fit, relearnt = fit.refits.recode(fit, relearnt, not nested and bool(fit.refits.choice))
         rule = _rule_without(fit, relearnt, dealt, fold, nested=nested)
         if rule is None:
             raise _no_rule(fit, blocks, dealt, fold, labels)
-        for rows, x, _, _ in used_rows(relearnt.with_codes(np.where(dealt == fold, blocks.codes, -1))):
+        for rows, x, _, _ in used_rows(relearnt.with_codes(np.where(dealt == fold, relearnt.codes, -1))):
             out[:, rows] = rule.scores(x).T
         tell(1)
 
@@ -705,13 +719,15 @@ def left_out_codes(fit: Fit[Any], decision: Decision, refit_prior: bool | None) 
         return None
     stored = getattr(fit.numbers, "takes_stored", False)
     codes = blocks.per_row(_LabelsLeftOut(without.scores, stored, decision, without.counts))
-    again = np.flatnonzero(codes == UNDECIDED)
+    lone = without.lone_rows(codes != -1)
+    again = np.setdiff1d(np.flatnonzero(codes == UNDECIDED), lone)
+    codes[lone] = -1
     with late_bar(len(again), "rows once more") as tell:
         step = max(PIECE // k, 1)
         for start in range(0, len(again), step):
             some = again[start : start + step]
             codes[some] = decision.codes(without.again(some, tell).T)
-    warn_of_no_rule(blocks, again[codes[again] < 0].tolist())
+    warn_of_no_rule(blocks, np.union1d(again[codes[again] < 0], lone).tolist())
     impossible = np.flatnonzero(codes == IMPOSSIBLE)
     _warn_of_impossible(blocks, impossible)
     codes[impossible] = -1

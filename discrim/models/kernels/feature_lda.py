@@ -37,7 +37,7 @@ from discrim.core.moments.moments import ClassMoments, gather
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.calibration import fit_calibrator
-from discrim.core.rules.rules import Rule
+from discrim.core.rules.rules import PartRule, Rule
 from discrim.core.scatter.covariance import constant_columns, total_squares
 from discrim.errors import DataError, warn_user
 from discrim.frame.blocks import Blocks
@@ -60,15 +60,11 @@ MOST = 100_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeaturePlan:
-    """What is fitted: so many features of a kind, by what kernel, and how posteriors are made.
-
-    `factors` has the positions of the columns of each factor.
-    """
+    """What is fitted: so many features of a kind, by what kernel, and how posteriors are made."""
 
     components: int
     kind: FeatureKind
     search: Search
-    factors: list[list[int]]
     calibrate: bool
     ncomp: int | None
 
@@ -79,6 +75,22 @@ class FittedByFeatures(NamedTuple):
     numbers: FeatureLDAFit
     chosen: Chosen | None
     ridges: list[RidgeTried]
+
+
+def factor_columns(blocks: Blocks) -> list[list[int]]:
+    """Positions of the columns of each factor of the design that stands alone in a term."""
+    spec = blocks.design.spec
+    if spec is None:
+        return []
+    place = {
+        j: i for i, j in enumerate(range(len(blocks.design.terms)) if blocks.keep is None else blocks.keep)
+    }
+    groups = [
+        [place[j] for j in range(columns.start, columns.stop) if j in place]
+        for columns, product in spec.placed()
+        if len(product) == 1 and product[0][1] >= 0
+    ]
+    return [group for group in groups if group]
 
 
 def check_features(components: Any, kind: Any, search: Search) -> None:
@@ -103,10 +115,11 @@ def fit_by_features(
     most = max(SAMPLED, 2 * plan.components if plan.kind == "landmarks" else 0)
     with late_bar(0, "sample of the rows"):
         rows = sampled_rows(blocks, most, len(blocks.terms))
-    standard = _standard(moments)
-    sample = _as_sample(rows, standard, moments.n_classes, plan.factors)
-    kernel, scale, chosen = _kernel(rows, standard, moments.n_classes, plan)
-    coordinates = fit_coordinates(sample.u, sample.weights, scale, plan.factors, standard.unit)
+    standard, factors = _standard(moments), factor_columns(blocks)
+    sample = _as_sample(rows, standard, moments.n_classes, factors)
+    compared = _as_sample(rows.first(COMPARED), standard, moments.n_classes, factors)
+    kernel, scale, chosen = _kernel(compared, plan.search)
+    coordinates = fit_coordinates(sample.u, sample.weights, scale, factors, standard.unit)
     features = _features(plan, kernel, Located(standard, coordinates, kernel.name), rows)
     sums = _sums(blocks, features, moments.n_classes)
     ridges: list[RidgeTried] = []
@@ -146,12 +159,8 @@ def _as_sample(rows: RowSample, standard: Standard, n_classes: int, factors: lis
     )
 
 
-def _kernel(
-    rows: RowSample, standard: Standard, n_classes: int, plan: FeaturePlan
-) -> tuple[Kernel, str, Chosen | None]:
+def _kernel(sample: KernelRows, search: Search) -> tuple[Kernel, str, Chosen | None]:
     """The kernel and the scale that are given, or the best for a part of the sample, with the choice."""
-    search = plan.search
-    sample = _as_sample(rows.first(COMPARED), standard, n_classes, plan.factors)
     kernels, scales = kernel_candidates(search.kernels[0], search.scales[0], sample.u, sample.factors)
     # The ridge of few rows is none for many, and is chosen with the kernel whatever it is for these.
     asked = replace(search, kernels=kernels, scales=scales, ridge=None)
@@ -209,20 +218,33 @@ def feature_lda_result(
         left_out=_left_out,
         choice=choice,
         informative=range(len(blocks.terms)),
+        recode=_recode,
     )
     return Fit(model, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 
+def _recode(fit: Fit[FeatureLDAFit], blocks: Blocks, held: bool) -> tuple[Fit[FeatureLDAFit], Blocks]:
+    """Return fit and blocks for a refit; features that are held are functions of the columns of the fit."""
+    return fit, replace(blocks, design=fit.blocks.design, keep=fit.blocks.keep) if held else blocks
+
+
 def _rule_anew(plan: FeaturePlan | None, fit: Fit[FeatureLDAFit], blocks: Blocks) -> Rule | None:
-    """The rule of other rows, with features, kernel and ridge found anew."""
+    """The rule of other rows, with features, kernel and ridge found anew, from the columns that vary."""
     moments = _enough_moments(blocks)
     if moments is None or plan is None:
         return None
+    keep = np.setdiff1d(np.arange(moments.n_columns), constant_columns(moments))
+    if not len(keep):
+        return None
+    whole = len(keep) == moments.n_columns
+    if not whole:
+        blocks, moments = blocks.columns(keep.tolist()), moments.columns(keep)
     try:
         made = fit_by_features(blocks, moments, fit.numbers.prior, plan)
     except DataError:
         return None
-    return made.numbers.rule(fit.log_prior())
+    rule = made.numbers.rule(fit.log_prior())
+    return rule if whole else PartRule(rule, keep)
 
 
 def _rule_held(fit: Fit[FeatureLDAFit], blocks: Blocks) -> Rule | None:

@@ -42,6 +42,7 @@ from discrim.models.kernels.feature_lda import (
     FeatureKind,
     FeaturePlan,
     FittedByFeatures,
+    factor_columns,
     feature_lda_result,
     fit_by_features,
 )
@@ -233,7 +234,7 @@ def kernel_lda(
         reading.check_whole("ncomp", ncomp, 1, most, also=f", the axes of {most + 1} classes, or None")
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, moments.counts)
     if components is not None:
-        plan = FeaturePlan(components, features, search, factor_columns(blocks), bool(calibrate), ncomp)
+        plan = FeaturePlan(components, features, search, bool(calibrate), ncomp)
         made = fit_by_features(blocks, moments, shares, plan, estimated_prior=estimated)
         warn_of_tied_axes("ncomp", len(made.numbers.flexible.values), made.numbers.flexible.tied_axes())
         return KernelLDAResults(_feature_fit(made, blocks, options, plan))
@@ -297,22 +298,6 @@ def _refuse_many(blocks: Blocks) -> None:
             f"up to {MOST_ROWS:,}. {way_out}."
         )
     refuse_beyond_memory(3.0 * n**2, f"The kernels of {n:,} rows with each other", way_out)
-
-
-def factor_columns(blocks: Blocks) -> list[list[int]]:
-    """Positions of the columns of each factor of the design that stands alone in a term."""
-    spec = blocks.design.spec
-    if spec is None:
-        return []
-    place = {
-        j: i for i, j in enumerate(range(len(blocks.design.terms)) if blocks.keep is None else blocks.keep)
-    }
-    groups = [
-        [place[j] for j in range(columns.start, columns.stop) if j in place]
-        for columns, product in spec.placed()
-        if len(product) == 1 and product[0][1] >= 0
-    ]
-    return [group for group in groups if group]
 
 
 def _sample(blocks: Blocks, n_classes: int) -> KernelRows:

@@ -236,15 +236,19 @@ def location_fit(
     path: pd.DataFrame | None = None,
 ) -> Fit[LocationFit]:
     """A location model as one value; `path` is that of a choice of its smoothing."""
-    informative = numbers.layout.categories.tolist()
     refits = replace(
         moment_refits(None), of_rows=_rule_of_rows, held=_rule_of_rows, left_out=left_out_of_numbers,
-        informative=informative,
+        recode=_recode,
     )  # fmt: skip
     if path is not None:
         anew = partial(_rule_of_rows, tried=tuple(path["smoothing"].tolist()))
         refits = replace(refits, choice="the smoothing", of_rows=anew)
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
+
+
+def _recode(fit: Fit[LocationFit], blocks: Blocks, held: bool) -> tuple[Fit[LocationFit], Blocks]:
+    """Return the fit, and blocks whose categories are positions among the levels that are left."""
+    return fit, replace(blocks, design=level_design(blocks.design))
 
 
 def _rule_of_rows(fit: Fit[LocationFit], blocks: Blocks, tried: Sequence[float] = ()) -> Rule | None:

@@ -297,12 +297,12 @@ def test_rows_of_a_group_make_the_standard_error():
 def test_rows_without_a_label_are_counted_and_an_impossible_class_costs_infinitely_much():
     data = pd.DataFrame({"y": np.tile(["a", "b"], 30), "x": np.repeat(["u", "v", "w"], 20)})
     folds = np.arange(60) // 2 % 3
-    alone = data.assign(x=data["x"].where(data.index > 1, "odd"))
+    alone = data.assign(x=data["x"].where(data.index > 1, "odd"), z=np.tile(["s", "t", "t"], 20))
     with pytest.warns(discrim.errors.DiscrimWarning, match="2 rows have no label .*first of them 0"):
         found = cross_validate(naive_bayes("y ~ x", alone), folds)
     with pytest.warns(discrim.errors.DiscrimWarning, match="^Fit 2: 2 rows have no label") as said:
         pair = compare(
-            naive_bayes("y ~ x", alone, laplace=1), naive_bayes("y ~ x", alone), folds=folds
+            naive_bayes("y ~ z", alone), naive_bayes("y ~ x", alone, laplace=1), folds=folds
         ).pairs()
     assert [one.filename for one in said] == [__file__]
     assert pair[["rows", "rows_one_only"]].iloc[0].tolist() == [58, 2]

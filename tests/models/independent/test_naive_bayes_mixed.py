@@ -259,8 +259,8 @@ def test_a_row_alone_in_its_class_leaves_nothing_of_it():
 
 
 def test_rows_impossible_without_themselves_are_missing_from_leave_one_out():
-    data = pd.DataFrame({"y": list("aaaabbbb"), "u": list("xxyzyyyx")})
-    fit = naive_bayes("y ~ u", data)
+    data = pd.DataFrame({"y": list("aaaabbbb"), "u": list("xxxyyyyy"), "v": list("qqqqpppp")})
+    fit = naive_bayes("y ~ u + v", data)
     with pytest.warns(DiscrimWarning, match=r"1 row has probability zero in every class \(3\)"):
         left = fit.leave_one_out()
     assert left["label"].isna().tolist() == [row == 3 for row in range(8)]

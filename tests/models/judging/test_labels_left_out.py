@@ -60,11 +60,22 @@ def test_labels_left_out_are_those_of_the_scores(
 @pytest.mark.parametrize("most", [2**23, 0])
 def test_rows_that_no_class_can_have_are_told_of_in_both_ways(most: int, hold: Callable[[int], None]) -> None:
     rng = np.random.default_rng(3)
-    data = pd.DataFrame({"a": rng.choice(list("uv"), 40), "y": rng.integers(0, 3, 40)})
+    y = np.r_[0, rng.integers(0, 3, 39)]
+    data = pd.DataFrame({"y": y, "a": np.where(y == 0, "u", "w"), "b": np.where(y == 0, "p", "q")})
     data.loc[0, "a"] = "w"
     hold(most)
     with pytest.warns(DiscrimWarning, match="1 row has probability zero in every class"):
-        assert discrim.naive_bayes("y ~ a", data).error_rates(["loo"])["total"].iloc[0] == 39
+        assert discrim.naive_bayes("y ~ a + b", data).error_rates(["loo"])["total"].iloc[0] == 39
+
+
+@pytest.mark.parametrize("most", [2**23, 0])
+def test_a_row_that_alone_has_a_level_is_not_counted(most: int, hold: Callable[[int], None]) -> None:
+    rng = np.random.default_rng(3)
+    data = pd.DataFrame({"a": rng.choice(list("uv"), 40), "y": rng.integers(0, 3, 40)})
+    data.loc[0, "a"] = "w"
+    hold(most)
+    with pytest.warns(DiscrimWarning, match="1 row has no leave-one-out rule"):
+        assert discrim.naive_bayes("y ~ a", data, laplace=1).error_rates(["loo"])["total"].iloc[0] == 39
 
 
 def test_a_summary_of_many_classes_holds_no_table_of_scores(hold: Callable[[int], None]) -> None:

@@ -1,0 +1,186 @@
+"""Folds whose training part lacks a level, or has a constant column, against refits without the fold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim.errors import DiscrimError, NotSupportedError
+
+RNG = np.random.default_rng(0)
+N = 60
+SHIFT = np.tile([0.0, 1.5, 3.0], N // 3)
+FOLDS = RNG.permutation(np.arange(N) % 4)
+FIRST = np.flatnonzero(FOLDS == 0)
+DATA = pd.DataFrame(
+    {
+        "y": np.tile(list("abc"), N // 3),
+        "c": RNG.choice(list("uvw"), N),
+        "e": RNG.choice(list("pqs"), N),
+        "x": RNG.normal(size=N) + SHIFT,
+        "z": RNG.normal(size=N) - SHIFT,
+        "b": 0.0,
+        "t": False,
+        "n0": 0,
+        "n1": RNG.poisson(3 + SHIFT),
+    }
+)
+# What varies in the first fold only.
+DATA.loc[FIRST[[0, 4]], "c"] = "rare"
+DATA.loc[FIRST[1], "e"] = "only"
+DATA.loc[FIRST[[2, 7]], "b"] = [1.0, 2.0]
+DATA.loc[FIRST[[2, 7]], "t"] = True
+DATA.loc[FIRST[3], "n0"] = 2
+
+KERNEL = {"kernel": "gaussian", "width": 1.5, "ridge": 0.1, "components": 60}
+VERBS = {
+    "lda": ("lda", {}),
+    "lda diagonal": ("lda", {"covariance": "diagonal"}),
+    "lda em": ("lda", {"missing": "em"}),
+    "lda axes": ("lda", {"components": 2, "standardize": True}),
+    "lda correspondence": ("lda", {"components": 2, "correspondence": True}),
+    "lda correspondence, share": ("lda", {"components": 0.8, "correspondence": True}),
+    "lda correspondence, chosen": ("lda", {"components": "cv", "correspondence": True}),
+    "qda": ("qda", {"covariance": "shrunk", "shrinkage": 0.2}),
+    "qda axes": ("qda", {"components": 2, "standardize": True}),
+    "rda": ("rda", {"alpha": 0.5, "gamma": 0.3, "standardize": True}),
+    "rda axes": ("rda", {"alpha": 0.5, "gamma": 0.3, "components": 2, "standardize": True}),
+    "plda": ("plda", {}),
+    "location": ("location", {"smoothing": 0.2}),
+    "location, chosen": ("location", {"grid": [0.1, 0.5]}),
+    "naive_bayes": ("naive_bayes", {"smoothing": 1e-3, "laplace": 1}),
+    "naive_bayes kernels": ("naive_bayes", {"kernel": ["z"], "smoothing": 1e-3, "laplace": 1}),
+    "naive_bayes available": ("naive_bayes", {"missing": "available", "smoothing": 1e-3, "laplace": 1}),
+    "shrunken_centroids": ("shrunken_centroids", {"threshold": 0.5}),
+    "nearest_centroid": ("nearest_centroid", {}),
+    "knn": ("knn", {"k": 3}),
+    "kernel_density": ("kernel_density", {"bandwidth": 0.8}),
+    "logistic": ("logistic", {"bias_reduction": True}),
+    "logistic lasso": ("logistic", {"penalty": "lasso", "strength": 0.05}),
+    "kernel_lda": ("kernel_lda", {**KERNEL, "components": None, "scale": "categories"}),
+    "kernel_lda landmarks": ("kernel_lda", {**KERNEL, "scale": "sd", "calibrate": False}),
+    "kernel_lda random": ("kernel_lda", {**KERNEL, "scale": "sd", "features": "random"}),
+    "kernel_lda ranks": ("kernel_lda", {**KERNEL, "scale": "ranks"}),
+    "pls": ("pls", {"ncomp": 2}),
+    "sparse_lda": ("sparse_lda", {"nonzero": 2}),
+}
+FORMULAS = [
+    "y ~ x + z + c",
+    "y ~ e + x + c + z",
+    "y ~ t + x + b + c + z",
+    "y ~ c + standardize(x) + z",
+]
+MORE = [
+    ("lda", {}, "y ~ x + z | c"),
+    ("lda", {}, "y ~ z | c + x"),
+    ("lda", {}, "y ~ c + x | b + z"),
+    ("lda", {"collinear": "drop"}, "y ~ e + x + z | c"),
+    ("naive_bayes", {"counts": ["n0", "n1"], "laplace": 1}, "y ~ n0 + c + n1"),
+    (
+        "naive_bayes",
+        {"counts": ["n0", "n1"], "laplace": 1, "smoothing": 1e-3},
+        "y ~ c + n0 + center(x) + b + n1",
+    ),
+]
+CASES = [(*VERBS[name], formula) for name in VERBS for formula in FORMULAS] + MORE
+
+
+def has_unseen_level(formula: str, train: pd.DataFrame, test: pd.DataFrame) -> np.ndarray:
+    """Whether rows of a test table have a level that the training table lacks."""
+    used = [name for name in ("c", "e") if name in formula.replace("center", "").replace("standardize", "")]
+    return np.any(
+        [~test[name].isin(train[name]).to_numpy() for name in used] or [np.zeros(len(test), bool)], 0
+    )
+
+
+def by_refits(verb, formula: str, data: pd.DataFrame, folds, **options) -> np.ndarray:
+    """Posteriors (n, K) by a fit without each fold, missing for rows with an unseen level."""
+    found = np.full((len(data), 3), np.nan)
+    for fold in np.unique(folds):
+        train, test = data[folds != fold], data[folds == fold]
+        own = verb(formula, train, **options).predict_proba(test, unseen="missing").to_numpy(copy=True)
+        own[has_unseen_level(formula, train, test)] = np.nan
+        found[folds == fold] = own
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "formula"), CASES, ids=[f"{name} {i}" for i, (name, *_) in enumerate(CASES)]
+)
+def test_folds_that_lose_a_level_or_a_column_equal_refits(name, options, formula):
+    verb = getattr(discrim, name)
+    options = options | {"prior": {"a": 0.2, "b": 0.5, "c": 0.3}} if name != "logistic" else options
+    expected = by_refits(verb, formula, DATA, FOLDS, **options)
+    found = discrim.cross_validate(verb(formula, DATA, **options), FOLDS).posteriors().to_numpy()
+    unseen = np.isnan(expected).any(axis=1)
+    assert unseen.sum() == (2 * ("c +" in formula or formula[-1] == "c")) + ("e +" in formula)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
+
+
+ROWS = DATA.iloc[:30].assign(c=lambda d: d["c"].replace("rare", "u")).reset_index(drop=True)
+ROWS.loc[7, "c"] = "single"
+SLOW = {"plda", "sparse_lda", "logistic", "kernel_lda random", "kernel_lda landmarks"}
+WITHOUT_LEAVE_ONE_OUT = {
+    "lda em",
+    "lda correspondence, share",
+    "lda correspondence, chosen",
+    "location, chosen",
+    "logistic lasso",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        pytest.param(*VERBS[name], marks=[pytest.mark.slow] * (name in SLOW))
+        for name in VERBS
+        if name not in WITHOUT_LEAVE_ONE_OUT
+    ]
+    + [("indicator", {})],
+)
+def test_a_row_that_alone_has_a_level_has_no_answer_by_leave_one_out_and_by_folds(name, options):
+    fit = getattr(discrim, name)("y ~ x + z + c", ROWS, **options)
+    with pytest.warns(discrim.errors.DiscrimWarning):
+        left_out = fit.leave_one_out()
+    with pytest.warns(discrim.errors.DiscrimWarning):
+        by_folds = discrim.cross_validate(fit, np.arange(30))
+    assert left_out["label"].isna().to_numpy().nonzero()[0].tolist() == [7]
+    assert by_folds.labels[1].isna().to_numpy().nonzero()[0].tolist() == [7]
+    assert fit.error_rates(["loo"])["total"].tolist() == [29]
+
+
+@pytest.mark.filterwarnings("ignore::discrim.errors.DiscrimWarning")
+@pytest.mark.parametrize("formula", ["y ~ c + x", "y ~ x + c", "y ~ x + b + z", "y ~ c"])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("lda", {"components": 1, "correspondence": True}),
+        ("kernel_lda", {**KERNEL, "components": 20, "scale": "sd", "calibrate": False}),
+    ],
+)
+def test_other_estimates_without_rows_answer_too(name, options, formula):
+    fit = getattr(discrim, name)(formula, DATA, **options)
+    rates = fit.error_rates(["cv", "632+"], seed=1, folds=4, replicates=5)
+    dealt = discrim.cross_validate(fit, 4, seed=1)
+    assert rates.loc["cv", "wrong"] == dealt.by_fold["wrong"].sum()
+    assert rates["estimate"].between(0, 1).all()
+    sets = fit.predict_set(method="cv", seed=1, folds=4)
+    assert (sets["set"].isna() == dealt.labels[1].isna()).all()
+
+
+def test_choices_that_are_held_keep_features_of_the_columns_of_the_fit():
+    fit = discrim.kernel_lda("y ~ c + x", DATA, components=20, kernel="gaussian", scale="sd")
+    found = discrim.cross_validate(fit, FOLDS, nested=False).posteriors()
+    assert found["a"].isna().tolist() == (DATA["c"] == "rare").tolist()
+    same = discrim.cross_validate(fit, FOLDS).posteriors()
+    assert 1e-4 < np.nanmax(np.abs(found - same)) < 0.5
+
+
+def test_a_fold_that_leaves_too_few_axes_is_named():
+    fit = discrim.lda("y ~ b + x + z", DATA, components=3, correspondence=True)
+    with pytest.raises(DiscrimError):
+        discrim.lda("y ~ b + x + z", DATA[FOLDS != 0], components=3, correspondence=True)
+    with pytest.raises(NotSupportedError, match="Without fold 0"):
+        discrim.cross_validate(fit, FOLDS)
