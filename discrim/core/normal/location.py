@@ -38,7 +38,7 @@ from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import NoLikelihood, Rule, refuse_method
-from discrim.core.scatter.covariance import EPS, Covariance, scaled_cholesky
+from discrim.core.scatter.covariance import EPS, Covariance, Dependency, dependencies, scaled_cholesky
 from discrim.errors import DataError
 
 MOST_LEVELS = 2**20
@@ -46,6 +46,9 @@ MOST_LEVELS = 2**20
 
 AT_ONCE = 2**18
 """Means of cells that are held together while rows are left out."""
+
+LEAST_LEFT = 1e-8
+"""Share of a variance that a difference has to leave for its digits to be enough."""
 
 GRID = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """Smoothings to choose from."""
@@ -236,6 +239,9 @@ class LocationFit(NoLikelihood):
         lost = np.where(held > 0, out * (held + out) / np.where(held > 0, held, 1.0), 0.0)
         scatter = self.cells.scatters[0] + rest + np.einsum("msi,msj->mij", apart, apart)
         scatter -= lost[:, None, None] * gap[:, :, None] * gap[:, None]
+        # Of a column that varies next to nothing without the row, the difference has no digits: a refit has.
+        whole = (self.covariance.sd**2) * self.divisor
+        spoilt = (np.diagonal(scatter, axis1=1, axis2=2) <= LEAST_LEFT * whole).any(axis=1)
         shares = np.divide(counts, self.counts, out=np.zeros_like(counts), where=there)[others].sum()
         trace = np.divide(left, n, out=np.zeros_like(left), where=left > 0).sum(axis=1)
         divisor = self.cells.total - out - shares - trace
@@ -246,7 +252,7 @@ class LocationFit(NoLikelihood):
             log_share = np.log(self.probabilities[:, cell])
             log_share[k] = np.log(n[own, cell] / n.sum(axis=1))
         found = (log_prior[:, None] + log_share - d2 / 2).T
-        found[divisor <= 0] = np.nan
+        found[(divisor <= 0) | spoilt] = np.nan
         # Nothing is left of a class of one row.
         found[~(left.sum(axis=1) > 0), k] = -np.inf
         return np.asarray(found)
@@ -315,19 +321,13 @@ def fit_location(
     estimated_prior: bool,
 ) -> LocationFit | None:
     """The location model of moments; None where a class has no row, or the covariance is singular."""
-    k, s = len(prior), layout.n_cells
-    counts = cells.counts.reshape(k, s)
+    counts = cells.counts.reshape(len(prior), layout.n_cells)
     if (counts.sum(axis=1) <= 0).any():
         return None
-    origin = cells.origin
-    places = ((cells.centres - origin) * cells.scale + cells.rests).reshape(k, s, -1)
-    weights = smoothed(counts, layout.sizes, smoothing)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        means = smoothed(counts[..., None] * places, layout.sizes, smoothing) / weights[..., None]
+    weights, means, gaps = _smoothed_means(cells, layout, smoothing)
     there = counts > 0
     divisor = float(cells.total - (counts[there] / weights[there]).sum())
-    between = np.sqrt(counts[there])[:, None] * (places - means)[there]
-    root = _root(cells, between)
+    root = _root(_about_smoothed_means(cells, counts, gaps))
     if divisor <= 0 or root is None:
         return None
     covariance = Covariance.from_root(root / np.sqrt(divisor))
@@ -336,16 +336,49 @@ def fit_location(
     )
 
 
-def _root(cells: ClassMoments, between: Floats) -> Floats | None:
+def location_obstacles(cells: ClassMoments, layout: CellLayout, smoothing: float) -> list[Dependency]:
+    """Return the columns that are constant, or determined by others, about the smoothed means.
+
+    Positions are those among the columns of numbers; every class has rows.
+    """
+    gaps = _smoothed_means(cells, layout, smoothing)[2]
+    return dependencies(_about_smoothed_means(cells, cells.counts.reshape(gaps.shape[:2]), gaps))
+
+
+def _smoothed_means(
+    cells: ClassMoments, layout: CellLayout, smoothing: float
+) -> tuple[Floats, Floats, Floats]:
+    """Return smoothed counts (K, S) and means (K, S, q), and what the means of cells are beyond the latter.
+
+    Means are smoothed as differences from the mean of one cell of their class, so that a column with one
+    value in the class leaves no rounding.
+    """
+    counts = cells.counts.reshape(-1, layout.n_cells)
+    places = ((cells.centres - cells.origin) * cells.scale + cells.rests).reshape(*counts.shape, -1)
+    first = places[np.arange(len(counts)), (counts > 0).argmax(axis=1)][:, None]
+    places = np.where((counts > 0)[..., None], places - first, 0.0)
+    weights = smoothed(counts, layout.sizes, smoothing)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = smoothed(counts[..., None] * places, layout.sizes, smoothing) / weights[..., None]
+    return weights, first + means, places - means
+
+
+def _about_smoothed_means(cells: ClassMoments, counts: Floats, gaps: Floats) -> ClassMoments:
+    """Return moments of the cells whose pooled scatter is that about the smoothed means."""
+    there = counts > 0
+    between = np.sqrt(counts[there])[:, None] * gaps[there]
+    if cells.roots is None:
+        return replace(cells, scatters=(cells.scatters[0] + between.T @ between)[None])
+    root = packed_triangle(np.concatenate([cells.roots[0], between]))
+    return replace(cells, scatters=(root.T @ root)[None], roots=root[None])
+
+
+def _root(about: ClassMoments) -> Floats | None:
     """The triangular root (q, q) of the scatter about smoothed means; None where it is singular."""
-    if cells.roots is not None:
-        root = packed_triangle(np.concatenate([cells.roots[0], between]))
-        lengths = np.sqrt((root**2).sum(axis=0))
-        singular = np.abs(np.diagonal(root)) <= EPS * len(root) * lengths
-        return None if singular.any() else root
-    scatter = cells.scatters[0] + between.T @ between
+    if dependencies(about):
+        return None
     try:
-        return np.asarray(scaled_cholesky(scatter)) if (np.diagonal(scatter) > 0).all() else None
+        return about.roots[0] if about.roots is not None else np.asarray(scaled_cholesky(about.scatters[0]))
     except np.linalg.LinAlgError:
         return None
 

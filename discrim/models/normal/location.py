@@ -18,6 +18,7 @@ from discrim.core.normal.location import (
     LocationFit,
     fit_location,
     location_from_file,
+    location_obstacles,
 )
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import Rule, logs_of_prior
@@ -164,13 +165,21 @@ def location(
     else:
         fit, path = fits(tried[0] if layout.sizes else 1.0), None
     if fit is None:
-        names = reading.listed([blocks.terms[j] for j in layout.numbers.tolist()])
-        raise CollinearError(
-            f"The covariance of {names} within cells is singular: a column is constant there or a "
-            "combination of others, or there are too few rows. Leave columns out, or pass a larger "
-            "smoothing=."
-        )
+        raise _singular(blocks, cells, layout, tried[0])
     return LocationResults(location_fit(fit, blocks, options, path=path))
+
+
+def _singular(blocks: Blocks, cells: ClassMoments, layout: CellLayout, smoothing: float) -> CollinearError:
+    """Return the error for a singular covariance, which names the columns that are constant or determined."""
+    names = tuple(blocks.terms[j] for j in layout.numbers.tolist())
+    if found := location_obstacles(cells, layout, 1.0):
+        return reading.collinear_error(found, names, instead="fit rda() or logistic() to all columns")
+    if found := location_obstacles(cells, layout, smoothing):
+        return reading.collinear_error(found, names, "within cells", instead="pass a larger smoothing=")
+    return CollinearError(
+        f"There are too few rows for the covariance of {reading.listed(names)} within cells: leave columns "
+        "out, or pass a larger smoothing=."
+    )
 
 
 def _checked_smoothings(smoothing: Any, grid: Any) -> list[float]:
