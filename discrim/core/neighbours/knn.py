@@ -337,6 +337,34 @@ class KNNFit(NoLikelihood):
         labels = np.arange(len(prior))[None] if tally.labels is None else tally.labels
         return np.asarray(prior[labels] - 1 / self.moments.total * (labels == self.search.codes[rows, None]))
 
+    def _left_out_weights(self, tally: VoteCounts, prior: Floats, rows: slice) -> Floats:
+        """Compute the weights of votes from class counts without the row that is left out.
+
+        Parameters
+        ----------
+        tally : VoteCounts
+            Votes of the neighbours of m rows.
+        prior : (K,) float
+            Held as it is given. If the class proportions estimate it, they are those of the other rows, and
+            each vote counts one.
+        rows : slice
+            Positions of the m rows.
+
+        Returns
+        -------
+        (m, K) or (K,) float
+            Up to a factor of the row; for the classes of each row only if `tally.labels` names them.
+        """
+        weights = self.weights(prior)
+        if self.estimated_prior and np.allclose(weights, 1.0, rtol=1e-12):
+            return tally.of_classes(weights)
+        own = self.search.codes[rows]
+        counts = self.moments.counts[own]
+        labels = np.arange(len(prior))[None] if tally.labels is None else tally.labels
+        # The only row of a class leaves no votes for it.
+        factor = np.where(counts > 1, counts / np.maximum(counts - 1, 1), 1.0)
+        return weights[labels] * np.where(labels == own[:, None], factor[:, None], 1.0)
+
     def left_out_scores(self, prior: Floats, done: Callable[[int], object] | None = None) -> Floats:
         """Scores (n, K) of the rows, each by the others; of how many more is told.
 
@@ -347,8 +375,8 @@ class KNNFit(NoLikelihood):
             left = f"Without a row {n - 1} rows are left"
             raise NotSupportedError(f"{left}, fewer than k={self.k}: give a smaller k.")
         out = np.empty((n, len(prior)))
-        weights = self.weights(prior)
         for rows, tally in self.left_out(self.k):
+            weights = self._left_out_weights(tally, prior, rows)
             (votes,) = tally.votes([self.k])
             out[rows] = tally.scores(votes, weights, self._chances(tally, prior, rows))
             if done is not None:
@@ -361,10 +389,10 @@ class KNNFit(NoLikelihood):
         """Rows (len(grid), K) of each class that are wrong by leave-one-out for each k, from one search."""
         k, most = len(prior), max(grid)
         wrong = np.zeros((len(grid), k))
-        weights = self.weights(prior)
         for rows, tally in self.left_out(most, few=k > most):
             codes = self.search.codes[rows]
-            factors, chances = tally.of_classes(weights), self._chances(tally, prior, rows)
+            factors = self._left_out_weights(tally, prior, rows)
+            chances = self._chances(tally, prior, rows)
             for i, votes in enumerate(tally.votes(grid)):
                 winner, _, _ = tally.winners(votes * factors, chances)
                 called = winner if tally.labels is None else tally.labels[np.arange(len(winner)), winner]

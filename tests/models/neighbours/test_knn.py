@@ -388,6 +388,21 @@ def test_without_scaling_leaving_a_row_out_is_a_refit_without_it():
         assert left["label"].iloc[row] == refit.predict(data.loc[[row]]).iloc[0]
 
 
+@pytest.mark.parametrize("prior", [None, "equal", {"a": 0.2, "b": 0.5, "c": 0.3}])
+def test_leave_one_out_under_a_prior_equals_refits(prior):
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame({"y": np.repeat(["a", "b", "c"], [20, 12, 8]), "x": rng.normal(size=40)})
+    data["x"] += data["y"] == "b"
+    fit = knn("y ~ x", data, k=5, scale=False, prior=prior)
+    refits = [knn("y ~ x", data.drop(index=i), k=5, scale=False, prior=prior) for i in data.index]
+    expected = pd.concat([refit.predict_proba(data.loc[[i]]) for i, refit in enumerate(refits)])
+    np.testing.assert_allclose(fit.leave_one_out().iloc[:, 1:].astype(float), expected, rtol=1e-12)
+    chosen = knn("y ~ x", data, grid=[3, 5], scale=False, prior=prior)
+    wrong = pd.concat([refit.predict(data.loc[[i]]) for i, refit in enumerate(refits)]) != data["y"]
+    error = fit.prior @ wrong.groupby(data["y"]).mean()
+    assert chosen.path.set_index("k").loc[5, "error"] == pytest.approx(error)
+
+
 def test_folds_are_fitted_anew_with_their_own_scales():
     data = load_penguins().dropna().reset_index(drop=True)
     fit = knn("species ~ bill_length_mm + bill_depth_mm", data, k=5)
