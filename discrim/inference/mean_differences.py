@@ -1,11 +1,31 @@
 """Which columns tell the classes apart, how far apart classes are, and how far from them normal rows lie.
 
 *Distances of rows.* Of n rows of a class whose covariance is estimated on v degrees of freedom that hold
-these rows, the squared distance d2 to the class mean has n/(n - 1) d2/v ~ Beta(p/2, (v - p)/2) (Gnanadesikan
-& Kettenring, 1972, Biometrics 28, 81-124, for v = n - 1). The i-th smallest of n distances lies between the
-quantiles of Beta(i, n + 1 - i) of that law: pointwise limits, which need no simulation. Of a row that had no
-part in mean and covariance, m/(m + 1) (v - p + 1)/(p v) d2 ~ F(p, v - p + 1), with m rows of the class in
-the fit.
+these rows, the squared distance d2 to the class mean has B = n/(n - 1) d2/v ~ Beta(p/2, (v - p)/2)
+(Gnanadesikan & Kettenring, 1972, Biometrics 28, 81-124, for v = n - 1). Of a row that had no part in mean and
+covariance, m/(m + 1) (v - p + 1)/(p v) d2 ~ F(p, v - p + 1), with m rows of the class in the fit.
+
+*Pointwise limits of ordered distances.* The distances of the rows of a fit are not independent: those of a
+class with a covariance of its own sum to (n - 1) p. The number of distances up to a quantile t at u = F(t)
+has the mean n u and, to first order in the correlation rho of two distances, the variance
+
+    n u (1 - u) r,    r = 1 + (n - 1) rho A(t)^2 / (u (1 - u)),    A(t) = E[(B - E B)/sd(B); B <= t],
+
+because the part of P(B_i <= t, B_j <= t) - u^2 that is linear in rho is rho A(t)^2. Of a beta distribution
+with parameters a and b, A(t) = -t (1 - t) f(t) / ((a + b) sd). The i-th smallest distance lies between the
+quantiles of Beta((i - 1/2)/r + 1/2, (n - i + 1/2)/r + 1/2) of its distribution; for independent distances,
+with r = 1, this is Beta(i, n + 1 - i). The correlation is exact: the distances are diagonal elements of v G,
+G the projection on p random directions of a space of v dimensions, so that
+
+    E G_ab G_cd = alpha 1(a=b, c=d) + beta (1(a=c, b=d) + 1(a=d, b=c)),
+
+where tr G = p and tr G^2 = p determine alpha and beta. If v = n - 1, rho = -1/(n - 1).
+
+The distances of new rows depend on one another through the fit, and the more the smaller it is. Given n, m, v
+and p their joint distribution is free of the mean and the covariance, so that the limits are quantiles of
+simulated ones, with a fixed seed. Samples of many rows (at four columns more than 1,000) have the limits of
+smaller ones, which are somewhat too wide for them. `python -m
+tests.benchmarks.distance_limits` simulates the coverage of both.
 """
 
 from __future__ import annotations
@@ -147,6 +167,9 @@ def partial_table(
 MOST = 4000
 """Ranks of a class that have quantiles and limits."""
 
+MAX_SIMULATED_NUMBERS = 4_000_000
+"""Numbers that are drawn for the limits of new rows of a class."""
+
 
 def distance_quantiles(
     squared: Floats,
@@ -156,14 +179,29 @@ def distance_quantiles(
     fitted: float | None = None,
     level: float = 0.95,
 ) -> pd.DataFrame:
-    """Ordered squared distances (n,) of a class, none missing, beside the quantiles of their law.
+    """Order the squared distances of a class, with quantiles and pointwise limits under normality.
 
-    `freedom` is the v of the covariance, whose divisor is v; None stands for the chi-square. Of rows that had
-    no part in the fit, `fitted` are the rows m of the class that had. The limits are pointwise.
+    Parameters
+    ----------
+    squared : (n,) float
+        Squared distances to the mean of the class, none missing.
+    n_columns : int
+        Number of columns, p.
+    freedom : float, optional
+        Degrees of freedom v of the covariance, whose divisor is v. None stands for the chi-square
+        distribution of distances under a known mean and covariance.
+    fitted : float, optional
+        For rows that had no part in the fit, the rows m of the class that had.
+    level : float
+        Probability that one ordered distance lies within its limits. The limits are pointwise: all distances
+        together lie within them with a smaller probability.
 
-    The position is that of the row among those given. The table is empty where no degrees of freedom are
-    left. Of more than 4,000 rows it has the 2,000 largest and 2,000 of the others at even steps of their
-    rank, with the quantiles and limits of their ranks.
+    Returns
+    -------
+    DataFrame
+        position (of the row among those given), quantile, squared, low and high. It is empty if no degrees of
+        freedom are left. Of more than 4,000 rows it has the 2,000 largest and 2,000 of the others at even
+        steps of their rank, with the quantiles and limits of their ranks.
 
     Examples
     --------
@@ -171,9 +209,9 @@ def distance_quantiles(
     [[1.0, 1.0], [0.0, 3.0]]
     """
     n = len(squared)
-    law = _law(n, n_columns, freedom, fitted)
+    distribution = _distance_distribution(n, n_columns, freedom, fitted)
     columns = ["position", "quantile", "squared", "low", "high"]
-    if law is None or not n:
+    if distribution is None or not n:
         return pd.DataFrame(columns=columns, dtype=float)
     order = np.argsort(squared, kind="stable")
     rank = np.arange(1, n + 1)
@@ -182,23 +220,89 @@ def distance_quantiles(
         steps = np.linspace(0, n - far - 1, far).round().astype(np.intp)
         kept = np.concatenate([steps, np.arange(n - far, n)])
         order, rank = order[kept], rank[kept]
-    tail = (1 - level) / 2
-    above = n + 1 - rank
-    limits = [law(scipy.stats.beta.ppf(share, rank, above)) for share in (tail, 1 - tail)]
-    return pd.DataFrame(
-        dict(zip(columns, [order, law((rank - 0.5) / n), squared[order], *limits], strict=True))
-    )
+    share = (rank - 0.5) / n
+    quantile = distribution.ppf(share)
+    if freedom is not None and fitted is not None:
+        low, high = quantile * _new_row_limits(distribution, n, n_columns, freedom, fitted, level, share)
+    else:
+        ratio = 1.0 if freedom is None else _variance_ratio(distribution, n, n_columns, freedom, share)
+        a, b = (rank - 0.5) / ratio + 0.5, (n - rank + 0.5) / ratio + 0.5
+        low, high = (
+            distribution.ppf(scipy.stats.beta.ppf(end, a, b)) for end in ((1 - level) / 2, (1 + level) / 2)
+        )
+    return pd.DataFrame(dict(zip(columns, [order, quantile, squared[order], low, high], strict=True)))
 
 
-def _law(n: int, p: int, freedom: float | None, fitted: float | None) -> Any:
-    """Quantile function of a squared distance."""
+def _distance_distribution(n: int, p: int, freedom: float | None, fitted: float | None) -> Any:
+    """Distribution of one squared distance, or None if no degrees of freedom are left."""
     if freedom is None:
-        return lambda share: scipy.stats.chi2.ppf(share, p)
+        return scipy.stats.chi2(p)
     if fitted is not None:
         df2 = freedom - p + 1
         if df2 <= 0 or fitted <= 0:
             return None
-        return lambda share: (fitted + 1) / fitted * p * freedom / df2 * scipy.stats.f.ppf(share, p, df2)
+        return scipy.stats.f(p, df2, scale=(fitted + 1) / fitted * p * freedom / df2)
     if n < 2 or freedom <= p:
         return None
-    return lambda share: freedom * (n - 1) / n * scipy.stats.beta.ppf(share, p / 2, (freedom - p) / 2)
+    return scipy.stats.beta(p / 2, (freedom - p) / 2, scale=freedom * (n - 1) / n)
+
+
+def _variance_ratio(distribution: Any, n: int, p: int, v: float, share: Floats) -> Floats:
+    """Variance of the number of distances up to each quantile, relative to independent distances.
+
+    Parameters
+    ----------
+    distribution : frozen beta distribution of scipy
+    n, p, v : rows of the class, columns, degrees of freedom of the covariance
+    share : (r,) float
+        Probabilities of the quantiles.
+
+    Returns
+    -------
+    (r,) float
+        The r of the module's docstring.
+    """
+    alpha = p * (p * (v + 1) - 2) / (v * (v - 1) * (v + 2))
+    beta = (p - alpha * v) / (v * (v + 1))
+    # Residuals of a row, and of two rows, have the cross products 1 - 1/n and -1/n.
+    variance = (1 - 1 / n) ** 2 * (alpha + 2 * beta - (p / v) ** 2)
+    covariance = (1 - 1 / n) ** 2 * (alpha - (p / v) ** 2) + 2 * beta / n**2
+    scale = v * (n - 1) / n
+    at = distribution.ppf(share) / scale
+    density, sd = distribution.pdf(at * scale) * scale, distribution.std() / scale
+    partial_mean = -at * (1 - at) * density / (v / 2 * sd)
+    return np.asarray(1 + (n - 1) * covariance / variance * partial_mean**2 / (share * (1 - share)))
+
+
+def _new_row_limits(
+    distribution: Any, n: int, p: int, v: float, fitted: float, level: float, share: Floats
+) -> Floats:
+    """Simulate the pointwise limits of ordered distances of rows that had no part in the fit.
+
+    Parameters
+    ----------
+    distribution : frozen F distribution of scipy, of one distance
+    n, p, v, fitted : new rows of the class, columns, degrees of freedom, rows of the class in the fit
+    level : float
+    share : (r,) float
+        Probabilities of the quantiles of the ordered distances.
+
+    Returns
+    -------
+    (2, r) float
+        Limits, relative to the quantiles.
+    """
+    rng = np.random.default_rng(0)
+    replicates = min(max(30_000 // p, 200), 1000)
+    rows = min(n, max(MAX_SIMULATED_NUMBERS // (replicates * p), 50))
+    # Bartlett's triangular root of a Wishart matrix. Of the covariance only the eigenvalues matter.
+    root = np.tril(rng.standard_normal((replicates, p, p)), -1)
+    root[:, np.arange(p), np.arange(p)] = np.sqrt(rng.chisquare(v - np.arange(p), (replicates, p)))
+    inverse_eigenvalues = v / np.linalg.svd(root, compute_uv=False) ** 2
+    gap = rng.standard_normal((replicates, rows, p))
+    gap -= rng.standard_normal((replicates, 1, p)) / np.sqrt(fitted)
+    ordered = np.sort((gap**2 @ inverse_eigenvalues[:, :, None])[:, :, 0], axis=1)
+    limits = np.quantile(ordered, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    simulated_share = (np.arange(rows) + 0.5) / rows
+    relative = limits / distribution.ppf(simulated_share)
+    return np.stack([np.interp(share, simulated_share, each) for each in relative])

@@ -277,7 +277,10 @@ def he(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 
 def qq(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Squared distances of the rows of each class against the quantiles of their law."""
+    """Draw the squared distances of the rows of each class against the quantiles of their distribution.
+
+    The pointwise limits are those of normal classes, and for robust fits of a known mean and covariance.
+    """
     numbers = fit.numbers
     robust = numbers.scatter.is_robust
     refusal = None if robust else numbers.scatter.refusal("kind='qq'")
