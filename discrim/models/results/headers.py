@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
+from discrim.core.normal.lda import LDAFit
+from discrim.core.normal.nearest_centroid import NearestCentroidFit
 from discrim.core.numerics.arrays import Floats
 from discrim.errors import NotSupportedError
 from discrim.frame.levels import learns
@@ -285,7 +287,7 @@ def header(fit: Fit[Any], items: list[Item], note: str = "") -> Pairs:
         prior_of_rest(fit, None)
     )
     held = [f"Leave-one-out {did}."] if did else []
-    held.append(_sureness(fit))
+    held += [_balance_note(fit), _sureness(fit)]
     learnt = []
     if fit.blocks.design.spec is not None and learns(fit.blocks.design):
         learnt.append("what transforms of the formula learnt")
@@ -295,6 +297,29 @@ def header(fit: Fit[Any], items: list[Item], note: str = "") -> Pairs:
         held.append(f"It keeps {' and '.join(learnt)}; error_rates(['cv']) learns anew in each fold.")
     said = " ".join(each for each in (note, *held) if each)
     return Pairs(fit.formula, items, said if shown else note)
+
+
+def _balance_note(fit: Fit[Any]) -> str:
+    """Return a note on the bias of leave-one-out with balanced classes in many columns, or nothing.
+
+    In p columns of one covariance that is not singular, the mean of a class of n rows is farther from a row
+    that it does not contain by p/(n - 1) - p/n in the mean: the log odds of the own class of a row left out
+    fall by p/(2 n (n - 1)). If the noise of the means prevails they have a standard deviation of about
+    sqrt(2 p/n). The note appears if the ratio exceeds 1/30, about one percentage point of error.
+    """
+    numbers, counts = fit.numbers, fit.counts
+    if not isinstance(numbers, LDAFit | NearestCentroidFit):
+        return ""
+    if isinstance(numbers, LDAFit) and numbers.components is not None:
+        return ""
+    least, p = float(counts.min()), float(len(fit.terms))
+    shift, sd = p / (2 * least * max(least - 1, 1)), np.sqrt(2 * p / least)
+    if p < counts.sum() or counts.max() > 1.5 * least or not shift > sd / 30:
+        return ""
+    return (
+        "Leave-one-out is pessimistic with so few rows in so many columns, because the mean of a class moves "
+        f"away from a row that is left out; error_rates(['cv'], folds={least:.0f}) leaves out one of each."
+    )
 
 
 def _sureness(fit: Fit[Any]) -> str:
