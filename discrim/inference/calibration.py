@@ -24,7 +24,20 @@ mean, rows of classes whose shares are given that of a stratified one, sum pi_k^
 the limits that follow from those of the classes. Rows of a group depend on one another: the variance is then
 that of the groups' sums of deviations, with the factor G/(G - 1) of G groups, and the exact interval of an
 error that of the effective number of rows, r (1 - r) / variance (Korn & Graubard, 1998, Survey Methodology
-24, 193-201).
+24, 193-201), which is no larger than the number of rows.
+
+*Intervals of mean losses.* The log loss of a row is small if the label is right and, if the rule is sure,
+large if it is wrong. Rows of which none, or one, is wrong do not show how large its mean may be, and no
+interval has a level for every distribution of a loss without a bound (Bahadur & Savage, 1956, Annals of
+Mathematical Statistics 27, 1115-1122). The interval is log-normal. With w_i the loss of row i if its class
+were that of its second largest probability, its upper limit is no less than
+
+    mean + u mean(w),    u = 1 - ((1 - level)/2)^(1/n), the exact limit of no error in n rows (or groups),
+
+and with given shares mean + sqrt(sum_k (pi_k u_k mean_k(w))^2), as in `mixed_interval`. The assumption is
+that a label is no likelier to be wrong where the rule is surer: then the mean of what wrong labels lose is at
+most the error rate times the mean of w (Chebyshev's inequality for ordered functions). `python -m
+tests.benchmarks.rare_errors` simulates the coverage of this and of other intervals.
 
 *Recalibration.* With p_k what a rule says, the model of the recalibrated probabilities is log odds a_k + b
 ln p_k, up to a number that the classes of a row share: b is one where the rule says how sure it may be, below
@@ -48,7 +61,13 @@ from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.errors import DataError
-from discrim.inference.error_rates import check_level, exact_interval, log_interval, mixed_interval
+from discrim.inference.error_rates import (
+    check_level,
+    effective_interval,
+    exact_interval,
+    log_interval,
+    mixed_interval,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -243,11 +262,30 @@ class JudgedRows:
 
 
 def loss_rate(
-    losses: Floats, judged: JudgedRows, level: float, *, counts: bool
+    losses: Floats,
+    judged: JudgedRows,
+    level: float,
+    *,
+    counts: bool,
+    if_wrong: Floats | None = None,
 ) -> tuple[float, float, float, float]:
-    """Mean of losses (m,), its standard error, and an interval; these are missing for rows of one group.
+    """Return the mean of losses, its standard error, and an interval.
 
-    Where losses are counts, of 0 and 1 or means of such, the interval is exact, else log-normal.
+    Parameters
+    ----------
+    losses : (m,) float
+    judged : JudgedRows
+    level : float
+    counts : bool
+        Whether losses are counts, of 0 and 1 or means of such. Their interval is exact, else log-normal.
+    if_wrong : (m,) float, optional
+        Losses of the rows if their labels were wrong. With them the upper limit of a log-normal interval
+        allows for errors of which the rows show none.
+
+    Returns
+    -------
+    (float, float, float, float)
+        Mean, standard error, and limits. All but the mean are missing for rows of one group.
     """
     shares = judged.shares()
     whole = float(shares.sum())
@@ -255,31 +293,62 @@ def loss_rate(
     losses = np.where(shares > 0, losses, 0.0)
     largest = float(np.abs(losses).max(initial=0.0))
     if HUGE < largest < np.inf:
-        mean, error, low, high = loss_rate(losses / largest, judged, level, counts=counts)
+        scaled = None if if_wrong is None else if_wrong / largest
+        mean, error, low, high = loss_rate(losses / largest, judged, level, counts=counts, if_wrong=scaled)
         return mean * largest, error * largest, low * largest, high * largest
     mean = float(shares @ losses) / whole if whole else np.nan
     if not np.isfinite(mean):
         return mean, np.nan, np.nan, np.nan
-    groups = judged.clusters
+    groups, rows = judged.clusters, float(judged.weights.sum())
     if groups is None:
-        variance, total = _of_rows(losses, judged, mean), float(judged.weights.sum())
+        variance, units = _of_rows(losses, judged, mean), rows
     else:
         sums = np.bincount(groups, shares * (losses - mean))
-        total = float(len(np.unique(groups)))
-        if total < 2:
+        units = float(len(np.unique(groups)))
+        if units < 2:
             return mean, np.nan, np.nan, np.nan
-        variance = float(sums @ sums) / whole**2 * total / (total - 1)
+        variance = float(sums @ sums) / whole**2 * units / (units - 1)
     error = float(np.sqrt(variance))
     if not counts:
-        return mean, error, *log_interval(mean, variance, level)
+        low, high = log_interval(mean, variance, level)
+        if if_wrong is not None:
+            high = float(np.fmax(high, mean + _unseen_loss(if_wrong, judged, units, level)))
+            low = 0.0 if mean == 0 else low
+        return mean, error, low, high
     if groups is None and judged.prior is not None:
-        rows = judged.rows
-        there = (rows > 0) & (judged.prior > 0)
-        each = np.bincount(judged.codes, judged.weights * losses, judged.n_classes)[there] / rows[there]
-        pi = judged.prior[there] / judged.prior[there].sum()
-        return mean, error, *mixed_interval(pi, each, rows[there], level)
-    total = mean * (1 - mean) / variance if variance > 0 else total
-    return mean, error, *exact_interval(mean * total, total, level)
+        each, pi, class_rows = _by_class(losses, judged, judged.prior)
+        return mean, error, *mixed_interval(pi, each, class_rows, level)
+    return mean, error, *effective_interval(mean, variance, rows, units, level)
+
+
+def _by_class(values: Floats, judged: JudgedRows, prior: Floats) -> tuple[Floats, Floats, Floats]:
+    """Mean of values (m,), prior and rows of each class that has a part in a mean under a prior (K,)."""
+    rows = judged.rows
+    there = (rows > 0) & (prior > 0)
+    means = np.bincount(judged.codes, judged.weights * values, judged.n_classes)[there] / rows[there]
+    return means, prior[there] / prior[there].sum(), rows[there]
+
+
+def _unseen_loss(if_wrong: Floats, judged: JudgedRows, units: float, level: float) -> float:
+    """Largest mean loss by wrong labels of which so many units may show none; see the module's docstring."""
+    shares = judged.shares()
+    if_wrong = np.where(shares > 0, if_wrong, 0.0)
+    if judged.prior is None or judged.clusters is not None:
+        return float(shares @ if_wrong / shares.sum()) * exact_interval(0.0, units, level)[1]
+    means, pi, rows = _by_class(if_wrong, judged, judged.prior)
+    limits = np.array([exact_interval(0.0, n, level)[1] for n in rows.tolist()])
+    return float(np.sqrt(((pi * limits * means) ** 2).sum()))
+
+
+def runner_up(scores: Floats) -> Codes:
+    """Class (m,) of the second largest score of each row of (m, K).
+
+    Examples
+    --------
+    >>> runner_up(np.array([[0.1, 0.7, 0.2], [0.5, 0.4, 0.1]])).tolist()
+    [2, 1]
+    """
+    return np.asarray(np.argpartition(scores, -2, axis=1)[:, -2])
 
 
 def _of_rows(losses: Floats, judged: JudgedRows, mean: float) -> float:

@@ -9,8 +9,8 @@ given, the rate is that of a stratified sample, with variance sum pi_k^2 var_k /
 from it as those of the classes, (l_k, u_k), are from their rates in a sum of squares: sum pi_k^2 (r_k -
 l_k)^2 below and sum pi_k^2 (u_k - r_k)^2 above (Zou & Donner, 2008, Statistics in Medicine 27, 1693-1702),
 so that a class of few rows, none of them wrong, has its part in them too. Mean costs have a log-normal
-interval; where nothing was paid, the upper limit is the highest cost times that of the share of rows that
-may cost something.
+interval, whose upper limit is no less than the mean plus the highest cost times the largest share of rows
+that may be of a kind of which none was seen, 1 - tail^(1/n) of n rows.
 
 *Posteriors.* In place of counting, the posteriors themselves say how sure the rule is (Glick, 1978,
 Pattern Recognition 10, 211-222): with R_t the rows assigned to t and q the prior, SAS's two estimates are
@@ -37,7 +37,9 @@ row j of N_i and the loss Q_j of row j; it moves a by its own loss, and g by tha
 the estimate weigh the three, and the variance is that of their sum: sums of squares within classes, and
 between them where the shares are those of the rows. What finitely many samples add to the squares of
 covariances is taken off (Wager, Hastie & Efron, 2014, JMLR 15, 1625-1651). The rule's own move leaves a
-where it is, to first order, as at a least error.
+where it is, to first order, as at a least error. The interval is normal on the logit scale, and its upper
+limit no less than the exact one of as many rows without an error: few errors, in few samples, would else have
+a shorter interval than none.
 
 *Agreement and single classes.* With n_kj rows of class k that are called j, q_kj = n_kj / n_k and joint
 shares p_kj = pi_k q_kj, kappa is (p_o - p_e) / (1 - p_e) with p_o = sum p_kk and p_e = sum r_k c_k, r and c
@@ -190,11 +192,10 @@ def _of_classes(
         spread = float(pi[there] ** 2 @ np.maximum(variance[there], 0.0))
         if sampled:
             spread += float(pi[there] @ (by_class[there] - rate) ** 2) / total
-        limits = log_interval(rate, spread, level)
-        if rate == spread == 0:
-            # Nothing was paid: the highest cost, times the largest share of rows that may have one.
-            limits = 0.0, most * exact_interval(0.0, effective, level)[1]
-        return Rates(by_class, rate, float(np.sqrt(spread)), *limits, wrong, total)
+        unseen = most * exact_interval(0.0, effective, level)[1]
+        low, high = (0.0, 0.0) if rate == spread == 0 else log_interval(rate, spread, level)
+        high = min(max(high, rate + unseen), most)
+        return Rates(by_class, rate, float(np.sqrt(spread)), low, high, wrong, total)
     if sampled:
         rate = wrong / total
         error = float(np.sqrt(rate * (1 - rate) / total))
@@ -346,16 +347,19 @@ def _spread_of(
     rate: float, variance: float, weight: Floats, costs: Floats | None, level: float
 ) -> tuple[float, float, float]:
     """Standard error and limits of a bootstrapped rate."""
+    # The largest rate of which so many rows may show nothing.
+    most = 1.0 if costs is None else float(costs.max())
+    unseen = most * exact_interval(0.0, 1 / float(weight @ weight), level)[1]
     if rate == 0 and not variance > 0:
-        # No row was ever lost on: so many rows without an error say how large the rate may be.
-        most = 1.0 if costs is None else float(costs.max())
-        return 0.0, 0.0, most * exact_interval(0.0, 1 / float(weight @ weight), level)[1]
+        return 0.0, 0.0, unseen
     if not variance > 0:
         return np.nan, np.nan, np.nan
     error = float(np.sqrt(variance))
     if costs is not None:
-        return error, *log_interval(rate, variance, level)
-    return error, *logit_interval(rate, error, level)
+        low, high = log_interval(rate, variance, level)
+    else:
+        low, high = logit_interval(rate, error, level)
+    return error, low, float(np.maximum(high, unseen))
 
 
 def logit_interval(rate: float, error: float, level: float) -> tuple[float, float]:
@@ -389,6 +393,29 @@ def exact_interval(wrong: float, total: float, level: float) -> tuple[float, flo
     low = float(beta_ppf(tail, wrong, total - wrong + 1)) if wrong > 0 else 0.0
     high = float(beta_ppf(1 - tail, wrong + 1, total - wrong)) if wrong < total else 1.0
     return low, high
+
+
+def effective_interval(
+    rate: float, variance: float, rows: float, units: float, level: float
+) -> tuple[float, float]:
+    """Return the exact interval of a proportion of rows that are dependent, or judged several times.
+
+    Parameters
+    ----------
+    rate, variance : float
+        The proportion and the estimated variance of it.
+    rows, units : float
+        Number of rows, and of the independent units, rows or groups.
+    level : float
+
+    Returns
+    -------
+    (float, float)
+        Clopper and Pearson's limits of the effective number of rows, rate (1 - rate) / variance (Korn &
+        Graubard, 1998), but no more than there are. Where no variance was seen, it is the number of units.
+    """
+    total = min(rate * (1 - rate) / variance, rows) if variance > 0 else units
+    return exact_interval(rate * total, total, level)
 
 
 def mixed_interval(pi: Floats, shares: Floats, rows: Floats, level: float) -> tuple[float, float]:

@@ -10,12 +10,18 @@ more than the class shares alone is passed over where another loses no more.
 The least of many means is too small an estimate of what its model loses, as it is least by chance too.
 Tsamardinos, Greasidou & Borboudakis (2018, Machine Learning 107, 1895-1922) correct it without another fit:
 rows are drawn with replacement, the losses of those drawn choose, and those of the others judge what is
-chosen. The mean over many draws is the corrected loss, and the quantiles of the draws are its interval. Both
-are of the fits as they are: each loss is that of a model on rows outside its fold.
+chosen. The mean over many draws is the corrected loss. Both are of the fits as they are: each loss is that of
+a model on rows outside its fold.
+
+The quantiles of the draws do not form an interval if few rows, or none, are wrong: draws of rows without an
+error have none. The interval of a corrected loss therefore reaches from the smaller of the lower limits of
+the draws and of the chosen model's losses (`loss_rate`: exact for an error rate) to the larger of the upper
+ones, the latter raised by the correction. `python -m tests.benchmarks.rare_errors` simulates its coverage.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -129,10 +135,26 @@ class CorrectedLosses:
         """The corrected losses (L,)."""
         return np.asarray(self.draws.mean(axis=0))
 
-    def interval(self, level: float) -> Floats:
-        """Their intervals (2, L): quantiles of the draws, each of them a draw, as some may be infinite."""
+    def interval(self, level: float, rates: Sequence[tuple[float, float, float, float]]) -> Floats:
+        """Return the intervals of the corrected losses.
+
+        Parameters
+        ----------
+        level : float
+        rates : L tuples (mean, standard error, low, high)
+            Those of the chosen model, as of `loss_rate`.
+
+        Returns
+        -------
+        (2, L) float
+        """
         ends = [(1 - level) / 2, (1 + level) / 2]
-        return np.asarray(np.quantile(self.draws, ends, axis=0, method="inverted_cdf"))
+        # Each quantile is a draw, because draws may be infinite.
+        low, high = np.quantile(self.draws, ends, axis=0, method="inverted_cdf")
+        mean, _, rate_low, rate_high = np.array(rates).T
+        with np.errstate(invalid="ignore"):
+            correction = np.nan_to_num(np.maximum(self.means() - mean, 0.0))
+        return np.stack([np.fmin(low, rate_low), np.fmax(high, rate_high + correction)])
 
 
 def corrected(

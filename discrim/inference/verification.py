@@ -29,6 +29,7 @@ import numpy as np
 
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
+from discrim.inference.error_rates import exact_interval
 from discrim.inference.roc import SIDES
 
 
@@ -143,7 +144,11 @@ class PairScores:
         known = found[~np.isnan(found).any(axis=1)]
         if not len(known):
             return np.full((2, 4), np.nan)
-        return np.asarray(np.quantile(known, [(1 - level) / 2, (1 + level) / 2], axis=0))
+        limits = np.asarray(np.quantile(known, [(1 - level) / 2, (1 + level) / 2], axis=0))
+        # Samples of classes without an error have none: so many classes show no smaller rate than this.
+        classes = len(np.unique(self.own))
+        limits[1, 0] = max(limits[1, 0], exact_interval(0.0, classes, level)[1])
+        return limits
 
 
 def _crossing(missed: Floats, false: Floats) -> float:

@@ -13,8 +13,6 @@ SHORT = {
     "error, DS",
     "error, O",
     "error, OS",
-    "log loss",
-    "Brier",
     "kappa",
     "AUC",
     "AUC of a class",

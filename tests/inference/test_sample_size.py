@@ -245,6 +245,10 @@ def test_rows_of_a_learning_curve_are_weighted_and_no_error_is_no_certainty():
     heavy = discrim.lda("species ~ .", two, weights=np.full(100, 3)).learning_curve(shares, repeats=1, seed=0)
     assert heavy.table.index.tolist() == (3 * alone.table.index).tolist()
     assert (alone.table["error"] == 0).all()
+    # No error in n rows: (1 - high)^n = 0.025. All rows are judged at the second and the third size.
+    for curve, rows in ((alone, 100), (heavy, 300)):
+        expected = 1 - 0.025 ** (1 / rows)
+        assert curve.table["high"].iloc[1:].to_numpy() == pytest.approx([expected] * 2, rel=1e-9)
+        assert curve.predict(10**6)["high"].iloc[0] == pytest.approx(expected, rel=1e-9)
     text = " ".join(alone.summary().as_text().split())
-    assert "it says nothing of the error of new observations" in text
     assert "none: errors do not fall" in text

@@ -218,14 +218,16 @@ class TriedCandidate:
     ----------
     method : {"plugin", "calibrated"}
         Which posteriors of the fit lose that.
-    losses : dict of (m,) float
-        By the names of the columns of the table.
+    losses, if_wrong : dict of (m,) float
+        By the names of the columns of the table, the losses of the rows, and their losses if their labels
+        were wrong.
     """
 
     name: str
     fit: ClassifierResults
     validation: CrossValidation
     losses: dict[str, Floats]
+    if_wrong: dict[str, Floats]
     seconds: float
     warnings: list[Any]
     method: Posteriors = "plugin"
@@ -263,26 +265,33 @@ class Trial:
             if not hasattr(fit, "error_rates"):
                 raise DataError("It gives no fit of classes: give a verb, such as discrim.qda.")
             judged = validated(fit._fit, self.folds, 1, self.groups, self.seed)
-        losses = judged._folded.told(partial(_losses, self.costs))
-        return TriedCandidate(candidate.name, fit, judged, losses, monotonic() - start, list(said))
+        losses, if_wrong = judged._folded.told(partial(_losses, self.costs))
+        return TriedCandidate(candidate.name, fit, judged, losses, if_wrong, monotonic() - start, list(said))
 
     def calibrated(self, tried: TriedCandidate) -> TriedCandidate:
         """A candidate that was tried with calibrated posteriors; a DiscrimError where there are none."""
         start = monotonic()
-        losses = tried.validation._folded.told(partial(_calibrated_losses, self.costs))
+        losses, if_wrong = tried.validation._folded.told(partial(_calibrated_losses, self.costs))
         name, seconds = tried.name + CALIBRATED, tried.seconds + monotonic() - start
-        return replace(tried, name=name, losses=losses, seconds=seconds, method="calibrated")
+        return replace(
+            tried, name=name, losses=losses, if_wrong=if_wrong, seconds=seconds, method="calibrated"
+        )
 
 
-def _losses(costs: Floats | None, rows: FoldedRows) -> dict[str, Floats]:
-    losses = {MEASURES[name]: each[0] for name, each in rows.losses().items()}
+def _losses(costs: Floats | None, rows: FoldedRows) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """Losses of the rows by measure, and their losses if their labels were wrong."""
+    losses, if_wrong = (
+        {MEASURES[name]: each[0] for name, each in found.items()}
+        for found in (rows.losses(), rows.losses_if_wrong())
+    )
     if costs is not None and rows.posteriors:
         codes = least_cost_codes(rows.scores[0][rows.at], costs)
         losses["costs"] = costs[rows.judged.codes, codes]
-    return losses
+        if_wrong["costs"] = costs.max(axis=0)[codes]
+    return losses, if_wrong
 
 
-def _calibrated_losses(costs: Floats | None, rows: FoldedRows) -> dict[str, Floats]:
+def _calibrated_losses(costs: Floats | None, rows: FoldedRows) -> tuple[dict[str, Floats], dict[str, Floats]]:
     """What rows lose by posteriors that the left-out scores of the other folds' rows have calibrated."""
     at, codes, shares = rows.at, rows.judged.codes, rows.judged.shares()
     scores, fold_of = rows.scores[0][at], rows.dealt[0][at]
@@ -300,7 +309,7 @@ def losses_of_shares(costs: Floats | None, log_prior: Floats, rows: FoldedRows) 
     """What rows lose where no column is known, and each gets the prior (K,)."""
     codes = np.full(rows.predicted.shape, int(np.argmax(log_prior)))
     scores = np.tile(log_prior, (len(rows.at), 1))
-    return _losses(costs, replace(rows, predicted=codes, scores=(scores,), posteriors=True))
+    return _losses(costs, replace(rows, predicted=codes, scores=(scores,), posteriors=True))[0]
 
 
 def tried_in_time(

@@ -17,6 +17,7 @@ from discrim.frame.levels import Unseen
 from discrim.frame.rows import read
 from discrim.frame.table import rows_of
 from discrim.frame.values import shown
+from discrim.inference.calibration import loss_rate
 from discrim.inference.error_rates import check_level
 from discrim.inference.model_choice import ComparedLosses, CorrectedLosses, Select, compared, corrected
 from discrim.inference.resampling import drawn_seed
@@ -441,9 +442,20 @@ class ChooseResults(ChosenAnew):
         -------
         DataFrame by measure
             chosen: the mean loss of the chosen model on rows outside their folds, which is too small, because
-            it was chosen by it; corrected: that of the choice; low, high: quantiles of the draws, for rows,
-            or groups, that are independent, and fits that are given; nothing: the loss where no column is
-            known and each row has the prior.
+            it was chosen by it; corrected: that of the choice; low, high: an interval for rows, or groups,
+            that are independent, and fits that are given; nothing: the loss where no column is known and each
+            row has the prior.
+
+        Notes
+        -----
+        The interval contains the quantiles of the draws and an interval of the chosen model's losses: for the
+        error the exact one (Clopper and Pearson), for other losses a log-normal one whose upper limit allows
+        for errors of which the rows show none, the mean loss of rows if they were wrong times the exact upper
+        limit of no error. In simulations with true error rates from 0.5 to 16 percent and 20 to 200 rows,
+        intervals at 95 percent contained the error and the log loss in 97 to 100 percent of samples, with one
+        candidate and with five; the page on errors has the table. No interval of an unbounded loss has its
+        level for every distribution: that of the log loss assumes that a label is no likelier to be wrong
+        where the rule is surer.
 
         Examples
         --------
@@ -456,13 +468,24 @@ class ChooseResults(ChosenAnew):
         check_level(level)
         measures = self._measures()
         shares, place = self._judged.shares(), self._compared.chosen
-        known = [self._losses(name)[place] @ shares / shares.sum() for name in measures]
-        low, high = self._corrected.interval(level)
+        chosen = self._tried[place]
+        rates = [
+            loss_rate(
+                self._losses(name)[place],
+                self._judged,
+                level,
+                counts=name == "error",
+                if_wrong=chosen.if_wrong[name],
+            )
+            for name in measures
+        ]
+        low, high = self._corrected.interval(level, rates)
+        largest = [1.0 if name == "error" else np.inf for name in measures]
         columns = {
-            "chosen": known,
+            "chosen": [rate[0] for rate in rates],
             "corrected": self._corrected.means(),
             "low": low,
-            "high": high,
+            "high": np.minimum(high, largest),
             "nothing": [self._nothing[name] @ shares / shares.sum() for name in measures],
         }
         return pd.DataFrame(columns, index=pd.Index(measures, name="measure"))
@@ -567,7 +590,8 @@ class ChooseResults(ChosenAnew):
             note=(
                 f"corrected: in each of {REPLICATES} bootstrap samples the rows drawn choose a model, and "
                 "the other rows judge it. The loss of the chosen model itself is too small, because it was "
-                "chosen by it. nothing: the loss of the prior alone, without any "
+                "chosen by it. The intervals allow for errors of which these rows show none. nothing: the "
+                "loss of the prior alone, without any "
                 f"column.{self._impossible()}"
             ),
             source=".corrected()",

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.errors import DataError, DiscrimError, NotSupportedError, warn_user
 from discrim.inference.calibration import JudgedRows, fold_means
-from discrim.inference.error_rates import counted_labels
+from discrim.inference.error_rates import counted_labels, exact_interval
 from discrim.inference.resampling import corrected_t, drawn_seed, grouped_mcnemar, mcnemar
 from discrim.models.comparing import comparable
 from discrim.models.comparing.covariance_tests import lda_beside_logistic, log_odds_of_both
@@ -115,6 +115,14 @@ def _fold_pair(a: CrossValidation, b: CrossValidation) -> dict[str, float]:
     test = corrected_t(by_fold[~np.isnan(by_fold)], len(a._fold_labels))
     errors = [float(shares @ each.mean(axis=0)) / float(shares.sum()) for each in wrong]
     total = float(weights.sum()) if a._weighted else len(weights)
+    low, high = test.low, test.high
+    if not test.se > 0:
+        # Folds that do not differ have no interval. The difference is no larger than the proportion of rows
+        # on which just one of the rules is wrong, which has an exact limit.
+        apart = float(shares @ np.abs(wrong[0] - wrong[1]).mean(axis=0)) / float(shares.sum())
+        units = total if a._clusters is None else len(np.unique(a._clusters[both]))
+        high = exact_interval(apart * units, units, 0.95)[1]
+        low = -high
     return {
         "rows": total,
         "rows_one_only": int(((a._actual >= 0) | (b._actual >= 0)).sum() - both.sum()),
@@ -122,8 +130,8 @@ def _fold_pair(a: CrossValidation, b: CrossValidation) -> dict[str, float]:
         "error_b": errors[1],
         "difference": errors[0] - errors[1],
         "se": test.se,
-        "low": test.low,
-        "high": test.high,
+        "low": low,
+        "high": high,
         "t": test.statistic,
         "df": test.df,
         "p_t": test.pvalue,
@@ -181,7 +189,9 @@ class Comparison(RenamedColumns):
             groups, because the rows of one are not independent. A row with a frequency weight stands for so
             many rows. Errors are weighted by a prior that both fits were given; else rows count as they are.
             The t test takes the differences of folds for equally correlated, by the share of rows that fits
-            have in common; McNemar's takes rows for independent, given the fits.
+            have in common; McNemar's takes rows for independent, given the fits. If all folds have the same
+            difference, se is zero, and low and high are minus and plus the exact upper limit of the share of
+            rows (or groups) on which one fit alone is wrong.
 
         Raises
         ------

@@ -22,7 +22,7 @@ from discrim.frame.matrix import response_codes
 from discrim.frame.rows import used_codes
 from discrim.frame.table import rows_of
 from discrim.frame.values import shown
-from discrim.inference.calibration import JudgedRows, fold_means, loss_rate
+from discrim.inference.calibration import JudgedRows, fold_means, loss_rate, runner_up
 from discrim.inference.error_rates import check_level, confusion_table
 from discrim.inference.resampling import drawn_seed, fold_errors
 from discrim.models.comparing import permuted
@@ -91,6 +91,18 @@ class FoldedRows:
         losses["Brier"] = np.stack([((posteriors(each) - unit) ** 2).sum(axis=1) for each in own])
         return losses
 
+    def losses_if_wrong(self) -> dict[str, Floats]:
+        """By measure, the losses (R, m) of rows of the class with their second largest posterior."""
+        losses = {"error": np.ones((len(self.predicted), len(self.judged.codes)))}
+        if not self.posteriors:
+            return losses
+        each = [
+            replace(self, judged=replace(self.judged, codes=runner_up(scores[self.at])), scores=(scores,))
+            for scores in self.scores
+        ]
+        found = [rows.losses() for rows in each]
+        return losses | {name: np.stack([one[name][0] for one in found]) for name in ("log loss", "Brier")}
+
     def means(self) -> list[dict[str, NDArray[Any]]]:
         """For each repeat the rows, wrong rows and mean losses (F,) of each fold."""
         weights, shares, found = self.judged.weights, self.judged.shares(), []
@@ -106,8 +118,15 @@ class FoldedRows:
 
     def rates(self, level: float) -> dict[str, tuple[float, float, float, float]]:
         """Mean loss by measure, over rows and repeats, with its standard error and interval."""
+        if_wrong = self.losses_if_wrong()
         return {
-            name: loss_rate(losses.mean(axis=0), self.judged, level, counts=name == "error")
+            name: loss_rate(
+                losses.mean(axis=0),
+                self.judged,
+                level,
+                counts=name == "error",
+                if_wrong=if_wrong[name].mean(axis=0),
+            )
             for name, losses in self.losses().items()
         }
 
@@ -304,10 +323,11 @@ class CrossValidation(Shown):
         DataFrame by measure
             estimate: the log loss is the mean of -ln posterior, and Brier's score the mean of the sum of
             squares over classes. se, low, high assume that one rule had judged independent rows, or
-            independent groups if there are groups (the interval is exact for the error, log-normal for the
-            others). se_folds is s/sqrt(J) for the J = repeats x folds folds, which is too small because their
-            fits share rows. se_corrected is sqrt(1/J + n2/n1) s (Nadeau & Bengio, 2003). Rates are weighted
-            by a prior that was given.
+            independent groups if there are groups. The interval is exact for the error, and log-normal for
+            the others, with an upper limit that allows for errors of which the rows show none: it assumes
+            that a label is no likelier to be wrong where the rule is surer. se_folds is s/sqrt(J) for the J =
+            repeats x folds folds, which is too small because their fits share rows. se_corrected is sqrt(1/J
+            + n2/n1) s (Nadeau & Bengio, 2003). Rates are weighted by a prior that was given.
         """
         check_level(level)
         by_fold, rows = self.by_fold, {}

@@ -15,7 +15,7 @@ import pandas as pd
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.rows import used_codes
-from discrim.inference.error_rates import check_level
+from discrim.inference.error_rates import check_level, effective_interval, exact_interval
 from discrim.inference.resampling import drawn_seed
 from discrim.inference.sample_size import curve_limits, power_law, resampled_rows
 from discrim.models.comparing import permuted
@@ -48,11 +48,6 @@ ASSUMES = (
     "error = a + b n^-c is an assumption, on which all that is said of larger tables rests."
 )
 
-NONE_WRONG = (
-    "If no judged observation is wrong, the interval is a point, because no sample of them has an error; it "
-    "says nothing of the error of new observations."
-)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Judged:
@@ -64,13 +59,33 @@ class _Judged:
     judged: Floats
 
 
+def _judged_units(
+    judged: Floats, weights: Floats, frequencies: Floats, clusters: Codes | None
+) -> tuple[float, float]:
+    """Return the effective number of rows that were judged, and of these rows or their groups.
+
+    Parameters
+    ----------
+    judged : (n,) float
+        How often each row was judged.
+    weights, frequencies : (n,) float
+        Weights in a mean, and frequency weights, which stand for so many rows.
+    clusters : (n,) int, optional
+    """
+    there = (judged > 0) & (weights > 0)
+    w = weights[there]
+    rows = float(w.sum() ** 2 / (w**2 / frequencies[there]).sum())
+    return rows, rows if clusters is None else float(len(np.unique(clusters[there])))
+
+
 class LearningCurve(Shown):
     """Errors of a fit by the number of rows that it is fitted to.
 
     Attributes
     ----------
     table : DataFrame by rows
-        error of rows left out, se, low, high, and the number of rules. Intervals are of samples of the rows.
+        error of rows left out, se, low, high, and the number of rules. Intervals are those of samples of the
+        rows or, if they are wider, exact ones of the effective number of rows (Clopper and Pearson).
     params : Series
         The law a + b n^-c of these errors: a, the error with as many rows as one likes, b and c.
     failed : dict of float to str
@@ -80,8 +95,8 @@ class LearningCurve(Shown):
     """
 
     def __init__(
-        self, fit: Fit[Any], found: Sequence[_Judged], weights: Floats, clusters: Codes | None,
-        failed: dict[float, str], seed: int, level: float,
+        self, fit: Fit[Any], found: Sequence[_Judged], weights: Floats, frequencies: Floats,
+        clusters: Codes | None, failed: dict[float, str], seed: int, level: float,
     ) -> None:  # fmt: skip
         self.seed, self.failed, self._level, self._fit = seed, failed, level, fit
         wrong, judged = (np.stack([getattr(each, name) for each in found]) for name in ("wrong", "judged"))
@@ -96,6 +111,16 @@ class LearningCurve(Shown):
         self._law = power_law(n, errors[None], precise)
         self._laws = power_law(n, drawn[np.isfinite(drawn).all(axis=1)], precise)
         low, high = np.nanquantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        # Percentiles show no variance of errors of which there are none or few.
+        sizes = [_judged_units(each, weights, frequencies, clusters) for each in judged]
+        exact = np.array(
+            [
+                effective_interval(error, variance, *size, level)
+                for error, variance, size in zip(errors.tolist(), variances.tolist(), sizes, strict=True)
+            ]
+        )
+        low, high = np.minimum(low, exact[:, 0]), np.maximum(high, exact[:, 1])
+        self._unseen = exact_interval(0.0, max(units for _, units in sizes), level)[1]
         columns = {"error": errors, "se": np.sqrt(variances), "low": low, "high": high}
         index = pd.Index(np.round(n).astype(np.int64), name="rows")
         self._table = pd.DataFrame(columns | {"rules": [each.rules for each in found]}, index=index)
@@ -123,8 +148,9 @@ class LearningCurve(Shown):
         Returns
         -------
         DataFrame by rows
-            error, low, high. The interval is that of laws of samples of the rows; it knows nothing of how far
-            the law itself holds.
+            error, low, high. The interval is that of laws of samples of the rows, with an upper limit no less
+            than the exact one of as many judged rows without an error; it knows nothing of how far the law
+            itself holds.
         """
         given = [rows] if np.isscalar(rows) else rows
         if not isinstance(given, Sequence | np.ndarray | pd.Index) or isinstance(given, str):
@@ -132,6 +158,7 @@ class LearningCurve(Shown):
         numbers = np.array([check_whole("rows", n, 1) for n in given], dtype=np.float64)
         laws = self._laws.at(numbers)
         low, high = np.quantile(laws, [(1 - self._level) / 2, (1 + self._level) / 2], axis=0)
+        high = np.maximum(high, self._unseen)
         index = pd.Index(numbers.astype(np.int64), name="rows")
         return pd.DataFrame({"error": self._law.at(numbers)[0], "low": low, "high": high}, index=index)
 
@@ -224,12 +251,12 @@ def learning_curve(
             f"curve begins at {found[0].rows:.0f} rows. {next(iter(failed.values()))}"
         )
     used = used_codes(blocks)
-    weights = np.where(used >= 0, 1.0 if blocks.weights is None else blocks.weights, 0.0)
+    weights = frequencies = np.where(used >= 0, 1.0 if blocks.weights is None else blocks.weights, 0.0)
     if not fit.numbers.estimated_prior:
         counts = np.bincount(used[used >= 0], weights[used >= 0], len(fit.classes))
         weights = weights * np.where(used >= 0, (fit.prior_values() / counts)[used], 0.0)
     clusters = None if groups is None else permuted.numbered(groups, blocks.table, "groups")
-    return LearningCurve(fit, found, weights, clusters, failed, seed, level)
+    return LearningCurve(fit, found, weights, frequencies, clusters, failed, seed, level)
 
 
 def _judged_at(fit: Fit[Any], share: float, repeats: int, groups: Any, seed: int, *, nested: bool) -> _Judged:
@@ -276,7 +303,6 @@ def curve_summary(curve: LearningCurve) -> Summary:
                 table,
                 formats,
                 headings=INTERVAL,
-                note=NONE_WRONG if (table["error"] == 0).any() else "",
                 source=".table",
             ),
             "ahead": Section("By the law", ahead, formats, headings=INTERVAL, source=".predict(rows)"),

@@ -307,7 +307,8 @@ class PriorEstimate(Shown):
         limits = self._limits(free, batch, estimate, search, tell)
         if sample is not None:
             ends = (1 - search.level) / 2, (1 + search.level) / 2
-            limits[0][free], limits[1][free] = np.quantile(sample, ends, axis=0)
+            limits[0][free], high = np.quantile(sample, ends, axis=0)
+            limits[1][free] = np.fmax(high, limits[1][free])
         columns = {"fit": prior, "estimate": shares, "se": self.bse, "low": limits[0], "high": limits[1]}
         self._table = pd.DataFrame(columns | {"slope": slope}, index=classes)
 
@@ -334,9 +335,12 @@ class PriorEstimate(Shown):
         if search.interval == "wald":
             for k in free.tolist():
                 low[k], high[k] = logit_interval(self.prior.iloc[k], self.bse.iloc[k], search.level)
-        elif search.interval == "profile" and len(free) > 1:
+        elif len(free) > 1:
             densities, weights = batch.densities, batch.weights
             for j, k in enumerate(free.tolist()):
+                # Samples of a batch without a class may all be without it: percentiles are no limit then.
+                if search.interval == "bootstrap" and estimate.shares[j] > 0:
+                    continue
                 low[k], high[k] = profile_limits(
                     densities, estimate, j, search.level, weights, tol=search.tol, maxiter=search.maxiter
                 )

@@ -30,6 +30,7 @@ from discrim.inference.calibration import (
     judged_residuals,
     loss_rate,
     recalibrated,
+    runner_up,
 )
 from discrim.inference.error_rates import Estimate, counts_of
 from discrim.inference.resampling import dealt_codes
@@ -61,7 +62,9 @@ class Assessment(Shown):
     overall : DataFrame by measure
         estimate, se, low and high of accuracy, balanced accuracy, kappa, and AUC, which is that of the second
         of two classes, or the mean over all pairs of more. Models with posteriors also have the log loss,
-        Brier's score and the slope of a recalibration, for two classes with its intercept.
+        Brier's score and the slope of a recalibration, for two classes with its intercept. The intervals of
+        log loss and Brier's score are log-normal, with an upper limit that allows for errors of which the
+        rows show none; it assumes that a label is no likelier to be wrong where the rule is surer.
     by_class : DataFrame by (class, measure)
         The same columns for sensitivity, specificity, both predictive values, and the area under the ROC
         curve of the class against the rest. ``by_class["estimate"].unstack()`` has a row for each class.
@@ -301,9 +304,17 @@ class _Figures:
 
     @cached_property
     def losses(self) -> dict[str, Estimate]:
-        rows = self.rows
+        rows, other = self.rows, runner_up(self.rows.values)
         found = {
-            name: Estimate(*loss_rate(loss(rows.values, rows.codes), self.judged, self.level, counts=False))
+            name: Estimate(
+                *loss_rate(
+                    loss(rows.values, rows.codes),
+                    self.judged,
+                    self.level,
+                    counts=False,
+                    if_wrong=loss(rows.values, other),
+                )
+            )
             for name, loss in LOSSES.items()
         }
         # A single row, or rows that lose the same, say nothing of how losses vary.

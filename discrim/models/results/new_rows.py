@@ -465,7 +465,8 @@ class NewRows:
             "wald" is normal on the logit scale. "profile" is of the profile likelihood: it takes some
             searches for each class, and has limits for shares of zero too. "bootstrap" takes percentiles, and
             standard errors, from rows drawn again within the classes of the fit and rows drawn again from the
-            batch; it alone takes account of the fit being an estimate. In simulations with 25 rows a class
+            batch, and for shares of zero the upper limit of "profile" if that is larger; it alone takes
+            account of the fit being an estimate. In simulations with 25 rows a class
             the other two, at 95 percent, held the share in about three samples of four.
         replicates : int
             Number of samples of the bootstrap.

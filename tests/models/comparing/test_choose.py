@@ -118,7 +118,8 @@ def test_intervals_of_infinite_losses_have_ends():
     rng, judged = np.random.default_rng(6), JudgedRows(np.zeros(30, dtype=int), np.ones(30), 1, None, None)
     losses = rng.gamma(1.0, size=(2, 1, 30))
     losses[1, 0, 4] = np.inf
-    low, high = corrected(losses, 0, judged, "min", 50, 1).interval(0.95)
+    rates = [(each.mean(), np.nan, np.nan, np.nan) for each in losses]
+    low, high = corrected(losses, 0, judged, "min", 50, 1).interval(0.95, rates)
     assert np.isfinite(low).all()
     assert (np.isfinite(high[0]), high[1]) == (True, np.inf)
 
@@ -145,7 +146,7 @@ def test_the_corrected_loss_of_one_candidate_is_its_mean():
     judged = JudgedRows(np.zeros(400, dtype=int), np.ones(400), 1, None, None)
     ours = corrected(losses, 0, judged, "min", 400, 1)
     assert ours.means()[0] == pytest.approx(losses.mean(), abs=4 * losses.std() / 400**0.5 / 20)
-    low, high = ours.interval(0.95)[:, 0]
+    low, high = ours.interval(0.95, [(losses.mean(), np.nan, np.nan, np.nan)])[:, 0]
     # Rows that a draw leaves out are a share 1/e of them.
     width = stats.norm.ppf(0.975) * losses.std() * (np.e / 400) ** 0.5
     assert (low, high) == pytest.approx((losses.mean() - width, losses.mean() + width), rel=0.08)
