@@ -557,6 +557,8 @@ class Table:
 
     def fill(self, names: Sequence[str], start: int, stop: int, out: NDArray[np.float64]) -> None:
         """Write rows start to stop of numeric or boolean columns into out (stop - start, p)."""
+        if not len(out):
+            return
         view = self._views.get(tuple(names))
         if view is not None:
             out[...] = view[:, start:stop].T

@@ -26,9 +26,11 @@ LISTED = 3
 
 
 def read_within(formula: str, data: Any, column: str, *, levels: Sequence[Any] | None = None) -> Blocks:
-    """The rows that a formula asks of a table, as deviations from the means of their groups.
+    """Read a table as deviations from the means of its groups.
 
-    The `.` of the formula leaves the column of the groups out.
+    A mean is that of all rows of the group that are complete in the predictors, with or without a class, so
+    that the fit and its predictions of the same table use the same deviations. The `.` of the formula leaves
+    the column of the groups out.
     """
     table = _in_memory(data, column)
     # A name that there is not is told of before what the formula makes of the others.
@@ -40,8 +42,9 @@ def read_within(formula: str, data: Any, column: str, *, levels: Sequence[Any] |
     options: dict[str, Any] = {"levels": levels, "reader": reader}
     blocks = read(formula, table, **options)
     _check_design(blocks, column)
-    used = _complete(blocks) & (blocks.codes >= 0)
-    groups = _groups(table, column, used)
+    complete = _complete(blocks)
+    used = complete & (blocks.codes >= 0)
+    groups = _groups(table, column, complete, used)
     classes = pd.Series(blocks.codes[used]).groupby(groups[used]).nunique()
     if (classes < 2).all():
         raise DataError(
@@ -81,12 +84,14 @@ def new_rows_within(blocks: Blocks, data: Any, column: str) -> Table:
     """A table whose columns are deviations from the means of its own groups, for a fit to other rows."""
     table = _in_memory(data, column)
     own = new_blocks(blocks, table)
-    return _deviations(own, table, _groups(table, column, _complete(own)))
+    complete = _complete(own)
+    return _deviations(own, table, _groups(table, column, complete, complete))
 
 
 def groups_of(blocks: Blocks, column: str) -> Codes:
     """Groups (n,) of the rows of a table, -1 for those that are not used."""
-    return _groups(blocks.table, column, used_codes(blocks) >= 0)
+    groups = pd.factorize(blocks.table.column(column), use_na_sentinel=True)[0]
+    return np.where(used_codes(blocks) >= 0, groups, -1)
 
 
 def _complete(blocks: Blocks) -> Mask:
@@ -111,25 +116,40 @@ def _in_memory(data: Any, column: str) -> Table:
     return data if isinstance(data, Table) else Table(data, held=True)
 
 
-def _groups(table: Table, column: str, used: Mask) -> Codes:
-    """Group (n,) of each row, -1 for rows not used; every group has two rows or more."""
+def _groups(table: Table, column: str, complete: Mask, required: Mask) -> Codes:
+    """Return the group (n,) of each complete row, -1 for rows without a group of two complete rows.
+
+    Parameters
+    ----------
+    table : Table
+    column : str
+        Column of the groups.
+    complete : (n,) bool
+        Rows that miss no value of a predictor.
+    required : (n,) bool
+        Complete rows that need deviations: one without a group, or alone in its group, is a DataError.
+
+    Returns
+    -------
+    (n,) int
+    """
     codes, found = pd.factorize(table.column(column), use_na_sentinel=True)
     labels = found.tolist()
-    lost = np.flatnonzero(used & (codes < 0))
+    lost = np.flatnonzero(required & (codes < 0))
     if len(lost):
         raise DataError(
             f"Row {table.label(int(lost[0]))!r} has no {column!r}, so that it is within nothing: fill it in, "
             "or drop the row."
         )
-    counts = np.bincount(codes[used], minlength=len(labels))
-    lone = [labels[k] for k in np.flatnonzero(counts == 1).tolist()]
-    if lone:
+    groups = np.where(complete, codes, -1)
+    counts = np.bincount(groups[groups >= 0], minlength=max(len(labels), 1))
+    lone = (groups >= 0) & (counts[groups] == 1)
+    if (lone & required).any():
         raise DataError(
-            f"{column!r} {_some(lone)}: a group of one row has no deviations from others. Give all rows of "
-            "a group, or drop it."
+            f"{column!r} {_some([labels[k] for k in groups[lone & required].tolist()])}: a group of one row "
+            "has no deviations from others. Give all rows of a group, or drop it."
         )
-    groups = np.full(table.nrows, -1)
-    groups[used] = np.unique(codes[used], return_inverse=True)[1]
+    groups[lone] = -1
     return groups
 
 

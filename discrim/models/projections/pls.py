@@ -691,8 +691,9 @@ def pls(
         PLS-DA, with mixOmics' `keepX`.
     within : column name, optional
         Column that says which rows belong together, such as the subject of repeated measures. This is
-        multilevel PLS-DA: each column is taken as its deviation from its mean in the group, and folds leave
-        out whole groups. A column that is named here is not part of ``.`` in the formula.
+        multilevel PLS-DA: each column is taken as its deviation from its mean over all observations of the
+        group that miss no predictor, with or without a class, and folds leave out whole groups. A column that
+        is named here is not part of ``.`` in the formula.
     rule : {"lda", "max", "centroid"}
         How a row is assigned to a class. "lda" is the linear discriminant analysis of the scores, which has
         posteriors. "max" takes the largest fitted indicator, as mixOmics' "max.dist", and "centroid" the
@@ -784,7 +785,9 @@ def pls(
     of its entries to zero (Le Cao, Boitard & Besse, 2011, BMC Bioinformatics 12, 253), with the numbers of
     mixOmics' splsda. With `within=` the columns are the within-subject matrix of Westerhuis, van Velzen,
     Hoefsloot & Smilde (2010), Metabolomics 6, 119-128, as of mixOmics' `multilevel`. New rows are taken as
-    deviations from the means of their own groups, so that all rows of a group have to be in the table.
+    deviations from the means of their own groups, so that all rows of a group have to be in the table. An
+    observation without a class has no part in the fit but in the mean of its group, so that the fit and its
+    predictions of the same table agree.
     Coefficients, centroids and files refer to deviations. `leave_one_out`, folds and permutations keep the
     rows of a group together; standard errors of error rates assume independent rows, and those of
     `cross_validate` independent groups.

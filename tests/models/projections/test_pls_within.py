@@ -111,6 +111,37 @@ def test_rows_that_miss_a_value_are_in_no_mean():
     assert fit.predict(holes).isna().tolist() == [i == 4 for i in range(150)]
 
 
+def test_observations_without_a_class_count_in_the_mean_of_their_group():
+    unlabelled = PLANTS.copy()
+    unlabelled.loc[[4, 60, 61], "species"] = None
+    fit = pls("species ~ .", unlabelled, ncomp=2, within="plant", prior="equal")
+    plain = pls("species ~ .", deviations(PLANTS)[unlabelled["species"].notna()], ncomp=2, prior="equal")
+    near(fit.coef, plain.coef)
+    near(fit.predict_proba(unlabelled), plain.predict_proba(deviations(PLANTS)))
+    near(fit.predict_proba(), fit.predict_proba(unlabelled))
+    near(fit.predict_proba(), fit.predict_proba(PLANTS))
+
+
+def test_a_group_with_one_labelled_observation_has_deviations():
+    # A second observation of the group gives the mean; an unlabelled group of one observation has no part.
+    unlabelled = PLANTS.copy()
+    unlabelled.loc[[4, 54], "species"] = None
+    extra = PLANTS.iloc[[0]].assign(plant=99, species=None).set_index(pd.Index([150]))
+    fit = pls("species ~ .", pd.concat([unlabelled, extra]), ncomp=2, within="plant")
+    plain = pls("species ~ .", deviations(PLANTS)[unlabelled["species"].notna()], ncomp=2)
+    near(fit.coef, plain.coef)
+    assert fit.leave_one_out()["label"].isna().sum() == 3
+
+
+def test_an_empty_table_of_any_dtype_has_no_predictions():
+    fit = pls("species ~ .", PLANTS, ncomp=2, within="plant")
+    for dtype in (object, float):
+        empty = pd.DataFrame(columns=PLANTS.columns, dtype=dtype)
+        assert fit.predict(empty).empty
+        assert fit.predict_proba(empty).shape == (0, 3)
+        assert fit.transform(empty).shape == (0, 2)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
