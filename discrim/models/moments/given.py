@@ -106,7 +106,8 @@ class Sample:
         if self.formula is None or self.data is None:
             missing = "formula" if self.formula is None else "table"
             raise DataError(f"{self.verb}() was given no {missing}: pass formula and data, or moments=.")
-        reader = adjusted_formula if self.adjusts and "|" in self.formula else parsed_formula
+        bar = self.adjusts and isinstance(self.formula, str) and "|" in self.formula
+        reader = adjusted_formula if bar else parsed_formula
         return read(**self._table(), in_memory=in_memory, reader=reader)
 
     def of_moments(self, spread: Spread, why_rows: str = "") -> tuple[Blocks, ClassMoments]:

@@ -104,6 +104,11 @@ def _fit_engine(copy: Any, x: Floats, scores: Floats, engine: Any, width: int) -
 
 def _copy_of(engine: Any) -> Any:
     """A copy, as scikit-learn's `clone` makes it where there is `get_params`, else a deep one."""
+    if engine is None:
+        raise DataError(
+            "fda() was given no engine=: write one such as engine=sklearn.linear_model.Ridge(), an object "
+            "with fit(X, Y) and predict(X)."
+        )
     if isinstance(engine, type) or not callable(getattr(engine, "fit", None)):
         given = f"the class {engine.__name__}" if isinstance(engine, type) else text_of(engine)
         raise DataError(
@@ -153,7 +158,7 @@ def fda(
     formula: str,
     data: Data,
     *,
-    engine: Engine,
+    engine: Engine | None = None,
     prior: Prior = None,
     weights: Any = None,
     ncomp: int | None = None,
