@@ -326,6 +326,8 @@ def permuted_statistics(y: Floats, model: Directions, orders: Iterator[Codes], t
 
     The responses y (n, p) have a total scatter of full rank.
     """
+    # A power of two, so that no square of the columns leaves the range of float64.
+    y = np.ldexp(y, -np.frexp(np.abs(y).max(axis=0))[1])
     whitened = np.linalg.qr((y - y.mean(axis=0)) / y.std(axis=0))[0]
     (n, p), width = y.shape, model.values.shape[1]
 

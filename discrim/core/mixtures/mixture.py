@@ -178,8 +178,9 @@ class MixtureFit:
         return np.asarray(self.moments.centres[self.owner] + self.components.means / self.scale)
 
     def component_covariance(self, g: int) -> Floats:
-        """Covariance (p, p) of a component, in the units of the data."""
-        return np.asarray(self.components.covariances[g].matrix() / self.scale / self.scale[:, None])
+        """Covariance (p, p) of a component, in the units of the data; infinite or zero outside float64."""
+        with np.errstate(over="ignore", under="ignore"):
+            return np.asarray(self.components.covariances[g].matrix() / self.scale / self.scale[:, None])
 
     def df_given(self) -> int:
         """Free parameters of the laws of rows within classes."""

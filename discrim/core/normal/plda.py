@@ -186,10 +186,19 @@ class PLDAFit:
 
     def covariances(self) -> tuple[Floats, Floats]:
         """B and W (p, p), in the units of the columns, or of the sphere."""
-        back, unit = np.linalg.inv(self.axes), 1 / self.scale
-        between, within = (back.T * self.between) @ back, back.T @ back
+        (between, within), unit = self._scaled_covariances(), 1 / self.scale
         with np.errstate(over="ignore", under="ignore"):
             return between * unit[:, None] * unit, within * unit[:, None] * unit
+
+    def between_shares(self) -> Floats:
+        """Variance of each column between classes over the sum of that and the one within, (p,)."""
+        between, within = (np.diagonal(each) for each in self._scaled_covariances())
+        return np.asarray(between / (between + within))
+
+    def _scaled_covariances(self) -> tuple[Floats, Floats]:
+        """B and W (p, p) in the units of the scaled columns, whose squares are in the range of float64."""
+        back = np.linalg.inv(self.axes)
+        return (back.T * self.between) @ back, back.T @ back
 
     def places(self, x: Floats) -> Floats:
         """Rows x (m, p) on the r axes in which classes differ, less m: (m, r), with unit variance within."""

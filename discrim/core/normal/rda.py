@@ -319,6 +319,8 @@ class Regularized(Scatter):
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
         """The covariances of the classes, one where they share it; a NoFreedomError where one is singular."""
+        if lone := too_few(moments):
+            raise NoFreedomError(moments.n_columns, int(moments.rows[lone[0]]) - 1, lone[0])
         fit = fit_rda(
             moments,
             np.ones(moments.n_classes),

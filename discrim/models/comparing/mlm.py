@@ -388,9 +388,10 @@ class MLMResults(Shown):
 
     @property
     def cov_resid(self) -> pd.DataFrame:
-        """Covariance of the residuals, divisor `df_resid`."""
+        """Covariance of the residuals, divisor `df_resid`; infinite or zero outside the range of float64."""
         error = self._model.numbers.error * (self._model.unit / np.sqrt(self.df_resid))
-        return pd.DataFrame(error.T @ error, index=self.responses, columns=self.responses)
+        with np.errstate(over="ignore", under="ignore"):
+            return pd.DataFrame(error.T @ error, index=self.responses, columns=self.responses)
 
     def hypothesis_ellipse(
         self,

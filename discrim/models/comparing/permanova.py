@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
+from discrim.core.moments.moments import gather
 from discrim.core.numerics.arrays import Codes, Floats, Mask
 from discrim.core.numerics.special import f_sf, t_sf
+from discrim.core.scatter.covariance import constant_columns
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.linear_model import cells_of, dot_without, model_rows
 from discrim.frame.rows import used_codes
@@ -218,6 +220,12 @@ NAMES = {"Pillai": "pillai", "Wilks": "wilks", "Hotelling": "hotelling-lawley", 
 """Statistics by how their rows of the table of four statistics begin."""
 
 
+def in_square_units(squares: Any, unit: float) -> Floats:
+    """Return squares times the square of a unit; infinite or zero outside the range of float64."""
+    with np.errstate(over="ignore", under="ignore"):
+        return np.asarray(squares) * unit * unit
+
+
 def with_permutations(
     table: pd.DataFrame, rows: ModelRows, kind: TestType, exchange: Exchange, term: str | None
 ) -> pd.DataFrame:
@@ -225,7 +233,7 @@ def with_permutations(
     directions = rows.directions(kind)
     found, _ = rows.shuffle(directions.cells, exchange)
     orders = found.drawn(exchange.permutations, exchange.seed)
-    p = core.permuted_statistics(rows.y, directions, orders, exchange.permutations)
+    p = core.permuted_statistics(_varying(rows.y), directions, orders, exchange.permutations)
     p[rows.fixed(found)] = np.nan
     by_term = pd.DataFrame(p, index=rows.model.labels, columns=list(core.STATISTICS))
     statistic = [
@@ -239,6 +247,13 @@ def with_permutations(
     added = [by_term.loc[each, name] for each, name in zip(terms, statistic, strict=True)]
     table.insert(list(table.columns).index("p") + 1, "p_permutation", added)
     return table
+
+
+def _varying(y: Floats) -> Floats:
+    """Return the columns of responses (n, p) that vary, as the tests without permutations use them."""
+    shape = {"n_classes": 1, "n_columns": y.shape[1]}
+    moments = gather([(y, np.zeros(len(y), dtype=np.intp), None)], **shape, spread="diagonal")
+    return np.delete(y, constant_columns(moments), axis=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -319,12 +334,15 @@ class PermanovaResults(Shown):
     @property
     @displayed(SS="general", R2="share")
     def table(self) -> pd.DataFrame:
-        """df, SS, R2, F and p of each term, and of the residuals and in all."""
+        """df, SS, R2, F and p of each term, of the residuals and of all.
+
+        A sum of squares outside the range of float64 is infinite or zero; R2, F and p hold in any units.
+        """
         tests, none = self._tests, [np.nan, np.nan]
         squares = np.append(tests.squares, self._total)
         columns = {
             "df": [*self._df, self.df_resid, self.nobs - 1],
-            "SS": squares * self._unit**2,
+            "SS": in_square_units(squares, self._unit),
             "R2": squares / self._total,
             "F": [*tests.f, *none],
             "p": [*np.where(self._fixed, np.nan, core.pvalues(tests.f, tests.drawn)), *none],
@@ -483,7 +501,7 @@ class PermanovaResults(Shown):
 
         codes, labels, _ = self._labels(named)
         points = self.coordinates()
-        share = (points**2).sum() / (self._total * self._unit**2)
+        share = ((points / self._unit) ** 2).sum() / self._total
         points = points.iloc[:, :2]
         named_cells = pd.Index(labels)
         shown = pd.Series(named_cells[codes], index=points.index)
@@ -568,7 +586,6 @@ class Dispersion(Shown):
                 f"{negative} squared distances are negative, as no Euclidean space has these distances, and "
                 "count as zero: take the roots of the distances, or another metric."
             )
-        z = z * tested._unit
         counts = np.bincount(codes)
         if (counts == 1).any():
             alone = [labels[code] for code in np.flatnonzero(counts == 1)]
@@ -582,9 +599,9 @@ class Dispersion(Shown):
         orders = found.drawn(exchange.permutations, exchange.seed)
         self._tests = core.permuted_spread(z, codes, orders, exchange.permutations)
         self._codes, self._counts, self._labels = codes, counts, pd.Index(labels, name=term)
-        self._adjusted = adjust
+        self._adjusted, self._unit, self._z = adjust, tested._unit, z
         self.term, self.centre = term, centre
-        self.distances = pd.Series(z, index=rows.index, name="distance")
+        self.distances = pd.Series(z * self._unit, index=rows.index, name="distance")
         index = pd.RangeIndex(1, len(self._tests.drawn) + 1, name="permutation")
         self.permuted = pd.Series(self._tests.drawn, index=index, name="F")
 
@@ -599,12 +616,14 @@ class Dispersion(Shown):
     @displayed(SS="general")
     def table(self) -> pd.DataFrame:
         """df, SS, F, p and p_permutation of the distances, between and within classes."""
-        z, means = self.distances.to_numpy(), self.groups["distance"].to_numpy()
+        z = self._z
+        means = np.bincount(self._codes, z) / self._counts
         between = float((self._counts * (means - z.mean()) ** 2).sum())
         within = float(((z - means[self._codes]) ** 2).sum())
         df = [len(means) - 1, len(z) - len(means)]
         p = float(f_sf(self._tests.f, *map(float, df)))
-        columns = {"df": df, "SS": [between, within], "F": [self._tests.f, np.nan], "p": [p, np.nan]}
+        squares = in_square_units([between, within], self._unit)
+        columns = {"df": df, "SS": squares, "F": [self._tests.f, np.nan], "p": [p, np.nan]}
         columns["p_permutation"] = [self._tests.p, np.nan]
         return pd.DataFrame(columns, index=[self.term, "residual"])
 

@@ -614,7 +614,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         """One row for each term: mean, variances between and within classes, and the share of the former."""
         between, within = (np.diagonal(each) for each in self._fit.numbers.covariances())
         table = pd.DataFrame({"term": self.terms, "mean": self.mean.to_numpy()})
-        return table.assign(between=between, within=within, share=between / (between + within))
+        return table.assign(between=between, within=within, share=self._fit.numbers.between_shares())
 
     @displayed()
     def glance(self) -> pd.DataFrame:
