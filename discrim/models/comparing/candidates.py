@@ -21,7 +21,7 @@ from discrim.core.rules.rules import best_class, least_cost_codes
 from discrim.errors import DataError, DiscrimError, DiscrimWarning
 from discrim.frame.blocks import Blocks
 from discrim.frame.values import shown
-from discrim.models.comparing.comparable import verb_named
+from discrim.models.comparing.comparable import no_label_reason, verb_named
 from discrim.models.comparing.cross_validation import CrossValidation, FoldedRows, validated
 from discrim.models.fits.reading import listed, told
 from discrim.models.registry import BY_VERB
@@ -345,10 +345,12 @@ def tried_in_time(
 def _labelled(tried: list[TriedCandidate], refused: dict[str, Refusal]) -> list[TriedCandidate]:
     """The candidates that give each row a label which any of them does; others are refused.
 
-    A row whose level no row of another fold has gets a label of none.
+    A row whose level no row of another fold has gets a label of none. If no row has one, that is a DataError.
     """
     known = [each.validation._judged for each in tried]
     most = max(known, key=np.count_nonzero, default=np.array([], dtype=bool))
+    if tried and not most.any():
+        raise DataError(no_label_reason(tried[0].fit._fit, "candidates fitted without its fold"))
     kept = []
     for each, labelled in zip(tried, known, strict=True):
         lost = int((most & ~labelled).sum())

@@ -528,8 +528,14 @@ class ChooseResults(ChosenAnew):
 
         return draw_kind((self,), CHOICE, kind, PictureOptions(ax, colors=colors, title=title))
 
-    def summary(self) -> Summary:
-        """The choice as a summary, which prints as text and is shown as tables in notebooks."""
+    def summary(self, sections: Sequence[str] | None = None) -> Summary:
+        """The choice as a summary, which prints as text and is shown as tables in notebooks.
+
+        Parameters
+        ----------
+        sections : sequence of str, optional
+            Keys of the sections wanted, in order, or "all"; by default all.
+        """
         from discrim.report.tables import summarize
 
         parts: dict[str, Callable[[], Section | Pairs]] = {
@@ -539,7 +545,7 @@ class ChooseResults(ChosenAnew):
         }
         if self._refused:
             parts["refused"] = self._refusals
-        return summarize(f"Choice of a model by {WORDS[self.by]}: {self.formula}", parts)
+        return summarize(f"Choice of a model by {WORDS[self.by]}: {self.formula}", parts, sections)
 
     def _header(self) -> Pairs:
         from discrim.report.grid import Pairs

@@ -208,6 +208,18 @@ def verb_named(verb: Any, argument: str = "verb") -> Any:
     return resolve(f"{BY_VERB[verb].module}:{verb}")
 
 
+def no_label_reason(fit: Fit[Any], rules: str) -> str:
+    """Return the message that no observation has a label by rules that did not see it."""
+    message = f"No observation has a label by {rules}"
+    names = list(fit.blocks.design.label_kinds)
+    if not names:
+        return f"{message}: give more rows, or other columns."
+    return (
+        f"{message}: its level of {listed(names)} occurs in no other observation. Leave the column out of "
+        "the formula, or merge its levels."
+    )
+
+
 class HasFit(Protocol):
     """What has a fit, as a choice of columns by `discrim.stepwise` has."""
 

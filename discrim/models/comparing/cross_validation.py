@@ -36,7 +36,7 @@ from discrim.models.judging.validation import counts_without, kept_fold_scores, 
 from discrim.models.pictures.pictured import draw_kind
 from discrim.models.registry import BY_VERB, FOLDS, summary_of
 from discrim.report.grid import INTERVAL, Pairs, Section
-from discrim.report.tables import Summary
+from discrim.report.tables import Summary, summarize
 
 if TYPE_CHECKING:
     from discrim.models.comparing.permuted import Permutations
@@ -387,9 +387,15 @@ class CrossValidation(Shown):
         options = PictureOptions(ax, colors=colors, title=title, other=other)
         return draw_kind((self,), FOLDS, kind, options)
 
-    def summary(self) -> Summary:
-        """The figures as a summary, which prints as text and is shown as a table in a notebook."""
-        summary: Summary = summary_of(self)
+    def summary(self, sections: Sequence[str] | None = None) -> Summary:
+        """The figures as a summary, which prints as text and is shown as a table in a notebook.
+
+        Parameters
+        ----------
+        sections : sequence of str, optional
+            Keys of the sections wanted, in order, or "all"; by default all.
+        """
+        summary: Summary = summary_of(self, sections)
         return summary
 
 
@@ -685,21 +691,19 @@ def warn_unlabelled(cv: CrossValidation, who: str = "") -> None:
         )
 
 
-def cross_validation_summary(cv: CrossValidation) -> Summary:
+def cross_validation_summary(cv: CrossValidation, sections: Sequence[str] | None = None) -> Summary:
     """Header, measures, errors by class, confusion, errors by fold."""
     title = f"Cross-validation: {cv._fit.title_in_sentence}"
-    test = {} if cv.permutations is None else {"permutations": _permutations(cv.permutations)}
-    return Summary(
-        title,
-        {
-            "header": _header(cv),
-            "measures": _measures(cv),
-            **test,
-            "classes": _classes(cv),
-            "confusion": _confusion(cv),
-            "folds": _folds(cv),
-        },
-    )
+    test = {} if cv.permutations is None else {"permutations": partial(_permutations, cv.permutations)}
+    parts: dict[str, Callable[[], Section | Pairs]] = {
+        "header": partial(_header, cv),
+        "measures": partial(_measures, cv),
+        **test,
+        "classes": partial(_classes, cv),
+        "confusion": partial(_confusion, cv),
+        "folds": partial(_folds, cv),
+    }
+    return summarize(title, parts, sections)
 
 
 def _header(cv: CrossValidation) -> Pairs:

@@ -5,7 +5,7 @@ Rules are fitted to parts of the rows by what cross-validation fits them with, a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from discrim.inference.error_rates import check_level, effective_interval, exact
 from discrim.inference.resampling import drawn_seed
 from discrim.inference.sample_size import curve_limits, power_law, resampled_rows
 from discrim.models.comparing import permuted
+from discrim.models.comparing.comparable import no_label_reason
 from discrim.models.comparing.cross_validation import folded
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import Fit
@@ -26,7 +27,7 @@ from discrim.models.fits.reading import check_number, check_whole, told
 from discrim.models.pictures.pictured import PictureOptions, draw_kind
 from discrim.models.registry import CURVE, summary_of
 from discrim.report.grid import INTERVAL, Pairs, Section
-from discrim.report.tables import Summary
+from discrim.report.tables import Summary, summarize
 
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
@@ -210,9 +211,15 @@ class LearningCurve(Shown):
         """
         return draw_kind((self,), CURVE, None, PictureOptions(ax, colors=colors, title=title))
 
-    def summary(self) -> Summary:
-        """The figures as a summary, which prints as text and is shown as a table in a notebook."""
-        summary: Summary = summary_of(self)
+    def summary(self, sections: Sequence[str] | None = None) -> Summary:
+        """The figures as a summary, which prints as text and is shown as a table in a notebook.
+
+        Parameters
+        ----------
+        sections : sequence of str, optional
+            Keys of the sections wanted, in order, or "all"; by default all.
+        """
+        summary: Summary = summary_of(self, sections)
         return summary
 
 
@@ -240,7 +247,7 @@ def learning_curve(
         except NotSupportedError as error:
             failed[share] = str(error)
     if len(found) < FEWEST:
-        why = f" {next(iter(failed.values()))}" if failed else ""
+        why = f" {failed[max(failed)]}" if failed else ""
         raise NotSupportedError(
             f"Rules can be fitted to {len(found)} of the sizes, and a learning curve takes {FEWEST}: give "
             f"more or larger sizes=.{why}"
@@ -272,6 +279,8 @@ def _judged_at(fit: Fit[Any], share: float, repeats: int, groups: Any, seed: int
     cv = folded(fit, dealt, labels, None, None, nested=nested)
     judged = (dealt == 0 if of_one else dealt >= 0) & (cv._predicted >= 0)
     wrong = judged & (cv._predicted != cv._actual)
+    if not judged.any():
+        raise NotSupportedError(no_label_reason(fit, f"rules fitted to {share:.3g} of the rows without it"))
     counted = (dealt >= 0) * (1.0 if blocks.weights is None else np.where(dealt >= 0, blocks.weights, 0.0))
     used = float(counted[0].sum())
     rows = float(counted[dealt == 1].sum()) / repeats if of_one else used * (1 - 1 / parts)
@@ -279,7 +288,7 @@ def _judged_at(fit: Fit[Any], share: float, repeats: int, groups: Any, seed: int
     return _Judged(rows, rules, wrong.sum(axis=0).astype(np.float64), judged.sum(axis=0).astype(np.float64))
 
 
-def curve_summary(curve: LearningCurve) -> Summary:
+def curve_summary(curve: LearningCurve, sections: Sequence[str] | None = None) -> Summary:
     """Header, errors by rows, and what the law says of more rows."""
     table, fit = curve.table, curve._fit
     limit, falls, power = curve.params
@@ -294,20 +303,18 @@ def curve_summary(curve: LearningCurve) -> Summary:
         ("Seed", curve.seed, str(curve.seed)),
     ]
     formats: dict[Any, Any] = dict.fromkeys(["error", "se", "low", "high"], "share") | {"rules": "count"}
-    return Summary(
-        f"Learning curve: {fit.title_in_sentence}",
-        {
-            "header": Pairs(fit.formula, items, ASSUMES),
-            "errors": Section(
-                "Errors of rows left out, by rows fitted",
-                table,
-                formats,
-                headings=INTERVAL,
-                source=".table",
-            ),
-            "ahead": Section("By the law", ahead, formats, headings=INTERVAL, source=".predict(rows)"),
-        },
-    )
+    parts: dict[str, Callable[[], Section | Pairs]] = {
+        "header": lambda: Pairs(fit.formula, items, ASSUMES),
+        "errors": lambda: Section(
+            "Errors of rows left out, by rows fitted",
+            table,
+            formats,
+            headings=INTERVAL,
+            source=".table",
+        ),
+        "ahead": lambda: Section("By the law", ahead, formats, headings=INTERVAL, source=".predict(rows)"),
+    }
+    return summarize(f"Learning curve: {fit.title_in_sentence}", parts, sections)
 
 
 def curve_picture(curve: Any, options: PictureOptions) -> Axes:

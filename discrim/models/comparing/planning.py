@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from discrim.models.fits.reading import check_number, check_whole, listed, told,
 from discrim.models.pictures.pictured import PictureOptions, draw_kind
 from discrim.models.registry import PLANNED, summary_of
 from discrim.report.grid import Pairs, Section
-from discrim.report.tables import Summary
+from discrim.report.tables import Summary, summarize
 
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
@@ -123,9 +124,15 @@ class Plan(Shown):
         """
         return draw_kind((self,), PLANNED, None, PictureOptions(ax, colors=colors, title=title))
 
-    def summary(self) -> Summary:
-        """The figures as a summary, which prints as text and is shown as a table in a notebook."""
-        summary: Summary = summary_of(self)
+    def summary(self, sections: Sequence[str] | None = None) -> Summary:
+        """The figures as a summary, which prints as text and is shown as a table in a notebook.
+
+        Parameters
+        ----------
+        sections : sequence of str, optional
+            Keys of the sections wanted, in order, or "all"; by default all.
+        """
+        summary: Summary = summary_of(self, sections)
         return summary
 
 
@@ -269,7 +276,7 @@ def _wanted(error: float | None, setting: Setting) -> pd.DataFrame:
     return table.astype({"rows": "Int64", "total": "Int64", "error": np.float64})
 
 
-def plan_summary(found: Plan) -> Summary:
+def plan_summary(found: Plan, sections: Sequence[str] | None = None) -> Summary:
     """Header, rows that are wanted, expected errors."""
     setting = found._setting
     items: list[tuple[str, Any, str]] = [
@@ -279,7 +286,7 @@ def plan_summary(found: Plan) -> Summary:
         ("Error of the best rule", found.least_error, f"{100 * found.least_error:.2f} %"),
         ("Error wanted", found._error, "none" if found._error is None else f"{100 * found._error:.2f} %"),
     ]
-    sections: dict[str, Any] = {}
+    made: dict[str, Any] = {}
     if found._judging is not None:
         error, width, level, judged = found._judging
         shown = f"more than {sample_size.MOST_ROWS:,}" if judged is None else f"{judged:,}"
@@ -290,14 +297,14 @@ def plan_summary(found: Plan) -> Summary:
         )
     else:
         note = ""
-    sections["header"] = Pairs("How many rows?", items, note + ASSUMES)
+    made["header"] = Pairs("How many rows?", items, note + ASSUMES)
     if len(found._wanted):
         lost = list(found._wanted.index[found._wanted["rows"].isna()])
         note = (
             f"For {listed(lost)} no number of rows up to {sample_size.MOST_ROWS:,} reaches this error, or "
             "draws= is too small to tell."
         )
-        sections["wanted"] = Section(
+        made["wanted"] = Section(
             "Rows for the error that is wanted",
             found.wanted.rename(columns={"rows": "a class", "total": "in all"}).rename_axis(None),
             {"a class": "count", "in all": "count", "error": "share"},
@@ -306,14 +313,15 @@ def plan_summary(found: Plan) -> Summary:
         )
     table = found.table
     largest = np.nanmax(table.filter(like="_se").to_numpy(), initial=0.0)
-    sections["errors"] = Section(
+    made["errors"] = Section(
         "Expected error by rows of each class",
         table[list(RULES)],
         dict.fromkeys(RULES, "share"),
         note=f"From {setting.draws:,} simulated samples; standard errors are at most {largest:.1g}.",
         source=".table",
     )
-    return Summary("Plan of a discriminant analysis", sections)
+    parts: dict[str, Callable[[], Any]] = {name: partial(made.__getitem__, name) for name in made}
+    return summarize("Plan of a discriminant analysis", parts, sections)
 
 
 def errors_picture(found: Any, options: PictureOptions) -> Axes:

@@ -772,8 +772,14 @@ class Classification(Shown):
         proba = pd.DataFrame(self._proba[wrong], index=index, columns=classes).rename_axis(columns=None)
         return pd.concat([frame, proba], axis=1)
 
-    def summary(self) -> Summary:
-        """The tables as a summary, which prints as text and is shown as tables in a notebook."""
+    def summary(self, sections: Sequence[str] | None = None) -> Summary:
+        """The tables as a summary, which prints as text and is shown as tables in a notebook.
+
+        Parameters
+        ----------
+        sections : sequence of str, optional
+            Keys of the sections wanted, in order, or "all"; by default all.
+        """
         from discrim.report.grid import Section
         from discrim.report.tables import summarize
 
@@ -804,4 +810,4 @@ class Classification(Shown):
                 source=".misclassified",
             ),
         }
-        return summarize(f"Classification, {self._way}", parts)
+        return summarize(f"Classification, {self._way}", parts, sections)

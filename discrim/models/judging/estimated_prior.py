@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -378,12 +378,18 @@ class PriorEstimate(Shown):
             said.append("The search did not converge: pass a larger maxiter= or tol=.")
         return [*said, self._note] if self._note else said
 
-    def summary(self) -> Summary:
-        """The shares as a summary, which prints as text and is shown as tables in a notebook."""
+    def summary(self, sections: Sequence[str] | None = None) -> Summary:
+        """The shares as a summary, which prints as text and is shown as tables in a notebook.
+
+        Parameters
+        ----------
+        sections : sequence of str, optional
+            Keys of the sections wanted, in order, or "all"; by default all.
+        """
         from discrim.report.tables import summarize
 
         parts: dict[str, Callable[[], Section | Pairs]] = {"header": self._header, "shares": self._section}
-        return summarize(f"Class shares of a batch: {in_sentence(self._title)}", parts)
+        return summarize(f"Class shares of a batch: {in_sentence(self._title)}", parts, sections)
 
     def _header(self) -> Pairs:
         from discrim.report.grid import Pairs

@@ -99,8 +99,14 @@ class OptimalScoring(Shown):
         unit = np.sqrt(free / moments.total) / (scoring.correlations * np.sqrt(scoring.residuals))
         return pd.DataFrame(self.coef * unit)
 
-    def summary(self) -> Summary:
-        """Scores, correlations and discriminants as a summary, which prints as text."""
+    def summary(self, sections: Sequence[str] | None = None) -> Summary:
+        """Scores, correlations and discriminants as a summary, which prints as text.
+
+        Parameters
+        ----------
+        sections : sequence of str, optional
+            Keys of the sections wanted, in order, or "all"; by default all.
+        """
         from discrim.report.grid import Section
         from discrim.report.tables import summarize
 
@@ -113,7 +119,7 @@ class OptimalScoring(Shown):
                 Section, "Regressions of the scores", self.coef, shared=True, source=".coef"
             ),
         }
-        return summarize("Optimal scoring", parts)
+        return summarize("Optimal scoring", parts, sections)
 
 
 @reading.with_ways_out
