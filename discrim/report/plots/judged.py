@@ -203,12 +203,12 @@ def _add_band(axes: Axes, at: pd.DataFrame, colour: Any) -> None:
 
 
 def _area(row: pd.Series) -> str:
-    """An area with its interval; below one it is not rounded to one."""
+    """An area with its interval, in the same number of digits; below one it is not rounded to one."""
     if np.isnan(row["auc"]):
         return "no rows"
     digits = next((d for d in (3, 4, 5) if row["auc"] == 1 or round(row["auc"], d) < 1), 6)
     text = f"{row['auc']:.{digits}f}"
-    return text if np.isnan(row["low"]) else f"{text} ({row['low']:.3f}, {row['high']:.3f})"
+    return text if np.isnan(row["low"]) else f"{text} ({row['low']:.{digits}f}, {row['high']:.{digits}f})"
 
 
 HISTOGRAM = 0.24

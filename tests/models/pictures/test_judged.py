@@ -1,5 +1,7 @@
 """Pictures of how a fit judges rows: their numbers are those of the tables, and they look as they did."""
 
+import re
+
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
@@ -9,6 +11,7 @@ from sklearn.metrics import roc_auc_score
 
 import discrim
 from discrim.inference.calibration import calibration_bins
+from discrim.report.plots.judged import draw_roc
 from tests.pictures import assert_looks_like
 
 mpl.use("Agg")
@@ -103,6 +106,18 @@ def test_areas_in_the_legend_are_scikit_learns():
     expected = roc_auc_score(new["sex"] == "male", SEXES.decision_function(new))
     assert f"male  {expected:.3f} (" in axes.get_legend().get_texts()[0].get_text()
     assert "new rows" in axes.get_title()
+
+
+def test_intervals_of_areas_in_the_legend_contain_the_estimate():
+    rng = np.random.default_rng(1)
+    for gap in 10.0 ** rng.uniform(-7, -1, size=40):
+        low, high = 1 - gap * rng.uniform(1, 3), 1 - gap * rng.uniform(0, 1)
+        areas = pd.DataFrame({"auc": [1 - gap], "low": [low], "high": [high]}, index=["a"])
+        axes = draw_roc({}, areas, "", places=[0])
+        shown = axes.get_legend().get_texts()[0].get_text()
+        estimate, low, high = map(float, re.findall(r"\d\.\d+", shown))
+        assert low <= estimate <= high
+        plt.close(axes.figure)
 
 
 def test_calibration_leaves_rows_out():
