@@ -60,15 +60,22 @@ PARTS = 5
 
 
 def refused(metric: Metric, x: Floats) -> tuple[str, Mask]:
-    """When a metric gives no distance between rows x (n, p), in words, and where (n, p)."""
+    """Return why a metric gives no distance between some rows x (n, p), in words, and where (n, p).
+
+    A row of zeros has no profile and no angle. By the other metrics that compare shares its distance from any
+    other row is 1, and only that of two rows of zeros is 0/0, which vegan's vegdist answers with NaN.
+    """
+    nowhere = np.zeros(x.shape, dtype=bool)
     if metric in ("euclidean", "manhattan", "gower"):
-        return "", np.zeros(x.shape, dtype=bool)
+        return "", nowhere
+    empty = np.broadcast_to((x == 0).all(axis=1)[:, None], x.shape)
     if metric == "cosine":
-        return "a row is all zero", np.broadcast_to((x == 0).all(axis=1)[:, None], x.shape)
-    where = x < 0
-    if not where.any():
-        where = np.broadcast_to((x == 0).all(axis=1)[:, None], x.shape)
-    return "a value is negative, or a row is all zero", where
+        return "a row is all zero", empty
+    if (x < 0).any():
+        return "a value is negative", x < 0
+    if metric == "hellinger":
+        return "a row is all zero", empty
+    return "two rows are all zero", empty if empty[:, 0].sum() > 1 else nowhere
 
 
 def distances(x: Floats, metric: Metric) -> Floats:
@@ -94,7 +101,8 @@ def distances(x: Floats, metric: Metric) -> Floats:
     between = np.asarray(squareform(pdist(x, name)), dtype=np.float64)
     if metric == "canberra":
         none = (x == 0).astype(np.float64)
-        return np.asarray(between / (x.shape[1] - none @ none.T))
+        # A row of zeros has no column to compare with itself, and the distance 0.
+        return np.asarray(between / np.maximum(x.shape[1] - none @ none.T, 1.0))
     return np.asarray(2 * between / (1 + between)) if metric == "jaccard" else between
 
 

@@ -725,7 +725,9 @@ def permanova(
         without negative values "bray-curtis", sum d / sum (x + y); "jaccard", 2 B / (1 + B) with B that of
         Bray and Curtis, which for zeros and ones is Jaccard's; "canberra", the mean of d / (x + y) over
         columns that are not both zero; "hellinger", Euclidean between the roots of the shares in each row's
-        sum. Or a square DataFrame or array with a row and a column for each row of the table.
+        sum. A row of zeros has the distance 1 from any other by "bray-curtis", "jaccard" and "canberra", and
+        none from a second row of zeros (0/0, as in vegan), which is refused; by "hellinger" and "cosine" it
+        has none. Or a square DataFrame or array with a row and a column for each row of the table.
     permutations : int
         Number of random permutations. If there are no more different labellings than that, each is taken
         once.
@@ -830,9 +832,14 @@ def _by_metric(rows: ModelRows, metric: Metric) -> tuple[RowSpace, float]:
     why, where = core.refused(metric, y)
     if where.any():
         row, column = np.argwhere(where)[0]
+        if y[row, column] < 0:
+            found = f"row {rows.label(row)!r} has {y[row, column]:g} in {names[column]!r}"
+        else:
+            labels = [rows.label(each) for each in np.flatnonzero(where.any(axis=1)).tolist()]
+            found = f"{'row' if len(labels) == 1 else 'rows'} {listed(labels)}"
         raise DataError(
-            f"distance={metric!r} gives no distance where {why}: row {rows.label(row)!r} has "
-            f"{y[row, column]:g} in {names[column]!r}. Leave such rows out, or take another metric."
+            f"distance={metric!r} gives no distance where {why}: {found}. Leave such rows out, or take "
+            "another metric."
         )
     size = float(np.abs(y).max(initial=0.0))
     unit = float(np.ldexp(1.0, np.frexp(size)[1])) if size > 0 else 1.0

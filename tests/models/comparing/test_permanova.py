@@ -471,3 +471,36 @@ def test_classes_of_two_rows_have_no_spread_to_compare():
     with pytest.raises(DataError, match="two or more classes, one of which"):
         permanova("g ~ x + y", twos, seed=1).dispersion()
     assert len(permanova("g ~ x + y", twos.assign(g=[*"aaabbc"]), seed=1).table) == 3
+
+
+@pytest.mark.parametrize("metric", ["bray-curtis", "jaccard", "canberra"])
+def test_one_row_of_zeros_has_the_distance_one_from_all_others(metric):
+    rng = np.random.default_rng(5)
+    counts = pd.DataFrame(rng.poisson(3, size=(12, 4)) + 1.0, columns=list("abcd"))
+    counts.loc[3] = 0.0
+    data = counts.assign(site=list("xy") * 6)
+    # Formulas of vegan's vegdist, pair by pair.
+    x = counts.to_numpy()
+    table = np.zeros((12, 12))
+    for i, j in np.ndindex(12, 12):
+        if i != j:
+            d, s = np.abs(x[i] - x[j]), x[i] + x[j]
+            bray = d.sum() / s.sum()
+            jaccard = 2 * bray / (1 + bray)
+            table[i, j] = {"bray-curtis": bray, "jaccard": jaccard, "canberra": (d[s > 0] / s[s > 0]).mean()}[
+                metric
+            ]
+    np.testing.assert_allclose(np.delete(table[3], 3), 1.0)
+    found = permanova("site ~ a + b + c + d", data, distance=metric, permutations=19, seed=1)
+    expected = permanova("site ~ 1", data, distance=table, permutations=19, seed=1)
+    np.testing.assert_allclose(found.table, expected.table, rtol=1e-10)
+    data.loc[7, list("abcd")] = 0.0
+    with pytest.raises(DataError, match="rows 3, 7"):
+        permanova("site ~ a + b + c + d", data, distance=metric, permutations=19)
+
+
+@pytest.mark.parametrize("metric", ["hellinger", "cosine"])
+def test_a_row_of_zeros_has_no_profile(metric):
+    data = pd.DataFrame({"a": [1.0, 2, 0, 4], "b": [2.0, 1, 0, 1], "site": list("xyxy")})
+    with pytest.raises(DataError, match="row 2"):
+        permanova("site ~ a + b", data, distance=metric, permutations=19)
