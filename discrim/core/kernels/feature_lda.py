@@ -58,7 +58,7 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory, slices
 from discrim.core.regression.indicator import FlexibleFit
 from discrim.core.rules.calibration import Calibrator
-from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.leave_one_out import LeftOut, leave_lone_to_refits
 from discrim.errors import DataError
 
 FIRST, STEPS = -2, (3, 1)
@@ -301,10 +301,14 @@ class FeatureLDAFit(ScoredIndicators):
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
             y, residuals, left = left_out_parts(self.indicators, x, codes, weights)
+            counts = self.moments.counts
             if self.calibrator is not None:
-                return np.asarray(self.calibrator.scores(y - residuals / left[:, None]) + shift)
-            parts = y, residuals, left, weights
-            return log_prior + normal_left_out(self.products, self.moments.counts, parts, self.ncomp)
+                found = self.calibrator.scores(y - residuals / left[:, None]) + shift
+            else:
+                found = log_prior + normal_left_out(
+                    self.products, counts, (y, residuals, left, weights), self.ncomp
+                )
+            return leave_lone_to_refits(found, counts[codes], weights)
 
         return scores
 

@@ -34,6 +34,7 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats, are_whole, slices
 from discrim.core.regression.indicator import FlexibleFit, fit_flexible, starting_scores
 from discrim.core.rules.calibration import KINDS, Calibrator, fit_calibrator
+from discrim.core.rules.leave_one_out import leave_lone_to_refits
 from discrim.core.rules.rules import CalibratedRule, NoLikelihood, Rule, logs_of_prior, refuse_method
 from discrim.core.scatter.covariance import EPS
 from discrim.errors import DataError
@@ -230,8 +231,11 @@ class KernelLDAFit(ScoredIndicators):
         residuals = residuals_of(self.indicators.coef, self.rows.weights, self.ridge)
         fitted = self.rows.y - residuals / self._known_left()[:, None]
         if self.calibrator is not None:
-            return self.calibrator.scores(fitted) + self.shift(log_prior)
-        return self._left_out_normal(log_prior, fitted)
+            scores = self.calibrator.scores(fitted) + self.shift(log_prior)
+        else:
+            scores = self._left_out_normal(log_prior, fitted)
+        # The fit without the only row of a class has one class less.
+        return leave_lone_to_refits(scores, self.rows.y @ self.moments.counts, self.rows.weights)
 
     def left_out_elsewhere(self, log_prior: Floats) -> Callable[[Floats], Floats]:
         """From rows u (n, p) in standard units, to scores (n, K) under the fits that each row has left out.

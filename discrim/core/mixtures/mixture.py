@@ -173,6 +173,19 @@ class MixtureFit:
 
         return MarginalRule(self.rule(log_prior).components, of_components, of_columns)
 
+    def of_classes(self, keep: Codes) -> MixtureFit:
+        """The components of some classes (C,), from which EM begins."""
+        at, found = np.flatnonzero(np.isin(self.owner, keep)), self.components
+        components = replace(
+            found,
+            sizes=tuple(found.sizes[k] for k in keep.tolist()),
+            shares=found.shares[at],
+            means=found.means[at],
+            covariances=tuple(found.covariances[g] for g in at.tolist()),
+        )
+        forms = self.forms if self.together else tuple(self.forms[k] for k in keep.tolist())
+        return replace(self, components=components, forms=forms)
+
     def means(self) -> Floats:
         """Means (T, p) of the components, in the units of the data."""
         return np.asarray(self.moments.centres[self.owner] + self.components.means / self.scale)

@@ -507,6 +507,10 @@ class KernelDensityFit(NoLikelihood):
         refuse_method(method, "is defined for normal classes")
         return KernelRule(log_prior, self.places, self.radii, self.kernel)
 
+    def of_classes(self, keep: Codes) -> KernelDensityFit:
+        """The options of some classes (C,)."""
+        return replace(self, radii=self.radii[keep])
+
     def with_radii(self, radii: Floats, rule: Radii) -> KernelDensityFit:
         """The same rows and other bandwidths."""
         return replace(self, radii=radii, rule_of_radii=rule)

@@ -40,7 +40,12 @@ from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats, svd
 from discrim.core.rules import gaussian
 from discrim.core.rules.gaussian import means_of_columns
-from discrim.core.rules.leave_one_out import LeftOut, common_distances
+from discrim.core.rules.leave_one_out import (
+    FullLeftOut,
+    LeftOut,
+    common_distances,
+    leave_lone_to_refits,
+)
 from discrim.core.rules.rules import Distances, Plane, Rule, logs_of_prior
 from discrim.core.scatter.adjusted import AdjustedCovariance, adjusted_axes
 from discrim.core.scatter.covariance import Covariance, common_divisor
@@ -258,7 +263,16 @@ class LDAFit:
                 "leave_one_out() has a closed form for all axes only: fit without ncomp=, or "
                 'cross-validate with error_rates(["cv"]) or confusion("cv").'
             )
-        return self.scatter.left_out(replace(self._classes(log_prior), moments=self.by_column, rows=rows))
+        left_out = self.scatter.left_out(replace(self._classes(log_prior), moments=self.by_column, rows=rows))
+        if self.method != "mle" or isinstance(left_out, FullLeftOut):
+            return left_out
+        # The divisor N is one less without the only row of a class, and N - K is the same.
+        counts = self.moments.counts
+
+        def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+            return leave_lone_to_refits(left_out(x, codes, weights), counts[codes], weights)
+
+        return scores
 
     def _classes(self, log_prior: Floats) -> NormalClasses:
         divisors = np.array([self.divisor])

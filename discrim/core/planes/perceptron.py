@@ -380,6 +380,14 @@ class PerceptronFit:
         """The side of the plane, or the class whose plane is farthest below the row."""
         return plane_rule(np.zeros(len(self.coef) - 1), self.coef[1:], self.coef[0])
 
+    def of_classes(self, keep: Codes) -> PerceptronFit:
+        """The options of some classes (C,), two or more; of two there is one plane."""
+        passes, start = self.passes, self.start
+        if len(passes) > 1:
+            passes = tuple(passes[k] for k in keep.tolist())[: 1 if len(keep) == 2 else None]
+            start = None if start is None else start[:, keep][:, -len(passes) :]
+        return replace(self, passes=passes, start=start)
+
     def buffers(self) -> dict[str, Floats]:
         """What a file keeps: coef, planes, history, the most passes by plane, losses and start."""
         most = np.array(self.passes, dtype=np.float64)

@@ -421,6 +421,10 @@ class LogisticFit:
         values, vectors = np.linalg.eigh(left)
         return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T - inverse)
 
+    def of_classes(self, keep: Codes) -> LogisticFit:
+        """The options of some classes (C,); without the reference the first is that."""
+        return replace(self, reference=int(np.argmax(keep == self.reference)))
+
     def against(self, reference: int) -> LogisticFit:
         """The same fit with its coefficients against another class."""
         if reference == self.reference:

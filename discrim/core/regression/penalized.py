@@ -21,7 +21,7 @@ from scipy.linalg import qr
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlocks
-from discrim.core.numerics.arrays import Floats, are_whole
+from discrim.core.numerics.arrays import Codes, Floats, are_whole
 from discrim.core.regression.proximal_newton import Ended, Likelihood, ProximalNewton
 from discrim.core.rules.rules import LinearRule
 from discrim.errors import DataError
@@ -92,6 +92,10 @@ class PenalizedFit:
     def others(self) -> list[int]:
         """The classes but the reference."""
         return [k for k in range(self.moments.n_classes) if k != self.reference]
+
+    def of_classes(self, keep: Codes) -> PenalizedFit:
+        """The options of some classes (C,), searched for from zero; the first replaces a lost reference."""
+        return replace(self, reference=int(np.argmax(keep == self.reference)), beta=self.beta[:, :0])
 
     @property
     def by_class(self) -> Floats:

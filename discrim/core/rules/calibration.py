@@ -26,7 +26,8 @@ prior of each parameter around its value there, which moves the log odds of a us
 densities, would alone make every row unsure. Leads are taken as no larger than a ceiling c, t_k = max(t_k,
 -c), of those that halve the largest one, where this raises the likelihood more than a test of one parameter
 at five percent lets by chance. A class that the rule holds impossible, a score of minus infinity, is at the
-ceiling. One that it holds impossible for every row, as of a prior of zero, stays so.
+ceiling. One that it holds impossible for every row, as of a prior of zero, stays so. If a class that is
+possible has no rows, the map is the temperature, which needs none of each class.
 
 *The choice.* Each row's loss by the map without it is approximated by one step of Newton's method from the
 map of all rows, in which the row is left out of gradient and Hessian (Rad & Maleki, 2020, Journal of the
@@ -162,7 +163,8 @@ def fit_calibrator(
     # s (t - a) + a, with a the log prior.
     intercepts[there] = base * (1 - slope)
     tempered = Calibrator("temperature", slope, ceiling, np.eye(len(there)), intercepts)
-    if kind == "temperature" or k == 1:
+    if kind == "temperature" or k == 1 or (kind == "auto" and not np.bincount(own, weights, k).all()):
+        # Of a class without rows the other maps would learn that it never occurs.
         return tempered
     if kind != "auto":
         family = _family(kind, intercepts[there])

@@ -77,7 +77,7 @@ def common_distances(
     d2 = np.add(cross, lead, out=lead)
     # The table is symmetric, and rows of it lie together.
     d2 += between[codes]
-    gone = removal(counts[codes], weights, divisor, d2_own, left)
+    gone = removal(counts[codes], weights, divisor, d2_own, left, float(counts.sum()))
     with np.errstate(divide="ignore", invalid="ignore"):
         lift = gone.out * gone.count / ((gone.count - gone.out) * divisor) / gone.left
         np.square(cross, out=cross)
@@ -129,7 +129,7 @@ def diagonal_scores(
     own = standard_columns(x, origins[codes].T, distances.scale) - distances.means[codes].T
     which = np.zeros_like(codes) if common else codes
     whole, divisor, count = variances[which].T, divisors[which], counts[codes]
-    gone = removal(count, weights, divisor)
+    gone = removal(count, weights, divisor, total=float(counts.sum()) if common else None)
     left = whole - gone.lift / divisor * own**2
     scores = np.empty((len(counts), len(codes)))
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
@@ -181,17 +181,27 @@ def removal(
     divisor: float | Floats,
     d2_own: Floats | float = 0.0,
     left: Floats | None = None,
+    total: float | None = None,
 ) -> Removal:
     """What leaving rows out does, from the counts (m,) of their classes and, if it matters, distances (m,).
 
-    What is left of the determinant (m,) is a difference, unless it is given.
+    What is left of the determinant (m,) is a difference, unless it is given. If classes share a covariance,
+    the total is the sum of all weights: the divisor N of maximum likelihood loses a row that is alone in its
+    class, and N - K loses its class as well and stays.
     """
     out = np.ones(len(counts)) if weights is None else np.minimum(weights, 1.0)
     alone = counts - out <= EPS * counts
+    shrink_by = np.where(alone & (np.asarray(divisor) != total), 0.0, out)
     out = np.where(alone, 0.0, out)
     if left is None:
         left = 1.0 - out * counts / ((counts - out) * divisor) * d2_own
-    return Removal(out, counts, alone, (divisor - out) / divisor, left)
+    return Removal(out, counts, alone, (divisor - shrink_by) / divisor, left)
+
+
+def leave_lone_to_refits(scores: Floats, counts: Floats, weights: Floats | None) -> Floats:
+    """Return scores (m, K) that are missing for rows alone in their class, of counts (m,) by row."""
+    scores[removal(counts, weights, 1.0).alone] = np.nan
+    return scores
 
 
 def settle(scores: Floats, codes: Codes, gone: Removal, spoilt: NDArray[np.bool_]) -> Floats:

@@ -401,6 +401,31 @@ class PartRule:
         return self.rule.scores(np.take(x.T, self.keep, axis=0).T)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RuleOfClasses:
+    """A rule of the classes at some positions; the scores of the other classes are minus infinity.
+
+    Attributes
+    ----------
+    rule : Rule or None
+        Rule of these classes; None if there is one class only, which is predicted for every row.
+    present : (C,) int
+        Positions of the classes among all K.
+    n_classes : int
+        K.
+    """
+
+    rule: Rule | None
+    present: NDArray[np.intp]
+    n_classes: int
+
+    def scores(self, x: Floats) -> Floats:
+        """Scores (m, K) of rows x (m, p)."""
+        out = np.full((len(x), self.n_classes), -np.inf)
+        out[:, self.present] = 0.0 if self.rule is None else self.rule.scores(x)
+        return out
+
+
 class OtherRule(Protocol):
     """A rule of another module."""
 
@@ -408,7 +433,7 @@ class OtherRule(Protocol):
         """Scores (m, K) of rows x (m, p)."""
 
 
-Rule = LinearRule | GaussianRule | StudentRule | IndependentRule | PartRule | OtherRule
+Rule = LinearRule | GaussianRule | StudentRule | IndependentRule | PartRule | RuleOfClasses | OtherRule
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -55,7 +55,7 @@ from discrim.core.moments.moments import ClassMoments, from_class_means, standar
 from discrim.core.moments.row_sums import packed_triangle
 from discrim.core.numerics.arrays import Codes, Floats, svd
 from discrim.core.rules import gaussian
-from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.leave_one_out import LeftOut, leave_lone_to_refits
 from discrim.core.rules.rules import Rule
 from discrim.core.scatter import scatter
 from discrim.core.scatter.covariance import EPS, Covariance, Dependency, total_squares
@@ -411,7 +411,7 @@ class Projected(Scatter):
                 else:
                     gained = _beyond_linear(within, values, fitted.log_prior, y)
                 found[i] = values + gained
-        return found
+        return leave_lone_to_refits(found, fitted.moments.counts[codes], weights)
 
     @property
     def refits_left_out(self) -> bool:

@@ -31,6 +31,7 @@ from discrim.models.comparing.term_choice import refits_by_calls
 from discrim.models.fits.displayed import Shown, displayed, number
 from discrim.models.fits.fit import Fit, labelled
 from discrim.models.fits.reading import check_flag, check_whole, is_number, with_ways_out
+from discrim.models.judging.absent_classes import absent_note, lone_rows
 from discrim.models.judging.assessment import row_weights
 from discrim.models.judging.validation import counts_without, kept_fold_scores, prior_of_rest, uneven
 from discrim.models.pictures.pictured import draw_kind
@@ -457,11 +458,13 @@ def cross_validate(
     Returns
     -------
     CrossValidation
+        If a fold has all observations of a class, the rule without it is that of the other classes, and these
+        observations count as errors: the summary names the class.
 
     Raises
     ------
     DataError
-        Folds, repeats, groups or the seed cannot be used; a class has no rows outside a fold; the labels
+        Folds, repeats, groups or the seed cannot be used; the labels
         cannot be shuffled as asked for; or `formula`, `data` and `options` do not go with what is judged.
     NotSupportedError
         The fit was loaded, or cannot be made without some fold; or the labels are to be shuffled, but each
@@ -643,7 +646,6 @@ def validated(
     dealt, labels = permuted.shared_folds(blocks, folds, repeats, groups, seed)
     used = used_codes(blocks)
     dealt = np.where(used >= 0, dealt, -1)
-    permuted.refuse_absent_classes(fit, dealt, used, labels, grouped=groups is not None)
     clusters = None if groups is None else permuted.numbered(groups, blocks.table, "groups")
     # Folds that were given are dealt by no seed.
     dealt_by = seed if isinstance(folds, (int, np.integer)) else None
@@ -726,7 +728,14 @@ def _header(cv: CrossValidation) -> Pairs:
     if judged.clusters is not None:
         groups = len(set(judged.clusters.tolist()))
         items.insert(6, ("Groups, each in one fold", groups, str(groups)))
-    return Pairs(fit.formula, items, " ".join(note for note in (_choice_note(cv), uneven_note(cv)) if note))
+    notes = (_choice_note(cv), uneven_note(cv), _absent_note(cv))
+    return Pairs(fit.formula, items, " ".join(filter(None, notes)))
+
+
+def _absent_note(cv: CrossValidation) -> str:
+    """What is said of classes whose rows are all in one fold."""
+    lone = [lone_rows(cv._actual, cv._weights, len(cv._fit.classes), dealt) for dealt in cv._dealt]
+    return absent_note(cv._fit.classes[np.unique(cv._actual[np.any(lone, axis=0)])])
 
 
 def uneven_note(cv: CrossValidation) -> str:

@@ -26,9 +26,9 @@ from discrim.inference import resampling
 from discrim.inference.calibration import JudgedRows
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
-from discrim.models.fits.reading import check_whole, class_moments, is_whole, listed, told
+from discrim.models.fits.reading import check_whole, class_moments, is_whole, told
 from discrim.models.judging.assessment import row_weights
-from discrim.models.judging.validation import fold_scores, whole_class
+from discrim.models.judging.validation import fold_scores
 
 MOST_REPEATS = 10**15
 """More are no number of repeats that any memory holds."""
@@ -106,22 +106,6 @@ def _fold_labels(vector: Any, table: Table, codes: Codes) -> list[Any]:
     """Labels of the codes of given folds."""
     values = _values(vector, table, "folds")
     return [values.iloc[int(np.argmax(codes == f))] for f in range(int(codes.max()) + 1)]
-
-
-def refuse_absent_classes(
-    fit: Fit[Any], dealt: Codes, used: Codes, labels: list[Any], *, grouped: bool
-) -> None:
-    """Raise a DataError where a class has no rows outside a fold."""
-    for fold_of in dealt:
-        whole = whole_class(used, fold_of, len(fit.classes), len(labels))
-        if whole is not None:
-            fold, code, rows = whole
-            what, be = (f"All {rows} rows", "are") if rows > 1 else ("The one row", "is")
-            hint = "use another seed=, fewer folds or smaller groups=" if grouped else "leave it out"
-            raise DataError(
-                f"{what} of class {listed([fit.classes[code]])} {be} in fold {shown(labels[fold])}, and no "
-                f"rule without it knows the class: merge it with another class, or {hint}."
-            )
 
 
 REDRAWN = 10
@@ -341,7 +325,6 @@ def _hit_rate(
         numbers = fit.numbers.refit(class_moments(blocks, fit.refits.spread))
         if numbers is not None:
             refitted = replace(refitted, numbers=replace(numbers, prior=refitted.prior))
-    refuse_absent_classes(refitted, dealt, codes, design.labels, grouped=members is not None)
     labels, nested, refit_prior = design.labels, design.nested, design.refit_prior
     predicted = []
     for fold_of in dealt:

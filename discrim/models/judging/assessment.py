@@ -23,7 +23,7 @@ from discrim.core.rules.rules import Rule, best_class, posteriors
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Block, Blocks
 from discrim.frame.matrix import response_codes
-from discrim.frame.rows import used_of_block, used_rows
+from discrim.frame.rows import used_codes, used_of_block, used_rows
 from discrim.frame.sources.files import names_files
 from discrim.frame.sources.parts import no_rows
 from discrim.frame.sources.rows import given_parts, named
@@ -40,6 +40,7 @@ from discrim.models.fits.fit import AS_FITTED, Decision, Fit, Gaps, block_scores
 from discrim.models.fits.reading import check_flag, check_word, listed, told
 from discrim.models.fits.renamed import warn_renamed
 from discrim.models.judging import validation
+from discrim.models.judging.absent_classes import absent_note, lone_rows
 from discrim.models.judging.validation import BootstrapSamples, LeftOutTable
 
 if TYPE_CHECKING:
@@ -366,6 +367,10 @@ def error_rates(
         table = table.rename(columns=lambda name: distinct(name, fit.classes))
         table = pd.concat([table, within], axis=1)
     reasons = _without_interval(rates)
+    if fit.has_rows and not {"loo", "cv"}.isdisjoint(table.index):
+        lone = lone_rows(used_codes(fit.blocks), fit.blocks.weights, len(fit.classes))
+        reasons.append(absent_note(fit.classes[np.unique(used_codes(fit.blocks)[lone])]))
+    reasons = list(filter(None, reasons))
     if reasons:
         table.attrs["note"] = " ".join(reasons)
     return table

@@ -3,7 +3,9 @@
 A row that is left out has scores by the rule without it, whose prior is estimated without it too: in closed
 form where the model has one, by a refit where rows are few, else by ten folds that a fixed seed deals. The
 columns that rows chose are chosen anew in each fold; a tuning parameter is held where single rows are left
-out. Classes count by the prior of the fit, where one was given, so that posteriors are those under it.
+out. The only row of a class, or a fold with all rows of one, is judged by rules that lack the class, and
+calibrates nothing: the class has no posteriors that could be calibrated.
+Classes count by the prior of the fit, where one was given, so that posteriors are those under it.
 Another prior, asked for later, adds the logarithms of its ratios to the calibrated log posteriors.
 """
 
@@ -27,6 +29,7 @@ from discrim.inference.calibration import JudgedRows
 from discrim.models.fits.fit import CALIBRATOR, Fit
 from discrim.models.fits.reading import listed, prior_vector
 from discrim.models.judging import validation
+from discrim.models.judging.absent_classes import lone_rows
 
 FEW = 50
 """Rows up to which each is left out by a refit, where there is no closed form."""
@@ -58,8 +61,11 @@ def left_out_sample(fit: Fit[Any]) -> tuple[Floats, Codes, Floats]:
         'call predict_proba(method="calibrated") on the fit that has rows before it is saved, or fit '
         "formula and data",
     )
-    scores = _left_out(fit)
-    codes = np.where(np.isnan(scores).any(axis=1), -1, used_codes(blocks))
+    scores, fold_ids = _left_out(fit)
+    codes = used_codes(blocks)
+    # A rule without the class of a row says nothing of how sure rules with the class may be.
+    lone = lone_rows(codes, blocks.weights, len(fit.classes), fold_ids)
+    codes = np.where(np.isnan(scores).any(axis=1) | lone, -1, codes)
     weights = np.ones(len(codes)) if blocks.weights is None else np.nan_to_num(blocks.weights)
     if fit.model.prior_without != "none" and not fit.numbers.estimated_prior:
         known = codes >= 0
@@ -68,25 +74,25 @@ def left_out_sample(fit: Fit[Any]) -> tuple[Floats, Codes, Floats]:
     return scores, codes, weights
 
 
-def _left_out(fit: Fit[Any]) -> Floats:
-    """Scores (n, K) by rules without each row or its fold; missing where there is none."""
+def _left_out(fit: Fit[Any]) -> tuple[Floats, Codes | None]:
+    """Scores (n, K) by rules without each row or its fold (n,); missing where there is none."""
     if fit.selection is not None and fit.selection.what == "model":
         # Scores of other models are on other scales.
         fit = replace(fit, selection=None)
     if fit.selection is None and _leaves_rows_out(fit):
         with suppress(NotSupportedError):
-            return validation.kept_left_out_scores(fit, refit_prior=True).value()
+            return validation.kept_left_out_scores(fit, refit_prior=True).value(), None
     whole = fit.choosing_anew()
     folds = min(FOLDS, int((used_codes(whole.rows("calibration")) >= 0).sum()))
     dealt = validation.deal_folds(whole, folds, SEED)
     try:
         with late_bar(folds, "calibration") as tell:
-            return validation.fold_scores(whole, dealt, folds, tell=tell, refit_prior=True)
+            return validation.fold_scores(whole, dealt, folds, tell=tell, refit_prior=True), dealt
     except NotSupportedError:
         # Without a fold there is no rule; there may be one without each of nearly all rows.
         if fit.selection is None:
             with suppress(NotSupportedError):
-                return validation.kept_left_out_scores(fit, refit_prior=True).value()
+                return validation.kept_left_out_scores(fit, refit_prior=True).value(), None
         raise
 
 

@@ -52,6 +52,7 @@ from discrim.models.fits import reading
 from discrim.models.fits.fit import Decision, Fit, warn_impossible
 from discrim.models.fits.reading import SelectRule
 from discrim.models.fits.refits import moment_folds, rule_of_moments, rule_of_rows
+from discrim.models.judging.absent_classes import rule_of_present
 
 Splits = Iterable[tuple[Sequence[int], Sequence[int]]]
 """What a user gives: for each split the positions of the rows to learn from, and of those to be judged."""
@@ -338,8 +339,8 @@ def warn_of_no_rule(blocks: Blocks, none: list[int]) -> None:
     if none:
         warn_user(
             f"{len(none)} row{'s have' if len(none) > 1 else ' has'} no leave-one-out rule (first of them "
-            f"{blocks.table.label(none[0])!r}): without them a class has no rows, a covariance is singular, "
-            "classes are separated, or no row has their level of a category. Their labels are missing."
+            f"{blocks.table.label(none[0])!r}): without them a covariance is singular, classes are "
+            "separated, or no row has their level of a category. Their labels are missing."
         )
 
 
@@ -362,7 +363,7 @@ def scores_by_refit(fit: Fit[Any], blocks: Blocks, row: int, *, anew: bool) -> F
         counts = fit.counts.astype(np.float64)
         counts[blocks.codes[row]] -= left
         fit = fit.under(counts / counts.sum())
-    rule = rule_of_rows(fit, less, held=bool(fit.refits.choice))
+    rule = rule_of_present(fit, less, held=bool(fit.refits.choice))
     return (
         np.full(len(fit.classes), np.nan) if rule is None else rule.scores(blocks.rows_at(np.array([row])))[0]
     )
@@ -399,28 +400,11 @@ def dealt_groups(blocks: Blocks, groups: Codes, folds: int, seed: int | None) ->
     return np.asarray(dealt)
 
 
-def whole_class(codes: Codes, dealt: Codes, n_classes: int, folds: int) -> tuple[int, int, int] | None:
-    """The first fold that has all rows of a class, that class, and how many they are; None without one.
-
-    Codes (n,) are those of classes, and folds (n,) are -1 for rows that are not used.
-    """
-    used = dealt >= 0
-    cells = dealt[used] * n_classes + codes[used]
-    counts = np.bincount(cells, minlength=folds * n_classes).reshape(folds, n_classes)
-    places = np.argwhere(counts == counts.sum(axis=0))
-    return None if not len(places) else (*places[0].tolist(), int(counts[tuple(places[0])]))
-
-
-def _refuse_empty(fit: Fit[Any], blocks: Blocks, dealt: Codes, labels: Sequence[Any]) -> None:
-    """Raise where a class has no row outside a fold: no model of moments minds, and its mean is any point."""
-    whole = whole_class(blocks.codes, dealt, len(fit.classes), len(labels))
-    if whole is not None:
-        fold, code, rows = whole
-        raise NotSupportedError(
-            f"Without fold {shown(labels[fold])} of {len(labels)} class {shown(fit.classes[code])} has no "
-            f"row, having {rows} in all: leave the class out, merge it with another, or use "
-            'method="loo".'
-        )
+def folds_without_class(blocks: Blocks, dealt: Codes, folds: int) -> NDArray[np.bool_]:
+    """Return which folds (F,) have all rows of some class."""
+    used, k = dealt >= 0, len(blocks.design.levels)
+    rows = np.bincount(dealt[used] * k + blocks.codes[used], minlength=folds * k).reshape(folds, k)
+    return np.asarray((rows == rows.sum(axis=0)).any(axis=1))
 
 
 def _no_rule(
@@ -466,7 +450,6 @@ def kept_fold_scores(
     """
     blocks = fit.rows("cross-validation")
     labels = range(1, folds + 1) if labels is None else labels
-    _refuse_empty(fit, blocks, dealt, labels)
     refuse_many_scores(blocks.table.nrows, len(fit.classes), "Cross-validation")
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
     fits = [fit] * folds
@@ -481,7 +464,13 @@ def kept_fold_scores(
         return Kept(single)
     elif fit.refits.spread is not None:
         parts = moment_folds(blocks, dealt, folds, fit.refits.spread)
-        rules = [each.refits.of_moments(each, moments) for each, moments in zip(fits, parts, strict=True)]
+        lacking = folds_without_class(blocks, dealt, folds)
+        rules = [
+            _rule_without(each, blocks, dealt, fold, nested=nested)
+            if lacking[fold]
+            else each.refits.of_moments(each, moments)
+            for fold, (each, moments) in enumerate(zip(fits, parts, strict=True))
+        ]
         if None in rules:
             raise _no_rule(fit, blocks, dealt, rules.index(None), labels)
         known = [rule for rule in rules if rule is not None]
@@ -598,7 +587,7 @@ def counts_without(blocks: Blocks, dealt: Codes, folds: int) -> Floats:
 def _rule_without(fit: Fit[Any], blocks: Blocks, dealt: Codes, fold: int, *, nested: bool) -> Rule | None:
     base = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
     less = blocks.with_weights(np.where(dealt == fold, 0.0, base))
-    return rule_of_rows(fit, less, held=not nested and bool(fit.refits.choice))
+    return rule_of_present(fit, less, held=not nested and bool(fit.refits.choice))
 
 
 def _score_called(

@@ -38,6 +38,7 @@ from discrim.inference.roc import Area, PairAreas, against_rest, pair_areas, roc
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import CALIBRATOR, Fit, distinct
 from discrim.models.fits.reading import listed
+from discrim.models.judging.absent_classes import absent_note, lone_rows
 from discrim.models.judging.assessment import AssessedRows
 from discrim.models.judging.calibrated import FOLDS, SEED, calibrator_of
 from discrim.models.pictures.pictured import draw_kind
@@ -344,12 +345,16 @@ def _calibrated(
     if calibrator is not None:
         found = calibrator.scores(scores)
     else:
-        kind = fit_calibrator(scores, rows.codes, weights, log_prior=log_prior).kind
+        # The rule without the only row of a class lacks the class, and calibrates nothing.
+        lone = lone_rows(rows.codes, rows.weights, rows.values.shape[1])
+        codes = np.where(lone, -1, rows.codes)
+        kind = fit_calibrator(scores, codes, weights, log_prior=log_prior).kind
         found, dealt = np.empty_like(scores), dealt_codes(rows.codes, min(FOLDS, len(own)), SEED)
         for fold in range(int(dealt.max()) + 1):
             out = dealt == fold
-            rest = scores[~out], rows.codes[~out], weights[~out]
+            rest = scores[~out], codes[~out], weights[~out]
             found[out] = fit_calibrator(*rest, kind, log_prior=log_prior).scores(scores[out])
+        found[lone, rows.codes[lone]] = -np.inf
     after = against_rest(found)
     table = {}
     for name, loss in LOSSES.items():
@@ -438,6 +443,9 @@ def _header(assessment: Assessment) -> Pairs:
         ("Weighted by the prior", prior, prior),
     ]
     notes = [f"Judged: {rows.way}."]
+    if rows.method in ("loo", "cv"):
+        counts = assessment._counts.sum(axis=1)
+        notes.append(absent_note(assessment.classes[(counts > 0) & (counts <= 1)]))
     if assessment.prior is not None and len(assessment.prior) <= MOST_IN_FULL:
         shares = ", ".join(f"{shown(label)} {share:.4g}" for label, share in assessment.prior.items())
         notes.append(f"Figures are weighted by this prior: {shares}.")
@@ -454,7 +462,7 @@ def _header(assessment: Assessment) -> Pairs:
             else f"No row is of the classes {listed(assessment.absent)}: their figures are missing, "
             "and means over classes leave them out."
         )
-    return Pairs(assessment._fit.formula, items, " ".join(notes))
+    return Pairs(assessment._fit.formula, items, " ".join(filter(None, notes)))
 
 
 def _headings(assessment: Assessment) -> dict[str, str]:

@@ -265,7 +265,7 @@ class Judging:
             normal on the logit scale for the others: for "632+" by the delta method of Efron and Tibshirani.
             Standard error and limits are missing for "posterior" and "posterior-stratified", as the same rows
             made the posteriors and cannot show how wrong these are; and for "632+" with too few `replicates`:
-            see `attrs["note"]`. The page on error rates shows how often the intervals hold.
+            see `attrs["note"]`, which also names classes of one observation, an error of "loo" and "cv".
 
         Examples
         --------

@@ -362,12 +362,12 @@ def test_columns_without_a_difference_between_classes_can_be_chosen_among():
     assert fit.path[["threshold", "genes"]].to_numpy().tolist() == [[0.0, 0]]
 
 
-def test_a_class_of_one_row_is_named_where_folds_are_asked_for():
+def test_a_class_of_one_row_counts_as_an_error_in_folds():
     data = IRIS.copy()
     data.loc[0, "species"] = "alone"
     fit = shrunken_centroids("species ~ .", data, threshold=1.0)
-    with pytest.raises(NotSupportedError, match=r"Without fold \d+ of 10 class 'alone' has no row.*loo"):
-        fit.error_rates(["cv"], seed=0)
+    table = fit.error_rates(["cv"], seed=0, by_class=True)
+    assert (table["total"].item(), table["alone"].item()) == (len(data), 1)
     assert fit.error_rates(["loo"])["total"].item() == len(data)
 
 

@@ -114,16 +114,14 @@ def test_rows_that_do_not_support_a_transform_are_told():
 
 
 @pytest.mark.parametrize("verb", [lda, indicator])
-def test_a_class_without_rows_outside_a_fold_has_no_rule(verb):
+def test_a_class_without_rows_outside_a_fold_is_not_predicted(verb):
     """Moments of no rows have a mean all the same, by which the one row was called right."""
     rng = np.random.default_rng(0)
     data = pd.DataFrame({"y": ["a"] + ["b"] * 20 + ["c"] * 20, "x": rng.normal(size=41)})
     data.loc[0, "x"] = -50.0
     fit = verb("y ~ x", data)
-    for judge in (fit.error_rates, fit.confusion):
-        options = {"methods": ["cv"]} if judge == fit.error_rates else {"method": "cv"}
-        with pytest.raises(NotSupportedError, match="class 'a' has no row, having 1 in all"):
-            judge(**options, folds=5, seed=1)
+    assert fit.error_rates(["cv"], folds=5, seed=1, by_class=True)["a"].item() == 1
+    assert fit.confusion(method="cv", folds=5, seed=1).loc["a"].tolist() in ([0, 1, 0], [0, 0, 1])
 
 
 def test_a_fold_without_a_rule_is_called_by_its_label_and_the_reason_is_the_models():

@@ -220,9 +220,8 @@ def test_a_class_of_one_row_has_the_covariance_of_all_classes():
         [scipy.stats.multivariate_normal(x, within).pdf(group).mean() for group in groups] for x in rows
     ]
     np.testing.assert_allclose(np.exp(fit.log_densities(table.loc[[0, 60, 120]])), expected, rtol=1e-9)
-    with pytest.warns(DiscrimWarning, match="1 row has no leave-one-out rule"):
-        left = fit.leave_one_out()
-    assert left["label"].isna().tolist() == [True] + [False] * 100
+    assert fit.leave_one_out()["setosa"][0] == 0
+    assert fit.error_rates(["loo"], by_class=True)["setosa"].item() == 1
 
 
 def test_a_class_of_one_row_has_no_likelihood_left_out():
