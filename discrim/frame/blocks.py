@@ -215,6 +215,9 @@ class TableRows(Rows):
         Rows before the part.
     where : str or None
         The file that it is of.
+    fitted : bool
+        Whether a model is fitted to the rows. Rows that the fit does not use (without a class, or with a
+        weight that is not positive) may then have levels that the fit has not seen; these are missing values.
     """
 
     table: Table
@@ -224,6 +227,15 @@ class TableRows(Rows):
     has_unseen: bool | None = None
     start: int = 0
     where: str | None = None
+    fitted: bool = False
+
+    @property
+    def unused(self) -> Mask | None:
+        """Rows (n,) that the fit to these rows does not use, whatever they hold; None if there is none."""
+        if not self.fitted:
+            return None
+        unused = self.codes < 0 if self.weights is None else (self.codes < 0) | ~(self.weights > 0)
+        return unused if unused.any() else None
 
     @property
     def weighted(self) -> bool:
@@ -303,7 +315,8 @@ class Blocks:
         Columns that the formula names and the fit has left out: they have one value in all rows, or others
         determine them.
     dropped : int
-        Rows left out because a value is missing; known after a full pass.
+        Rows left out because a value is missing; known after a full pass. Rows with a weight of zero are not
+        counted.
     partial : bool
         Whether a row with a missing value is used, for prediction, by the columns that are not made of it.
     incomplete : bool
@@ -392,6 +405,11 @@ class Blocks:
         """The blocks whose columns of counts are looked at: of a table now, of a source as it is read."""
         return replace(self, counts=self.rows.uncounted(names))
 
+    def n_dropped(self, used: Mask) -> int:
+        """Number of rows of the table that are not used (n,), without those that have a weight of zero."""
+        weights = self.weights
+        return int((~used).sum() if weights is None else (~used & (weights != 0)).sum())
+
     def unweighted(self) -> Blocks:
         """The blocks with each row counted once."""
         return replace(self, rows=self.rows.unweighted())
@@ -447,7 +465,8 @@ class Blocks:
         if missing is not None and not self.incomplete:
             kept &= ~missing
         if not kept.all():
-            left_out.append(int(len(kept) - kept.sum()))
+            lost = ~kept if weights is None else ~kept & (weights != 0)
+            left_out.append(int(lost.sum()))
             x, codes = space.kept(x.T, kept).T, codes[kept]
             weights = None if weights is None else weights[kept]
         return Block(x, codes, weights)
@@ -481,7 +500,10 @@ class Blocks:
 
     def _single_rows(self, part: TableRows, positions: NDArray[np.intp]) -> NDArray[np.float64]:
         with named(part.where):
-            matrix = DesignMatrix(self.design, part.table, self.functions, partial=self.partial)
+            unused = None if self.design.spec is None else part.unused
+            matrix = DesignMatrix(
+                self.design, part.table, self.functions, partial=self.partial, unused=unused
+            )
             if matrix.view is not None:
                 x = matrix.view[:, positions].T.astype(np.float64, copy=False)
             else:
@@ -497,8 +519,10 @@ class Blocks:
 
     def _refuse_missing(self, part: TableRows) -> None:
         names = (*self.design.response_columns, *self.design.columns)
+        weights = part.weights
+        counted = np.ones(part.table.nrows, dtype=bool) if weights is None else weights != 0
         for name in dict.fromkeys(names):
-            missing = part.table.column(name).isna().to_numpy()
+            missing = part.table.column(name).isna().to_numpy() & counted
             if missing.any():
                 row, more = part.table.label(int(np.argmax(missing))), int(missing.sum()) - 1
                 raise DataError(
@@ -506,12 +530,12 @@ class Blocks:
                     f"{f' and in {more} more' if more else ''}: fill or drop the rows, "
                     'or pass na_action="drop".'
                 )
-        weights = part.weights
         if weights is not None and np.isnan(weights).any():
             row = part.table.label(int(np.argmax(np.isnan(weights))))
             raise DataError(f'The weight is missing at row {row!r}: fill it, or pass na_action="drop".')
-        for start, x, _, codes, _ in self._blocks_of(part):
-            lost = (codes < 0) | np.isnan(x).any(axis=1)
+        for first, x, _, codes, _ in self._blocks_of(part):
+            start = first - part.start
+            lost = ((codes < 0) | np.isnan(x).any(axis=1)) & counted[start : start + len(x)]
             if lost.any():
                 row = part.table.label(start + int(lost.argmax()))
                 raise DataError(
@@ -571,7 +595,7 @@ class Blocks:
             elif view is None:
                 matrix = DesignMatrix(
                     design, table, self.functions, partial=self.partial, unseen=bool(part.has_unseen),
-                    excluded=part.excluded,
+                    excluded=part.excluded, unused=part.unused,
                 )  # fmt: skip
             checked = checked or design.spec is not None
             most = n if table.part else n // 32  # A part of a source is a block already.

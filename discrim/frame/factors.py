@@ -31,7 +31,16 @@ from discrim.frame.design import Spec
 from discrim.frame.grammar import Call, Column, Contrast, Expression, Negative, Node, Number, Operation, nodes
 from discrim.frame.table import Table
 from discrim.frame.transforms import State, apply, bounds_of, learn
-from discrim.frame.values import Kind, are_numbers, as_floats, pandas_kind, refuse_merged, rounding, shown
+from discrim.frame.values import (
+    Kind,
+    are_numbers,
+    as_floats,
+    occurring_labels,
+    pandas_kind,
+    refuse_merged,
+    rounding,
+    shown,
+)
 
 Functions = Mapping[str, Callable[..., Any]]
 Made = NDArray[np.float64] | pd.Series
@@ -99,6 +108,8 @@ class RowRange:
     """Rows start to stop of a table, or those of them that are complete.
 
     Kinds are what columns hold, where it is known already: looking costs a pass over a column of objects.
+    Of the rows of the table, only those in `used` (n,) belong to the range, if it is given, and a text that
+    occurs only in other rows is not a level.
     """
 
     def __init__(
@@ -108,8 +119,10 @@ class RowRange:
         stop: int,
         keep: NDArray[np.bool_] | None = None,
         kinds: Mapping[str, Kind] | None = None,
+        used: Mask | None = None,
     ) -> None:
-        self.table, self.start, self.stop, self.keep = table, start, stop, keep
+        keep = used[start:stop] if keep is None and used is not None else keep
+        self.table, self.start, self.stop, self.keep, self._used = table, start, stop, keep, used
         self._kinds: dict[str, Kind] = dict(kinds or {})
         self.size = stop - start if keep is None else int(keep.sum())
         self._numbers: dict[str, Floats] = {}
@@ -148,22 +161,26 @@ class RowRange:
         whole = keep if self.keep is None else self.keep.copy()
         if self.keep is not None:
             whole[self.keep] = keep
-        rows = RowRange(self.table, self.start, self.stop, whole, self._kinds)
+        rows = RowRange(self.table, self.start, self.stop, whole, self._kinds, self._used)
         rows._columns = {name: values[keep] for name, values in self._columns.items()}
         rows._numbers = {name: values[keep] for name, values in self._numbers.items()}
         rows._codes = self._codes
         return rows
 
     def beginning(self, count: int) -> RowRange:
-        """The first so many rows, where none is left out."""
-        rows = RowRange(self.table, self.start, self.start + count, kinds=self._kinds)
+        """The first so many rows of the table, or those of them that are kept."""
+        keep = None if self.keep is None else self.keep[:count]
+        rows = RowRange(self.table, self.start, self.start + count, keep, self._kinds, self._used)
         rows._codes = self._codes
         return rows
 
     def coded(self, name: str) -> tuple[NDArray[Any], list[Any]] | None:
-        """A column of categories or text as `Table.factorized` gives it."""
+        """A column of categories or text as `Table.factorized` gives it, with the texts of used rows only."""
         if name not in self._codes:
-            self._codes[name] = self.table.factorized(name)
+            found = self.table.factorized(name)
+            if found is not None and self._used is not None and self.kind(name) == "text":
+                found = occurring_labels(*found, self._used)
+            self._codes[name] = found
         found = self._codes[name]
         if found is None:
             return None
@@ -464,7 +481,7 @@ def learning_rows(
     expressions = tuple(expressions)
     # Columns that lie side by side are found at once.
     rows.table.view([name for name in columns if rows.kind(name) == "numeric"])
-    if rows.size > FIRST_ROWS:
+    if rows.stop - rows.start > FIRST_ROWS:
         first, _ = rows.beginning(FIRST_ROWS).complete((*columns, *beside))
         if first.size and all(_shows_all(each, first) for each in expressions):
             return first

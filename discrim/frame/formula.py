@@ -7,7 +7,9 @@ is the only module that imports it. A factor is never handed to Python: see `dis
   constant. ``- 1`` and ``+ 0`` change nothing and say so.
 - Columns stand in the order in which the formula names its terms.
 - A row with a missing value in any column that is read becomes a row of NaN, and a code of -1 where the
-  response is missing. What a transformation learns, it learns from the complete rows.
+  response is missing or its weight is zero. Levels and transformations are learnt from the complete rows
+  whose code is not -1. A model that uses incomplete rows learns the levels of a factor from all rows that
+  have a code and the columns of the factor.
 - Where every term is one column of numbers the design is `plain`, and rows are copied as they stand.
 
 A term is a tuple of factors, each by its text; two terms are the same where their factors are, in
@@ -34,7 +36,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from discrim.core.numerics.arrays import Codes
+from discrim.core.numerics.arrays import Codes, Mask
 from discrim.errors import DataError, FormulaError, warn_user
 from discrim.frame import grammar
 from discrim.frame.design import Coding, Design, Factor, Product, Spec
@@ -389,12 +391,38 @@ def settle_formula(
     functions: Functions,
     levels: Sequence[Any] | None = None,
     whole: WholeTable | None = None,
+    *,
+    positive: Mask | None = None,
+    incomplete: bool = False,
 ) -> tuple[Design, Codes]:
     """Design of a formula that was read, and codes (n,) of the rows, which are some of a whole table.
 
-    Codes are -1 where the response is missing; the levels are the classes in order, by default the
-    categorical's order, else sorted. The user's own functions take columns as Series and give one value, or
-    one row of a matrix, for each row. A DataError says that the table holds values the formula cannot use.
+    The user's own functions take columns as Series and give one value, or one row of a matrix, for each row.
+
+    Parameters
+    ----------
+    found : ParsedFormula
+    table : Table
+    functions : mapping of str to callable
+    levels : sequence, optional
+        The classes in order; by default the categorical's order, else sorted.
+    whole : WholeTable, optional
+        What is known of the whole table, if the rows are some of it.
+    positive : (n,) bool, optional
+        Rows with a positive weight. The others count as rows without a label.
+    incomplete : bool
+        Whether rows with a missing value are used by the columns that they have.
+
+    Returns
+    -------
+    design : Design
+    codes : (n,) int
+        Class of each row; -1 if the response is missing or the weight is not positive.
+
+    Raises
+    ------
+    DataError
+        The table holds values that the formula cannot use.
 
     Examples
     --------
@@ -405,10 +433,14 @@ def settle_formula(
     """
     response, expressions, columns = found.response, found.expressions, found.columns
     rows = None if whole is None else whole.rows
-    classes, codes, kind = classes_and_codes(response, table, functions, levels, rows=rows)
+    classes, codes, kind = classes_and_codes(response, table, functions, levels, rows=rows, used=positive)
     names, spec = columns, None
     if not found.is_plain(table):
-        names, spec = specify(expressions, found.terms, columns, found.beside, table, functions, whole)
+        used = codes >= 0
+        names, spec = specify(
+            expressions, found.terms, columns, found.beside, table, functions, whole,
+            used=None if used.all() else used, incomplete=incomplete,
+        )  # fmt: skip
     called = dict.fromkeys(name for each in (response, *expressions.values()) for name in each.functions)
     own = response.label, response.columns, columns, names, classes, spec is None, spec, tuple(called)
     truths = tuple(name for name in columns if spec is None and table.kind(name) == "boolean")
@@ -483,18 +515,28 @@ def specify(
     table: Table,
     functions: Functions,
     of: WholeTable | None = None,
+    *,
+    used: Mask | None = None,
+    incomplete: bool = False,
 ) -> tuple[tuple[str, ...], Spec]:
-    """Learn every factor from the complete rows, code the categories, name the columns."""
-    whole = RowRange(table, 0, table.nrows)
+    """Learn every factor from the complete rows, code the categories, name the columns.
+
+    Only the used rows (n,) are learnt from. If incomplete rows are used as well, the levels of a factor are
+    those of all used rows that have its columns.
+    """
+    whole = RowRange(table, 0, table.nrows, used=used)
     for name in columns:
         if whole.kind(name) == "other":
             whole.series(name)
     read = tuple(name for name in beside if name in table.names)
-    rows = learning_rows(whole, columns, read, expressions.values(), functions)
+    by_factor = incomplete and not any(each.stateful for each in expressions.values())
+    rows = whole if by_factor else learning_rows(whole, columns, read, expressions.values(), functions)
     learnt = {}
     for code, each in expressions.items():
         table_of = None if of is None or not each.stateful else of.learning
         own = rows if table_of is None else RowRange(table_of, 0, table_of.nrows)
+        if incomplete and not each.stateful and not _is_number(each, whole):
+            own = learning_rows(whole, each.columns, read, (each,), functions)
         learnt[code] = _learn(each, own, functions, None if of is None else of.rows)
     factors = {code: factor for code, (factor, _) in learnt.items()}
     position = {code: number for number, code in enumerate(factors)}
@@ -533,17 +575,23 @@ def specify(
     return tuple(names), Spec(kinds, tuple(factors.values()), tuple(codings), tuple(products))
 
 
+def _is_number(each: Expression, rows: RowRange) -> bool:
+    """Whether a factor is a column of numbers."""
+    return isinstance(each.root, Column) and rows.kind(each.root.name) in {"numeric", "boolean"}
+
+
 def _learn(
     each: Expression, rows: RowRange, functions: Functions, stand_for: int | None
 ) -> tuple[Factor, Contrast | None]:
     root = each.root
-    if isinstance(root, Column) and rows.kind(root.name) in {"numeric", "boolean"}:
+    if _is_number(each, rows):
         return Factor(each.code, 1, None, ()), None
     what = f"The predictor {each.label!r}"
     coded = rows.coded(root.name) if isinstance(root, Column) else None
     if isinstance(root, Column) and coded is not None:
         text = rows.kind(root.name) == "text"
-        levels, codes = coded_levels(*coded, what, declared=not text, unused=rows.table.part)
+        # Text declares nothing: a level without a complete row is not one, in a part of a table either.
+        levels, codes = coded_levels(*coded, what, declared=not text, unused=rows.table.part and not text)
         if text:
             refuse_numbers_as_text(levels, codes, root.name, lambda: rows.index)
             warn_of_names(len(levels), stand_for or rows.size, what, each.code)

@@ -314,23 +314,35 @@ def _learns(factor: Factor) -> bool:
 
 
 def relearn(
-    design: Design, table: Table, keep: NDArray[np.bool_], functions: Functions | None = None
+    design: Design,
+    table: Table,
+    keep: NDArray[np.bool_],
+    functions: Functions | None = None,
+    *,
+    incomplete: bool = False,
 ) -> Design:
     """The same design, but for what its transforms learn from the columns: that is of the rows to keep only.
 
-    These are complete in the design's columns. The ends of splines stay, which other rows are not to fall
-    outside of, and the levels of categories that have a row. A FormulaError says that the rows do not support
-    a transform.
+    These are complete in the design's columns, or `incomplete` ones are used as well. The ends of splines
+    stay, which other rows are not to fall outside of, and the levels of categories that have a row. A
+    FormulaError says that the rows do not support a transform.
     """
     if design.spec is None:
         return design
     relearnt = _relearnt(design, design.spec, table, keep, functions) if learns(design) else design
     if absent_levels(relearnt, table, keep, functions):
-        return _of_levels(relearnt, table, keep, functions)
+        return _of_levels(relearnt, table, keep, functions, incomplete=incomplete)
     return relearnt
 
 
-def _of_levels(design: Design, table: Table, keep: NDArray[np.bool_], functions: Functions | None) -> Design:
+def _of_levels(
+    design: Design,
+    table: Table,
+    keep: NDArray[np.bool_],
+    functions: Functions | None,
+    *,
+    incomplete: bool,
+) -> Design:
     """The design of the levels that some rows have: categories are coded anew, all else stays."""
     called, spec = recall_functions(design.functions, functions), design.spec
     if spec is None:
@@ -342,7 +354,7 @@ def _of_levels(design: Design, table: Table, keep: NDArray[np.bool_], functions:
     with warnings.catch_warnings():
         # That levels have no row here is why they are left out.
         warnings.simplefilter("ignore", DiscrimWarning)
-        names, coded = specify(expressions, terms, design.columns, (), some, called)
+        names, coded = specify(expressions, terms, design.columns, (), some, called, incomplete=incomplete)
     numeric = {factor.code: factor for factor in spec.factors if factor.levels is None}
     factors = tuple(numeric.get(factor.code, factor) for factor in coded.factors)
     relearnt = replace(design, terms=names, spec=replace(coded, kinds=spec.kinds, factors=factors))

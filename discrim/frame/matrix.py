@@ -168,14 +168,17 @@ def _write_product(spec: Spec, parts: Product, values: _Values, out: Floats) -> 
             out[values[factor] < 0] = np.nan
 
 
-def response_codes(design: Design, table: Table, functions: Functions | None = None) -> Codes:
+def response_codes(
+    design: Design, table: Table, functions: Functions | None = None, used: Mask | None = None
+) -> Codes:
     """Positions (n,) in ``design.levels`` of the response in a table, -1 where it is missing.
 
-    A DataError names the column that is not there, or the label that is none of the levels and its row.
+    Rows that are not used (n,) count as rows without a label. A DataError names the column that is not there,
+    or the label that is none of the levels and its row.
     """
     functions = recall_functions(design.functions, functions)
     response = expression(design.response_code, frozenset(functions))
-    return codes_of(response, table, functions, design.levels)
+    return codes_of(response, table, functions, design.levels, used)
 
 
 _MISSING, _STRANGE = -1, -2
@@ -189,6 +192,7 @@ class DesignMatrix:
     with a missing value only the columns that are made of it are NaN where `partial`, and of a category that
     was not there at the fit those made of it, where `unseen`. Rows excluded (n,) are NaN in any case. Where
     the design is plain and its columns lie side by side, `view` (p, n) is these as they lie in memory.
+    A category that was not there at the fit is a missing value in `unused` rows (n,).
     """
 
     def __init__(
@@ -200,8 +204,9 @@ class DesignMatrix:
         partial: bool = False,
         unseen: bool = False,
         excluded: Mask | None = None,
+        unused: Mask | None = None,
     ) -> None:
-        self._design, self._table, self._excluded = design, table, excluded
+        self._design, self._table, self._excluded, self._unused = design, table, excluded, unused
         self._partial, self._unseen = partial, unseen
         self._runs: list[tuple[slice, tuple[str, ...]]] = [(slice(0, len(design.terms)), design.columns)]
         self._products: list[tuple[slice, Product]] = []
@@ -293,11 +298,25 @@ class DesignMatrix:
     def _general(self, design: Design, spec: Spec, start: int, keep: Mask) -> Floats:
         """Rows to keep (m,) of a design from the first on, whatever its terms are, all checked."""
         part = np.empty((int(keep.sum()), len(design.terms)), order="F")
-        rows = RowRange(self._table, start, start + len(keep), None if keep.all() else keep, self._kinds)
-        if len(part):
-            options = {"unseen": self._unseen, "partial": self._partial}
-            write_complete(design, spec, rows, self._functions, part, **options)
+        if self._unused is None:
+            self._write_complete(design, spec, start, keep, part, unseen=self._unseen)
+            return part
+        unused = self._unused[start : start + len(keep)]
+        for some, unseen in ((keep & ~unused, self._unseen), (keep & unused, True)):
+            own = np.empty((int(some.sum()), len(design.terms)), order="F")
+            self._write_complete(design, spec, start, some, own, unseen=unseen)
+            if unseen and not self._partial:
+                own[np.isnan(own).any(axis=1)] = np.nan
+            part[some[keep]] = own
         return part
+
+    def _write_complete(
+        self, design: Design, spec: Spec, start: int, keep: Mask, out: Floats, *, unseen: bool
+    ) -> None:
+        """Write rows to keep (m,) of a design from the first on into out, as `write_complete`."""
+        if len(out):
+            rows = RowRange(self._table, start, start + len(keep), None if keep.all() else keep, self._kinds)
+            write_complete(design, spec, rows, self._functions, out, unseen=unseen, partial=self._partial)
 
     def missing(self, start: int, x: Floats) -> Mask | None:
         """Which rows (m,) of a block x (m, p), as it was written, miss a value; None where none does.

@@ -14,13 +14,22 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.numerics.arrays import Codes
+from discrim.core.numerics.arrays import Codes, Mask
 from discrim.errors import DataError, FormulaError, warn_user
 from discrim.frame.design import Design
 from discrim.frame.factors import Categories, Functions, Memory, RowRange, evaluate
 from discrim.frame.grammar import Column, Expression, expression
 from discrim.frame.table import Table
-from discrim.frame.values import LabelType, Scalar, coded_levels, encode, find_levels, label_type
+from discrim.frame.values import (
+    LabelType,
+    Scalar,
+    coded_levels,
+    encode,
+    find_levels,
+    label_type,
+    occurring_labels,
+    shown,
+)
 
 _CYRILLIC = {
     "А": "A", "В": "B", "С": "C", "Е": "E", "Ԍ": "G", "Н": "H", "І": "I", "Ӏ": "I", "Ј": "J", "К": "K",
@@ -132,27 +141,38 @@ def classes_and_codes(
     levels: Sequence[Any] | None,
     *,
     rows: int | None = None,
+    used: Mask | None = None,
 ) -> tuple[tuple[Scalar, ...], Codes, LabelType | None]:
     """The classes of a table, the class of each row, -1 where it is missing, and the dtype that they came in.
 
     The table's rows may stand for more rows, and the user may list the classes in order. A DiscrimWarning
     says that two classes that nobody listed are the same text up to case and blanks, or that they are numbers
-    that look like a measurement.
+    that look like a measurement. Rows that are not used (n,), such as those with a weight of zero, count as
+    rows without a label.
     """
     column = response.root.name if isinstance(response.root, Column) else None
     coded = None if column is None or levels is not None else table.factorized(column)
     if column is not None and coded is not None:
-        wanted, keep, declared = None, coded[0] >= 0, table.kind(column) == "categorical"
+        wanted, declared = None, table.kind(column) == "categorical"
+        if used is not None and not declared:
+            every, coded = coded[1], occurring_labels(*coded, used)
+            kept = set(coded[1])
+            _warn_of_unweighted([label for label in every if label not in kept], table, response)
+        keep = coded[0] >= 0 if used is None else (coded[0] >= 0) & used
         known = coded[0] if keep.all() else coded[0][keep]
         classes, codes = coded_levels(
             known, coded[1], _called(response), declared=declared, unused=table.part
         )
         dtype = table.dtype(column)
     else:
-        values, keep = response_labels(response, table, functions)
+        values, keep = used_labels(response, table, functions, used)
         wanted = values.levels if levels is None else _listed(levels)
         classes, codes = find_levels(values.values, _called(response), wanted, unused=table.part)
         declared = isinstance(values.values.dtype, pd.CategoricalDtype)
+        if used is not None and wanted is None and not declared:
+            labelled, kept = response_labels(response, table, functions)[0].values, set(classes)
+            lost = [label for label in labelled.unique().tolist() if label not in kept]
+            _warn_of_unweighted(lost, table, response)
         dtype = values.values.dtype if column is None else table.dtype(column)
     if not classes:
         raise DataError(f"{_called(response)} has no value in any row: fill it, or name another column.")
@@ -166,24 +186,31 @@ def classes_and_codes(
     return classes, _spread(codes, keep), None if plain else label_type(dtype)
 
 
-def codes_of(response: Expression, table: Table, functions: Functions, levels: Sequence[Scalar]) -> Codes:
-    """The class of each row among known levels, (n,); -1 where the response is missing."""
+def codes_of(
+    response: Expression,
+    table: Table,
+    functions: Functions,
+    levels: Sequence[Scalar],
+    used: Mask | None = None,
+) -> Codes:
+    """The class of each row among known levels, (n,); -1 if the response is missing or the row not used."""
     if isinstance(response.root, Column):
         found = table.factorized(response.root.name)
         if found is not None and set(found[1]) <= set(levels):
             position = {label: k for k, label in enumerate(levels)}
             positions: Codes = np.array([*(position[text] for text in found[1]), -1], dtype=np.intp)
-            return np.asarray(positions[found[0]])
-    values, keep = response_labels(response, table, functions)
+            codes = np.asarray(positions[found[0]])
+            return codes if used is None else np.where(used, codes, -1)
+    values, keep = used_labels(response, table, functions, used)
     return _spread(encode(values.values, levels, _called(response)), keep)
 
 
-def with_new_classes(design: Design, table: Table, functions: Functions) -> Design:
+def with_new_classes(design: Design, table: Table, functions: Functions, used: Mask | None = None) -> Design:
     """The design with the classes of a table in the place of its own, where some of them are new."""
     response = expression(design.response_code, frozenset(functions))
-    if not response_labels(response, table, functions)[1].any():
+    if not used_labels(response, table, functions, used)[1].any():
         return design
-    classes, _, kind = classes_and_codes(response, table, functions, None)
+    classes, _, kind = classes_and_codes(response, table, functions, None, used=used)
     if set(classes) <= set(design.levels):
         return design
     return replace(design, levels=classes, labels=kind)
@@ -211,6 +238,15 @@ def _listed(levels: Any) -> list[Any]:
     if not listed:
         raise DataError("levels= is empty: give a list of the classes in order.")
     return listed
+
+
+def _warn_of_unweighted(labels: Sequence[Any], table: Table, response: Expression) -> None:
+    """Warn of the labels that only rows without a positive weight have, unless the table is a part."""
+    if labels and not table.part:
+        listed = ", ".join(map(shown, labels[:8])) + (f" and {len(labels) - 8} more" if labels[8:] else "")
+        warn_user(
+            f"No row is left in class {listed} of {response.label!r}: no row there has a weight above 0."
+        )
 
 
 def _warn_of_twins(classes: Sequence[Scalar], response: Expression) -> None:
@@ -279,6 +315,16 @@ def _spread(codes: Codes, keep: NDArray[np.bool_]) -> Codes:
     every = np.full(len(keep), -1, dtype=np.intp)
     every[keep] = codes
     return every
+
+
+def used_labels(
+    response: Expression, table: Table, functions: Functions, used: Mask | None
+) -> tuple[Categories, NDArray[np.bool_]]:
+    """As `response_labels`, of the rows that are used (n,); all without a mask."""
+    values, keep = response_labels(response, table, functions)
+    if used is None or used[keep].all():
+        return values, keep
+    return replace(values, values=values.values[used[keep]]), keep & used
 
 
 def response_labels(

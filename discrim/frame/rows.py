@@ -27,7 +27,7 @@ from discrim.frame.sources.parts import Source, capital, no_rows
 from discrim.frame.sources.rows import SourceTable, discovered, tables
 from discrim.frame.sources.sources import source_of
 from discrim.frame.sparse import SparseColumns
-from discrim.frame.table import Table, weight_vector
+from discrim.frame.table import Table, learnt_rows, weight_vector
 
 
 def read(
@@ -40,22 +40,32 @@ def read(
     part: bool = False,
     in_memory: str | None = None,
     reader: Reader = parsed_formula,
+    incomplete: bool = False,
 ) -> Blocks:
     """The rows that a formula asks of a table, a part of one, or a source; see `Blocks` for what is left out.
 
     The first arguments are those of a verb; the reader reads the formula. Where rows have to be in memory,
-    for a reason that is a sentence, a source of tables is refused by a NotSupportedError.
+    for a reason that is a sentence, a source of tables is refused by a NotSupportedError. Levels are learnt
+    from rows with missing values too if these are used (`incomplete`).
     """
     source = None if isinstance(data, Table | pd.DataFrame) else source_of(data)
     if source is not None:
-        return _read_source(formula, data, source, weights, levels, dict(functions or {}), in_memory, reader)
+        return _read_source(
+            formula, data, source, weights, levels, dict(functions or {}), in_memory, reader,
+            incomplete=incomplete,
+        )  # fmt: skip
     table = data if isinstance(data, Table) else Table(data, part=part, learnt_from=not part, held=True)
     exclude = (weights,) if isinstance(weights, str) else ()
     called = {} if functions is None else check_functions(functions)
     if table.nrows == 0:
         raise DataError("The table has no rows, so there is nothing to fit: pass some.")
-    design, codes = settle_formula(reader(formula, table, called, exclude), table, called, levels)
-    return Blocks(design, TableRows(table, codes, weight_vector(weights, table)), dict(called))
+    parsed = reader(formula, table, called, exclude)
+    counts = weight_vector(weights, table)
+    design, codes = settle_formula(
+        parsed, table, called, levels,
+        positive=learnt_rows(counts, table), incomplete=incomplete,
+    )  # fmt: skip
+    return Blocks(design, TableRows(table, codes, counts, fitted=True), dict(called))
 
 
 def new_blocks(blocks: Blocks, data: Any, *, held: bool = False) -> Blocks:
@@ -82,6 +92,8 @@ def _read_source(
     functions: dict[str, Callable[..., Any]],
     in_memory: str | None,
     reader: Reader,
+    *,
+    incomplete: bool,
 ) -> Blocks:
     if in_memory is not None:
         refuse_parts(in_memory, source)
@@ -92,8 +104,10 @@ def _read_source(
             "moments=."
         )
     source.refuse_vector(weights)
-    design, table = discovered(formula, data, source, functions, levels, weights, reader)
-    return Blocks(design, rows_of_source(table, design, functions, weights), functions)
+    design, table = discovered(
+        formula, data, source, functions, levels, weights, reader, incomplete=incomplete
+    )
+    return Blocks(design, rows_of_source(table, design, functions, weights, fitted=True), functions)
 
 
 def refuse_parts(why: str, source: Source) -> NoReturn:
@@ -129,6 +143,8 @@ def used_of_block(
         used = used & (weights > 0)
     if missing is not None and not blocks.incomplete:
         used &= ~missing
+    if blocks.rows.excluded is not None:
+        used &= ~blocks.rows.excluded[place]
     if used.all():
         return place, x, codes, weights
     if not used.any():

@@ -347,14 +347,14 @@ def _cells(blocks: Blocks) -> list[CategoryRows]:
     used = blocks.codes[complete] >= 0
     if blocks.weights is not None:
         used &= blocks.weights[complete] > 0
-    classes, k = blocks.codes[complete][used], len(design.levels)
+    rows, classes, k = rows.only(used), blocks.codes[complete][used], len(design.levels)
     cells = []
     for number in alone:
         factor = design.spec.factors[number]
         each = grammar.expression(factor.code, frozenset(functions))
         value = evaluate(each, rows, Memory(factor.states), functions)
         if isinstance(value, Categories) and factor.levels is not None:
-            codes = encode(value.values, factor.levels, f"The predictor {each.label!r}")[used]
+            codes = encode(value.values, factor.levels, f"The predictor {each.label!r}")
             counted = np.bincount(codes * k + classes, minlength=len(factor.levels) * k)
             cells.append(CategoryRows(each.label, factor.levels, counted.reshape(-1, k)))
     return cells

@@ -27,7 +27,7 @@ from discrim.frame.factors import Functions
 from discrim.frame.matrix import response_codes
 from discrim.frame.sources.parts import DistributedSource, PartWork, no_rows
 from discrim.frame.sources.rows import SourceTable, named, part_table, tables
-from discrim.frame.table import weight_vector
+from discrim.frame.table import positive_weights, weight_vector
 
 T = TypeVar("T")
 
@@ -45,6 +45,8 @@ class SourceReader:
         As the formula was resolved: a label that is none of its levels is an error.
     column : str or None
         The column of frequencies.
+    fitted : bool
+        Whether a model is fitted to the rows, as for `TableRows`.
     fractions : bool
         Whether a weight that a pass has met is no whole number.
     warned : bool
@@ -55,6 +57,7 @@ class SourceReader:
     design: Design
     functions: Functions
     column: str | None = None
+    fitted: bool = False
     fractions: bool = field(default=False, init=False, repr=False)
     warned: bool = field(default=False, init=False, repr=False)
     _read: tuple[Codes, Floats | None] | None = field(default=None, init=False, repr=False)
@@ -69,10 +72,11 @@ class SourceReader:
             codes, weights = np.full(table.nrows, -1, dtype=np.intp), None
             if classed:
                 with named(where), self._warning_once():
-                    codes = response_codes(self.design, table, self.functions)
+                    positive = positive_weights(self.column, table)
+                    codes = response_codes(self.design, table, self.functions, positive)
                     weights = weight_vector(self.column, table)
                 self.fractions = self.fractions or has_fractions(codes, weights)
-            yield TableRows(table, codes, weights, start=start, where=where)
+            yield TableRows(table, codes, weights, start=start, where=where, fitted=self.fitted)
             start += table.nrows
         self.table.counted(start)
         self.warned = True
@@ -234,6 +238,8 @@ class PartTask(Generic[T]):
         With the levels that the response is read with.
     column : str or None
         The column of frequencies.
+    fitted : bool
+        Whether a model is fitted to the rows, as for `TableRows`.
     """
 
     design: Design
@@ -241,6 +247,7 @@ class PartTask(Generic[T]):
     functions: Functions
     column: str | None
     task: Callable[[TableRows], T]
+    fitted: bool
 
     def __call__(self, data: Any, given: GivenRows | None) -> Made[T] | None:
         """What is made of a part; None of one without rows."""
@@ -250,11 +257,12 @@ class PartTask(Generic[T]):
         codes, weights, excluded = given or NOTHING
         with kept_warnings() as warned:
             if codes is None:
-                codes = response_codes(self.read_as, table, self.functions)
+                positive = positive_weights(self.column, table)
+                codes = response_codes(self.read_as, table, self.functions, positive)
                 codes = _as_levels(codes, self.read_as.levels, self.design.levels)
             codes = codes.astype(np.intp, copy=False)
             weights = weight_vector(self.column, table) if weights is None else weights
-            value = self.task(TableRows(table, codes, weights, excluded))
+            value = self.task(TableRows(table, codes, weights, excluded, fitted=self.fitted))
         return Made(value, has_fractions(codes, weights), tuple(dict.fromkeys(warned)))
 
 
@@ -304,7 +312,7 @@ class DistributedReader(SourceReader):
             *((column,) if column else ()),
         )
         columns = list(dict.fromkeys((*design.columns, *beside)))
-        work = PartTask(design, self.design, self.functions, column, task)
+        work = PartTask(design, self.design, self.functions, column, task, self.fitted)
         nothing = all(each is None for each in given)
         return PartWork(columns, work, _Merge(merge), None if nothing else _dealt(given, source))
 
@@ -375,12 +383,17 @@ class DistributedRows(SourceRows):
 
 
 def rows_of_source(
-    table: SourceTable, design: Design, functions: Functions, column: str | None = None
+    table: SourceTable,
+    design: Design,
+    functions: Functions,
+    column: str | None = None,
+    *,
+    fitted: bool = False,
 ) -> SourceRows:
     """The rows of a source, whose response is read by a design and whose weights are in a column."""
     if isinstance(table.source, DistributedSource):
-        return DistributedRows(table, DistributedReader(table, design, functions, column))
-    return SourceRows(table, SourceReader(table, design, functions, column))
+        return DistributedRows(table, DistributedReader(table, design, functions, column, fitted))
+    return SourceRows(table, SourceReader(table, design, functions, column, fitted))
 
 
 def response_alone(design: Design) -> Design:

@@ -871,6 +871,27 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
     return vector.copy()
 
 
+def positive_weights(column: str | None, table: Table) -> NDArray[np.bool_] | None:
+    """Return which rows (n,) have a positive weight in a column; None without a column of numbers.
+
+    `weight_vector` reports what is wrong with a column of weights.
+    """
+    if column is None or table.kind(column) not in ("numeric", "boolean"):
+        return None
+    return table.column(column).to_numpy(dtype=np.float64) > 0
+
+
+def learnt_rows(weights: NDArray[np.float64] | None, table: Table) -> NDArray[np.bool_] | None:
+    """Return the rows (n,) whose weight (n,) is positive, from which levels are learnt; None for all rows.
+
+    A part of a table may have no such row. Its classes are then those of all its rows.
+    """
+    positive = None if weights is None else weights > 0
+    if positive is None or positive.all() or (table.part and not positive.any()):
+        return None
+    return positive
+
+
 def _numbers(weights: Any, label: str) -> NDArray[np.float64]:
     """A vector as doubles; text, times and complex numbers count no rows."""
     labelled = isinstance(weights, pd.Series | pd.Index | pd.api.extensions.ExtensionArray)

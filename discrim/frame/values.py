@@ -90,6 +90,31 @@ def _used_levels(
     return kept, (np.cumsum(present) - 1)[positions]
 
 
+def occurring_labels(codes: NDArray[Any], labels: list[Any], used: Mask) -> tuple[NDArray[Any], list[Any]]:
+    """Drop the labels that occur in no used row.
+
+    Parameters
+    ----------
+    codes : (n,) int
+        Position of each row's label, -1 if it is missing.
+    labels : list
+        The labels.
+    used : (n,) bool
+        The rows whose labels are kept.
+
+    Returns
+    -------
+    codes : (n,) int
+        Positions in the labels that are left; -1 also if the label of a row was dropped.
+    labels : list
+    """
+    occurs = np.bincount(codes[used].astype(np.intp) + 1, minlength=len(labels) + 1)[1:] > 0
+    if occurs.all():
+        return codes, labels
+    positions = np.array([*np.where(occurs, np.cumsum(occurs) - 1, -1), -1], dtype=np.intp)
+    return positions[codes], [label for label, kept in zip(labels, occurs, strict=True) if kept]
+
+
 def encode(values: pd.Series, levels: Sequence[Scalar], what: str, way_out: str = FIT_WITH) -> Codes:
     """Positions (m,) of values in the levels; a DataError names a value that is no level, and its row.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
@@ -19,16 +19,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.numerics.arrays import Codes, refuse_beyond_memory
+from discrim.core.numerics.arrays import Codes, Mask, refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
 from discrim.errors import DataError, DiscrimError, kept_warnings
 from discrim.frame.design import Design
 from discrim.frame.factors import Categories, Functions, Memory, RowRange, check_functions, evaluate
 from discrim.frame.formula import ParsedFormula, Reader, WholeTable, parsed_formula, settle_formula
 from discrim.frame.grammar import Column, Expression
-from discrim.frame.response import classes_and_codes, response_labels
+from discrim.frame.response import classes_and_codes, used_labels
 from discrim.frame.sources.parts import DistributedSource, PartWork, Source, TableSource, no_rows
-from discrim.frame.table import Table
+from discrim.frame.table import Table, positive_weights
 from discrim.frame.values import Kind, label_type
 
 
@@ -242,8 +242,13 @@ def discovered(
     levels: Sequence[Any] | None,
     weights: str | None,
     reader: Reader = parsed_formula,
+    *,
+    incomplete: bool = False,
 ) -> tuple[Design, SourceTable]:
-    """The design of a formula over the rows of a source, and what stands for their table."""
+    """The design of a formula over the rows of a source, and what stands for their table.
+
+    Levels are learnt from incomplete rows too if these are used.
+    """
     called = check_functions(functions)
     names = Table(pd.DataFrame(columns=list(source.names)))
     parsed = reader(formula, names, called, (weights,) if weights else ())
@@ -254,25 +259,30 @@ def discovered(
         learns = not parsed.is_plain(first)
     else:
         first = first_table(source, columns)
-        complete = RowRange(first, 0, first.nrows).complete(columns)[1].any()
+        used = positive_weights(weights, first)
+        complete = RowRange(first, 0, first.nrows, used=used).complete(columns)[0].size > 0
         learns = not complete or any(_learns(each, first) for each in parsed.expressions.values())
         has_kinds = bool(complete) or all(map(first.has_values, columns))
     if learns:
-        labels = _labels_alone(parsed, called, first, source, levels) if has_kinds else None
-        seen = _seen(parsed, called, columns, source, levels, labels)
+        labels = _labels_alone(parsed, called, first, source, levels, weights) if has_kinds else None
+        look = _Look(parsed, called, tuple(columns), levels, weights, incomplete)
+        seen = _seen(look, source, labels)
         shown = seen.table()
         if isinstance(source, DistributedSource):
             shown = first = _with_types(shown, source.meta)
         elif not has_kinds:
             first = shown
-        design = settle_formula(parsed, shown, called, levels, seen.whole())[0]
+        design = settle_formula(parsed, shown, called, levels, seen.whole(), incomplete=incomplete)[0]
     elif levels is not None or _is_closed(parsed.response, first):
-        design = settle_formula(parsed, first, called, levels)[0]
+        positive = positive_weights(weights, first)
+        design = settle_formula(parsed, first, called, levels, positive=positive)[0]
     else:
         # Of numbers alone nothing is learnt but the classes.
-        seen = _seen(parsed, called, list(parsed.response.columns), source)
+        seen = _seen(_Look(parsed, called, parsed.beside, None, weights), source)
         classes, _, kind = classes_and_codes(parsed.response, seen.table(), called, None, rows=seen.rows)
-        design = replace(settle_formula(parsed, first, called, classes)[0], labels=kind)
+        positive = positive_weights(weights, first)
+        design = settle_formula(parsed, first, called, classes, positive=positive)[0]
+        design = replace(design, labels=kind)
     table = SourceTable(source, data, first)
     if seen is not None:
         table.counted(seen.rows)
@@ -291,28 +301,19 @@ def first_table(source: Source, columns: Sequence[str] | None = None) -> Table:
     raise no_rows(source)
 
 
-def _seen(
-    parsed: ParsedFormula,
-    functions: Functions,
-    columns: list[str],
-    source: Source,
-    levels: Sequence[Any] | None = None,
-    labels: _Seen | None = None,
-) -> _Seen:
+def _seen(look: _Look, source: Source, labels: _Seen | None = None) -> _Seen:
     """What a pass over some columns has seen; parts that lie elsewhere are looked at there.
 
     Where all labels that there are have been seen in complete rows, the rows that follow show nothing new.
     """
     if isinstance(source, DistributedSource):
-        of_workers = source.reduced(
-            PartWork(columns, partial(_look, parsed, functions, columns, levels), _Seen.joined)
-        )
+        of_workers = source.reduced(PartWork(list(look.columns), partial(_look, look), _Seen.joined))
         if of_workers is None:
             raise no_rows(source)
         return of_workers
-    seen = _Seen(parsed, functions, columns, levels)
+    seen = _Seen(look)
     with late_bar(source.nrows or 0, "levels and transforms") as tell:
-        for part, where in tables(source, columns):
+        for part, where in tables(source, look.columns):
             with named(where):
                 seen.look(part)
             tell(part.nrows)
@@ -323,30 +324,29 @@ def _seen(
 
 
 def _labels_alone(
-    parsed: ParsedFormula, functions: Functions, first: Table, source: Source, levels: Sequence[Any] | None
+    parsed: ParsedFormula,
+    functions: Functions,
+    first: Table,
+    source: Source,
+    levels: Sequence[Any] | None,
+    weights: str | None,
 ) -> _Seen | None:
     """What a pass over the columns of labels alone shows; None where there is more to learn than labels."""
     learning = {code: each for code, each in parsed.expressions.items() if _learns(each, first)}
     plain = all(isinstance(each.root, Column) for each in learning.values())
     if source.once or isinstance(source, DistributedSource) or not (learning and plain):
         return None
-    alone = parsed._replace(expressions=learning, exclude=())
-    return _seen(alone, functions, list(dict.fromkeys((*alone.columns, *alone.beside))), source, levels)
+    alone = parsed._replace(expressions=learning)
+    columns = tuple(dict.fromkeys((*alone.columns, *alone.beside)))
+    return _seen(_Look(alone, functions, columns, levels, weights), source)
 
 
-def _look(
-    parsed: ParsedFormula,
-    called: Functions,
-    columns: list[str],
-    levels: Sequence[Any] | None,
-    data: Any,
-    given: None,
-) -> _Seen | None:
+def _look(look: _Look, data: Any, given: None) -> _Seen | None:
     """What one part shows; None of one without rows."""
     part = part_table(data)
     if part is None:
         return None
-    seen = _Seen(parsed, called, columns, levels)
+    seen = _Seen(look)
     with kept_warnings():
         seen.look(part)
     return seen
@@ -380,18 +380,38 @@ def _learns(each: Expression, first: Table) -> bool:
     return any(first.kind(name) not in ("numeric", "boolean") for name in each.columns)
 
 
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What a pass looks for.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        The columns that the pass reads.
+    levels : sequence or None
+        The classes, if the user lists them; any other label is refused.
+    weights : str or None
+        The column of weights. Rows without a positive weight are passed over.
+    incomplete : bool
+        Whether a row that misses a value shows the levels of the factors whose columns it has.
+    """
+
+    parsed: ParsedFormula
+    functions: Functions
+    columns: tuple[str, ...]
+    levels: Sequence[Any] | None = None
+    weights: str | None = None
+    incomplete: bool = False
+
+
 class _Seen:
     """What a pass has seen so far; where the classes are listed, a label that is none of them is refused."""
 
-    def __init__(
-        self,
-        parsed: ParsedFormula,
-        functions: Functions,
-        columns: list[str],
-        levels: Sequence[Any] | None = None,
-    ) -> None:
-        self._parsed, self._functions, self._columns, self._levels = parsed, functions, columns, levels
-        stateful = [each for each in parsed.expressions.values() if each.stateful]
+    def __init__(self, look: _Look) -> None:
+        self._look, self._parsed, self._functions, self._columns = (
+            look, look.parsed, look.functions, look.columns,
+        )  # fmt: skip
+        stateful = [each for each in look.parsed.expressions.values() if each.stateful]
         self._learning = list(dict.fromkeys(name for each in stateful for name in each.columns))
         self._known: dict[str, set[Any]] = {}
         self._frames: list[pd.DataFrame] = []
@@ -401,7 +421,7 @@ class _Seen:
 
     def joined(self, other: _Seen) -> _Seen:
         """What both have seen, this one first."""
-        both = _Seen(self._parsed, self._functions, self._columns)
+        both = _Seen(replace(self._look, levels=None))
         both._known = {code: set(labels) for code, labels in self._known.items()}
         both._frames, both._has_complete_row = list(self._frames), self._has_complete_row
         for frame in other._frames:
@@ -418,46 +438,54 @@ class _Seen:
     def look(self, part: Table) -> None:
         """Keep of a part the rows that show something new."""
         self.rows += part.nrows
-        new = [self._new_classes(part)]
-        if self._levels is not None and len(new[0]):
+        used = positive_weights(self._look.weights, part)
+        new = [self._new_classes(part, used)]
+        if self._look.levels is not None and len(new[0]):
             # Here the row has its place: what is kept of the parts has it no more.
-            classes_and_codes(self._parsed.response, part, self._functions, self._levels)
+            classes_and_codes(self._parsed.response, part, self._functions, self._look.levels, used=used)
         if set(self._parsed.columns) <= set(self._columns):
-            rows = RowRange(part, 0, part.nrows)
-            complete, keep = rows.complete((*self._parsed.columns, *self._parsed.beside))
-            new.extend(self._of_complete(part, complete, keep))
+            new.extend(self._of_complete(part, RowRange(part, 0, part.nrows, used=used)))
         at = np.unique(np.concatenate(new))
         if len(at):
             self._frames.append(_native(part, self._columns, at))
 
-    def _new_classes(self, part: Table) -> Codes:
+    def _new_classes(self, part: Table, used: Mask | None) -> Codes:
         root = self._parsed.response.root
         texts = part.factorized(root.name) if isinstance(root, Column) else None
         if texts is not None:
-            return self._first_of("", *texts)
-        labels, labelled = response_labels(self._parsed.response, part, self._functions)
-        return np.flatnonzero(labelled)[self._first_of_values("", labels.values)]
+            codes, labels = texts
+            return self._first_of("", codes if used is None else np.where(used, codes, -1), labels)
+        values, labelled = used_labels(self._parsed.response, part, self._functions, used)
+        return np.flatnonzero(labelled)[self._first_of_values("", values.values)]
 
-    def _of_complete(self, part: Table, complete: RowRange, keep: NDArray[np.bool_]) -> list[Codes]:
-        new: list[Codes] = []
-        if keep.any():
-            rows = np.flatnonzero(keep)
-            for code, each in self._parsed.expressions.items():
-                if each.stateful or not _learns(each, part):
-                    continue
-                coded = complete.coded(each.root.name) if isinstance(each.root, Column) else None
-                if coded is not None:
-                    new.append(rows[self._first_of(code, *coded)])
-                    continue
-                value = evaluate(each, complete, Memory(), self._functions)
-                if isinstance(value, Categories):
-                    new.append(rows[self._first_of_values(code, value.values)])
-            if not self._has_complete_row:
-                self._has_complete_row = True
-                new.append(rows[:1])
-            if self._learning:
-                self._keep_to_learn_from(part, keep)
+    def _of_complete(self, part: Table, rows: RowRange) -> list[Codes]:
+        """Rows of a part that show a level for the first time, among the complete ones of those given."""
+        parsed, new = self._parsed, list[Codes]()
+        complete, at = _complete(rows, (*parsed.columns, *parsed.beside))
+        for code, each in parsed.expressions.items():
+            if each.stateful or not _learns(each, part):
+                continue
+            own, places = complete, at
+            if self._look.incomplete:
+                own, places = _complete(rows, (*each.columns, *parsed.beside))
+            if own.size:
+                new.append(places[self._first_of_factor(code, each, own)])
+        if len(at) and not self._has_complete_row:
+            self._has_complete_row = True
+            new.append(at[:1])
+        if len(at) and self._learning:
+            self._keep_to_learn_from(part, at)
         return new
+
+    def _first_of_factor(self, code: str, each: Expression, rows: RowRange) -> Codes:
+        """Rows of the levels of a factor that were not met before."""
+        coded = rows.coded(each.root.name) if isinstance(each.root, Column) else None
+        if coded is not None:
+            return self._first_of(code, *coded)
+        value = evaluate(each, rows, Memory(), self._functions)
+        if isinstance(value, Categories):
+            return self._first_of_values(code, value.values)
+        return np.zeros(0, dtype=np.intp)
 
     def _first_of_values(self, code: str, values: pd.Series) -> Codes:
         """Rows of the values that were not met before, each once."""
@@ -474,13 +502,13 @@ class _Seen:
         known.update(labels[label] for label in new)
         return np.array([int(np.argmax(codes == label)) for label in new], dtype=np.intp)
 
-    def _keep_to_learn_from(self, part: Table, keep: NDArray[np.bool_]) -> None:
+    def _keep_to_learn_from(self, part: Table, at: Codes) -> None:
         refuse_beyond_memory(
             float(self.rows * len(self._learning)),
             f"What transforms learn from ({self._learning[0]!r} and others, of {self.rows:,} rows)",
             "Transform these columns in the source, or leave the transforms out of the formula",
         )
-        self._learnt.append(part.frame(self._learning)[keep].astype(np.float64))
+        self._learnt.append(part.frame(self._learning).iloc[at].astype(np.float64))
 
     def table(self) -> Table:
         """Rows that show every level, and nothing else that is new."""
@@ -494,6 +522,13 @@ class _Seen:
         """What all rows hold."""
         learning = Table(pd.concat(self._learnt, ignore_index=True)) if self._learnt else None
         return WholeTable(self.rows, learning)
+
+
+def _complete(rows: RowRange, columns: Sequence[str]) -> tuple[RowRange, Codes]:
+    """The rows without a missing value in some columns, and their positions in the table."""
+    complete, _ = rows.complete(columns)
+    at = np.arange(rows.table.nrows) if complete.keep is None else np.flatnonzero(complete.keep)
+    return complete, at
 
 
 def _native(part: Table, columns: Sequence[str], at: Codes) -> pd.DataFrame:

@@ -451,7 +451,7 @@ def used_sparse_rows(blocks: Blocks) -> list[SparseBlock] | None:
     kept = (blocks.codes >= 0) & ~missing
     if blocks.weights is not None:
         kept &= ~np.isnan(blocks.weights)
-    blocks.dropped = int(len(kept) - kept.sum())
+    blocks.dropped = blocks.n_dropped(kept)
     if kept.all():
         return [(rows, blocks.codes, blocks.weights)]
     weights = None if blocks.weights is None else blocks.weights[kept]

@@ -552,7 +552,8 @@ def naive_bayes(
     columns = Options(kernel, bandwidth, counts, laplace, smoothing, method, unseen, whole)
     sample = Sample("naive_bayes", "diagonal", moments, formula, data, weights, levels, functions, na_action)
     if sample.has_rows:
-        blocks = sample.read("A kernel density is made of all rows, and" if kernel else None)
+        why = "A kernel density is made of all rows, and" if kernel else None
+        blocks = sample.read(why, incomplete=whole == "available")
         blocks, stats, tally = _usable_tally(blocks, columns, na_action)
     else:
         blocks, stats, tally = _given_tally(sample, columns)
@@ -834,6 +835,7 @@ def _usable_available(
     blocks = replace(blocks, partial=True, incomplete=True)
     classes, terms = blocks.design.levels, blocks.terms
     moments, tally = _available_tally(blocks, plan)
+    dropped = blocks.n_dropped(blocks.codes >= 0)
     if not moments.total:
         raise DataError(
             f"No row is left: each of the {blocks.table.nrows} rows misses the response "
@@ -845,7 +847,6 @@ def _usable_available(
     tally = _tally_of_present(tally, classes, blocks)
     _refuse_bare(blocks, tally)
     reading.refuse_extreme(moments, blocks.terms)
-    dropped = blocks.dropped
     # Without rows to look for again, columns are taken out of the moments as they are.
     blocks, moments = reading.without_constants(replace(blocks, dropped=0), moments)
     if blocks.constant:
@@ -878,7 +879,6 @@ def _available_tally(blocks: Blocks, plan: ColumnPlan) -> tuple[ClassMoments, Ta
             values[:, columns] = getattr(moments, name)
         scale[columns], tally.available[:, columns] = moments.scale, moments.counts[:, None]
         _place(tally, part, columns)
-    blocks.dropped = blocks.table.nrows - int(used.sum())
     return ClassMoments(counts, rows, scale=scale, **parts), tally
 
 

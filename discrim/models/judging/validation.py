@@ -623,7 +623,10 @@ def _score_transformed(
     blocks = fits[0].rows("cross-validation")
     for fold, (fit, label) in enumerate(zip(fits, labels, strict=True)):
         try:
-            design = relearn(blocks.design, blocks.table, (dealt >= 0) & (dealt != fold), blocks.functions)
+            design = relearn(
+                blocks.design, blocks.table, (dealt >= 0) & (dealt != fold), blocks.functions,
+                incomplete=blocks.incomplete,
+            )  # fmt: skip
         except FormulaError as error:
             raise NotSupportedError(f"Without fold {shown(label)} of {len(labels)}: {error}") from None
         relearnt = replace(blocks, design=design)

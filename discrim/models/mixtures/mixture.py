@@ -653,7 +653,7 @@ def mixture(
     most = reading.check_whole("most", most, 1, MOST_TRIED, what="a number of components")
     reading.check_word("over", over, ("class", "classes"), optional=True)
     by_em = asks_for_em(missing, na_action, has_rows=True)
-    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    blocks = read(formula, data, weights=weights, levels=levels, functions=functions, incomplete=by_em)
     reading.refuse_large(blocks, "mixture() holds the rows")
     if by_em:
         blocks, rows, moments = observed_sample(blocks)

@@ -101,14 +101,14 @@ class Sample:
         """Whether the verb adjusts columns for covariates."""
         return self.verb == "lda"
 
-    def read(self, in_memory: str | None = None) -> Blocks:
+    def read(self, in_memory: str | None = None, *, incomplete: bool = False) -> Blocks:
         """The rows of the table, as of `frame.rows.read`; a DataError of no formula or no table."""
         if self.formula is None or self.data is None:
             missing = "formula" if self.formula is None else "table"
             raise DataError(f"{self.verb}() was given no {missing}: pass formula and data, or moments=.")
         bar = self.adjusts and isinstance(self.formula, str) and "|" in self.formula
         reader = adjusted_formula if bar else parsed_formula
-        return read(**self._table(), in_memory=in_memory, reader=reader)
+        return read(**self._table(), in_memory=in_memory, reader=reader, incomplete=incomplete)
 
     def of_moments(self, spread: Spread, why_rows: str = "") -> tuple[Blocks, ClassMoments]:
         """Blocks without rows, and the moments, of the classes that have rows and the columns that vary.

@@ -34,7 +34,7 @@ from discrim.frame.rows import read
 from discrim.frame.sources.parts import Source, no_rows
 from discrim.frame.sources.rows import given_parts, named, tables
 from discrim.frame.sources.sources import rows_given
-from discrim.frame.table import Table, weight_vector
+from discrim.frame.table import Table, learnt_rows, weight_vector
 from discrim.frame.values import shown
 from discrim.models.fits import reading
 from discrim.models.fits.fit import Fit, whole_counts
@@ -367,9 +367,12 @@ class Moments:
                 "The first table had weights: pass weights= for this one too, np.ones(len(data)) if each of "
                 "its rows stands for itself."
             )
+        counts = weight_vector(weights, table)
+        positive = learnt_rows(counts, table)
         if not self._levels_given:
-            design = with_new_classes(design, table, self._functions)
-        rows = TableRows(table, response_codes(design, table, self._functions), weight_vector(weights, table))
+            design = with_new_classes(design, table, self._functions, positive)
+        codes = response_codes(design, table, self._functions, positive)
+        rows = TableRows(table, codes, counts, fitted=True)
         blocks = Blocks(design, rows, self._functions)
         return moments_of_blocks(
             blocks, na_action, scatters=self._scatters, levels_given=self._levels_given, weights=weights

@@ -130,7 +130,7 @@ def _read(blocks: Blocks) -> tuple[Blocks, ObservedSample, ClassMoments]:
     blocks, there = reading.present_classes(blocks, there)
     if len(present) < before:
         codes = np.searchsorted(present, codes)
-    blocks.dropped = blocks.table.nrows - int((blocks.codes >= 0).sum())
+    blocks.dropped = blocks.n_dropped(blocks.codes >= 0)
     return blocks, ObservedSample(x, codes, weights), there
 
 

@@ -826,7 +826,7 @@ def lda(
     if not has_rows:
         blocks, stats = normal_fits.moments_of_sample(sample, kind)
     elif by_em:
-        blocks, stats, kind = em_sample(sample.read(), common=True)
+        blocks, stats, kind = em_sample(sample.read(incomplete=True), common=True)
     else:
         blocks, indicators = _columns(sample.read(), kind, correspondence=correspondence)
         spread = kind.spread("pooled", thin=reading.is_wide(blocks))

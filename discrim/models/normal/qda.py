@@ -254,7 +254,7 @@ def qda(
     if not sample.has_rows:
         blocks, stats = normal_fits.moments_of_sample(sample, kind)
     elif by_em:
-        blocks, stats, kind = em_sample(sample.read(), common=False)
+        blocks, stats, kind = em_sample(sample.read(incomplete=True), common=False)
     else:
         blocks = reading.without_constants_if_wide(sample.read())
         if kind.takes_full_rank(len(blocks.terms)):
