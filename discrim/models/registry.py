@@ -129,7 +129,7 @@ CONFUSION = _judged("confusion", "counts of actual by predicted classes", takes=
 ROC = _judged(
     "roc",
     "ROC curves with the areas under them, of each class against the rest",
-    takes=("method", "level", "classes"),
+    takes=("method", "level", "classes", "label"),
 )
 CALIBRATION = _judged(
     "calibration",
@@ -143,7 +143,7 @@ ASSESSED = (
     _judged(
         "roc",
         "ROC curves with bands, and the areas under them",
-        takes=("classes",),
+        takes=("classes", "label"),
         leaves=("data",),
         drawn_by="assessed_roc",
     ),

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from discrim.core.normal.lda import LDAFit
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
 from discrim.core.numerics.progress import Kept, late_bar
+from discrim.core.rules.leave_one_out import ByRefits
 from discrim.core.rules.rules import Rule, best_class, posteriors
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Block, Blocks
@@ -136,6 +137,12 @@ MANY_CLASSES = 256
 
 BYTES = 4
 """Of what is kept of each row for each bootstrap sample: the times it is drawn, and its label."""
+
+FEW_REFITS = 50
+"""Rows up to which each is left out by a refit if there is no closed form."""
+
+MAX_SLOWDOWN = 100
+"""Largest ratio of the time to leave out a row to the time to score it at which leaving out is fast."""
 
 NEW_ROWS = "new rows"
 """What the error rate of the rows of `data=` is called."""
@@ -286,17 +293,33 @@ def kept_scores(
     if method == "loo":
         scores = validation.kept_left_out_scores(fit, plan.refit_prior)
     elif method == "cv":
-        fit = fit.choosing_anew()
-        dealt = validation.deal_folds(fit, plan.folds, plan.seed)
-        with late_bar(plan.folds, "cross-validation") as tell:
-            scores = validation.kept_fold_scores(
-                fit, dealt, plan.folds, tell=tell, refit_prior=plan.refit_prior
-            )
+        scores = _cross_validated_scores(fit, plan)
     elif blocks.read_here:
         scores = Kept(_Scoring(fit)(blocks))
     else:
         scores = blocks.kept(partial(_scores, fit.in_part(fit.rule(), blocks)), validation.below)
     return blocks.codes, scores, row_weights(blocks), blocks.table.index
+
+
+def _cross_validated_scores(fit: Fit[Any], plan: JudgingPlan) -> Kept[Floats]:
+    """Scores (n, K) of the rows under the rules fitted without their fold.
+
+    The fit caches the scores of folds with a seed, because several pictures show the same ones.
+    """
+    key = f"scores of {plan.folds} folds, seed {plan.seed}, refit_prior {plan.refit_prior}"
+    cached = fit.cache.get(key)
+    if cached is not None:
+        return Kept(cached)
+    whole = fit.choosing_anew()
+    dealt = validation.deal_folds(whole, plan.folds, plan.seed)
+    with late_bar(plan.folds, "cross-validation") as tell:
+        scores = validation.kept_fold_scores(
+            whole, dealt, plan.folds, tell=tell, refit_prior=plan.refit_prior
+        )
+    small = whole.blocks.read_here and len(dealt) * len(fit.classes) <= validation.HELD
+    if small and plan.seed is not None:
+        fit.cache[key] = scores.value()
+    return scores
 
 
 def _scores(rule: Rule, blocks: Blocks) -> Floats:
@@ -380,6 +403,34 @@ def takes_long(fit: Fit[Any]) -> bool:
     """Whether to judge all rows of a fit is no matter of seconds."""
     classes, columns = len(fit.classes), max(len(fit.terms), FEW_COLUMNS)
     return fit.has_rows and float(fit.blocks.table.nrows) * classes * columns > LONG
+
+
+def leave_one_out_is_fast(fit: Fit[Any]) -> bool:
+    """Whether the rows are left out one by one in closed form, or are few enough for a refit each."""
+    if (
+        any(key in fit.cache for key in validation.LEFT_OUT_KEPT_AS.values())
+        or fit.counts.sum() <= FEW_REFITS
+    ):
+        return True
+    if fit.refits.called is not None or fit.model.scores_left_out > MAX_SLOWDOWN:
+        return False
+    try:
+        return not isinstance(fit.refits.left_out(fit), ByRefits)
+    except NotSupportedError:
+        return False
+
+
+def methods_to_judge(fit: Fit[Any]) -> tuple[Counting, ...]:
+    """Methods by which a fit is judged on its own rows, the preferred one first.
+
+    The rows are left out one by one if that is fast, else by folds. If the rows chose the columns, only folds
+    choose them again. The later methods are for fits that the earlier ones do not support, for example
+    because a class has all of its rows in one fold.
+    """
+    columns_chosen = fit.selection is not None and fit.selection.what == "columns"
+    if leave_one_out_is_fast(fit) and not columns_chosen:
+        return "loo", "cv", "apparent"
+    return "cv", "loo", "apparent"
 
 
 def choice_of(fit: Fit[Any], method: str) -> str:

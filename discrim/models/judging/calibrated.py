@@ -30,15 +30,10 @@ from discrim.models.fits.fit import CALIBRATOR, Fit
 from discrim.models.fits.reading import listed, prior_vector
 from discrim.models.judging import validation
 from discrim.models.judging.absent_classes import lone_rows
-
-FEW = 50
-"""Rows up to which each is left out by a refit, where there is no closed form."""
+from discrim.models.judging.assessment import FEW_REFITS, MAX_SLOWDOWN
 
 FOLDS, SEED = 10, 0
 """How rows are left out where they are more, or chose the columns."""
-
-MOST_TIMES = 100
-"""Times as long as its score that leaving a row out may take, of a model that is no function of moments."""
 
 
 def calibrator_of(fit: Fit[Any]) -> Calibrator:
@@ -98,10 +93,13 @@ def _left_out(fit: Fit[Any]) -> tuple[Floats, Codes | None]:
 
 def _leaves_rows_out(fit: Fit[Any]) -> bool:
     """Whether single rows are left out in closed form, or are few."""
-    if any(kept in fit.cache for kept in validation.LEFT_OUT_KEPT_AS.values()) or fit.counts.sum() <= FEW:
+    if (
+        any(kept in fit.cache for kept in validation.LEFT_OUT_KEPT_AS.values())
+        or fit.counts.sum() <= FEW_REFITS
+    ):
         return True
     if fit.refits.spread is None:
-        return 1 < fit.model.scores_left_out <= MOST_TIMES
+        return 1 < fit.model.scores_left_out <= MAX_SLOWDOWN
     try:
         return not isinstance(fit.refits.left_out(fit), ByRefits)
     except NotSupportedError:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -10,12 +12,22 @@ import pandas as pd
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.rules import posteriors as posteriors_of
 from discrim.errors import DataError, NotSupportedError
+from discrim.frame.rows import used_codes
 from discrim.inference.calibration import calibration_bins
 from discrim.inference.error_rates import confusion_table
 from discrim.inference.roc import Curve, rectangle_limits, roc_area, roc_curve, thinned
 from discrim.models.fits.fit import class_code, posterior_frame
 from discrim.models.fits.reading import check_word, listed, told
-from discrim.models.judging.assessment import COUNTING, JudgingPlan, assessed, judged_codes, refuse_none
+from discrim.models.judging.assessment import (
+    COUNTING,
+    Counting,
+    JudgingPlan,
+    assessed,
+    choice_of,
+    judged_codes,
+    methods_to_judge,
+    refuse_none,
+)
 from discrim.models.pictures.pictured import moments_of, needed_rows, pointed_rows
 from discrim.report.plots import interactive
 from discrim.report.plots import judged as drawn
@@ -30,10 +42,31 @@ if TYPE_CHECKING:
     from discrim.report.plots.interactive import Figure
     from discrim.report.plots.style import Axes, Signs
 
-WAYS = {"apparent": "rows of the fit", "loo": "leave-one-out", "cv": "10-fold cross-validation"}
+MAX_FOLDS = 10
+"""Folds of a picture; fewer if there are fewer rows."""
+
+T = TypeVar("T")
 
 STEPS = 20
 """Intervals of probability of the histogram below a calibration."""
+
+
+class JudgedBy(NamedTuple):
+    """How rows were judged, for a title.
+
+    Attributes
+    ----------
+    way : str
+        Such as "leave-one-out".
+    held : str
+        What all rows had chosen and what was not chosen again without the rows left out; empty if nothing.
+    """
+
+    way: str
+    held: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.way}, {self.held}" if self.held else self.way
 
 
 class LabelledScores(NamedTuple):
@@ -46,17 +79,21 @@ class LabelledScores(NamedTuple):
     codes: Codes
     values: Floats
     weights: Floats
-    way: str
+    judged_by: JudgedBy
     level: float
 
 
 def confusion(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Counts of actual by predicted classes."""
-    method, way = _way(options)
-    # The folds are the same each time, and so is the picture.
-    actual, predicted, weights = judged_codes(fit, options.data, method, JudgingPlan(seed=0))
+
+    def judge(method: Counting, folds: int) -> tuple[Codes, Codes, Floats | None]:
+        return judged_codes(fit, options.data, method, JudgingPlan(folds=folds, seed=0))
+
+    (actual, predicted, weights), judged_by = _judge(fit, options, judge)
     refuse_none((actual >= 0) & (predicted >= 0))
-    return draw_confusion_of(confusion_table(actual, predicted, fit.classes, weights), way, options)
+    return draw_confusion_of(
+        confusion_table(actual, predicted, fit.classes, weights), str(judged_by), options
+    )
 
 
 def draw_confusion_of(table: pd.DataFrame, way: str, options: PictureOptions) -> Axes:
@@ -75,20 +112,21 @@ def said_of(table: pd.DataFrame) -> str:
 
 def assessed_confusion(assessment: Any, options: PictureOptions) -> Axes:
     """The confusion of an assessment."""
-    return draw_confusion_of(assessment.confusion, _said_way(assessment), options)
+    return draw_confusion_of(assessment.confusion, str(_assessed_by(assessment)), options)
 
 
 def roc(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """ROC curves: of the classes named, of the second of two classes, or of each against the rest."""
-    return _roc(results.classes, _judged(fit, options), options)
+    return _roc(fit, _judged(fit, options), options)
 
 
 def assessed_roc(assessment: Any, options: PictureOptions) -> Axes:
     """ROC curves of the rows of an assessment."""
-    return _roc(assessment.classes, _of_assessment(assessment), options)
+    return _roc(assessment._fit, _of_assessment(assessment), options)
 
 
-def _roc(classes: pd.Index, rows: LabelledScores, options: PictureOptions) -> Axes:
+def _roc(fit: Fit[Any], rows: LabelledScores, options: PictureOptions) -> Axes:
+    classes = fit.classes
     curves, areas, shown = {}, {}, _shown_classes(classes, options)
     for k in shown:
         own = rows.codes == k
@@ -105,7 +143,8 @@ def _roc(classes: pd.Index, rows: LabelledScores, options: PictureOptions) -> Ax
         title = f"ROC curve of {shown_name(classes[shown[0]])} against {other}"
     look: dict[str, Any] = {"signs": options.signs(list(classes)), "places": shown}
     look["bands"] = options.classes is not None
-    return drawn.draw_roc(curves, table, f"{title}, {rows.way}", ax=options.ax, level=rows.level, **look)
+    source = drawn.CurveSource(title, fit.model.name, *rows.judged_by, options.label)
+    return drawn.draw_roc(curves, table, source, ax=options.ax, level=rows.level, **look)
 
 
 def _shown_classes(classes: pd.Index, options: PictureOptions) -> list[int]:
@@ -160,36 +199,69 @@ def _calibration(classes: pd.Index, rows: LabelledScores, most: int, options: Pi
     said = what, f"Observed share, {100 * rows.level:g} % intervals"
     look: dict[str, Any] = {"signs": options.signs(list(classes)), "places": shown}
     look["bands"] = options.classes is not None
-    return drawn.draw_calibration(bins, counts, f"Calibration, {rows.way}", said, ax=options.ax, **look)
+    return drawn.draw_calibration(bins, counts, f"Calibration, {rows.judged_by}", said, ax=options.ax, **look)
 
 
-def _way(options: PictureOptions) -> tuple[Any, str]:
-    """The method asked for, and what it is called."""
+def _judge(fit: Fit[Any], options: PictureOptions, judge: Callable[[Counting, int], T]) -> tuple[T, JudgedBy]:
+    """Judge rows by the method that was given, or by the first suitable one.
+
+    Parameters
+    ----------
+    fit : Fit
+    options : PictureOptions
+        `data` are new rows; by default the rows of the fit are left out, if possible.
+    judge : callable
+        From a method and a number of folds to the judged rows. It raises a NotSupportedError if the fit does
+        not support the method.
+
+    Returns
+    -------
+    judged
+        What `judge` returned.
+    judged_by : JudgedBy
+    """
     check_word("method", options.method, COUNTING, optional=True)
-    method: Any = options.method or "apparent"
-    return method, WAYS[method] if options.data is None else "new rows"
+    given: Any = options.method
+    if options.data is not None or not fit.has_rows:
+        return judge(given or "apparent", MAX_FOLDS), JudgedBy("new rows")
+    *preferred, last = (given,) if given else methods_to_judge(fit)
+    folds = min(MAX_FOLDS, int((used_codes(fit.blocks) >= 0).sum()))
+    for method in preferred:
+        with suppress(NotSupportedError):
+            return judge(method, folds), _judged_by(fit, method, folds)
+    return judge(last, folds), _judged_by(fit, last, folds)
+
+
+def _judged_by(fit: Fit[Any], method: Counting, folds: int) -> JudgedBy:
+    """How the rows of the fit were judged."""
+    if method == "apparent":
+        return JudgedBy("apparent (rows of the fit)")
+    way = "leave-one-out" if method == "loo" else f"{folds}-fold cross-validation"
+    return JudgedBy(way, f"{fit.choice} held" if choice_of(fit, method) == "held" else "")
 
 
 def _judged(fit: Fit[Any], options: PictureOptions) -> LabelledScores:
     """Rows with a class and scores, by the method asked for."""
-    method, way = _way(options)
     level = 0.95 if options.level is None else options.level
-    # The folds are the same each time, and so is the picture.
-    rows = assessed(fit, options.data, method, JudgingPlan(level=level, seed=0)).value()
-    return LabelledScores(rows.codes, rows.values, rows.weights, way, level)
+
+    def judge(method: Counting, folds: int) -> Any:
+        return assessed(fit, options.data, method, JudgingPlan(level=level, folds=folds, seed=0)).value()
+
+    rows, judged_by = _judge(fit, options, judge)
+    return LabelledScores(rows.codes, rows.values, rows.weights, judged_by, level)
 
 
 def _of_assessment(assessment: Any) -> LabelledScores:
     rows = assessment._assessed()
-    return LabelledScores(rows.codes, rows.values, rows.weights, _said_way(assessment), assessment._level)
+    return LabelledScores(rows.codes, rows.values, rows.weights, _assessed_by(assessment), assessment._level)
 
 
-def _said_way(assessment: Any) -> str:
-    """How the rows of an assessment were judged, for a title."""
+def _assessed_by(assessment: Any) -> JudgedBy:
+    """How the rows of an assessment were judged."""
     rows = assessment._rows
-    return {"cv": f"{rows.folds}-fold cross-validation", "new": "new rows"}.get(rows.method) or WAYS[
-        rows.method
-    ]
+    if rows.method == "new":
+        return JudgedBy("new rows")
+    return _judged_by(assessment._fit, rows.method, rows.folds)
 
 
 def posteriors(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure:

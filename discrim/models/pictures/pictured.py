@@ -62,6 +62,7 @@ class PictureOptions:
     other: Any = None
     interactive: bool | None = None
     standardized: bool | None = None
+    label: str | None = None
 
     def given(self) -> list[str]:
         """Names of the options beside `ax` and `title` that were given."""
@@ -364,6 +365,7 @@ class Pictured:
         title: str | None = None,
         interactive: bool = False,
         standardized: bool = False,
+        label: str | None = None,
     ) -> Axes | Figure:
         """Draw a picture.
 
@@ -391,7 +393,9 @@ class Pictured:
             densities, other numeric columns are predicted from the columns drawn, by linear regression over
             all rows, and categories are at their most frequent level.
         method : {"apparent", "loo", "cv"}, optional
-            For kinds that judge the fit: which predictions of its rows are judged.
+            For kinds that judge the fit: which predictions of its rows are judged. By default the rows are
+            left out one by one ("loo") if that is fast, else by 10 folds ("cv"); the title says which. If
+            neither can be done, the rule is judged on the rows that it was fitted to ("apparent").
         level : float, optional
             Level of the intervals, or share of a class that its ellipse contains if the class is normal. For
             kind "he", whose ellipse of the hypothesis shows the size of the effect by default: the level,
@@ -415,6 +419,9 @@ class Pictured:
         standardized : bool, default False
             For kinds "forest" and "odds_ratios": whether they are for one standard deviation of a column over
             all rows, so that columns can be compared, instead of one unit.
+        label : str, optional
+            For kind "roc": name of the curves in the legend, for axes with curves of several fits. By default
+            curves of several fits on the same axes have the names of their models.
 
         Returns
         -------
@@ -446,7 +453,7 @@ class Pictured:
         chosen = checked_classes(classes)
         options = PictureOptions(
             ax, data, axes, columns, at, method, level, structure, centred, chosen, colors, title,
-            interactive=interactive or None, standardized=standardized or None,
+            interactive=interactive or None, standardized=standardized or None, label=label,
         )  # fmt: skip
         return draw_kind((self, self._subject()), BY_MODEL[self._model()].pictures, kind, options)
 
@@ -486,6 +493,8 @@ def draw_kind(
         )
     if options.title is not None and not isinstance(options.title, str):
         raise DataError(f"title={told(options.title)}: give a text.")
+    if options.label is not None and not isinstance(options.label, str):
+        raise DataError(f"label={told(options.label)} is not a text.")
     for option in options.given():
         if not _reads(kind, option):
             those = [each.name for each in kinds.values() if _reads(each, option)]

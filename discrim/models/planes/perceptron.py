@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -242,7 +243,7 @@ def _classes_of(planes: pd.DataFrame, fit: PerceptronResults) -> str:
     return f"{listed(planes.index.tolist())} from the rest"
 
 
-MODEL = geometry.plane_model("perceptron", "Perceptron")
+MODEL = replace(geometry.plane_model("perceptron", "Perceptron"), scores_left_out=1000)
 
 
 def perceptron_fit(

@@ -30,7 +30,7 @@ from discrim.models.fits.displayed import FORMATS
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import check_flag, listed, told
 from discrim.models.fits.refits import argument_defaults, options_of
-from discrim.models.judging.assessment import takes_long
+from discrim.models.judging.assessment import Counting, methods_to_judge, takes_long
 from discrim.models.pictures.pictured import PictureOptions, drawn_rows, kinds_of, pointed_rows
 from discrim.models.registry import BY_MODEL, BY_VERB
 from discrim.report.grid import INTERVAL, Section, clean, column_texts
@@ -492,23 +492,19 @@ JUDGED = {
 """Ways to judge the rows of a fit, and what they are."""
 
 
-def judging_of(results: Any) -> str:
-    """How to judge the rows: left out where the summary says it too, or where ten fits cost little."""
+def judging_of(results: Any) -> Counting:
+    """Method by which a report judges the rows of the fit: left out, unless that takes long or fails."""
     fit = getattr(results, "_fit", None)
     if fit is None or not fit.has_rows or takes_long(fit):
         return "apparent"
-    with suppress(DiscrimError):
-        items = results._sections()["header"]().items
-        if any("leave-one-out" in label and not np.isnan(value) for label, value, _ in items):
-            return "loo"
-        # Where the rows made a choice, each fold would make it anew.
-        if not fit.choice:
-            results.confusion("cv", seed=0)
-            return "cv"
+    for method in methods_to_judge(fit):
+        with suppress(DiscrimError):
+            results.confusion(method=method, seed=0)
+            return method
     return "apparent"
 
 
-def _errors(page: Page, results: Any, judging: str) -> str:
+def _errors(page: Page, results: Any, judging: Counting) -> str:
     if not hasattr(results, "confusion"):
         raise DataError("The law is known and has no rows: see its own error in the summary.")
     formats: dict[Any, Any] = dict.fromkeys(("estimate", "se", "low", "high"), "share")
@@ -543,7 +539,7 @@ def _told_rows(results: Any) -> list[str]:
         return []
 
 
-def _pictures(page: Page, results: Any, gallery: Gallery, judging: str) -> str:
+def _pictures(page: Page, results: Any, gallery: Gallery, judging: Counting) -> str:
     drawn: list[str] = []
     missing, others, told = [], [], _told_rows(results)
     known: dict[str, Any] = {kind.name: kind for kind in BY_MODEL[results._model()].pictures}
@@ -551,7 +547,7 @@ def _pictures(page: Page, results: Any, gallery: Gallery, judging: str) -> str:
         for number, name in enumerate(gallery.kinds):
             kind = known[name]
             line = f"{kind.line[:1].upper()}{kind.line[1:]}"
-            judged = judging != "apparent" and "method" in kind.takes
+            judged = "method" in kind.takes
             options = {"method": judging} if judged else {}
             call = f'fit.plot("{name}", method="{judging}")' if judged else f'fit.plot("{name}")'
             if len(drawn) == gallery.drawn:

@@ -239,6 +239,7 @@ class Assessment(Shown):
         classes: Sequence[Any] | None = None,
         colors: Any = None,
         title: str | None = None,
+        label: str | None = None,
     ) -> Axes:
         """Draw a picture of the rows that were judged.
 
@@ -256,10 +257,15 @@ class Assessment(Shown):
             Colours by class, in the order of the classes, or a colormap of matplotlib or its name.
         title : str, optional
             Title in place of the picture's own; "" for none.
+        label : str, optional
+            Name of the curves of "roc" in the legend, for axes with curves of several fits. By default curves
+            of several fits on the same axes have the names of their models.
         """
         from discrim.models.pictures.pictured import PictureOptions, checked_classes
 
-        options = PictureOptions(ax, classes=checked_classes(classes), colors=colors, title=title)
+        options = PictureOptions(
+            ax, classes=checked_classes(classes), colors=colors, title=title, label=label
+        )
         return draw_kind((self,), ASSESSED, kind, options)
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:

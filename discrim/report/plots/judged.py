@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -15,6 +18,7 @@ from discrim.report.plots.points import draw_strips, name_lines, write_beside
 
 if TYPE_CHECKING:
     from matplotlib.colors import Colormap
+    from matplotlib.lines import Line2D
 
     from discrim.report.plots.style import Axes, Signs
 
@@ -143,10 +147,48 @@ BAND = 0.14
 """Opacity of a band."""
 
 
+@dataclass(frozen=True, eq=False)
+class CurveSource:
+    """The fit and the rows of the ROC curves that one call draws.
+
+    Attributes
+    ----------
+    title : str
+        What the curves show, without `way`.
+    model : str
+        Name of the model, such as "lda".
+    way : str
+        How the rows were judged.
+    held : str
+        What was chosen from all rows and held while rows were left out; empty if nothing was.
+    label : str, optional
+        Name that the user gave to the curves.
+    """
+
+    title: str
+    model: str
+    way: str
+    held: str = ""
+    label: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _DrawnCurve:
+    """What the legend says of a curve."""
+
+    source: CurveSource
+    class_label: str
+    area: str
+
+
+_DRAWN_CURVES: WeakKeyDictionary[Line2D, _DrawnCurve] = WeakKeyDictionary()
+"""Curves in the legends of the axes that exist, so that later calls on the same axes can rename them."""
+
+
 def draw_roc(
     curves: dict[Any, pd.DataFrame],
     areas: pd.DataFrame,
-    title: str,
+    source: CurveSource,
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
     level: float = 0.95,
@@ -159,10 +201,16 @@ def draw_roc(
     Beyond 12 classes those of the least areas are named and the others faint. Curves have false_positive and
     true_positive, from (0, 0) to (1, 1), with the limits of both, false_low, false_high, true_low and
     true_high. Areas have auc, low, high, missing for a class without rows, or without others; the legend
-    names the level. The places are those of the classes among all that have signs.
+    names the level. The places are those of the classes among all that have signs. Axes that have curves of
+    other fits keep them: curves of one class then differ in colour and line style, and all names in the
+    legend are different.
     """
     axes, _ = style.new_axes(ax, size=style.inches(5.8, 5.4))
-    axes.plot([0, 1], [0, 1], color=style.faint(0.6), linewidth=0.8, zorder=1)
+    n_earlier = len({drawn.source for _, drawn in _drawn_curves(axes)})
+    if not n_earlier:
+        axes.plot([0, 1], [0, 1], color=style.faint(0.6), linewidth=0.8, zorder=1)
+    # A single curve of each fit has a colour of its own; several keep the colours of their classes.
+    colour_shift = n_earlier if len(areas) == 1 else 0
     order = np.argsort(areas["auc"].to_numpy(), kind="stable")
     few = len(areas) <= style.MOST_IN_LEGEND
     named = set(range(len(areas)) if few else order[:MOST_NAMED].tolist())
@@ -171,13 +219,13 @@ def draw_roc(
         at = curves.get(label)
         look: dict[str, Any] = {"color": style.faint(0.6), "linewidth": 0.8, "zorder": 1.5}
         if k in named:
-            look = {"color": signs.colour(places[k]), "linestyle": signs.line(k), "linewidth": 1.6}
-            look |= {"label": f"{style.shown_name(label, 24)}  {_area(areas.iloc[k])}"}
-        if at is None:
-            axes.plot([], [], **look)
-        else:
-            axes.plot(at["false_positive"], at["true_positive"], **look)
-            if k in named and (bands or len(areas) <= MOST_BANDS):
+            look = {"color": signs.colour(places[k] + colour_shift), "linestyle": signs.line(k + n_earlier)}
+            look["linewidth"] = 1.6
+        shares = ([], []) if at is None else (at["false_positive"], at["true_positive"])
+        (line,) = axes.plot(*shares, **look)
+        if k in named:
+            _DRAWN_CURVES[line] = _DrawnCurve(source, style.shown_name(label, 24), _area(areas.iloc[k]))
+            if at is not None and (bands or len(areas) <= MOST_BANDS):
                 _add_band(axes, at, look["color"])
     axes.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
     axes.set_aspect("equal")
@@ -185,11 +233,49 @@ def draw_roc(
     heading = f"Area under the curve ({100 * level:g} %)"
     if not few:
         heading += f",\nthe least {len(named)} of {len(areas)}"
+    title = _name_curves(axes)
     # The corner below the diagonal, which useful curves leave free.
     small = "small" if len(named) > 4 or ax is not None else None
     axes.legend(loc="lower right", title=heading, fontsize=small, title_fontsize=small, framealpha=0.8)
     style.set_title(axes, title)
     return axes
+
+
+def _drawn_curves(axes: Axes) -> list[tuple[Line2D, _DrawnCurve]]:
+    """The named curves of axes, in the order in which they were drawn."""
+    return [(line, _DRAWN_CURVES[line]) for line in axes.lines if line in _DRAWN_CURVES]
+
+
+def _name_curves(axes: Axes) -> str:
+    """Give all curves of the axes different labels, and return the title of the axes.
+
+    Curves of one fit have the names of their classes. Curves of several fits have the label that the user
+    gave or the name of the model, the class unless it is the same for all, and how the rows were judged if
+    the fits differ in it.
+    """
+    drawn = _drawn_curves(axes)
+    sources = list(dict.fromkeys(curve.source for _, curve in drawn))
+    ways = list(dict.fromkeys(source.way for source in sources))
+    one_class = len({curve.class_label for _, curve in drawn}) == 1
+    names: Counter[str] = Counter()
+    for line, curve in drawn:
+        source, parts = curve.source, []
+        if source.label is not None or len(sources) > 1:
+            parts.append(source.model if source.label is None else source.label)
+        if not one_class or not parts:
+            parts.append(curve.class_label)
+        if len(sources) > 1:
+            parts += [source.way] if len(ways) > 1 else []
+            parts += [source.held] if source.held else []
+        name = ", ".join(style.shown_name(part, 40) for part in parts)
+        names[name] += 1
+        number = f" ({names[name]})" if names[name] > 1 else ""
+        line.set_label(f"{name}{number}  {curve.area}")
+    titles = list(dict.fromkeys(source.title for source in sources))
+    parts = [titles[0] if len(titles) == 1 else "ROC curves", *(ways if len(ways) == 1 else [])]
+    if len(sources) == 1 and sources[0].held:
+        parts.append(sources[0].held)
+    return ", ".join(parts)
 
 
 def _add_band(axes: Axes, at: pd.DataFrame, colour: Any) -> None:

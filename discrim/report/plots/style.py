@@ -530,7 +530,9 @@ def _break(text: Text, axes: Axes, way: int, alone: bool, lines_most: int | None
             lines.append(shown_name(line.replace(r"\$", "$"), most))
         else:
             shape: dict[str, Any] = {"max_lines": lines_most, "placeholder": "…"}
-            lines += textwrap.wrap(line, most, break_long_words=False, **shape)
+            # "leave-one-out" stays on one line.
+            unbroken = {"break_long_words": False, "break_on_hyphens": False}
+            lines += textwrap.wrap(line, most, **unbroken, **shape)
     text.set_text("\n".join(lines))
     text.set_fontsize(max(float(text.get_fontsize()) * min(1.0, room / measured()), least))
     return text.get_text() != whole or float(text.get_fontsize()) != size
