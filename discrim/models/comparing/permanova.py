@@ -501,13 +501,16 @@ class PermanovaResults(Shown):
 
         codes, labels, _ = self._labels(named)
         points = self.coordinates()
-        share = ((points / self._unit) ** 2).sum() / self._total
+        squares, total, of = ((points / self._unit) ** 2).sum(), self._total, " of all squares"
+        if squares.sum() > total * (1 + 1e-9):
+            # Negative eigenvalues, of distances that are not Euclidean, would make shares of more than 100 %.
+            total, of = squares.sum(), " of the positive eigenvalues"
         points = points.iloc[:, :2]
         named_cells = pd.Index(labels)
         shown = pd.Series(named_cells[codes], index=points.index)
         means = [points.to_numpy()[codes == code].mean(axis=0) for code in range(len(labels))]
         centroids = pd.DataFrame(means, index=named_cells, columns=points.columns)
-        axes = draw_scores(points, shown, centroids, ax, level=None, shares=share, of=" of all squares")
+        axes = draw_scores(points, shown, centroids, ax, level=None, shares=squares / total, of=of)
         set_title(axes, f"Principal coordinates of the rows, by {named}" if title is None else title)
         return axes
 
