@@ -11,7 +11,8 @@ from discrim.models.regression.indicator_shown import variate_axes, variate_cent
 from discrim.models.results import headers
 from discrim.models.results.headers import Item
 from discrim.report.grid import INTERVAL, Pairs, Section
-from discrim.report.plots.style import SIGNS, ink, log_axis, new_axes, numbers, set_title, shown_name
+from discrim.report.plots.points import name_lines
+from discrim.report.plots.style import SIGNS, ink, log_axis, new_axes, numbers, set_title
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
@@ -151,9 +152,7 @@ def importance(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     lines = np.arange(len(shown))
     axes.barh(lines, rise, xerr=se, height=0.7, color=SIGNS.colour(0), ecolor=ink(), capsize=2, zorder=2)
     axes.axvline(0.0, color=ink(), linewidth=0.8, zorder=3)
-    small = "small" if len(shown) > MOST_BARS // 2 else None
-    axes.set_yticks(lines, [shown_name(name, 24) for name in shown.index], fontsize=small)
-    axes.set_ylim(len(shown) - 0.4, -0.6)
+    name_lines(axes, list(shown.index), 24)
     axes.set_xlabel("Rise of the log loss, ± one standard error")
     some = f" ({len(shown)} of {len(table)})" if len(table) > len(shown) else ""
     set_title(axes, f"Rows left out, with a term permuted{some}")

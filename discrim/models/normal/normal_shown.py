@@ -31,6 +31,7 @@ from discrim.report.plots import style
 from discrim.report.plots.bars import bar_strips, draw_errors, heat_map
 from discrim.report.plots.points import draw_points
 from discrim.report.plots.spaces import draw_scree
+from discrim.report.plots.text_fit import fit_texts, with_room
 from discrim.report.tables import Parts, Sections, Summary, summarize
 
 if TYPE_CHECKING:
@@ -748,7 +749,7 @@ def slopes_picture(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes
     style.set_title(axes, f"Slopes that the classes share\n{share}")
     if len(classes) <= style.MOST_IN_LEGEND:
         style.add_legend(axes, is_new)
-    style.fit_texts(axes, is_new)
+    fit_texts(axes, is_new)
     return axes
 
 
@@ -810,13 +811,13 @@ def distances(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     style.set_title(axes, "Distances to the own class; dashed: the cutoff")
     if len(classes) <= style.MOST_IN_LEGEND:
         style.add_legend(axes, is_new)
-    style.fit_texts(axes, is_new)
+    fit_texts(axes, is_new)
     flagged = np.flatnonzero(table["flagged"].to_numpy())
     farthest = flagged[np.argsort(-robust[flagged], kind="stable")]
     names = {i: shorten(clean(str(table.index[i])), 16) for i in farthest.tolist()}
     size = np.array([LABEL_SIZE[0] * (1 + max(map(len, names.values()), default=0)), LABEL_SIZE[1]])
     points = axes.transData.transform(np.column_stack([classical, robust])) * 72 / axes.figure.dpi
-    for i in style.with_room(points, list(names), size)[:MOST_LABELS]:
+    for i in with_room(points, list(names), size)[:MOST_LABELS]:
         # Before its mark: behind that of the farthest row the axes end.
         look: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "fontsize": 8}
         axes.annotate(names[i], (classical[i], robust[i]), (-4, 3), **look)

@@ -225,11 +225,17 @@ def _judge(fit: Fit[Any], options: PictureOptions, judge: Callable[[Counting, in
     if options.data is not None or not fit.has_rows:
         return judge(given or "apparent", MAX_FOLDS), JudgedBy("new rows")
     *preferred, last = (given,) if given else methods_to_judge(fit)
-    folds = min(MAX_FOLDS, int((used_codes(fit.blocks) >= 0).sum()))
     for method in preferred:
         with suppress(NotSupportedError):
+            folds = _folds_of(fit, method)
             return judge(method, folds), _judged_by(fit, method, folds)
+    folds = _folds_of(fit, last)
     return judge(last, folds), _judged_by(fit, last, folds)
+
+
+def _folds_of(fit: Fit[Any], method: Counting) -> int:
+    """Number of folds for a method: no more than there are rows, which only "cv" needs to count."""
+    return min(MAX_FOLDS, int((used_codes(fit.blocks) >= 0).sum())) if method == "cv" else MAX_FOLDS
 
 
 def _judged_by(fit: Fit[Any], method: Counting, folds: int) -> JudgedBy:

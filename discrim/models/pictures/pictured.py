@@ -472,7 +472,9 @@ def draw_kind(
     model.
     """
     from discrim.report.plots.interactive import retitled
-    from discrim.report.plots.style import fit_texts, fonts_for, set_title
+    from discrim.report.plots.points import replace_labels
+    from discrim.report.plots.style import fonts_for, set_title
+    from discrim.report.plots.text_fit import fit_texts
 
     kinds: dict[str, Picture] = {kind.name: kind for kind in pictures}
     others: list[str] = []
@@ -509,6 +511,8 @@ def draw_kind(
             (retitled if options.interactive else set_title)(picture, text)
         if not options.interactive:
             fit_texts(picture, options.ax is None)
+            for axes in (picture, *picture.child_axes):
+                replace_labels(axes)
     return picture
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 from discrim.models.pictures.spaces import chosen_axes, draw_scores_of
 from discrim.models.results import headers
 from discrim.report.grid import INTERVAL, Pairs, Section
+from discrim.report.plots.points import name_lines, name_points
 from discrim.report.plots.style import (
     SIGNS,
     add_legend,
@@ -20,8 +21,8 @@ from discrim.report.plots.style import (
     numbers,
     set_title,
     shown_name,
-    with_room,
 )  # fmt: skip
+from discrim.report.plots.text_fit import fit_texts
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
@@ -247,9 +248,7 @@ def vip(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     lines = np.arange(len(shown))
     axes.barh(lines, shown.to_numpy(np.float64), height=0.7, color=SIGNS.colour(0), zorder=2)
     axes.axvline(1.0, color=faint(0.35), linestyle=":", linewidth=1.0, zorder=3)
-    small = "small" if len(shown) > MOST_BARS // 2 else None
-    axes.set_yticks(lines, [shown_name(name, 24) for name in shown.index], fontsize=small)
-    axes.set_ylim(len(shown) - 0.4, -0.6)
+    name_lines(axes, list(shown.index), 24)
     axes.set_xlabel("VIP")
     some = f" ({len(shown)} of {len(values)})" if len(values) > len(shown) else ""
     set_title(axes, f"Importance of the columns in the projection{some}")
@@ -258,9 +257,6 @@ def vip(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 NAMED = 8
 """Columns that are named in an S-plot at most, by the size of their covariance."""
-
-NAME_SIZE = np.array([70.0, 9.0])
-"""Width and height of a name there, in points."""
 
 
 def s_plot(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
@@ -276,16 +272,13 @@ def s_plot(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     axes.set_xlabel(f"Covariance with {name}, of columns over the root of their SD")
     axes.set_ylabel(f"Correlation with {name}")
     set_title(axes, f"S-plot of {name}")
+    fit_texts(axes, options.ax is None)
     lay_out(axes)
-    points = axes.transData.transform(np.column_stack([covariance, correlation])) * 72 / axes.figure.dpi
-    middle = axes.bbox.x0 * 72 / axes.figure.dpi + axes.bbox.width * 36 / axes.figure.dpi
+    points = axes.transData.transform(np.column_stack([covariance, correlation]))
     far = np.argsort(-np.abs(covariance), kind="stable")[:NAMED]
-    for j in with_room(points, far.tolist(), NAME_SIZE):
-        right = points[j, 0] > middle
-        axes.annotate(
-            shown_name(table.index[j], 16), (covariance[j], correlation[j]), (-4 if right else 4, 0),
-            textcoords="offset points", fontsize=7, ha="right" if right else "left", va="center",
-        )  # fmt: skip
+    count = name_points(axes, points, far.tolist(), [shown_name(name, 16) for name in table.index])
+    if count < len(table):
+        set_title(axes, f"S-plot of {name} ({count} of {len(table)} columns named)")
     return axes
 
 
@@ -300,9 +293,7 @@ def stability(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
         at = shown[name].to_numpy() > 0
         style: dict[str, Any] = {"color": SIGNS.colour(j), "marker": SIGNS.marker(j), "linestyle": "none"}
         axes.plot(shown[name].to_numpy(np.float64)[at], lines[at], label=name, zorder=3, **style)
-    small = "small" if len(shown) > MOST_BARS // 2 else None
-    axes.set_yticks(lines, [shown_name(name, 24) for name in shown.index], fontsize=small)
-    axes.set_ylim(len(shown) - 0.4, -0.6)
+    name_lines(axes, list(shown.index), 24)
     axes.set_xlim(0.0, 1.05)
     axes.set_xlabel("Share of fits without a fold that use the column")
     add_legend(axes, is_new)

@@ -14,9 +14,11 @@ from discrim.report.grid import p_text
 from discrim.report.plots import style
 from discrim.report.plots.points import name_lines, write_beside
 from discrim.report.plots.spaces import axis_name
+from discrim.report.plots.text_fit import fit_texts
 
 if TYPE_CHECKING:
     from matplotlib.colors import Colormap
+    from matplotlib.text import Text
 
     from discrim.report.plots.style import Axes, Signs
 
@@ -37,32 +39,41 @@ def draw_structure(table: pd.DataFrame, total: int, shares: pd.Series, ax: Axes 
     high = float(np.clip(0.24 * len(table) + 1.3, 0.6 * height, 12))
     outer, inner = style.panels(ax, 1, table.shape[1], size=(width, high))
     lines = np.arange(len(table))
-    names = [style.shown_name(name, 24) for name in table.index]
     values = style.numbers(table)
     for j, panel in enumerate(inner[0]):
         panel.barh(lines, values[:, j], height=0.7, color=style.SIGNS.colour(0), zorder=2)
         panel.axvline(0.0, color=style.ink(), linewidth=0.8, zorder=3)
         panel.set(xlim=(-1.05, 1.05), ylim=(len(table) - 0.4, -0.6))
-        panel.set_yticks(lines, names if j == 0 else [""] * len(names))
+        if j == 0:
+            name_lines(panel, list(table.index), 24)
+        else:
+            panel.set_yticks(lines, [""] * len(lines))
         panel.grid(axis="x", color=style.faint(0.85))
         panel.set_axisbelow(True)
         panel.set_xlabel(axis_name(table.columns[j], shares, of=""))
-        if 72 * panel.get_window_extent().height / panel.figure.dpi > style.letters() * len(table):
-            _write_bars(panel, values[:, j])
     some = f" (the {len(table)} largest of {total})" if len(table) < total else ""
     few = f"; {table.shape[1]} of {len(shares)} discriminants" if table.shape[1] < len(shares) else ""
     style.set_title(outer, f"Correlations of the columns with the discriminants{some}{few}")
+    fit_texts(outer, ax is None)
+    for j, panel in enumerate(inner[0]):
+        if 72 * panel.get_window_extent().height / panel.figure.dpi > style.letters() * len(table):
+            _write_bars(panel, values[:, j])
     return outer
 
 
 def _write_bars(axes: Axes, values: Floats) -> None:
-    """Numbers of horizontal bars, on the side of zero where the bar is not."""
+    """Numbers of horizontal bars, on the side of zero where the bar is not, if they have room there."""
+    drawn = []
     for line, value in enumerate(values.tolist()):
         if np.isfinite(value):
             text = f"{round(value, 2) + 0.0:.2f}".replace("-", "\u2212")
             look: dict[str, Any] = {"ha": "right" if value >= 0 else "left", "va": "center_baseline"}
             look |= {"textcoords": "offset points", "fontsize": "small"}
-            axes.annotate(text, (0, line), (-4 if value >= 0 else 4, 0), **look)
+            drawn.append(axes.annotate(text, (0, line), (-4 if value >= 0 else 4, 0), **look))
+    room = axes.get_window_extent().width / 2 - 6 * axes.figure.dpi / 72
+    if max((text.get_window_extent().width for text in drawn), default=0.0) > room:
+        for annotation in drawn:
+            annotation.remove()
 
 
 def draw_scree_bars(shares: pd.Series, eigenvalues: pd.Series, p: pd.Series, ax: Axes | None = None) -> Axes:
@@ -90,19 +101,48 @@ def draw_scree_bars(shares: pd.Series, eigenvalues: pd.Series, p: pd.Series, ax:
     axes.set_ylabel("% of the variance between classes")
     style.set_title(axes, "Eigenvalues, and p of the test that this and all later ones are zero")
     axes.legend(loc="center right", framealpha=0.8)
-    style.fit_texts(axes, ax is None)
+    fit_texts(axes, ax is None)
     drawn = [
         axes.text(place, 103.0, text, ha="center", va="bottom", fontsize="small")
         for place, text in zip(places.tolist(), texts, strict=True)
     ]
     step = axes.get_window_extent().width / max(count, 3)
     if max(text.get_window_extent().width for text in drawn) > 0.94 * step:
-        # One upon the other, they have no room: upright, they take of the height.
-        for text in drawn:
-            text.set(rotation=90, text=text.get_text().replace("\n", ", "))
-        long = max(text.get_window_extent().height for text in drawn) / axes.get_window_extent().height
-        axes.set_ylim(0.0, 103.0 / (1.0 - min(1.06 * long, 0.6)))
+        _turn_bar_texts(axes, drawn, step, ax is None)
     return axes
+
+
+MAX_TEXT_SHARE = 0.5
+"""Share of the height that upright texts above bars may take."""
+
+
+def _turn_bar_texts(axes: Axes, texts: Sequence[Text], step: float, is_new: bool) -> None:
+    """Turn eigenvalues and p-values above bars upright, and make room for them.
+
+    Text of 5 points is the smallest. If the p-values do not fit then, they are left out, and the title says
+    where they are.
+    """
+    smallest = min(5.0, float(texts[0].get_fontsize()))
+    for text in texts:
+        text.set(rotation=90, text=text.get_text().replace("\n", ", "))
+
+    def share() -> float:
+        return max(text.get_window_extent().height for text in texts) / axes.get_window_extent().height
+
+    def is_wide() -> bool:
+        return max(text.get_window_extent().width for text in texts) > 0.94 * step
+
+    # The legend may move below when the bars become lower, and the texts have less room then.
+    for _ in range(3):
+        while (share() > MAX_TEXT_SHARE or is_wide()) and (size := float(texts[0].get_fontsize())) > smallest:
+            for text in texts:
+                text.set_fontsize(max(0.9 * size, smallest))
+        if share() > MAX_TEXT_SHARE:
+            for text in texts:
+                text.set_text(text.get_text().partition(",")[0])
+            style.set_title(axes, "Eigenvalues; the p-values are in the summary")
+        axes.set_ylim(0.0, 103.0 / (1.0 - min(1.06 * share(), 0.6)))
+        fit_texts(axes, is_new)
 
 
 SMALL = 25
@@ -307,7 +347,7 @@ def draw_profiles(
     if legend := axes.get_legend():
         legend.set_title(style.shown_name(names[0]))
     style.set_title(axes, names[1])
-    style.fit_texts(axes, is_new)
+    fit_texts(axes, is_new)
     return axes
 
 

@@ -15,6 +15,7 @@ from discrim.report.grid import clean
 from discrim.report.plots import style
 from discrim.report.plots.points import draw_points, name_lines
 from discrim.report.plots.spaces import class_legend, draw_outline
+from discrim.report.plots.text_fit import with_room
 
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes, Signs
@@ -70,7 +71,7 @@ def draw_pairs(
                         drawn.set_sizes([SMALLER * panel.get_window_extent().width / panel.figure.dpi])
                 place = np.ix_([j, i], [j, i])
                 for k, label in enumerate(classes):
-                    look = {"color": signs.colour(k), "linestyle": signs.line(k), "linewidth": 1.3}
+                    look = {"color": signs.outline(k), "linestyle": signs.line(k), "linewidth": 1.3}
                     if label in held:
                         draw_outline(panel, centres[k, [j, i]], held[label][place], radius, **look)
             panel.tick_params(labelsize="x-small")
@@ -196,6 +197,10 @@ NAME_SIZE = np.array([24.0, 8.0])
 """Width and height of a name, in points."""
 
 
+MIN_FULL_LABEL = 1.5
+"""Inches of a panel from which its label repeats that distances are squared; the other axis says so too."""
+
+
 def quantiles(
     tables: Mapping[Any, pd.DataFrame],
     places: Mapping[Any, int],
@@ -233,7 +238,10 @@ def quantiles(
     for panel in inner[:, 0]:
         panel.set_ylabel("Squared distance", fontsize="small")
     for place in range(max(len(tables) - columns, 0), len(tables)):
-        inner.ravel()[place].set_xlabel(f"Quantile of {law}", fontsize="small")
+        panel = inner.ravel()[place]
+        is_wide = panel.get_window_extent().width >= MIN_FULL_LABEL * panel.figure.dpi
+        what = "Expected squared distance" if is_wide else "Expected"
+        panel.set_xlabel(f"{what} ({law})", fontsize="small")
     style.lay_out(outer)
     for panel, table in zip(inner.ravel(), tables.values(), strict=False):
         _name_farthest(panel, table)
@@ -245,6 +253,6 @@ def _name_farthest(panel: Axes, table: pd.DataFrame) -> None:
     x, y, high = (table[name].to_numpy(dtype=np.float64) for name in ("quantile", "squared", "high"))
     beyond = np.flatnonzero((y > high) & (np.arange(len(y)) >= len(y) / 2))[::-1][:NAMED]
     pixels = panel.transData.transform(np.column_stack([x, y])) * 72 / panel.figure.dpi
-    for i in style.with_room(pixels, beyond.tolist(), NAME_SIZE):
+    for i in with_room(pixels, beyond.tolist(), NAME_SIZE):
         text = style.shown_name(clean(str(table.index[i])), 14)
         panel.annotate(text, (x[i], y[i]), (-3, 0), textcoords="offset points", ha="right", fontsize=7)

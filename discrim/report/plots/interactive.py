@@ -130,7 +130,7 @@ BELOW = {
 def _line(signs: Signs, k: int) -> dict[str, Any]:
     line = signs.line(k)
     dash = DASHES.get(line, "solid") if isinstance(line, str) else ",".join(f"{2 * s}px" for s in line[1])
-    return {"color": signs.colour(k), "dash": dash, "width": 1.6}
+    return {"color": signs.outline(k), "dash": dash, "width": 1.6}
 
 
 def _points(

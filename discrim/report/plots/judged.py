@@ -15,6 +15,7 @@ import pandas as pd
 from discrim.core.numerics.arrays import Floats
 from discrim.report.plots import style
 from discrim.report.plots.points import draw_strips, name_lines, write_beside
+from discrim.report.plots.text_fit import fit_texts
 
 if TYPE_CHECKING:
     from matplotlib.colors import Colormap
@@ -61,7 +62,7 @@ def draw_confusion(
     axes.set(xlim=(-0.5, k - 0.5), ylim=(k - 0.5, -0.5))
     style.set_title(axes, title)
     # The names may take of the room that the cells have.
-    style.fit_texts(axes, is_new)
+    fit_texts(axes, is_new)
     style.lay_out(axes)
     _write(axes, counts, shares, colours)
     return axes
@@ -92,9 +93,10 @@ def _name_columns(axes: Axes, names: list[Any]) -> None:
     inches = axes.get_window_extent().width / axes.figure.dpi
     step = math.ceil(0.013 * style.letters() * len(names) / inches)
     small = "small" if len(names) > style.MOST_IN_LEGEND else None
-    axes.set_xticks(
-        range(0, len(names), step), [style.shown_name(each) for each in names[::step]], fontsize=small
-    )
+    shown = names[::step]
+    axes.set_xticks(range(0, len(names), step), list(map(style.shown_name, shown)), fontsize=small)
+    if step > 1:
+        axes.set_xlabel(f"{axes.get_xlabel()} ({len(shown)} of {len(names)} named)")
 
 
 def _write(axes: Axes, counts: Floats, shares: Floats, colours: Floats) -> None:
@@ -142,6 +144,9 @@ MOST_NAMED = 6
 
 MOST_BANDS = 3
 """Classes up to which curves, and intervals of bins, have bands unasked: those of more cover one another."""
+
+MIN_SQUARE = 2.5
+"""Height in inches of given axes from which ROC curves have equal units."""
 
 BAND = 0.14
 """Opacity of a band."""
@@ -221,14 +226,16 @@ def draw_roc(
         if k in named:
             look = {"color": signs.colour(places[k] + colour_shift), "linestyle": signs.line(k + n_earlier)}
             look["linewidth"] = 1.6
-        shares = ([], []) if at is None else (at["false_positive"], at["true_positive"])
+        shares = np.empty((2, 0)) if at is None else style.numbers(at[["false_positive", "true_positive"]]).T
         (line,) = axes.plot(*shares, **look)
         if k in named:
             _DRAWN_CURVES[line] = _DrawnCurve(source, style.shown_name(label, 24), _area(areas.iloc[k]))
             if at is not None and (bands or len(areas) <= MOST_BANDS):
                 _add_band(axes, at, look["color"])
     axes.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
-    axes.set_aspect("equal")
+    # Small axes that are given have no width to lose.
+    is_large = axes.get_window_extent().height >= MIN_SQUARE * axes.figure.dpi
+    axes.set_aspect("equal" if ax is None or is_large else "auto")
     axes.set(xlabel="False positive rate", ylabel="True positive rate")
     heading = f"Area under the curve ({100 * level:g} %)"
     if not few:
@@ -364,7 +371,7 @@ def draw_posteriors(
     axes, _ = style.new_axes(ax, len(classes))
     draw_strips(axes, own, codes, classes, wrong=own < p.max(axis=1, initial=0.0), signs=signs)
     axes.set(xlim=(-0.02, 1.02), xlabel="Posterior probability of the row's own class")
-    style.set_title(axes, "Posteriors; rows of another predicted class are hollow")
+    style.set_title(axes, "Posteriors; misclassified rows are hollow")
     return axes
 
 

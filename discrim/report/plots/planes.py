@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.report.plots import style
 from discrim.report.plots.points import draw_hollow, draw_labels, draw_points, draw_strips, told_hollow
+from discrim.report.plots.text_fit import fit_texts
 
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes, Signs
@@ -231,7 +232,7 @@ def draw_plane(
         style.add_legend(axes, is_new)
     style.set_title(axes, title)
     # What is cut or broken leaves other room to the labels.
-    style.fit_texts(axes, is_new)
+    fit_texts(axes, is_new)
     draw_labels(axes, *shown)
     return axes
 
@@ -477,7 +478,7 @@ def draw_updates(
     and the coefficients (u, 3) after each, the constant first; the end has those that are kept, and counts
     all moves. The axes are the outer ones; their `child_axes` are the panels.
     """
-    outer, inner = style.panels(ax, 2, 2, size=style.inches(7.6, 6.8))
+    outer, inner = style.panels(ax, 2, 2, size=style.inches(7.6, 6.8), titled=True)
     rows, after = moves
     xy = style.numbers(points)
     shown = [(f"after move {i + 1}", after[i], int(rows[i + 1])) for i in range(min(3, len(rows) - 1))]
@@ -497,14 +498,14 @@ def draw_updates(
         # The panel below bears the name for both.
         if place + 2 >= len(panes):
             inner.ravel()[place].set_xlabel(style.shown_name(points.columns[0], 20))
+        else:
+            inner.ravel()[place].tick_params(labelbottom=False)
         if place % 2 == 0:
             inner.ravel()[place].set_ylabel(style.shown_name(points.columns[1], 20))
     inner[0, 0].legend(fontsize="small", framealpha=0.8)
     side = style.shown_name(classes[1], 20)
     text = f"The perceptron's line, its arrow on the side of {side}; ringed: the row that moves it next"
     style.set_title(outer, text)
-    # Room for the titles of the upper panels.
-    outer.set_title(outer.get_title(), pad=24)
     return outer
 
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import base64
 import io
-import math
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -23,6 +23,7 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.report.plots.style import (
     COLOURS,
     DPI,
+    LABEL,
     MOST_BESIDE,
     MOST_IN_LEGEND,
     SIGNS,
@@ -38,6 +39,7 @@ from discrim.report.plots.style import (
     seen_on,
     shown_name,
 )
+from discrim.report.plots.text_fit import LINE_NAMES, LineNames, thin_line_names
 
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
@@ -168,7 +170,7 @@ def draw_hollow(
 
 def told_hollow(rows: int) -> str:
     """Which rows are hollow, of so many, for a title."""
-    return f"of another predicted class{f' (at most {MOST_HOLLOW} a class)' if rows > MOST_POINTS else ''}"
+    return f"misclassified{f' (at most {MOST_HOLLOW} a class)' if rows > MOST_POINTS else ''}"
 
 
 # ---- a line for each class
@@ -228,15 +230,14 @@ def draw_spread(
     return axes
 
 
-def name_lines(axes: Axes, names: Sequence[Any]) -> None:
-    """Names of lines from the top down, as many as there is room for, and always the last."""
-    inches = axes.get_window_extent().height / axes.figure.dpi
-    step = math.ceil(0.013 * letters() * len(names) / inches)
-    small = "small" if len(names) > MOST_IN_LEGEND else None
-    # Counted from the last line, which is that of the pooled covariance where there is one.
-    ticks = range(len(names) - 1, -1, -step)[::-1]
-    axes.set_yticks(ticks, [shown_name(names[k]) for k in ticks], fontsize=small)
+def name_lines(axes: Axes, names: Sequence[Any], width: int = LABEL) -> None:
+    """Write the names of lines from the top down; an empty name belongs to the line above.
+
+    If there is no room for all of them, `thin_line_names` makes them smaller and leaves some out with a note.
+    """
+    LINE_NAMES[axes] = LineNames([shown_name(name, width) if name != "" else "" for name in names])
     axes.set_ylim(len(names) - 0.4, -0.6)
+    thin_line_names(axes)
 
 
 def write_beside(axes: Axes, texts: Iterable[str]) -> None:
@@ -252,14 +253,43 @@ def write_beside(axes: Axes, texts: Iterable[str]) -> None:
 
 # ---- labels at places
 
+MIN_LABEL_SIZE = 5.0
+"""Points of the smallest labels of classes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _DrawnLabels:
+    """Labels of classes on axes: the arguments of `draw_labels`, what it drew, and the frame in pixels."""
+
+    places: Floats
+    classes: Sequence[Any]
+    size: Any
+    apart: Sequence[Any]
+    artists: Sequence[Any]
+    frame: Floats
+
+
+_DRAWN_LABELS: WeakKeyDictionary[Axes, _DrawnLabels] = WeakKeyDictionary()
+"""Labels of the axes that exist."""
+
+
+def replace_labels(axes: Axes) -> None:
+    """Place the labels of classes again if the axes have another size than when they were placed."""
+    drawn = _DRAWN_LABELS.get(axes)
+    if drawn is None or np.allclose(axes.get_window_extent().get_points(), drawn.frame, atol=1.0):
+        return
+    for artist in drawn.artists:
+        artist.remove()
+    draw_labels(axes, drawn.places, drawn.classes, drawn.size, drawn.apart)
+
 
 def draw_labels(
     axes: Axes, places: Floats, classes: Sequence[Any], size: Any = "medium", apart: Sequence[Any] = ()
 ) -> None:
     """Labels of classes at places (K, 2), moved apart where they would lie on each other or on other texts.
 
-    A label that had to move far has a line to its place. The limits of the axes are to be set before, and
-    what stands around them.
+    Labels that still overlap become smaller. A label that had to move far has a line to its place. The
+    limits of the axes are to be set before, and what stands around them.
     """
     import matplotlib as mpl
     from matplotlib.patheffects import Normal, Stroke
@@ -279,17 +309,75 @@ def draw_labels(
         text.set_path_effects([Stroke(linewidth=2.6, foreground=paper()), Normal()])
         text.set_clip_on(True)
         texts.append(text)
-    boxes = [text.get_window_extent() for text in (*texts, *apart)]
-    sizes = np.array([(box.width, box.height) for box in boxes]).reshape(-1, 2) + 2 * point
-    there = np.array([(box.x0 + box.x1, box.y0 + box.y1) for box in boxes[len(texts) :]]).reshape(-1, 2) / 2
-    moved = _separated(np.vstack([at, there]), sizes, axes.get_window_extent().get_points(), len(there))
-    for text, place, target, size in zip(texts, at, moved, sizes, strict=False):
+    frame = axes.get_window_extent().get_points()
+    font_size = float(texts[0].get_fontsize()) if texts else MIN_LABEL_SIZE
+    while True:
+        boxes = [text.get_window_extent() for text in (*texts, *apart)]
+        sizes = np.array([(box.width, box.height) for box in boxes]).reshape(-1, 2) + 2 * point
+        there = [(box.x0 + box.x1, box.y0 + box.y1) for box in boxes[len(texts) :]]
+        still = np.array(there).reshape(-1, 2) / 2
+        moved = _separated(np.vstack([at, still]), sizes, frame, len(still))
+        if font_size <= MIN_LABEL_SIZE or not _any_overlap(moved, sizes):
+            break
+        font_size = max(0.85 * font_size, MIN_LABEL_SIZE)
+        for text in texts:
+            text.set_fontsize(font_size)
+    artists: list[Any] = [*texts]
+    for text, place, target, extent in zip(texts, at, moved, sizes, strict=False):
         gap = target - place
         text.set_position(tuple((gap / point).tolist()))
-        if (np.abs(gap) > 0.8 * size).any():
+        if (np.abs(gap) > 0.8 * extent).any():
             line = np.array([axes.transData.inverted().transform(target), text.xy]).T
             thin: dict[str, Any] = {"color": faint(0.35), "linewidth": 0.7, "zorder": 5}
-            axes.plot(*line, scalex=False, scaley=False, **thin)
+            artists += axes.plot(*line, scalex=False, scaley=False, **thin)
+    _DRAWN_LABELS[axes] = _DrawnLabels(places, classes, size, apart, artists, frame)
+
+
+def name_points(axes: Axes, points: Floats, order: Sequence[int], names: Sequence[str]) -> int:
+    """Write names of points beside them, in turn, where they lie neither on points nor on other names.
+
+    Parameters
+    ----------
+    axes : Axes
+        Laid out, with limits that do not change any more.
+    points : (n, 2)
+        Places of all points in pixels.
+    order : sequence of int
+        The points to name, the most important first. One without a free place has no name.
+    names : sequence of str
+        Names of all points.
+
+    Returns
+    -------
+    int
+        Number of names written.
+    """
+    pixels = axes.figure.dpi / 72
+    frame, gap = axes.get_window_extent(), 5 * pixels
+    taken: list[Any] = []
+    for i in order:
+        for side, up in ((1, 0), (-1, 0), (1, 1), (-1, 1), (1, -1), (-1, -1), (0, 1.6), (0, -1.6)):
+            place = (5.0 * side, 5.0 * up)
+            look: dict[str, Any] = {"fontsize": 7, "textcoords": "offset points", "zorder": 3}
+            look["ha"] = {1: "left", -1: "right", 0: "center"}[side]
+            look["va"] = "center" if not up else "bottom" if up > 0 else "top"
+            at = axes.transData.inverted().transform(points[i])
+            text = axes.annotate(names[i], tuple(at.tolist()), place, **look)
+            box = text.get_window_extent()
+            inside = frame.x0 < box.x0 and box.x1 < frame.x1 and frame.y0 < box.y0 and box.y1 < frame.y1
+            # Marks have a radius of some two points.
+            is_free = not box.padded(0.4 * gap).count_contains(points) and not box.count_overlaps(taken)
+            if inside and is_free:
+                taken.append(box)
+                break
+            text.remove()
+    return len(taken)
+
+
+def _any_overlap(centres: Floats, sizes: Floats) -> bool:
+    """Whether any two boxes with centres (n, 2) and sizes (n, 2) overlap."""
+    hit = (np.abs(centres[:, None] - centres) < 0.99 * (sizes[:, None] + sizes) / 2).all(axis=2)
+    return bool(np.triu(hit, 1).any())
 
 
 def _separated(places: Floats, sizes: Floats, frame: Floats, still: int = 0) -> Floats:

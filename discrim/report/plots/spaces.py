@@ -17,6 +17,7 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.report.grid import display_width
 from discrim.report.plots import style
 from discrim.report.plots.points import draw_labels, draw_points, draw_strips
+from discrim.report.plots.text_fit import fit_texts
 
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes, Signs
@@ -70,7 +71,7 @@ def draw_class(
     A halo tells the line from rows and regions of the same colour.
     """
     if covariance is not None:
-        look: dict[str, Any] = {"color": signs.colour(k), "linestyle": signs.line(k), "linewidth": 1.6}
+        look: dict[str, Any] = {"color": signs.outline(k), "linestyle": signs.line(k), "linewidth": 1.6}
         draw_outline(axes, place, covariance, radius, path_effects=style.halo(), zorder=4, **look)
     if size is not None:
         mark: dict[str, Any] = {"marker": signs.marker(k), "color": signs.colour(k), "markersize": size}
@@ -188,10 +189,10 @@ def draw_scores(
     axes, is_new = style.new_axes(ax, size=_size(x, means, radius * np.sqrt(np.diagonal(spread))))
     draw_points(axes, x[:, 0], x[:, 1], codes, classes, signs)
     for k, mean in enumerate(means):
-        colour = signs.colour(k)
+        colour = signs.outline(k)
         if radius:
             look = {"color": colour, "linestyle": signs.line(k), "linewidth": 1.3, "zorder": 3}
-            draw_outline(axes, mean, spread, radius, **look)
+            draw_outline(axes, mean, spread, radius, path_effects=style.halo(), **look)
         if counts is not None and counts.iloc[k] > 0:
             circle = outline(mean, spread, math.sqrt(CHI2_95 / float(counts.iloc[k])))
             axes.fill(*circle.T, facecolor=(colour, 0.3), edgecolor=colour, zorder=3)
@@ -211,7 +212,7 @@ def draw_scores(
         if labelled:
             if len(x) and len(classes) <= style.MOST_IN_LEGEND:
                 style.add_legend(axes, is_new)
-            style.fit_texts(axes, is_new)
+            fit_texts(axes, is_new)
             draw_labels(axes, means, classes)
         return axes
     axes.scatter(means[:, 0], means[:, 1], marker="+", s=170, color=style.paper(), linewidths=3.5, zorder=4)
@@ -354,7 +355,7 @@ def draw_biplot(
         return axes
     lengths = style.numbers(arrows.iloc[:, :2])
     longest = np.argsort(-np.hypot(*lengths.T) if lengths.shape[1] > 1 else -np.abs(lengths[:, 0]))
-    style.fit_texts(axes, is_new=ax is None)
+    fit_texts(axes, is_new=ax is None)
     named = longest[: min(MOST_ARROWS, _most_arrows(axes, lengths.shape[1]))]
     names = [arrows.index[i] for i in named]
     title = "Canonical scores; arrows: structure correlations"
@@ -369,7 +370,7 @@ def draw_biplot(
     is_seen = scale < 1.4 * float(np.nanmax(np.abs(rows), initial=0.0))
     dotted = "; dotted: a correlation of 1" if is_seen else ""
     style.set_title(axes, f"{title}\nfilled: the class means, 95 %{dotted}")
-    style.fit_texts(axes, is_new=ax is None)
+    fit_texts(axes, is_new=ax is None)
     texts = draw_arrows(axes, scale * lengths[named], names, circle=scale if is_seen else 0.0)
     if _is_labelled(shown, list(centroids.index)):
         draw_labels(axes, style.numbers(means), list(centroids.index), apart=texts)
@@ -565,7 +566,8 @@ def draw_he(
             axes.plot(*place, linestyle="none", label=name, **sign)
             continue
         axes.plot(*place, **sign)
-        _name_above(axes, name, place, 6)
+        if len(places) <= style.MOST_PLAIN:
+            _name_above(axes, name, place, 6)
     axes.margins(0.08)
     if equal:
         axes.set_aspect("equal", adjustable="datalim")
@@ -573,10 +575,12 @@ def draw_he(
     style.add_legend(axes, is_new)
     if arrows is not None:
         if is_new:
-            style.fit_texts(axes, is_new=True)
+            fit_texts(axes, is_new=True)
         tips = style.numbers(arrows)
         scale = arrow_scale(outline(centre, hypothesis, radius), tips)
         draw_arrows(axes, scale * tips, list(arrows.index))
+    elif len(places) > style.MOST_PLAIN:
+        draw_labels(axes, places, list(means.index), "small")
     return axes
 
 

@@ -11,15 +11,12 @@ picture is drawn without a display.
 from __future__ import annotations
 
 import io
-import math
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +30,6 @@ from discrim.report.grid import clean, display_width, shorten
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
     from matplotlib.colors import Colormap as Colormap
-    from matplotlib.text import Text
 
 COLOURS = (
     *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C8C00", "ink"),
@@ -122,6 +118,33 @@ def of_greys(key: str) -> list[Any]:
     return list(cycle.get(key, ())) if np.ptp(shades, axis=1).max() < 0.01 else []
 
 
+POINT_OPACITY = 0.75
+"""Opacity of the points of observations on white."""
+
+MIN_OUTLINE_CONTRAST = 3.0
+"""Contrast of an outline with the points that it surrounds; WCAG 2.2 requires it of graphical objects."""
+
+
+@lru_cache
+def outline_colour(colour: str, ink: str, paper: str) -> str:
+    """Return the shade of a colour in which an outline is seen on points of this colour.
+
+    It is the least change towards the ink, or if that does not suffice towards the paper, with a contrast of
+    `MIN_OUTLINE_CONTRAST` to points of `POINT_OPACITY` on the paper.
+    """
+    points = POINT_OPACITY * _rgb(colour) + (1 - POINT_OPACITY) * _rgb(paper)
+    base = luminance(points) + 0.05
+    for target in (ink, paper):
+        # Of eight bits, as colours are written.
+        shades = np.round(255 * np.linspace(_rgb(colour), _rgb(target), 101)) / 255
+        light = luminance(shades) + 0.05
+        enough = np.maximum(light / base, base / light) >= MIN_OUTLINE_CONTRAST
+        if enough.any():
+            red, green, blue = shades[np.argmax(enough)].tolist()
+            return _hex((red, green, blue))
+    return ink
+
+
 # ---- the signs of the classes
 
 
@@ -139,6 +162,10 @@ class Signs:
         colour = colours[k % len(colours)]
         colour = ink() if colour == "ink" else str(mpl.colors.to_hex(colour))
         return seen_on(paper(), colour) if self.colours == COLOURS else colour
+
+    def outline(self, k: int) -> str:
+        """Colour of an outline of class k, which is seen on the points of the class."""
+        return outline_colour(self.colour(k), ink(), paper())
 
     def _cycle(self) -> Sequence[str]:
         """The colours, or the greys of a style that has no others."""
@@ -438,7 +465,7 @@ def add_legend(axes: Axes, is_new: bool) -> Axes:
     return axes
 
 
-# ---- what is too long for its place
+# ---- titles
 
 NARROW = 3.5
 """Inches of axes whose title is no larger than their labels."""
@@ -449,230 +476,12 @@ LEAST_CHARACTERS = 8
 MOST_BESIDE = 0.4
 """Share of the width of a figure that names of lines, or a legend beside the axes, may take."""
 
-MOST_UPRIGHT = 0.3
-"""Share of the height of a figure that names of columns may take where they are turned."""
-
 
 def set_title(axes: Axes, text: str) -> None:
     """Give axes a title, no larger than their labels where they are narrow; `fit_texts` breaks its lines."""
     title = axes.set_title(text)
     if axes.get_window_extent().width < NARROW * axes.figure.dpi:
         title.set_fontsize("medium")
-
-
-def fit_texts(axes: Axes, is_new: bool) -> None:
-    """Give names, legend, labels and title of a finished picture their room.
-
-    A legend that hides marks, or leaves the axes little room, moves below them, in a figure that has these
-    axes alone; one that is new grows by it. Names of lines are cut where they take too much of the width, and
-    those of columns stand upright where they meet. Titles and labels are broken between words.
-    """
-    every: list[Any] = [axes, *axes.child_axes]
-    # Axes with a second scale share their place.
-    specs = {each.get_subplotspec() for each in axes.figure.axes} - {None}
-    alone = len(specs) == 1 and axes.figure.get_layout_engine() is not None
-    below: list[Any] = []
-    # What is broken, cut or moved leaves other room to the rest.
-    for _ in range(8):
-        lay_out(axes)
-        moved = [each for each in every if alone and _move_legend(each, axes, is_new)]
-        below += moved
-        changed = [True] if moved else [_fit_names(each, axes, alone) for each in every]
-        if not any(changed) and not _break(axes.title, axes, 0, alone and len(axes.figure.axes) == 1):
-            break
-        for each in below:
-            _put_below(each.get_legend(), axes)
-
-
-def _fit_names(axes: Any, outer: Axes, alone: bool) -> bool:
-    """Cut, turn or break the names of lines and columns, and the labels; whether any was too long."""
-    changed = [_shorten_names(axes) or _turn_names(axes)]
-    whole = outer.get_window_extent().width
-    free = alone and (axes is outer or axes.get_window_extent().width > 0.9 * whole)
-    most = None if free or axes is outer else 2
-    changed += [_break(axes.xaxis.label, axes, 0, free, most)]
-    changed += [_break(axes.yaxis.label, axes, 1, alone and axes is outer, most)]
-    return any(changed) or (axes is not outer and _break(axes.title, axes, 0, alone=False, lines_most=1))
-
-
-def _break(text: Text, axes: Axes, way: int, alone: bool, lines_most: int | None = None) -> bool:
-    """Break a text between words, across (0) or up (1), where it is longer than its place.
-
-    The place is that of the axes, or, where these are alone in their figure, that up to its edges. A text of
-    one line at most is cut, and what is beyond two is left out.
-    """
-    whole, cut = text.get_text(), lines_most == 1
-
-    def measured() -> float:
-        return float(text.get_window_extent().size[way])
-
-    figure, box = axes.figure.bbox, axes.get_window_extent()
-    room = (1.2 if UNBOUNDED.get() and not cut else 1.0) * box.size[way]
-    if alone:
-        middle = (box.min[way] + box.max[way]) / 2
-        room = 1.96 * min(middle - figure.min[way], figure.max[way] - middle)
-    if not whole or measured() <= room:
-        return False
-    size = float(text.get_fontsize())
-    least = min(size, 0.7 * letters())
-    if cut:
-        text.set_fontsize(max(size * max(0.75, room / measured()), least))
-    lines = []
-    for line in whole.split("\n"):
-        text.set_text(line)
-        wide = measured()
-        # No longer than lines of one length need, so that the last is not a word alone.
-        even = len(line) // math.ceil(wide / (0.97 * room)) + 6 if wide else 0
-        most = max(min(int(0.97 * len(line) * room / max(wide, 1.0)), even), LEAST_CHARACTERS)
-        if wide <= 1.02 * room:
-            lines.append(line)
-        elif cut:
-            lines.append(shown_name(line.replace(r"\$", "$"), most))
-        else:
-            shape: dict[str, Any] = {"max_lines": lines_most, "placeholder": "…"}
-            # "leave-one-out" stays on one line.
-            unbroken = {"break_long_words": False, "break_on_hyphens": False}
-            lines += textwrap.wrap(line, most, **unbroken, **shape)
-    text.set_text("\n".join(lines))
-    text.set_fontsize(max(float(text.get_fontsize()) * min(1.0, room / measured()), least))
-    return text.get_text() != whole or float(text.get_fontsize()) != size
-
-
-def _shorten_names(axes: Any) -> bool:
-    """Cut the names of lines that take too much of the width of the figure."""
-    names = [label.get_text() for label in axes.get_yticklabels()]
-    wide = max((label.get_window_extent().width for label in axes.get_yticklabels()), default=0.0)
-    edge, width = axes.get_window_extent().x1, axes.figure.bbox.width
-    beside = max([text.get_window_extent().x1 - edge for text in axes.texts], default=0.0)
-    most = max(MOST_BESIDE * width - max(beside, 0.0) / 2, MOST_BESIDE / 2 * width)
-    if wide <= most or max(map(display_width, names)) <= LEAST_CHARACTERS:
-        return False
-    axes.set_yticks(axes.get_yticks(), _cut(names, most / wide))
-    return True
-
-
-def _cut(names: Sequence[str], share: float) -> list[str]:
-    """Names as they are shown, none longer than a share of the longest."""
-    width = max(int(0.97 * share * max(map(display_width, names))), LEAST_CHARACTERS)
-    return [shown_name(name.replace(r"\$", "$"), width) for name in names]
-
-
-def _turn_names(axes: Any) -> bool:
-    """Turn names of columns upright where they meet, and cut long ones; of numbers, leave some out."""
-    from matplotlib.ticker import AutoLocator, FixedFormatter, FuncFormatter, MaxNLocator, NullFormatter
-
-    labels = [label for label in axes.get_xticklabels() if label.get_text()]
-    boxes = [label.get_window_extent().padded(2) for label in labels]
-    named = isinstance(axes.xaxis.get_major_formatter(), (FixedFormatter, FuncFormatter))
-    if named and any(label.get_rotation() for label in labels):
-        names = [label.get_text() for label in axes.get_xticklabels()]
-        share = MOST_UPRIGHT * axes.figure.bbox.height / max(box.height for box in boxes)
-        if share >= 1 or max(map(display_width, names)) <= LEAST_CHARACTERS:
-            return False
-        axes.set_xticks(axes.get_xticks(), _cut(names, share))
-        return True
-    small = [label.get_window_extent() for label in axes.get_xticklabels(minor=True) if label.get_text()]
-    boxes = sorted(boxes + small, key=lambda box: box.x0)
-    if not any(one.overlaps(other) for one, other in pairwise(boxes)):
-        return False
-    if small:
-        # Of logs, powers of ten are enough.
-        axes.xaxis.set_minor_formatter(NullFormatter())
-    elif named:
-        axes.tick_params(axis="x", labelrotation=90)
-    elif isinstance(axes.xaxis.get_major_locator(), AutoLocator):
-        axes.xaxis.set_major_locator(MaxNLocator(3))
-    else:
-        return False
-    return True
-
-
-def _move_legend(axes: Any, outer: Axes, is_new: bool) -> bool:
-    """Move the legend of axes below all of them, where it hides what is drawn or leaves them little room."""
-    from matplotlib.collections import LineCollection
-
-    legend, figure = axes.get_legend(), axes.figure
-    if legend is None:
-        return False
-    box = legend.get_window_extent()
-    beside = box.x0 >= axes.get_window_extent().x1 - 1
-    fits = box.width <= MOST_BESIDE * figure.bbox.width and box.height <= figure.bbox.height
-    if fits if beside else not _hides(legend):
-        return False
-    known = dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
-    names = [text.get_text() for text in legend.get_texts()]
-    # Of error bars, a legend keeps the bars alone.
-    handles = [
-        known.get(name, handle) if isinstance(handle, LineCollection) else handle
-        for name, handle in zip(names, legend.legend_handles, strict=True)
-    ]
-    size = min(float(text.get_fontsize()) for text in legend.get_texts())
-    wide = max(text.get_window_extent().width for text in legend.get_texts()) + size * figure.dpi / 72 * 4.5
-    columns = int(np.clip(0.98 * figure.bbox.width // wide, 1, len(names)))
-    heading = legend.get_title().get_text() or None
-    place: dict[str, Any] = {"loc": "upper center", "ncols": columns, "frameon": False}
-    moved = axes.legend(handles, names, title=heading, fontsize=size, title_fontsize=size, **place)
-    _put_below(moved, outer)
-    if is_new:
-        width, height = figure.get_size_inches()
-        figure.set_size_inches(width, height + moved.get_window_extent().height / figure.dpi)
-    return True
-
-
-def _put_below(legend: Any, outer: Axes) -> None:
-    """Place a legend below axes and what stands below these, in the middle of the figure."""
-    from matplotlib.transforms import ScaledTranslation, blended_transform_factory
-
-    legend.set_in_layout(False)
-    tight, figure = outer.get_tightbbox(), outer.figure
-    legend.set_in_layout(True)
-    low = 0.0 if tight is None else (tight.y0 - outer.get_window_extent().y0) / figure.dpi
-    below = outer.transAxes + ScaledTranslation(0, low, figure.dpi_scale_trans)
-    legend.set_bbox_to_anchor((0.5, 0.0), blended_transform_factory(figure.transFigure, below))
-
-
-def _hides(legend: Any) -> bool:
-    """Whether a legend lies on marks, texts or panels of its axes, or beyond the figure."""
-    from matplotlib.collections import LineCollection, PathCollection
-    from matplotlib.patches import Rectangle
-
-    box, axes = legend.get_window_extent(), legend.axes
-    points = [_along(line.get_transform().transform(line.get_xydata())) for line in axes.lines
-              if line.get_zorder() > 1 and line.get_transform() == axes.transData]  # fmt: skip
-    for held in axes.collections:
-        if isinstance(held, PathCollection):
-            points.append(held.get_offset_transform().transform(np.ma.filled(held.get_offsets(), np.nan)))
-        elif isinstance(held, LineCollection) and held.get_zorder() > 1:
-            points += [_along(held.get_transform().transform(path.vertices)) for path in held.get_paths()]
-    boxes = [text.get_window_extent() for text in axes.texts if text.get_text()]
-    boxes += [bar.get_window_extent() for bar in axes.patches if isinstance(bar, Rectangle)]
-    boxes += [panel.get_tightbbox() for panel in axes.child_axes]
-    return any(box.count_contains(places) for places in points) or bool(box.count_overlaps(boxes))
-
-
-def _along(places: Floats) -> Floats:
-    """Places (n, 2) of a line, and others between them where they are few."""
-    if not 2 <= len(places) <= 200:
-        return places
-    share = np.linspace(0.0, 1.0, 20, endpoint=False)[:, None, None]
-    return np.concatenate([((1 - share) * places[:-1] + share * places[1:]).reshape(-1, 2), places[-1:]])
-
-
-def with_room(points: Floats, order: Sequence[int], size: Floats) -> list[int]:
-    """Those of the points (n, 2), taken in order, that are not within a size (2,) of one before them.
-
-    Examples
-    --------
-    >>> points = np.array([[0.0, 0.0], [5.0, 5.0], [5.0, 20.0]])
-    >>> with_room(points, [0, 1, 2], size=np.array([20.0, 10.0]))
-    [0, 2]
-    """
-    kept: list[int] = []
-    for i in order:
-        near = np.abs(points[kept] - points[i]) < size
-        if not near.all(axis=1).any():
-            kept.append(i)
-    return kept
 
 
 FIRST = (

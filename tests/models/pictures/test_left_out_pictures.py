@@ -87,7 +87,8 @@ def test_scores_of_folds_are_computed_once_for_all_pictures(monkeypatch):
 
 def test_a_class_of_one_row_is_left_out_by_rows_if_folds_do_not_support_it():
     rare = pd.concat([TWO, TWO.iloc[:1].assign(species="rare", sepal_width=9.0)], ignore_index=True)
-    fit = discrim.perceptron(FORMULA, rare, maxiter=5)
+    with pytest.warns(discrim.errors.DiscrimWarning, match="No plane separates"):
+        fit = discrim.perceptron(FORMULA, rare, maxiter=5)
     assert methods_to_judge(fit._fit)[0] == "cv"
     with pytest.warns(discrim.errors.DiscrimWarning, match="leave-one-out"):
         axes = fit.plot("confusion")
@@ -171,3 +172,11 @@ def test_cleared_axes_begin_again():
     ax.clear()
     discrim.qda(FORMULA, TWO).plot("roc", ax=ax)
     assert legend_names(ax) == ["virginica"]
+
+
+@pytest.mark.parametrize("verb", [discrim.lda, discrim.logistic])
+def test_reports_judge_as_pictures_do(verb):
+    from discrim.models.reports.report import judging_of
+
+    fit = verb(FORMULA, TWO)
+    assert judging_of(fit) == methods_to_judge(fit._fit)[0]
