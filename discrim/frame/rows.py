@@ -27,7 +27,8 @@ from discrim.frame.sources.parts import Source, capital, no_rows
 from discrim.frame.sources.rows import SourceTable, discovered, tables
 from discrim.frame.sources.sources import source_of
 from discrim.frame.sparse import SparseColumns
-from discrim.frame.table import Table, learnt_rows, weight_vector
+from discrim.frame.table import Table
+from discrim.frame.weights import learnt_rows, weight_vector
 
 
 def read(

@@ -27,7 +27,7 @@ from discrim.frame.factors import Functions
 from discrim.frame.matrix import response_codes
 from discrim.frame.sources.parts import DistributedSource, PartWork, no_rows
 from discrim.frame.sources.rows import SourceTable, named, part_table, tables
-from discrim.frame.table import positive_weights, weight_vector
+from discrim.frame.weights import positive_weights, weight_vector
 
 T = TypeVar("T")
 

@@ -12,10 +12,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import pandas as pd
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 MAX_COLUMNS = 100
@@ -86,6 +88,16 @@ def as_result_table(value: T) -> T:
         for each in table.values():
             as_result_table(each)
     return value
+
+
+def returning_result_table(function: Callable[P, T]) -> Callable[P, T]:
+    """Have a function return a ResultTable, which prints all of its columns, instead of a plain DataFrame."""
+
+    @wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> T:
+        return as_result_table(function(*args, **kwargs))
+
+    return called
 
 
 @contextmanager

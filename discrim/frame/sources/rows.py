@@ -28,8 +28,9 @@ from discrim.frame.formula import ParsedFormula, Reader, WholeTable, parsed_form
 from discrim.frame.grammar import Column, Expression
 from discrim.frame.response import classes_and_codes, used_labels
 from discrim.frame.sources.parts import DistributedSource, PartWork, Source, TableSource, no_rows
-from discrim.frame.table import Table, positive_weights
+from discrim.frame.table import Table
 from discrim.frame.values import Kind, label_type
+from discrim.frame.weights import positive_weights
 
 
 def tables(

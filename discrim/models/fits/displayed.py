@@ -6,14 +6,15 @@ Tables that results return print all of their columns; see `ResultTable`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial, wraps
+from functools import cached_property, partial, wraps
+from inspect import isfunction
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import pandas as pd
 
-from discrim.models.fits.reading import watch_methods
+from discrim.models.fits.reading import with_ways_out
 from discrim.models.registry import BY_MODEL, summary_part
-from discrim.report.result_table import MAX_COLUMNS, as_result_table
+from discrim.report.result_table import MAX_COLUMNS, as_result_table, returning_result_table
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -121,6 +122,35 @@ def _form(column: pd.Series, formats: dict[str, Format]) -> Format:
     if pd.api.types.is_integer_dtype(kind) or name.startswith("df") or name.endswith("_df"):
         return "count"
     return formats.get("every", "share" if name.startswith("error") else "general")
+
+
+_WATCHED: set[type] = set()
+
+
+def watch_methods(kind: type) -> None:
+    """Prepare the public methods and properties of a class and of its parents in this package.
+
+    Methods suggest the intended keyword if one is misspelt. Methods and properties that are annotated to
+    return a DataFrame return a ResultTable.
+    """
+    for each in kind.__mro__:
+        if each.__module__.startswith("discrim.") and each not in _WATCHED:
+            _WATCHED.add(each)
+            for name, value in list(vars(each).items()):
+                if name.startswith("_"):
+                    continue
+                if isfunction(value):
+                    function = returning_result_table(value) if _returns_table(value) else value
+                    setattr(each, name, with_ways_out(function))
+                elif isinstance(value, property) and value.fget and _returns_table(value.fget):
+                    setattr(each, name, value.getter(returning_result_table(value.fget)))
+                elif isinstance(value, cached_property) and _returns_table(value.func):
+                    value.func = returning_result_table(value.func)
+
+
+def _returns_table(function: Callable[..., Any]) -> bool:
+    """Return whether a function is annotated to return a DataFrame, alone or among other types."""
+    return "DataFrame" in str(getattr(function, "__annotations__", {}).get("return"))
 
 
 class Shown:

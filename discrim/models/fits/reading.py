@@ -11,8 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from functools import cached_property, wraps
-from inspect import isfunction
+from functools import wraps
 from os import PathLike
 from typing import Any, Literal, NoReturn, ParamSpec, Protocol, TypeAlias, TypeVar, get_args
 
@@ -34,7 +33,6 @@ from discrim.frame.rows import stored_rows
 from discrim.frame.values import shown
 from discrim.inference.manova import TestType
 from discrim.models.registry import PROPORTIONAL, Proportional
-from discrim.report.result_table import as_result_table
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -60,45 +58,6 @@ def with_ways_out(function: Callable[P, T]) -> Callable[P, T]:
         return called(*args, **renamed)
 
     return called
-
-
-_WATCHED: set[type] = set()
-
-
-def returning_result_table(function: Callable[P, T]) -> Callable[P, T]:
-    """Have a function return a ResultTable, which prints all of its columns, instead of a plain DataFrame."""
-
-    @wraps(function)
-    def called(*args: P.args, **kwargs: P.kwargs) -> T:
-        return as_result_table(function(*args, **kwargs))
-
-    return called
-
-
-def watch_methods(kind: type) -> None:
-    """Prepare the public methods and properties of a class and of its parents in this package.
-
-    Methods suggest the intended keyword if one is misspelt. Methods and properties that are annotated to
-    return a DataFrame return a ResultTable.
-    """
-    for each in kind.__mro__:
-        if each.__module__.startswith("discrim.") and each not in _WATCHED:
-            _WATCHED.add(each)
-            for name, value in list(vars(each).items()):
-                if name.startswith("_"):
-                    continue
-                if isfunction(value):
-                    function = returning_result_table(value) if _returns_table(value) else value
-                    setattr(each, name, with_ways_out(function))
-                elif isinstance(value, property) and value.fget and _returns_table(value.fget):
-                    setattr(each, name, value.getter(returning_result_table(value.fget)))
-                elif isinstance(value, cached_property) and _returns_table(value.func):
-                    value.func = returning_result_table(value.func)
-
-
-def _returns_table(function: Callable[..., Any]) -> bool:
-    """Return whether a function is annotated to return a DataFrame, alone or among other types."""
-    return "DataFrame" in str(getattr(function, "__annotations__", {}).get("return"))
 
 
 class Tabular(Protocol):

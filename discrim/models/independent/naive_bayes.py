@@ -7,7 +7,6 @@ the class and the column.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -36,6 +35,7 @@ from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, read_rows
 from discrim.models.fits.reading import Data, Divisor, NaAction, Prior
 from discrim.models.fits.refits import left_out_by_refits, moment_refits, verb_options
+from discrim.models.independent.available_rows import available_tally
 from discrim.models.moments.given import Sample, fitting
 from discrim.models.moments.moments import Moments
 from discrim.models.normal.normal_fits import drop_hint, some_of
@@ -132,7 +132,7 @@ def _tallied(fit: Fit[NaiveBayesFit], blocks: Blocks) -> tuple[ClassMoments, Tal
     places = np.array([fit.terms.get_loc(term) for term in blocks.terms], dtype=np.intp)
     plan = fit.numbers.plan.columns(places)
     if blocks.incomplete:
-        return _available_tally(blocks, plan)
+        return available_tally(blocks, plan)
     tally = Tally(plan, len(fit.classes))
     return reading.class_moments(blocks, "diagonal", tally.watch), tally
 
@@ -834,7 +834,7 @@ def _usable_available(
         )
     blocks = replace(blocks, partial=True, incomplete=True)
     classes, terms = blocks.design.levels, blocks.terms
-    moments, tally = _available_tally(blocks, plan)
+    moments, tally = available_tally(blocks, plan)
     dropped = blocks.n_dropped(blocks.codes >= 0)
     if not moments.total:
         raise DataError(
@@ -852,57 +852,6 @@ def _usable_available(
     if blocks.constant:
         tally = tally.columns(np.array([terms.index(term) for term in blocks.terms]))
     return replace(blocks, dropped=dropped), moments, tally
-
-
-def _available_tally(blocks: Blocks, plan: ColumnPlan) -> tuple[ClassMoments, Tally]:
-    """Diagonal moments and tally of rows with a class, each column's of the rows that have it.
-
-    One pass finds the columns that the same rows miss, and one gathers each group of these.
-    """
-    blocks = blocks.with_classes()
-    k, p = len(blocks.design.levels), len(blocks.terms)
-    used = blocks.codes >= 0
-    if blocks.weights is not None:
-        used &= ~np.isnan(blocks.weights)
-    weights, codes = None if blocks.weights is None else blocks.weights[used], blocks.codes[used]
-    counts = np.bincount(codes, weights, k).astype(np.float64)
-    rows = np.bincount(codes if weights is None else codes[weights > 0], minlength=k)
-    codes = np.where(used, blocks.codes, -1)
-    parts = {name: np.zeros((k, p)) for name in ("centres", "rests", "scatters")}
-    scale, tally = np.ones(p), Tally(plan, k)
-    tally.available = np.zeros((k, p))
-    for columns in _missed_together(blocks):
-        group = replace(blocks.with_codes(codes), partial=False, incomplete=False).columns(columns.tolist())
-        part = Tally(plan.columns(columns), k)
-        moments = reading.class_moments(group, "diagonal", part.watch)
-        for name, values in parts.items():
-            values[:, columns] = getattr(moments, name)
-        scale[columns], tally.available[:, columns] = moments.scale, moments.counts[:, None]
-        _place(tally, part, columns)
-    return ClassMoments(counts, rows, scale=scale, **parts), tally
-
-
-def _missed_together(blocks: Blocks) -> list[Codes]:
-    """The columns in groups that the same rows miss."""
-    marks: list[Any] = [hashlib.blake2b() for _ in blocks.terms]
-    for place, x, missing in blocks.every_row():
-        if missing is None or not missing.any():
-            continue
-        nan = np.isnan(x)
-        for j in np.flatnonzero(nan.any(axis=0)).tolist():
-            marks[j].update(place.start.to_bytes(8, "little") + np.packbits(nan[:, j]).tobytes())
-    groups: dict[bytes, list[int]] = {}
-    for j, mark in enumerate(marks):
-        groups.setdefault(mark.digest(), []).append(j)
-    return [np.array(columns, dtype=np.intp) for columns in groups.values()]
-
-
-def _place(tally: Tally, part: Tally, columns: Codes) -> None:
-    """Write the tally of some columns into that of all."""
-    for i, j in enumerate(columns[part.plan.tables].tolist()):
-        tally.tables[tally.plan.tables.tolist().index(j)] = part.tables[i]
-    for i, j in enumerate(columns[part.plan.kernels].tolist()):
-        tally.values[tally.plan.kernels.tolist().index(j)] = part.values[i]
 
 
 def _refuse_bare(blocks: Blocks, tally: Tally) -> None:

@@ -29,8 +29,8 @@ from discrim.frame.sources.files import names_files
 from discrim.frame.sources.parts import no_rows
 from discrim.frame.sources.rows import given_parts, named
 from discrim.frame.sources.sources import rows_given
-from discrim.frame.table import weight_vector
 from discrim.frame.values import LabelType
+from discrim.frame.weights import weight_vector
 from discrim.inference import error_rates as rates_of
 from discrim.inference import parametric_errors
 from discrim.inference.error_rates import Rates, check_level, confusion_table, counts_of, rates_table

@@ -17,7 +17,7 @@ from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.sources.parts import TableSource
 from discrim.frame.sources.rows import given_parts, named
 from discrim.frame.sources.sources import rows_given
-from discrim.frame.table import weight_vector
+from discrim.frame.weights import weight_vector
 from discrim.inference.class_shares import (
     ClassShares,
     class_shares,

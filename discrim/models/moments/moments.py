@@ -34,13 +34,15 @@ from discrim.frame.rows import read
 from discrim.frame.sources.parts import Source, no_rows
 from discrim.frame.sources.rows import given_parts, named, tables
 from discrim.frame.sources.sources import rows_given
-from discrim.frame.table import Table, learnt_rows, weight_vector
+from discrim.frame.table import Table
 from discrim.frame.values import shown
+from discrim.frame.weights import learnt_rows, weight_vector
 from discrim.models.fits import reading
 from discrim.models.fits.fit import Fit, whole_counts
 from discrim.models.fits.reading import Data, NaAction, check_word, class_moments, listed
 from discrim.models.saving import fit_file
 from discrim.models.saving.tensor_file import damaged
+from discrim.report.result_table import returning_result_table
 
 Scatters = Literal["class", "pooled", "diagonal"]
 
@@ -271,14 +273,14 @@ class Moments:
         return int(total) if total == round(total) else total
 
     @property
-    @reading.returning_result_table
+    @returning_result_table
     def means(self) -> pd.DataFrame:
         """Class means."""
         means = np.where(self._moments.counts[:, None] > 0, self._moments.class_means, np.nan)
         return pd.DataFrame(means, index=self.classes, columns=self.terms)
 
     @property
-    @reading.returning_result_table
+    @returning_result_table
     def cov(self) -> pd.DataFrame:
         """Covariance within classes, divisor N - K; K counts the classes with rows."""
         self._need("cov", "pooled")
@@ -286,7 +288,7 @@ class Moments:
         return self._frame(sums.scatters.sum(axis=0), sums.total - np.count_nonzero(sums.counts))
 
     @property
-    @reading.returning_result_table
+    @returning_result_table
     def covs(self) -> dict[Any, pd.DataFrame]:
         """Covariance of each class, divisor n_k - 1."""
         self._need("covs", "class")
@@ -294,7 +296,7 @@ class Moments:
         return {label: self._frame(scatter, count - 1) for label, scatter, count in each}
 
     @property
-    @reading.returning_result_table
+    @returning_result_table
     def variances(self) -> pd.DataFrame:
         """Variances of each class, divisor n_k - 1."""
         self._need("variances", "diagonal")

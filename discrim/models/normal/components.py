@@ -13,6 +13,7 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats, Mask
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import logs_of_prior
+from discrim.core.scatter.adjusted import Adjusted
 from discrim.core.scatter.by_estimator import ByEstimator
 from discrim.core.scatter.projected import (
     Projected,
@@ -32,7 +33,7 @@ from discrim.frame.rows import used_codes, used_rows
 from discrim.inference.error_rates import as_good
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
-from discrim.models.fits.fit import Model
+from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.refits import error_path
 from discrim.models.fits.tied_axes import warn_of_tied_axes
 from discrim.models.judging import validation
@@ -320,6 +321,17 @@ def with_level_indicators(blocks: Blocks) -> tuple[Blocks, frozenset[str]]:
     """Blocks with an indicator of each level, and the names of such columns."""
     design, names = indicator_design(blocks.design)
     return replace(blocks, design=design), names
+
+
+def recode(fit: Fit[Any], blocks: Blocks, held: bool) -> tuple[Fit[Any], Blocks]:
+    """Return fit and blocks of a design that has lost levels, with its own indicators or covariates."""
+    scatter: Scatter = fit.numbers.scatter
+    if isinstance(scatter, Projected) and scatter.indicators is not None:
+        blocks, names = with_level_indicators(blocks)
+        scatter = replace(scatter, indicators=tuple(term in names for term in blocks.terms))
+    elif isinstance(scatter, Adjusted):
+        scatter = scatter.with_covariates(blocks.covariates)
+    return replace(fit, numbers=replace(fit.numbers, scatter=scatter)), blocks
 
 
 def with_indicators(

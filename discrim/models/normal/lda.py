@@ -20,7 +20,6 @@ from discrim.core.normal.lda import LDAFit, fit_lda, lda_from_file, linear_margi
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.rules import Plane
-from discrim.core.scatter.adjusted import Adjusted
 from discrim.core.scatter.by_estimator import CovarianceEstimator
 from discrim.core.scatter.covariance import common_divisor
 from discrim.core.scatter.em import Em
@@ -57,6 +56,7 @@ from discrim.models.normal import normal_fits
 from discrim.models.normal.components import (
     PrincipalAxes,
     check_correspondence,
+    recode,
     warn_of_separated_axes,
     with_indicators,
     with_level_indicators,
@@ -92,22 +92,11 @@ def lda_fit(
         )
     drops = options["collinear"] == "drop"
     refits = normal_fits.normal_refits(numbers, common=True, drops=drops)
-    refits = replace(refits, recode=_recode)
+    refits = replace(refits, recode=recode)
     model = MODEL if numbers.components is None else within(MODEL)
     if numbers.covariates:
         model = replace(within(MODEL), likelihood_of="class and row given covariates")
     return Fit(model, numbers, blocks, numbers.prior, refits, options, has_rows, path)
-
-
-def _recode(fit: Fit[LDAFit], blocks: Blocks, held: bool) -> tuple[Fit[LDAFit], Blocks]:
-    """Return fit and blocks of a design that has lost levels, with its own indicators or covariates."""
-    scatter: Scatter = fit.numbers.scatter
-    if isinstance(scatter, Projected) and scatter.indicators is not None:
-        blocks, names = with_level_indicators(blocks)
-        scatter = replace(scatter, indicators=tuple(term in names for term in blocks.terms))
-    elif isinstance(scatter, Adjusted):
-        scatter = scatter.with_covariates(blocks.covariates)
-    return replace(fit, numbers=replace(fit.numbers, scatter=scatter)), blocks
 
 
 SAVED = Saved(
