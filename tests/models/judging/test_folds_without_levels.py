@@ -124,8 +124,6 @@ ROWS.loc[7, "c"] = "single"
 SLOW = {"plda", "sparse_lda", "logistic", "kernel_lda random", "kernel_lda landmarks"}
 WITHOUT_LEAVE_ONE_OUT = {
     "lda em",
-    "lda correspondence, share",
-    "lda correspondence, chosen",
     "location, chosen",
     "logistic lasso",
 }
@@ -184,3 +182,20 @@ def test_a_fold_that_leaves_too_few_axes_is_named():
         discrim.lda("y ~ b + x + z", DATA[FOLDS != 0], components=3, correspondence=True)
     with pytest.raises(NotSupportedError, match="Without fold 0"):
         discrim.cross_validate(fit, FOLDS)
+
+
+@pytest.mark.filterwarnings("ignore::discrim.errors.DiscrimWarning")
+def test_a_number_that_varies_in_one_row_only_is_left_out_as_by_refits():
+    rng = np.random.default_rng(3)
+    data = pd.DataFrame({"y": list("ab") * 15, "c": list("uvwwvu") * 5, "e": rng.choice(list("pq"), 30)})
+    data["z"] = np.r_[np.zeros(29), 5.0]
+    options = {"components": 2, "correspondence": True, "collinear": "drop"}
+    fit = discrim.lda("y ~ c + e + z", data, **options)
+    expected = [
+        discrim.lda("y ~ c + e + z", data.drop(index=i), prior=fit.prior, **options).predict_proba(
+            data.loc[[i]]
+        )
+        for i in data.index
+    ]
+    found = fit.leave_one_out().iloc[:, 1:].astype(float)
+    np.testing.assert_allclose(found, pd.concat(expected), rtol=1e-9)
