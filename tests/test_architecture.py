@@ -107,19 +107,21 @@ NAMING_MODELS = {"models/saving/earlier_files.py", "cli/options.py", "models/com
 # separable covariances, the location model, plans and learning curves; by reduced axes of QDA, and by
 # docstrings that name what errors and p-values assume. The files of a
 # summary: by what is said of the posteriors of rows left out. The flags: by axes of correspondence, which
-# have units of their own. The patches: by a panel of columns and a memory that are too small.
+# have units of their own. The patches: by a panel of columns and a memory that are too small. All of them:
+# by levels that are learnt from used rows, rules that lack a class, intervals of rare errors, tables that
+# print all columns, and texts that fit small axes.
 HOUSE = {
-    "files": 291,
-    "lines": 109_000,
-    "lines of imports over lines of other code, in percent": 8.0,
-    "lda() on iris, files": 20,
+    "files": 298,
+    "lines": 112_000,
+    "lines of imports over lines of other code, in percent": 8.1,
+    "lda() on iris, files": 22,
     "lda() on iris, depth": 10,
-    "lda().summary(), files": 41,
+    "lda().summary(), files": 45,
     "lines that ask for a flag of the covariance": 18,
     "lines outside frame/ that ask for a source": 0,
     "public names defined in more than one module": 23,
     "numbers of another object's fit": 0,
-    "monkeypatch.setattr in tests": 32,
+    "monkeypatch.setattr in tests": 34,
 }
 
 # The one place for a library that is to stay behind one door; a path that ends in / is a room.

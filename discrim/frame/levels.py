@@ -261,7 +261,7 @@ def absent_levels(design: Design, table: Table, keep: Mask, functions: Functions
     return any(values[keep[at]].nunique() < len(levels) for _, levels, values, at in categories)
 
 
-def lone_rows(design: Design, table: Table, keep: Mask, functions: Functions | None = None) -> Mask:
+def unique_level_mask(design: Design, table: Table, keep: Mask, functions: Functions | None = None) -> Mask:
     """Return which rows (n,) have a level that no other of the rows to keep (n,) has."""
     lone = np.zeros(table.nrows, dtype=bool)
     for _, _, values, at in _categories(design, table, functions):

@@ -59,6 +59,10 @@ class ResultTable(pd.DataFrame, metaclass=_ResultTableType):
         # A pickle contains a plain table, which can be read without this package.
         return copy, (self.copy(),)
 
+    def __deepcopy__(self, memo: Any = None) -> pd.DataFrame:
+        # A copy of results prints as the results do.
+        return as_result_table(self.copy())
+
     def __repr__(self) -> str:
         with _print_options(self):
             return super().__repr__()

@@ -32,8 +32,9 @@ class PLSClassifier(WeightedClassifier):
         PLS-DA, with mixOmics' `keepX`.
     within : column name, optional
         Column that says which rows belong together, such as the subject of repeated measures. This is
-        multilevel PLS-DA: each column is taken as its deviation from its mean in the group, and folds leave
-        out whole groups. A column that is named here is not part of ``.`` in the formula.
+        multilevel PLS-DA: each column is taken as its deviation from its mean over all observations of the
+        group that miss no predictor, with or without a class, and folds leave out whole groups. A column that
+        is named here is not part of ``.`` in the formula.
     rule : {"lda", "max", "centroid"}
         How a row is assigned to a class. "lda" is the linear discriminant analysis of the scores, which has
         posteriors. "max" takes the largest fitted indicator, as mixOmics' "max.dist", and "centroid" the

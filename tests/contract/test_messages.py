@@ -35,6 +35,7 @@ MAKERS = {
     "another_kind": "says to name a file of a fit",
     "collinear_error": "says to drop the column, and what else takes it",
     "_exact_fit": "says to use fewer columns, or another method",
+    "_singular": "says to drop the column, as collinear_error does",
     "_no_matrix": "says to give more rows, to leave some of the matrix out, or another covariance",
     "_no_rule": "says which rows are too few, and to use fewer columns or more folds",
     "no_column": "names the nearest column, or those that there are",
@@ -61,6 +62,10 @@ MAKERS = {
 """Functions that make the whole message: what the way out of it is."""
 
 REASONS = {
+    (
+        "discrim/models/comparing/candidates.py",
+        "{no_label_reason(",
+    ): "the reason names the column and says to leave it out",
     ("discrim/__init__.py", "has no attribute"): "Python's own words for a name that a module has not",
     ("discrim/frame/sources/sinks.py", "{ENOENT}"): "the number of the system's error, which words follow",
     ("discrim/__main__.py", ""): "the exit code of the command line",
@@ -376,7 +381,6 @@ def test_a_transform_names_its_column():
         lambda data: discrim.lda("y ~ u + v", data, prior=[0, 0.5, 0.5]).boundary(0, 1),
         lambda data: discrim.qda("y ~ u + v", data, prior=[0, 0, 1]).quadratic(0, 1),
         lambda data: discrim.qda("y ~ u + v", data.iloc[:12]).predict_proba(method="debiased"),
-        lambda data: discrim.cross_validate(discrim.lda("y ~ u + v", data), folds=data["y"]),
         lambda data: discrim.qda(
             "y ~ u + v", data, weights=np.full(len(data), 0.01), method="mle"
         ).log_determinants(),
@@ -409,7 +413,6 @@ def test_labels_are_shown_as_python_shows_them(labels):
     rows.loc[149, "y"] = label
     fit = discrim.lda("y ~ .", rows)
     asked = {
-        "fold": lambda: discrim.cross_validate(fit, folds=5, seed=1),
         "prior": lambda: discrim.lda("y ~ .", rows, prior=[1.5, *[0.0] * (len(labels) - 2), -0.5]),
         "costs": lambda: fit.predict(costs=np.full((len(labels), len(labels)), -1.0)),
         "plane": lambda: fit.boundary("no class", label),

@@ -188,7 +188,6 @@ def test_levels_may_come_from_anything_that_has_an_order():
         {"a", "b"},
         3,
         [[1]] * N,
-        [None] * N,
     ],
     ids=lambda weights: type(weights).__name__,
 )
@@ -202,6 +201,13 @@ def test_weights_that_are_no_numbers_are_refused(weights, place):
         return
     with pytest.raises(DataError, match=r"The weights (are not numeric|have shape)"):
         discrim.lda("y ~ x", table(), weights=weights)
+
+
+@pytest.mark.parametrize("place", ["vector", "column"])
+def test_weights_that_are_all_missing_leave_no_row(place):
+    weights = {"vector": [None] * N, "column": "w"}[place]
+    with pytest.raises(DataError, match="all zero or missing"):
+        discrim.lda("y ~ x", table(w=[None] * N), weights=weights)
 
 
 def test_weights_may_be_numbers_of_any_type():

@@ -155,7 +155,6 @@ def test_every_verb_has_its_estimator():
 
 
 GOES_ON = {
-    "fda": {"engine": inspect.Parameter.empty},
     "hyperplane": {"overlap": "raise", "constant": "raise"},
     "indicator": {"collinear": "raise"},
     "knn": {"constant": "raise", "singular": "raise"},

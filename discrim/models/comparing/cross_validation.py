@@ -31,7 +31,7 @@ from discrim.models.comparing.term_choice import refits_by_calls
 from discrim.models.fits.displayed import Shown, displayed, number
 from discrim.models.fits.fit import Fit, labelled
 from discrim.models.fits.reading import check_flag, check_whole, is_number, with_ways_out
-from discrim.models.judging.absent_classes import absent_note, lone_rows
+from discrim.models.judging.absent_classes import absent_class_mask, absent_note
 from discrim.models.judging.assessment import row_weights
 from discrim.models.judging.validation import counts_without, kept_fold_scores, prior_of_rest, uneven
 from discrim.models.pictures.pictured import draw_kind
@@ -734,7 +734,7 @@ def _header(cv: CrossValidation) -> Pairs:
 
 def _absent_note(cv: CrossValidation) -> str:
     """What is said of classes whose rows are all in one fold."""
-    lone = [lone_rows(cv._actual, cv._weights, len(cv._fit.classes), dealt) for dealt in cv._dealt]
+    lone = [absent_class_mask(cv._actual, cv._weights, len(cv._fit.classes), dealt) for dealt in cv._dealt]
     return absent_note(cv._fit.classes[np.unique(cv._actual[np.any(lone, axis=0)])])
 
 

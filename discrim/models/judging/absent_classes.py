@@ -63,7 +63,9 @@ def _of_classes(fit: Fit[Any], blocks: Blocks, present: Codes) -> Fit[Any]:
     return replace(fit, numbers=numbers, blocks=blocks, prior=prior, path=None, cache={}, selection=None)
 
 
-def lone_rows(codes: Codes, weights: Floats | None, n_classes: int, fold_ids: Codes | None = None) -> Mask:
+def absent_class_mask(
+    codes: Codes, weights: Floats | None, n_classes: int, fold_ids: Codes | None = None
+) -> Mask:
     """Return which rows (n,) are judged by rules without their class.
 
     Parameters

@@ -41,7 +41,7 @@ from discrim.models.fits.fit import AS_FITTED, Decision, Fit, Gaps, block_scores
 from discrim.models.fits.reading import check_flag, check_word, listed, told
 from discrim.models.fits.renamed import warn_renamed
 from discrim.models.judging import validation
-from discrim.models.judging.absent_classes import absent_note, lone_rows
+from discrim.models.judging.absent_classes import absent_class_mask, absent_note
 from discrim.models.judging.validation import BootstrapSamples, LeftOutTable
 
 if TYPE_CHECKING:
@@ -391,7 +391,7 @@ def error_rates(
         table = pd.concat([table, within], axis=1)
     reasons = _without_interval(rates)
     if fit.has_rows and not {"loo", "cv"}.isdisjoint(table.index):
-        lone = lone_rows(used_codes(fit.blocks), fit.blocks.weights, len(fit.classes))
+        lone = absent_class_mask(used_codes(fit.blocks), fit.blocks.weights, len(fit.classes))
         reasons.append(absent_note(fit.classes[np.unique(used_codes(fit.blocks)[lone])]))
     reasons = list(filter(None, reasons))
     if reasons:

@@ -29,7 +29,7 @@ from discrim.inference.calibration import JudgedRows
 from discrim.models.fits.fit import CALIBRATOR, Fit
 from discrim.models.fits.reading import listed, prior_vector
 from discrim.models.judging import validation
-from discrim.models.judging.absent_classes import lone_rows
+from discrim.models.judging.absent_classes import absent_class_mask
 from discrim.models.judging.assessment import FEW_REFITS, MAX_SLOWDOWN
 
 FOLDS, SEED = 10, 0
@@ -59,7 +59,7 @@ def left_out_sample(fit: Fit[Any]) -> tuple[Floats, Codes, Floats]:
     scores, fold_ids = _left_out(fit)
     codes = used_codes(blocks)
     # A rule without the class of a row says nothing of how sure rules with the class may be.
-    lone = lone_rows(codes, blocks.weights, len(fit.classes), fold_ids)
+    lone = absent_class_mask(codes, blocks.weights, len(fit.classes), fold_ids)
     codes = np.where(np.isnan(scores).any(axis=1) | lone, -1, codes)
     weights = np.ones(len(codes)) if blocks.weights is None else np.nan_to_num(blocks.weights)
     if fit.model.prior_without != "none" and not fit.numbers.estimated_prior:

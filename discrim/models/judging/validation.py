@@ -39,10 +39,10 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.levels import (
     learns,
     levels_of_factors,
-    lone_rows,
     loses_levels,
     relearn,
     strange_rows,
+    unique_level_mask,
 )
 from discrim.frame.rows import UsedRows, strata, used_codes, used_rows
 from discrim.frame.values import shown
@@ -214,7 +214,7 @@ def kept_left_out_scores(fit: Fit[Any], refit_prior: bool | None = None) -> Kept
         kept = blocks.kept(task, below)
         lost = kept.told(_lost)
         used = used_codes(blocks) >= 0
-        if not (used & (lost == UNDECIDED)).any() and not len(without.lone_rows(used)):
+        if not (used & (lost == UNDECIDED)).any() and not len(without.rows_with_unique_level(used)):
             _warn_of_impossible(blocks, np.flatnonzero(used & (lost == IMPOSSIBLE)))
             return kept
     # What a difference has spoilt takes rows that lie anywhere.
@@ -262,10 +262,10 @@ class _LeftOutScores:
         self.scores = fit.refits.left_out(fit)
         self.counts = fit.counts if anew and fit.model.prior_without == "held" else None
 
-    def lone_rows(self, used: Mask) -> Codes:
+    def rows_with_unique_level(self, used: Mask) -> Codes:
         """Return positions of the used rows (n,) that alone have some level, and therefore get no scores."""
         blocks, weights = self._blocks, self._blocks.weights
-        lone = used & lone_rows(blocks.design, blocks.table, used, blocks.functions)
+        lone = used & unique_level_mask(blocks.design, blocks.table, used, blocks.functions)
         # Of a larger weight, the rest of the row stays.
         return np.flatnonzero(lone if weights is None else lone & (weights <= 1))
 
@@ -316,7 +316,7 @@ class LeftOutTable(_LeftOutScores):
     def finished(self) -> Floats:
         """The scores (n, K), also of rows that take one more reading or a refit; the fit keeps them."""
         blocks, out = self._blocks, self._out
-        lone = self.lone_rows(self._used)
+        lone = self.rows_with_unique_level(self._used)
         out[:, lone] = np.nan
         without = np.setdiff1d(np.flatnonzero(self._used & np.isnan(out[0])), lone)
         with late_bar(len(without), "refits without a row") as tell:
@@ -711,7 +711,7 @@ def left_out_codes(fit: Fit[Any], decision: Decision, refit_prior: bool | None) 
         return None
     stored = getattr(fit.numbers, "takes_stored", False)
     codes = blocks.per_row(_LabelsLeftOut(without.scores, stored, decision, without.counts))
-    lone = without.lone_rows(codes != -1)
+    lone = without.rows_with_unique_level(codes != -1)
     again = np.setdiff1d(np.flatnonzero(codes == UNDECIDED), lone)
     codes[lone] = -1
     with late_bar(len(again), "rows once more") as tell:

@@ -822,7 +822,7 @@ def lda(
         blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=components is None)
         if components is not None:
             kind, stats = with_indicators(kind, blocks, stats, indicators)
-    normal_fits.refuse_no_freedom(kind, stats, blocks.terms)
+    normal_fits.check_degrees_of_freedom(kind, stats, blocks.terms)
     if method == "moment":
         reading.refuse_light(stats.total, stats.n_classes + blocks.covariates)
     kind, blocks, stats = _independent(kind, blocks, stats, collinear)
@@ -859,7 +859,7 @@ def _columns(blocks: Blocks, kind: Scatter, *, correspondence: bool) -> tuple[Bl
         blocks, indicators = with_level_indicators(blocks)
     blocks = reading.without_constants_if_wide(blocks)
     if not kind.is_regular and kind.takes_full_rank(len(blocks.terms)):
-        reading.refuse_few_rows(blocks, normal_fits.few_rows_hint(kind))
+        reading.refuse_few_rows(blocks, normal_fits.wide_table_hint(kind))
     return blocks, indicators
 
 

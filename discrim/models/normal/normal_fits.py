@@ -575,7 +575,7 @@ def _way_out(moments: ClassMoments, levels: Sequence[Any], scatter: Scatter) -> 
     return scatter.advice
 
 
-def few_rows_hint(kind: Scatter) -> str | None:
+def wide_table_hint(kind: Scatter) -> str | None:
     """Return the hint of lda() for fewer rows than columns; None if it is that of a plain covariance."""
     if kind.is_robust:
         return 'name fewer columns in the formula, or pass covariance="shrunk" and leave out method='
@@ -584,10 +584,10 @@ def few_rows_hint(kind: Scatter) -> str | None:
     return None
 
 
-def refuse_no_freedom(kind: Scatter, moments: ClassMoments, terms: tuple[str, ...]) -> None:
+def check_degrees_of_freedom(kind: Scatter, moments: ClassMoments, terms: tuple[str, ...]) -> None:
     """Raise a CollinearError if the rows have too few degrees of freedom within classes for a covariance."""
     diagonal = not kind.takes_full_rank(moments.n_columns)
-    reading.refuse_no_freedom(moments, terms, diagonal=diagonal, hint=few_rows_hint(kind))
+    reading.refuse_no_freedom(moments, terms, diagonal=diagonal, hint=wide_table_hint(kind))
 
 
 def separation_hint(kind: Scatter) -> str:

@@ -496,7 +496,7 @@ def draw_kind(
     if options.title is not None and not isinstance(options.title, str):
         raise DataError(f"title={told(options.title)}: give a text.")
     if options.label is not None and not isinstance(options.label, str):
-        raise DataError(f"label={told(options.label)} is not a text.")
+        raise DataError(f"label={told(options.label)}: give a text.")
     for option in options.given():
         if not _reads(kind, option):
             those = [each.name for each in kinds.values() if _reads(each, option)]

@@ -14,7 +14,7 @@ from discrim.core.numerics.progress import late_bar
 from discrim.core.planes.perceptron import COUNTED, PerceptronFit, fit_perceptron, perceptron_from_file
 from discrim.errors import DataError, warn_user
 from discrim.frame.blocks import Blocks
-from discrim.frame.levels import lone_rows
+from discrim.frame.levels import unique_level_mask
 from discrim.frame.rows import gathered_rows
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
@@ -262,7 +262,7 @@ def _left_out(fit: Fit[PerceptronFit]) -> Floats:
         every = fit.numbers.left_out(rows.x, rows.codes, lambda: tell(1))
     there = np.zeros(blocks.table.nrows, dtype=bool)
     there[rows.positions] = True
-    lone = lone_rows(blocks.design, blocks.table, there, blocks.functions)[rows.positions]
+    lone = unique_level_mask(blocks.design, blocks.table, there, blocks.functions)[rows.positions]
     # Without such a row a column has one value, or may have.
     squares, n = (rows.x - rows.x.mean(axis=0)) ** 2, len(rows.x)
     sole = (squares * n / (n - 1) > (1 - SOLE) * squares.sum(axis=0)).any(axis=1)

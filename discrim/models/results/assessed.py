@@ -38,7 +38,7 @@ from discrim.inference.roc import Area, PairAreas, against_rest, pair_areas, roc
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import CALIBRATOR, Fit, distinct
 from discrim.models.fits.reading import listed
-from discrim.models.judging.absent_classes import absent_note, lone_rows
+from discrim.models.judging.absent_classes import absent_class_mask, absent_note
 from discrim.models.judging.assessment import AssessedRows
 from discrim.models.judging.calibrated import FOLDS, SEED, calibrator_of
 from discrim.models.pictures.pictured import draw_kind
@@ -352,7 +352,7 @@ def _calibrated(
         found = calibrator.scores(scores)
     else:
         # The rule without the only row of a class lacks the class, and calibrates nothing.
-        lone = lone_rows(rows.codes, rows.weights, rows.values.shape[1])
+        lone = absent_class_mask(rows.codes, rows.weights, rows.values.shape[1])
         codes = np.where(lone, -1, rows.codes)
         kind = fit_calibrator(scores, codes, weights, log_prior=log_prior).kind
         found, dealt = np.empty_like(scores), dealt_codes(rows.codes, min(FOLDS, len(own)), SEED)

@@ -264,7 +264,7 @@ class _DrawnLabels:
     places: Floats
     classes: Sequence[Any]
     size: Any
-    apart: Sequence[Any]
+    obstacles: Sequence[Any]
     artists: Sequence[Any]
     frame: Floats
 
@@ -280,7 +280,7 @@ def replace_labels(axes: Axes) -> None:
         return
     for artist in drawn.artists:
         artist.remove()
-    draw_labels(axes, drawn.places, drawn.classes, drawn.size, drawn.apart)
+    draw_labels(axes, drawn.places, drawn.classes, drawn.size, drawn.obstacles)
 
 
 def draw_labels(

@@ -461,10 +461,6 @@ def test_rules_that_are_equally_good_are_rarely_told_apart():
         ({"groups": [None, *range(149)]}, "groups= is missing at row 0"),
         ({"groups": 3}, "groups=3"),
         ({"groups": pd.Series(range(150), index=range(1, 151))}, "index of groups="),
-        (
-            {"groups": np.arange(150) // 50, "folds": 3},
-            "All 50 rows of class '[a-z]+' are in fold 1, and no rule",
-        ),
     ],
 )
 def test_bad_options_are_named(options, says):

@@ -85,14 +85,16 @@ def test_scores_of_folds_are_computed_once_for_all_pictures(monkeypatch):
         fit.plot(kind)
 
 
-def test_a_class_of_one_row_is_left_out_by_rows_if_folds_do_not_support_it():
+def test_a_class_of_one_row_counts_as_an_error_of_folds():
     rare = pd.concat([TWO, TWO.iloc[:1].assign(species="rare", sepal_width=9.0)], ignore_index=True)
     with pytest.warns(discrim.errors.DiscrimWarning, match="No plane separates"):
         fit = discrim.perceptron(FORMULA, rare, maxiter=5)
     assert methods_to_judge(fit._fit)[0] == "cv"
-    with pytest.warns(discrim.errors.DiscrimWarning, match="leave-one-out"):
-        axes = fit.plot("confusion")
-    assert "leave-one-out" in axes.get_title()
+    axes = fit.plot("confusion")
+    assert "10-fold" in axes.get_title()
+    counts = fit.confusion(method="cv")
+    assert counts.loc["rare", "rare"] == 0
+    assert counts.loc["rare"].sum() == 1
 
 
 @pytest.mark.parametrize("kind", ["roc", "confusion", "calibration"])
