@@ -145,9 +145,9 @@ class PairScores:
         if not len(known):
             return np.full((2, 4), np.nan)
         limits = np.asarray(np.quantile(known, [(1 - level) / 2, (1 + level) / 2], axis=0))
-        # Samples of classes without an error have none: so many classes show no smaller rate than this.
-        classes = len(np.unique(self.own))
-        limits[1, 0] = max(limits[1, 0], exact_interval(0.0, classes, level)[1])
+        if self.errors(costs).eer == 0:
+            # Samples of classes without an error have none. This is the exact limit of so many classes.
+            limits[1, 0] = exact_interval(0.0, len(np.unique(self.own)), level)[1]
         return limits
 
 

@@ -752,7 +752,7 @@ def lda(
     with columns of numbers on those of factor analysis of mixed data. The coefficients are back on the
     levels: a row's score of a class is the constant and the sum of the coefficients of its levels. Of each
     categorical column their mean over the rows is zero. With one categorical column all eigenvalues are one,
-    and with two, of J and K levels, |J - K| of them are 1/2: keep such axes together, or leave all of them
+    and with two, of J and K levels, abs(J - K) of them are 1/2: keep such axes together, or leave all of them
     out.
 
     *Columns that are nearly collinear.* A warning names a column of which the columns before it leave less

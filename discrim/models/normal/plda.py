@@ -556,8 +556,8 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         -----
         Pairs that share a row or a class are not independent. The intervals are percentiles of a bootstrap of
         the classes and assume that these are a random sample of the classes to come; with few classes, and of
-        costs where few pairs lie beyond the threshold, they are too short. The upper limit of the equal error
-        rate is no less than the exact one of as many classes without an error. Rows with a missing value or
+        costs where few pairs lie beyond the threshold, they are too short. The upper limit of an equal
+        error rate of zero is the exact one of as many classes without an error. Rows with a missing value or
         class are left out; each of the others counts once, whatever its weight.
 
         Examples
