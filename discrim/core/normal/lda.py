@@ -264,9 +264,10 @@ class LDAFit:
                 'cross-validate with error_rates(["cv"]) or confusion("cv").'
             )
         left_out = self.scatter.left_out(replace(self._classes(log_prior), moments=self.by_column, rows=rows))
-        if self.method != "mle" or isinstance(left_out, FullLeftOut):
+        if isinstance(left_out, FullLeftOut):
             return left_out
-        # The divisor N is one less without the only row of a class, and N - K is the same.
+        # Without the only row of a class the scatter and N - K stay, but not N, on which the divisor of
+        # maximum likelihood and estimates of a shrinkage depend.
         counts = self.moments.counts
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
