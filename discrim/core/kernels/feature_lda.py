@@ -28,7 +28,7 @@ landmarks or directions, the width, the map to posteriors.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -294,6 +294,11 @@ class FeatureLDAFit(ScoredIndicators):
             drawn = {"directions": mapping.directions}
         fitted = {"coef": regression.coef, "intercept": regression.intercept, "products": self.products}
         return sample_buffers(self.sample) | fitted | drawn | self.map_buffers()
+
+    def of_classes(self, keep: Codes) -> FeatureLDAFit:
+        """The map to posteriors for some classes (C,), with which refits hold it."""
+        calibrator = None if self.calibrator is None else self.calibrator.of_classes(keep)
+        return replace(self, calibrator=calibrator)
 
     def left_out(self, log_prior: Floats) -> LeftOut:
         """Scores of rows under the fit without each of them, the features held; see `left_out_parts`."""

@@ -112,6 +112,10 @@ class Calibrator:
         """Whether there is a matrix."""
         return self.kind in MIXING
 
+    def of_classes(self, keep: Codes) -> Calibrator:
+        """The same map for the classes at some positions (C,)."""
+        return replace(self, mixing=self.mixing[np.ix_(keep, keep)], intercepts=self.intercepts[keep])
+
     def scores(self, scores: Floats) -> Floats:
         """Log posteriors (m, K) up to a number a row; a row impossible in every class stays so."""
         there: Mask = np.greater(self.intercepts, -np.inf)

@@ -5,8 +5,10 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import softmax
 
 import discrim
+from discrim.core.kernels.feature_lda import left_out_parts
 from discrim.errors import NotSupportedError
 
 RNG = np.random.default_rng(3)
@@ -117,6 +119,21 @@ def test_the_only_observation_of_a_class_is_judged_by_the_refit_of_the_others(ca
         assert confusion.loc["bb", "bb"] == 0
         assessed = fit.assess(method=method, seed=1)
         assert (assessed.nobs, assessed.unpredicted) == (len(DATA), 0)
+
+
+def test_features_that_are_held_keep_the_calibration_of_the_other_classes():
+    fit = discrim.kernel_lda("y ~ x + w + v", DATA, components=20, **KERNEL)
+    numbers = fit._fit.numbers
+    # Each class has a ridge regression of its own, whose residuals without a row are known.
+    x, codes = DATA[["x", "w", "v"]].to_numpy(), fit.classes.get_indexer(DATA["y"])
+    y, residuals, left = left_out_parts(numbers.indicators, x, codes, None)
+    others = fit.classes != "bb"
+    scores = (y - residuals / left[:, None])[ROW, others]
+    leads = np.maximum(scores - scores.max(), -numbers.calibrator.ceiling)
+    expected = softmax(numbers.calibrator.slope * leads + numbers.calibrator.intercepts[others])
+    found = fit.leave_one_out().loc[ROW, fit.classes].astype(float)
+    assert found["bb"] == 0
+    np.testing.assert_allclose(found[others], expected, rtol=1e-9)
 
 
 def test_one_class_left_is_predicted():
