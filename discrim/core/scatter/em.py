@@ -118,20 +118,29 @@ class EMMaximum:
 def observed_moments(x: Floats, codes: Codes, weights: Floats | None, k: int) -> ClassMoments:
     """Counts of rows, and means and sums of squares of the values there are, by class and column."""
     w = np.ones(len(x)) if weights is None else weights
-    parts = []
+    means, squares = np.zeros((2, k, x.shape[1]))
+    scale = _scale(x - _first_values(x))
     for c in range(k):
         own, weight = x[codes == c], w[codes == c, None]
+        if not len(own):
+            continue
         there = ~np.isnan(own) * weight
         n = np.maximum(there.sum(axis=0), np.finfo(np.float64).tiny)
-        if not len(own):
-            parts.append(np.zeros((2, x.shape[1])))
-            continue
-        first = np.nan_to_num(own[np.argmax(~np.isnan(own), axis=0), np.arange(x.shape[1])])
-        mean = first + np.nansum((own - first) * there, axis=0) / n
-        parts.append(np.stack([mean, np.nansum((own - mean) ** 2 * there, axis=0)]))
-    means, squares = np.stack(parts, axis=1)
+        first = np.nan_to_num(_first_values(own))
+        means[c] = first + np.nansum((own - first) * there, axis=0) / n
+        squares[c] = np.nansum(((own - means[c]) * scale) ** 2 * there, axis=0)
     counts, rows = np.bincount(codes, w, k).astype(np.float64), np.bincount(codes, minlength=k)
-    return ClassMoments(counts, rows, means, np.zeros_like(means), np.ones(x.shape[1]), squares)
+    return ClassMoments(counts, rows, means, np.zeros_like(means), scale, squares)
+
+
+def _first_values(x: Floats) -> Floats:
+    """The first value (p,) of each column of rows (n, p); NaN for a column without values."""
+    return np.asarray(x[np.argmax(~np.isnan(x), axis=0), np.arange(x.shape[1])])
+
+
+def _scale(deviations: Floats) -> Floats:
+    """Powers of two (p,) by which deviations (n, p) are multiplied so that their squares are in range."""
+    return column_scale(np.fmax.reduce(np.abs(deviations), axis=0))
 
 
 def observed_rows(x: Floats, codes: Codes, weights: Floats | None, n_classes: int) -> Observed:
@@ -143,12 +152,13 @@ def observed_rows(x: Floats, codes: Codes, weights: Floats | None, n_classes: in
         members = codes == k
         rows = x[members]
         # About a first value: a sum of large numbers would lose digits of their mean.
-        first = rows[np.argmax(~np.isnan(rows), axis=0), np.arange(x.shape[1])]
+        first = _first_values(rows)
         gaps = rows - first
         there = ~np.isnan(gaps) * w[members, None]
         centres[k] = first + np.nansum(gaps * there, axis=0) / there.sum(axis=0)
         z[members] = rows - centres[k]
-    sizes = np.sqrt(np.nanmean(z**2, axis=0))
+    scale = _scale(z)
+    sizes = np.sqrt(np.nanmean((z * scale) ** 2, axis=0)) / scale
     unit = np.exp2(-np.round(np.log2(np.where(sizes > 0, sizes, 1.0))))
     z *= unit
     kinds = patterns(np.isnan(x))

@@ -231,6 +231,18 @@ def test_weights_are_repeated_rows_and_units_do_not_matter(verb):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("exponent", [530, 990, -530, -900])
+@pytest.mark.parametrize("verb", [discrim.lda, discrim.qda, discrim.mixture])
+def test_units_whose_squares_are_out_of_range_do_not_matter(verb, exponent):
+    rows = with_holes()
+    columns = IRIS.columns.drop("species")
+    scaled = rows.assign(**np.ldexp(rows[columns], exponent))
+    expected = verb("species ~ .", rows, missing="em").predict_proba()
+    found = verb("species ~ .", scaled, missing="em").predict_proba()
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-12)
+
+
 def test_much_missing_takes_many_steps_and_is_accelerated():
     data = with_holes(0.6, seed=1)
     fit = discrim.lda("species ~ .", data, missing="em")
