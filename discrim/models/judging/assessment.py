@@ -374,7 +374,7 @@ def error_rates(
                 f"of the fit: leave out prior=, or use {listed(WEIGHTED)}."
             )
     _refuse_own_weights(data, plan)
-    rates = [(method, known[method]()) for method in wanted]
+    rates = [(method, known[method]()) for method in dict.fromkeys(wanted)]
     if data is not None:
         rates.append((NEW_ROWS, _of_new_rows(fit, data, plan)))
     validation.refits_prior(fit, plan.refit_prior)

@@ -531,3 +531,9 @@ def test_what_a_model_lacks_is_said():
     tied = IRIS.assign(w=1.5)
     with pytest.raises(NotSupportedError, match="whole"):
         lda("species ~ .", tied, weights="w").posterior_intervals(method="bootstrap", replicates=3)
+
+
+def test_a_method_that_is_named_twice_is_counted_once():
+    fit = discrim.lda("species ~ .", load_iris())
+    found = fit.error_rates(["cv", "loo", "cv"], seed=1, by_class=True)
+    pd.testing.assert_frame_equal(found, fit.error_rates(["cv", "loo"], seed=1, by_class=True))
