@@ -290,7 +290,7 @@ class LDAFit:
         d2, gone = common_distances(x, codes, weights, distances, counts, nu)
         left = np.repeat(counts[:, None], len(codes), axis=1)
         left[codes, np.arange(len(codes))] -= gone.out
-        return d2, left, np.repeat((nu - gone.out)[None], len(counts), axis=0)
+        return d2, left, np.repeat(nu * gone.shrink[None], len(counts), axis=0)
 
     def refit(self, moments: ClassMoments, scatter: Scatter | None = None) -> LDAFit | None:
         """The same model of other moments, the prior held; None where the covariance is singular.

@@ -186,12 +186,12 @@ def removal(
     """What leaving rows out does, from the counts (m,) of their classes and, if it matters, distances (m,).
 
     What is left of the determinant (m,) is a difference, unless it is given. If classes share a covariance,
-    the total is the sum of all weights: the divisor N of maximum likelihood loses a row that is alone in its
-    class, and N - K loses its class as well and stays.
+    the total is the sum of all weights: the divisor N of maximum likelihood loses the weight of a row that is
+    alone in its class, and N - K loses it less one, because the class is lost as well.
     """
     out = np.ones(len(counts)) if weights is None else np.minimum(weights, 1.0)
     alone = counts - out <= EPS * counts
-    shrink_by = np.where(alone & (np.asarray(divisor) != total), 0.0, out)
+    shrink_by = np.where(alone & (np.asarray(divisor) != total), out - 1.0, out)
     out = np.where(alone, 0.0, out)
     if left is None:
         left = 1.0 - out * counts / ((counts - out) * divisor) * d2_own

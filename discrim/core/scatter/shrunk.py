@@ -416,7 +416,7 @@ def common_left_out(
     centres = spectrum.turned(moments.means.T)
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-        gone = removal(moments.counts[codes], weights, divisor)
+        gone = removal(moments.counts[codes], weights, divisor, total=float(moments.counts.sum()))
         rows = Removed(spectrum.turned(from_class_means(moments, x, codes)), codes, gone, weights)
         with np.errstate(divide="ignore", invalid="ignore"):
             part = without(spectrum, rows, own(spectrum, rows))
@@ -436,7 +436,7 @@ def common_scores(centres: Floats, rows: Removed, part: Without, divisor: float,
         cross = (weighted * e).sum(axis=0)
         d2[k] = (weighted * gap).sum(axis=0) + part.lift * cross**2 / part.left
     d2[codes, np.arange(len(codes))] = rows.gone.stretch * part.own / part.left
-    return np.asarray(log_prior[:, None] - 0.5 * (divisor - rows.gone.out) * d2)
+    return np.asarray(log_prior[:, None] - 0.5 * divisor * rows.gone.shrink * d2)
 
 
 def separate_left_out(fitted: NormalClasses, own: Sequence[Intensity]) -> LeftOut:

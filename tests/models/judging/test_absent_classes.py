@@ -121,6 +121,31 @@ def test_the_only_observation_of_a_class_is_judged_by_the_refit_of_the_others(ca
         assert (assessed.nobs, assessed.unpredicted) == (len(DATA), 0)
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.DiscrimWarning")
+@pytest.mark.parametrize("share", [0.25, 0.5])
+@pytest.mark.parametrize(
+    ("verb", "options"),
+    [
+        ("lda", {}),
+        ("lda", {"method": "mle"}),
+        ("lda", {"covariance": "diagonal"}),
+        ("lda", {"components": 2}),
+        ("nearest_centroid", {}),
+        ("plda", {}),
+        ("location", {"smoothing": 0.2}),
+    ],
+)
+def test_the_only_observation_of_a_class_may_weigh_less_than_one(verb, options, share):
+    weights = np.where(DATA["y"] == "bb", share, 1.0)
+    fit, other = (
+        getattr(discrim, verb)("y ~ x + w", table, weights=own, **options)
+        for table, own in ((DATA, weights), (DATA.drop(index=ROW), None))
+    )
+    expected = other.predict_proba(DATA.loc[[ROW]]).iloc[0]
+    found = fit.leave_one_out().loc[ROW, expected.index].astype(float)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
 def test_features_that_are_held_keep_the_calibration_of_the_other_classes():
     fit = discrim.kernel_lda("y ~ x + w + v", DATA, components=20, **KERNEL)
     numbers = fit._fit.numbers
