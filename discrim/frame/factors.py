@@ -109,7 +109,8 @@ class RowRange:
 
     Kinds are what columns hold, where it is known already: looking costs a pass over a column of objects.
     Of the rows of the table, only those in `used` (n,) belong to the range, if it is given, and a text that
-    occurs only in other rows is not a level.
+    occurs only in other rows is not a level. An infinite value, or one that a factor cannot be computed from,
+    is refused, or is missing if the rows are `lenient`.
     """
 
     def __init__(
@@ -120,7 +121,10 @@ class RowRange:
         keep: NDArray[np.bool_] | None = None,
         kinds: Mapping[str, Kind] | None = None,
         used: Mask | None = None,
+        *,
+        lenient: bool = False,
     ) -> None:
+        self.lenient = lenient
         keep = used[start:stop] if keep is None and used is not None else keep
         self.table, self.start, self.stop, self.keep, self._used = table, start, stop, keep, used
         self._kinds: dict[str, Kind] = dict(kinds or {})
@@ -161,7 +165,9 @@ class RowRange:
         whole = keep if self.keep is None else self.keep.copy()
         if self.keep is not None:
             whole[self.keep] = keep
-        rows = RowRange(self.table, self.start, self.stop, whole, self._kinds, self._used)
+        rows = RowRange(
+            self.table, self.start, self.stop, whole, self._kinds, self._used, lenient=self.lenient
+        )
         rows._columns = {name: values[keep] for name, values in self._columns.items()}
         rows._numbers = {name: values[keep] for name, values in self._numbers.items()}
         rows._codes = self._codes
@@ -199,7 +205,7 @@ class RowRange:
         self.table.compare_to_doubles([name])
         values = self._read(name)
         finite = np.isfinite(values)
-        if not finite.all() and np.isinf(values).any():
+        if not self.lenient and not finite.all() and np.isinf(values).any():
             row = int(np.isinf(values).argmax())
             raise DataError(
                 f"Column {name!r} is {values[row]} at row {shown(self.index[row])}: an infinite value has no "
@@ -284,12 +290,17 @@ class Memory:
 def evaluate(
     expression: Expression, rows: RowRange, memory: Memory, functions: Functions
 ) -> Floats | Categories:
-    """A factor on rows that are complete in its columns: finite doubles (m,) or (m, k), or categories."""
+    """A factor on rows that are complete in its columns: finite doubles (m,) or (m, k), or categories.
+
+    Numbers that are not finite are NaN if the rows are lenient.
+    """
     root = expression.root
     if isinstance(root, Column) and rows.kind(root.name) not in {"numeric", "boolean"}:
         return Categories(rows.series(root.name))
     with np.errstate(all="ignore"):
         value = _Evaluation(expression.code, rows, memory, functions).value(root)
+    if rows.lenient:
+        return value if isinstance(value, Categories) else np.where(np.isfinite(value), value, np.nan)
     if not isinstance(value, Categories):
         _refuse_infinite(expression, rows, value)
     elif not expression.functions and value.values.dtype == np.float64:

@@ -55,7 +55,7 @@ def write(
     for places, parts in spec.placed():
         with np.errstate(over="ignore"):
             _write_product(spec, parts, values, out[:, places])
-        if len(parts) > 1 and not np.isfinite(out[:, places]).all():
+        if len(parts) > 1 and not rows.lenient and not np.isfinite(out[:, places]).all():
             overflows = ~np.isfinite(out[:, places])
             for factor, coding in parts:
                 overflows[values[factor] < 0 if coding >= 0 else []] = False
@@ -192,7 +192,8 @@ class DesignMatrix:
     with a missing value only the columns that are made of it are NaN where `partial`, and of a category that
     was not there at the fit those made of it, where `unseen`. Rows excluded (n,) are NaN in any case. Where
     the design is plain and its columns lie side by side, `view` (p, n) is these as they lie in memory.
-    A category that was not there at the fit is a missing value in `unused` rows (n,).
+    A category that was not there at the fit, and a value outside the domain of a factor, such as the ends of
+    a spline, are missing values in `unused` rows (n,).
     """
 
     def __init__(
@@ -302,20 +303,31 @@ class DesignMatrix:
             self._write_complete(design, spec, start, keep, part, unseen=self._unseen)
             return part
         unused = self._unused[start : start + len(keep)]
-        for some, unseen in ((keep & ~unused, self._unseen), (keep & unused, True)):
+        for some, lenient in ((keep & ~unused, False), (keep & unused, True)):
             own = np.empty((int(some.sum()), len(design.terms)), order="F")
-            self._write_complete(design, spec, start, some, own, unseen=unseen)
-            if unseen and not self._partial:
-                own[np.isnan(own).any(axis=1)] = np.nan
+            self._write_complete(
+                design, spec, start, some, own, unseen=self._unseen or lenient, lenient=lenient
+            )
+            lost = ~np.isfinite(own)
+            own[lost if self._partial else lost.any(axis=1)] = np.nan
             part[some[keep]] = own
         return part
 
     def _write_complete(
-        self, design: Design, spec: Spec, start: int, keep: Mask, out: Floats, *, unseen: bool
+        self,
+        design: Design,
+        spec: Spec,
+        start: int,
+        keep: Mask,
+        out: Floats,
+        *,
+        unseen: bool,
+        lenient: bool = False,
     ) -> None:
         """Write rows to keep (m,) of a design from the first on into out, as `write_complete`."""
         if len(out):
-            rows = RowRange(self._table, start, start + len(keep), None if keep.all() else keep, self._kinds)
+            kept = None if keep.all() else keep
+            rows = RowRange(self._table, start, start + len(keep), kept, self._kinds, lenient=lenient)
             write_complete(design, spec, rows, self._functions, out, unseen=unseen, partial=self._partial)
 
     def missing(self, start: int, x: Floats) -> Mask | None:

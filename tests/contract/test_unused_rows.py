@@ -431,3 +431,30 @@ def test_cross_validation_by_em_learns_levels_without_each_fold():
         test = (folds == fold) & ~rare
         np.testing.assert_allclose(found[test], rest.predict_proba(INCOMPLETE[test]), rtol=1e-6)
     assert found[rare].isna().all(axis=None)
+
+
+@pytest.mark.parametrize("missing", [None, "em"])
+@pytest.mark.parametrize(
+    ("term", "value"), [("bs(x, df=4)", 99.0), ("log(x)", -1.0), ("I(1 / x)", 0.0), ("sqrt(x):z", -2.0)]
+)
+def test_unused_rows_may_lie_outside_the_domain_of_a_transform(term, value, missing):
+    table = TABLE.assign(x=np.random.default_rng(1).uniform(1, 3, N)).drop(columns="y")
+    table["y"] = np.array(list("abc"))[np.arange(N) % 3].astype(object)
+    table.loc[LEFT_OUT[0], "x"] = value
+    formula = f"y ~ {term} + z"
+    expected = discrim.lda(formula, table[USED], missing=missing)
+    fits = (
+        discrim.lda(formula, table.assign(y=table["y"].where(pd.Series(USED))), missing=missing),
+        discrim.lda(formula, table, weights=USED * 1.0, missing=missing),
+        discrim.lda(formula, lambda: iter([table.assign(w=USED * 1.0)]), weights="w", missing=missing),
+    )
+    for fit in fits:
+        assert fit.llf == pytest.approx(expected.llf, rel=1e-12)
+        found = fit.predict_proba(table[USED])
+        np.testing.assert_allclose(found, expected.predict_proba(table[USED]), rtol=1e-9)
+        with pytest.raises(DataError, match="at row 0"):
+            fit.predict(table)
+    for fit in fits[:2]:
+        own = fit.predict_proba()
+        np.testing.assert_allclose(own[USED], expected.predict_proba(), rtol=1e-9)
+        assert own.loc[LEFT_OUT[0]].isna().all() == (missing is None)
