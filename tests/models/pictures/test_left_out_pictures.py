@@ -85,16 +85,27 @@ def test_scores_of_folds_are_computed_once_for_all_pictures(monkeypatch):
         fit.plot(kind)
 
 
-def test_a_class_of_one_row_counts_as_an_error_of_folds():
+def test_folds_count_the_only_row_of_a_class_as_an_error():
     rare = pd.concat([TWO, TWO.iloc[:1].assign(species="rare", sepal_width=9.0)], ignore_index=True)
     with pytest.warns(discrim.errors.DiscrimWarning, match="No plane separates"):
         fit = discrim.perceptron(FORMULA, rare, maxiter=5)
-    assert methods_to_judge(fit._fit)[0] == "cv"
     axes = fit.plot("confusion")
-    assert "10-fold" in axes.get_title()
-    counts = fit.confusion(method="cv")
-    assert counts.loc["rare", "rare"] == 0
-    assert counts.loc["rare"].sum() == 1
+    assert "10-fold cross-validation" in axes.get_title()
+    drawn = {text.get_position(): int(text.get_text().split("\n")[0]) for text in axes.texts}
+    row = list(fit.classes).index("rare")
+    assert sum(count for (_, i), count in drawn.items() if i == row) == 1
+    assert (row, row) not in drawn
+
+
+def test_rows_are_left_out_one_by_one_if_a_fold_has_no_rule():
+    table = pd.DataFrame({"x": np.arange(60.0), "y": np.repeat(["a", "b"], 30)})
+    # Without this row a threshold separates the classes, and the likelihood has no maximum.
+    table.loc[40, "y"] = "a"
+    fit = discrim.logistic("y ~ x", table)
+    assert methods_to_judge(fit._fit)[0] == "cv"
+    with pytest.warns(discrim.errors.DiscrimWarning, match="leave-one-out"):
+        axes = fit.plot("confusion")
+    assert "leave-one-out" in axes.get_title()
 
 
 @pytest.mark.parametrize("kind", ["roc", "confusion", "calibration"])
