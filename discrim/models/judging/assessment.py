@@ -164,6 +164,7 @@ class JudgingPlan:
     """How error rates are to be estimated, as of `ClassifierResults.error_rates`.
 
     The prior (K,) are shares of the classes that errors are weighted by, in the place of the fit's prior.
+    Folds choose again what the rows chose of the fit if `nested`; otherwise it is held.
     """
 
     costs: Floats | None = None
@@ -175,6 +176,7 @@ class JudgingPlan:
     gaps: Gaps = AS_FITTED
     prior: Floats | None = None
     weights: Any = None
+    nested: bool = True
 
 
 def table_and_method(data: Any, method: Any) -> tuple[Any, Any]:
@@ -306,15 +308,15 @@ def _cross_validated_scores(fit: Fit[Any], plan: JudgingPlan) -> Kept[Floats]:
 
     The fit caches the scores of folds with a seed, because several pictures show the same ones.
     """
-    key = f"scores of {plan.folds} folds, seed {plan.seed}, refit_prior {plan.refit_prior}"
+    key = f"scores of {plan.folds} folds, seed {plan.seed}, refit_prior {plan.refit_prior}, {plan.nested}"
     cached = fit.cache.get(key)
     if cached is not None:
         return Kept(cached)
-    whole = fit.choosing_anew()
+    whole = fit.choosing_anew() if plan.nested else fit
     dealt = validation.deal_folds(whole, plan.folds, plan.seed)
     with late_bar(plan.folds, "cross-validation") as tell:
         scores = validation.kept_fold_scores(
-            whole, dealt, plan.folds, tell=tell, refit_prior=plan.refit_prior
+            whole, dealt, plan.folds, tell=tell, nested=plan.nested, refit_prior=plan.refit_prior
         )
     small = whole.blocks.read_here and len(dealt) * len(fit.classes) <= validation.HELD
     if small and plan.seed is not None:
@@ -420,6 +422,11 @@ def leave_one_out_is_fast(fit: Fit[Any]) -> bool:
         return False
 
 
+def has_chosen_columns(fit: Fit[Any]) -> bool:
+    """Return whether the rows chose the columns of a fit; errors that hold this choice are far too small."""
+    return fit.selection is not None and fit.selection.what == "columns"
+
+
 def methods_to_judge(fit: Fit[Any]) -> tuple[Counting, ...]:
     """Methods by which a fit is judged on its own rows, the preferred one first.
 
@@ -427,16 +434,17 @@ def methods_to_judge(fit: Fit[Any]) -> tuple[Counting, ...]:
     choose them again. The later methods are for fits that the earlier ones do not support, for example
     because a class has all of its rows in one fold.
     """
-    columns_chosen = fit.selection is not None and fit.selection.what == "columns"
-    if leave_one_out_is_fast(fit) and not columns_chosen:
+    if leave_one_out_is_fast(fit) and not has_chosen_columns(fit):
         return "loo", "cv", "apparent"
     return "cv", "loo", "apparent"
 
 
-def choice_of(fit: Fit[Any], method: str) -> str:
+def choice_of(fit: Fit[Any], method: str, *, nested: bool = True) -> str:
     """Whether what the rows chose of a fit is "held" by a method, or made "anew"; empty without a choice."""
     if not fit.choice or method == NEW_ROWS:
         return ""
+    if method == "cv" and not nested:
+        return "held"
     # Without single rows fits hold it, but for those whose refits are all choices of columns.
     every = fit.selection is None and fit.refits.held is fit.refits.of_rows
     return "anew" if method in ("cv", "632+") or (method == "loo" and every) else "held"

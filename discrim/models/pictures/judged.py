@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -24,6 +25,7 @@ from discrim.models.judging.assessment import (
     JudgingPlan,
     assessed,
     choice_of,
+    has_chosen_columns,
     judged_codes,
     methods_to_judge,
     refuse_none,
@@ -86,8 +88,8 @@ class LabelledScores(NamedTuple):
 def confusion(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Counts of actual by predicted classes."""
 
-    def judge(method: Counting, folds: int) -> tuple[Codes, Codes, Floats | None]:
-        return judged_codes(fit, options.data, method, JudgingPlan(folds=folds, seed=0))
+    def judge(method: Counting, plan: JudgingPlan) -> tuple[Codes, Codes, Floats | None]:
+        return judged_codes(fit, options.data, method, plan)
 
     (actual, predicted, weights), judged_by = _judge(fit, options, judge)
     refuse_none((actual >= 0) & (predicted >= 0))
@@ -202,8 +204,13 @@ def _calibration(classes: pd.Index, rows: LabelledScores, most: int, options: Pi
     return drawn.draw_calibration(bins, counts, f"Calibration, {rows.judged_by}", said, ax=options.ax, **look)
 
 
-def _judge(fit: Fit[Any], options: PictureOptions, judge: Callable[[Counting, int], T]) -> tuple[T, JudgedBy]:
+def _judge(
+    fit: Fit[Any], options: PictureOptions, judge: Callable[[Counting, JudgingPlan], T]
+) -> tuple[T, JudgedBy]:
     """Judge rows by the method that was given, or by the first suitable one.
+
+    Folds by default hold what leaving out single rows holds too, such as a penalty: choosing it again in each
+    fold takes as long as many fits. They choose it again if the method was given, and always the columns.
 
     Parameters
     ----------
@@ -211,8 +218,8 @@ def _judge(fit: Fit[Any], options: PictureOptions, judge: Callable[[Counting, in
     options : PictureOptions
         `data` are new rows; by default the rows of the fit are left out, if possible.
     judge : callable
-        From a method and a number of folds to the judged rows. It raises a NotSupportedError if the fit does
-        not support the method.
+        From a method and a plan to the judged rows. It raises a NotSupportedError if the fit does not support
+        the method.
 
     Returns
     -------
@@ -223,35 +230,37 @@ def _judge(fit: Fit[Any], options: PictureOptions, judge: Callable[[Counting, in
     check_word("method", options.method, COUNTING, optional=True)
     given: Any = options.method
     if options.data is not None or not fit.has_rows:
-        return judge(given or "apparent", MAX_FOLDS), JudgedBy("new rows")
+        return judge(given or "apparent", JudgingPlan(seed=0)), JudgedBy("new rows")
+    nested = given is not None or has_chosen_columns(fit)
     *preferred, last = (given,) if given else methods_to_judge(fit)
     for method in preferred:
         with suppress(NotSupportedError):
-            folds = _folds_of(fit, method)
-            return judge(method, folds), _judged_by(fit, method, folds)
-    folds = _folds_of(fit, last)
-    return judge(last, folds), _judged_by(fit, last, folds)
+            plan = _plan(fit, method, nested=nested)
+            return judge(method, plan), _judged_by(fit, method, plan)
+    plan = _plan(fit, last, nested=nested)
+    return judge(last, plan), _judged_by(fit, last, plan)
 
 
-def _folds_of(fit: Fit[Any], method: Counting) -> int:
-    """Number of folds for a method: no more than there are rows, which only "cv" needs to count."""
-    return min(MAX_FOLDS, int((used_codes(fit.blocks) >= 0).sum())) if method == "cv" else MAX_FOLDS
+def _plan(fit: Fit[Any], method: Counting, *, nested: bool) -> JudgingPlan:
+    """Plan with no more folds than there are rows, which only "cv" needs to count."""
+    folds = min(MAX_FOLDS, int((used_codes(fit.blocks) >= 0).sum())) if method == "cv" else MAX_FOLDS
+    return JudgingPlan(folds=folds, seed=0, nested=nested)
 
 
-def _judged_by(fit: Fit[Any], method: Counting, folds: int) -> JudgedBy:
+def _judged_by(fit: Fit[Any], method: Counting, plan: JudgingPlan) -> JudgedBy:
     """How the rows of the fit were judged."""
     if method == "apparent":
         return JudgedBy("apparent (rows of the fit)")
-    way = "leave-one-out" if method == "loo" else f"{folds}-fold cross-validation"
-    return JudgedBy(way, f"{fit.choice} held" if choice_of(fit, method) == "held" else "")
+    way = "leave-one-out" if method == "loo" else f"{plan.folds}-fold cross-validation"
+    return JudgedBy(way, f"{fit.choice} held" if choice_of(fit, method, nested=plan.nested) == "held" else "")
 
 
 def _judged(fit: Fit[Any], options: PictureOptions) -> LabelledScores:
     """Rows with a class and scores, by the method asked for."""
     level = 0.95 if options.level is None else options.level
 
-    def judge(method: Counting, folds: int) -> Any:
-        return assessed(fit, options.data, method, JudgingPlan(level=level, folds=folds, seed=0)).value()
+    def judge(method: Counting, plan: JudgingPlan) -> Any:
+        return assessed(fit, options.data, method, replace(plan, level=level)).value()
 
     rows, judged_by = _judge(fit, options, judge)
     return LabelledScores(rows.codes, rows.values, rows.weights, judged_by, level)
@@ -267,7 +276,7 @@ def _assessed_by(assessment: Any) -> JudgedBy:
     rows = assessment._rows
     if rows.method == "new":
         return JudgedBy("new rows")
-    return _judged_by(assessment._fit, rows.method, rows.folds)
+    return _judged_by(assessment._fit, rows.method, JudgingPlan(folds=rows.folds))
 
 
 def posteriors(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure:

@@ -394,8 +394,10 @@ class Pictured:
             all rows, and categories are at their most frequent level.
         method : {"apparent", "loo", "cv"}, optional
             For kinds that judge the fit: which predictions of its rows are judged. By default the rows are
-            left out one by one ("loo") if that is fast, else by 10 folds ("cv"); the title says which. If
-            neither can be done, the rule is judged on the rows that it was fitted to ("apparent").
+            left out one by one ("loo") if that is fast, else by 10 folds ("cv"); the title says which. Both
+            hold options that the rows chose, such as a penalty, and the title says so; "cv" that is given
+            chooses them again, which takes as long as 10 fits. If neither can be done, the rule is judged on
+            the rows that it was fitted to ("apparent").
         level : float, optional
             Level of the intervals, or share of a class that its ellipse contains if the class is normal. For
             kind "he", whose ellipse of the hypothesis shows the size of the effect by default: the level,

@@ -73,6 +73,21 @@ def test_folds_judge_a_fit_that_is_slow_without_each_row():
     assert "10-fold cross-validation" in axes.get_title()
 
 
+@pytest.mark.slow
+def test_folds_hold_a_chosen_penalty_unless_they_are_asked_for():
+    options = {"penalty": "lasso", "folds": 3, "n_strengths": 5}
+    chosen = discrim.logistic(FORMULA, TWO, seed=1, **options)
+    held = discrim.logistic(FORMULA, TWO, penalty="lasso", strength=chosen.penalty.strength)
+    default, expected, again = (
+        np.column_stack(axes.lines[1].get_data())
+        for axes in (chosen.plot("roc"), held.plot("roc", method="cv"), chosen.plot("roc", method="cv"))
+    )
+    np.testing.assert_allclose(default, expected)
+    assert again.shape != expected.shape or not np.allclose(again, expected)
+    titles = [chosen.plot("roc", method=method).get_title() for method in (None, "cv")]
+    assert ["strength held" in title.replace("\n", " ") for title in titles] == [True, False]
+
+
 def test_scores_of_folds_are_computed_once_for_all_pictures(monkeypatch):
     fit = discrim.logistic(FORMULA, TWO)
     fit.plot("confusion")
