@@ -109,7 +109,19 @@ def draw_scree_bars(shares: pd.Series, eigenvalues: pd.Series, p: pd.Series, ax:
     step = axes.get_window_extent().width / max(count, 3)
     if max(text.get_window_extent().width for text in drawn) > 0.94 * step:
         _turn_bar_texts(axes, drawn, step, ax is None)
+    else:
+        _make_room_above(axes, drawn)
     return axes
+
+
+def _text_share(axes: Axes, texts: Sequence[Text]) -> float:
+    """Share of the height of the axes that the highest text takes."""
+    return max(text.get_window_extent().height for text in texts) / axes.get_window_extent().height
+
+
+def _make_room_above(axes: Axes, texts: Sequence[Text]) -> None:
+    """Set the upper limit of the bars so that the texts above them fit."""
+    axes.set_ylim(0.0, max(103.0 / (1.0 - min(1.06 * _text_share(axes, texts), 0.6)), 118.0))
 
 
 MAX_TEXT_SHARE = 0.5
@@ -126,23 +138,25 @@ def _turn_bar_texts(axes: Axes, texts: Sequence[Text], step: float, is_new: bool
     for text in texts:
         text.set(rotation=90, text=text.get_text().replace("\n", ", "))
 
-    def share() -> float:
-        return max(text.get_window_extent().height for text in texts) / axes.get_window_extent().height
-
-    def is_wide() -> bool:
-        return max(text.get_window_extent().width for text in texts) > 0.94 * step
+    def is_large() -> bool:
+        is_wide = max(text.get_window_extent().width for text in texts) > 0.94 * step
+        return is_wide or _text_share(axes, texts) > MAX_TEXT_SHARE
 
     # The legend may move below when the bars become lower, and the texts have less room then.
     for _ in range(3):
-        while (share() > MAX_TEXT_SHARE or is_wide()) and (size := float(texts[0].get_fontsize())) > smallest:
+        while is_large() and (size := float(texts[0].get_fontsize())) > smallest:
             for text in texts:
                 text.set_fontsize(max(0.9 * size, smallest))
-        if share() > MAX_TEXT_SHARE:
+        if _text_share(axes, texts) > MAX_TEXT_SHARE:
             for text in texts:
                 text.set_text(text.get_text().partition(",")[0])
             style.set_title(axes, "Eigenvalues; the p-values are in the summary")
-        axes.set_ylim(0.0, 103.0 / (1.0 - min(1.06 * share(), 0.6)))
+        _make_room_above(axes, texts)
         fit_texts(axes, is_new)
+    legend = axes.get_legend()
+    if legend is not None and legend.get_window_extent().y0 > axes.get_window_extent().y0:
+        # It did not move below the axes, and must not lie on the texts: the last bars are the smallest.
+        axes.legend(loc="lower right", fontsize="small", framealpha=0.8)
 
 
 SMALL = 25

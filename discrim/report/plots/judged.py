@@ -243,7 +243,11 @@ def draw_roc(
     title = _name_curves(axes)
     # The corner below the diagonal, which useful curves leave free.
     small = "small" if len(named) > 4 or ax is not None else None
-    axes.legend(loc="lower right", title=heading, fontsize=small, title_fontsize=small, framealpha=0.8)
+    legend = axes.legend(
+        loc="lower right", title=heading, fontsize=small, title_fontsize=small, framealpha=0.8
+    )
+    # A legend within the axes needs no room beside them; one that is higher than the figure would leave none.
+    legend.set_in_layout(False)
     style.set_title(axes, title)
     return axes
 

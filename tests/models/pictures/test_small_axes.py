@@ -128,3 +128,24 @@ def test_outlines_of_scores_have_the_colour_that_is_seen():
     axes = FITS[3].plot("scores")
     drawn = [line.get_color() for line in axes.lines if len(line.get_xdata()) > 100]
     assert drawn == [Signs().outline(k) for k in range(3)]
+
+
+@pytest.mark.parametrize("n_classes", [2, 10])
+def test_texts_above_bars_lie_within_the_axes_and_not_below_the_legend(n_classes):
+    _, ax = plt.subplots(figsize=SMALL)
+    FITS[n_classes].plot("scree", ax=ax)
+    ax.figure.canvas.draw()
+    frame, legend = ax.get_window_extent(), ax.get_legend().get_window_extent()
+    boxes = [text.get_window_extent() for text in ax.texts]
+    assert len(boxes) == min(n_classes - 1, 4)
+    assert max(box.y1 for box in boxes) < frame.y1
+    assert not legend.count_overlaps(boxes)
+
+
+@pytest.mark.filterwarnings("error")
+def test_curves_of_two_fits_of_many_classes_leave_small_axes_their_room():
+    _, ax = plt.subplots(figsize=SMALL, layout="constrained")
+    FITS[10].plot("roc", ax=ax)
+    discrim.qda("y ~ .", table(10)).plot("roc", ax=ax)
+    ax.figure.canvas.draw()
+    assert ax.get_window_extent().height > 0.3 * ax.figure.bbox.height
