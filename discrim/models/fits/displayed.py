@@ -52,9 +52,9 @@ def displayed(
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Have a notebook show the table that a function returns with the digits its numbers have.
 
-    P-values are never 0.0000, counts are whole, limits have as many decimals as their estimate. What comes
-    back is a `ResultTable`; copies, pickles and whatever is computed or cut from it are plain DataFrames. The
-    form reads the numbers that are there when it is shown.
+    P-values are never 0.0000, counts are whole, limits have as many decimals as their estimate. The
+    table is a `ResultTable`; its copies, slices and pickles are plain DataFrames. The notebook form is made
+    from the numbers at the time of display.
 
     Parameters
     ----------

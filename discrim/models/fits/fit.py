@@ -391,9 +391,9 @@ class Refits:
     groups : (n,) int, optional
         Groups of the rows of the table, of which folds leave out whole ones; -1 for rows not used.
     recode : callable, optional
-        From a fit, blocks whose design has lost levels, and whether choices are held, to the fit and the
-        blocks of a refit: categories are coded as the model codes them, and all that the fit stores by column
-        is that of the new columns. None if the model takes the design as it is and stores nothing by column.
+        Adapts a fit to the columns that remain if the rows of a refit lack levels. It takes the fit, the
+        blocks of the refit and whether choices are held, and returns the fit and the blocks to use. None if
+        the model stores nothing by column.
     """
 
     spread: Spread | None
