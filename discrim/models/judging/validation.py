@@ -640,7 +640,7 @@ def _score_transformed(
                 fit, relearnt = fit.refits.recode(fit, relearnt, not nested and bool(fit.refits.choice))
         rule = _rule_without(fit, relearnt, dealt, fold, nested=nested)
         if rule is None:
-            raise _no_rule(fit, blocks, dealt, fold, labels)
+            raise _no_rule(fit, relearnt, dealt, fold, labels)
         for rows, x, _, _ in used_rows(relearnt.with_codes(np.where(dealt == fold, relearnt.codes, -1))):
             out[:, rows] = rule.scores(x).T
         tell(1)

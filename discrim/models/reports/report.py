@@ -497,7 +497,11 @@ def judging_of(results: Any) -> Counting:
     fit = getattr(results, "_fit", None)
     if fit is None or not fit.has_rows or takes_long(fit):
         return "apparent"
-    for method in methods_to_judge(fit):
+    methods = methods_to_judge(fit)
+    if methods[0] == "cv" and fit.choice:
+        # Each fold would make the choice again, which takes as long as ten fits.
+        return "apparent"
+    for method in methods:
         with suppress(DiscrimError):
             results.confusion(method=method, seed=0)
             return method

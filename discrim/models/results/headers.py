@@ -13,8 +13,6 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.normal.lda import LDAFit
-from discrim.core.normal.nearest_centroid import NearestCentroidFit
 from discrim.core.numerics.arrays import Floats
 from discrim.errors import NotSupportedError
 from discrim.frame.levels import learns
@@ -307,10 +305,8 @@ def _balance_note(fit: Fit[Any]) -> str:
     fall by p/(2 n (n - 1)). If the noise of the means prevails they have a standard deviation of about
     sqrt(2 p/n). The note appears if the ratio exceeds 1/30, about one percentage point of error.
     """
-    numbers, counts = fit.numbers, fit.counts
-    if not isinstance(numbers, LDAFit | NearestCentroidFit):
-        return ""
-    if isinstance(numbers, LDAFit) and numbers.components is not None:
+    counts, components = fit.counts, getattr(fit.numbers, "components", None)
+    if fit.model.name not in ("lda", "nearest_centroid") or components is not None:
         return ""
     least, p = float(counts.min()), float(len(fit.terms))
     shift, sd = p / (2 * least * max(least - 1, 1)), np.sqrt(2 * p / least)

@@ -35,6 +35,7 @@ from discrim.report.plots.style import (
     letters,
     new_axes,
     opacity,
+    outline_colour,
     paper,
     seen_on,
     shown_name,
@@ -548,10 +549,22 @@ def _cells_in_both(name: str, found: re.Match[str]) -> str:
 
 
 @lru_cache(maxsize=4096)
+@lru_cache
+def _dark_outlines() -> dict[str, str]:
+    """Return the outline colour of each class on dark paper by its outline colour on light paper."""
+    light, dark = (
+        [outline_colour(seen_on(page.paper, colour), page.ink, page.paper) for colour in CLASS_COLOURS]
+        for page in (LIGHT, DARK)
+    )
+    return dict(zip(light, dark, strict=True))
+
+
 def _night(colour: str) -> str | None:
     """A colour of the day by night, as ink, or a class, mixed with paper has the same shares; white stays."""
     if colour in CLASS_COLOURS:
         return seen_on(DARK.paper, colour)
+    if colour in _dark_outlines():
+        return _dark_outlines()[colour]
     if colour == "#ffffff":
         return colour
     if colour == LIGHT.line:

@@ -172,11 +172,13 @@ def thin_line_names(axes: Any) -> bool:
     gap = spacing * float(np.diff(named).min(initial=len(lines.names)))
     normal = letters() * (0.833 if len(named) > MOST_IN_LEGEND else 1.0)
     size = round(float(np.clip(gap / NAME_SPACING, min(MIN_NAME_SIZE, normal), normal)), 1)
+    # Smaller names leave the axes more room. If they grew again, the layout would not settle.
+    size = min(size, lines.size or size)
     shown: list[int] = []
     for i in named[::-1]:
         if not shown or (shown[-1] - i) * spacing >= 0.98 * NAME_SPACING * size:
             shown.append(i)
-    shown.reverse()
+    shown = lines.shown if lines.shown and len(shown) > len(lines.shown) else shown[::-1]
     if (shown, size) == (lines.shown, lines.size):
         return False
     lines.shown, lines.size = shown, size

@@ -191,7 +191,7 @@ def test_a_row_is_judged_without_itself_where_that_is_soon(tmp_path):
     ]
     assert "".join(lines) in words
     assert words.count("leave-one-out") >= 2
-    chosen = discrim.sparse_lda("species ~ .", FEW, n_penalties=3, seed=1)
+    chosen = discrim.sparse_lda("species ~ .", IRIS, n_penalties=3, seed=1)
     assert "makes it look too good" in report(chosen, tmp_path, pictures=[]).text
     assert "10-fold" in report(discrim.logistic("species ~ sepal_width", IRIS), tmp_path, pictures=[]).text
 
