@@ -31,6 +31,8 @@ ERRORS = ("apparent", "loo", "cv", "D", "DS", "O", "OS", "posterior", "posterior
 
 def record_fit(record: Any, key: str, fit: Any, data: Any) -> None:
     """All that is asked of one fit."""
+    from tests.benchmarks.same_numbers.digests import is_result
+
     record.put(f"{key} type", type(fit).__name__)
     record.walk(key, fit)
     record.ask(f"{key} html", fit._repr_html_)
@@ -63,7 +65,7 @@ def record_fit(record: Any, key: str, fit: Any, data: Any) -> None:
             said = ", ".join(f"{option}={_short(value)}" for option, value in options.items())
             path = f"{key}.{name}({said})"
             part = record.ask(path, partial(getattr(fit, name), **options))
-            if type(part).__module__.startswith("discrim.") and not isinstance(part, BaseException):
+            if is_result(part):
                 record.walk(path, part, 0)
     record_copies(record, key, fit, data)
 
@@ -106,7 +108,7 @@ def collect(only: str, times: bool) -> dict[str, list[str]]:
     """Every digest, or those of keys with a text in them."""
     import discrim
     from tests.benchmarks.same_numbers import cases, refusals
-    from tests.benchmarks.same_numbers.digests import Record
+    from tests.benchmarks.same_numbers.digests import Record, is_result
 
     record = Record()
     spent: list[tuple[float, str]] = []
@@ -127,7 +129,7 @@ def collect(only: str, times: bool) -> dict[str, list[str]]:
     for name, made in (cases.laws() | cases.verbs()).items():
         if wanted(name):
             held = record.ask(name, made)
-            if type(held).__module__.startswith("discrim.") and not isinstance(held, BaseException):
+            if is_result(held):
                 record.walk(name, held)
     for name, made in refusals.refusals().items():
         if wanted(f"refused: {name}"):

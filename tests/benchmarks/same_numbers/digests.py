@@ -52,7 +52,7 @@ class Record:
                 value = error
         if said:
             self.put(f"{key} warns", [f"{each.category.__name__}: {each.message}" for each in said])
-        if not _is_ours(value):
+        if not is_result(value):
             self.put(key, value)
         return value
 
@@ -73,9 +73,9 @@ class Record:
                 value = self.ask(path, partial(method, **options))
             else:
                 value = self.ask(path, partial(getattr, thing, name))
-            if _is_ours(value) and depth:
+            if is_result(value) and depth:
                 self.walk(path, value, depth - 1)
-            elif _is_ours(value):
+            elif is_result(value):
                 self.ask(f"{path} repr", partial(repr, value))
 
 
@@ -86,10 +86,11 @@ def _is_method(thing: Any, name: str) -> bool:
     return inspect.isroutine(static) or isinstance(static, kinds)
 
 
-def _is_ours(value: Any) -> bool:
+def is_result(value: Any) -> bool:
     """Whether a value is an object of the package, which is asked for its parts and not encoded itself."""
     ours = type(value).__module__.partition(".")[0] == "discrim"
-    return ours and not isinstance(value, (BaseException, type, str, int, float, Mapping, tuple))
+    encoded_whole = (BaseException, type, str, int, float, Mapping, tuple, pd.DataFrame)
+    return ours and not isinstance(value, encoded_whole)
 
 
 def encoded(value: Any) -> bytes:
