@@ -87,7 +87,7 @@ if TYPE_CHECKING:
 
     __version__: str
 
-_SUBMODULES = ("datasets", "errors")
+_SUBMODULES = ("covariance", "datasets", "errors", "penalty", "subspace")
 
 
 def _installed_version() -> str:

@@ -1,0 +1,494 @@
+"""Specifications of the covariance: what `covariance=` of `lda`, `qda` and their estimators takes.
+
+A word, such as ``"shrunk"``, stands for a specification with its defaults. An estimator with `fit(X)` and
+`covariance_`, such as those of `sklearn.covariance`, can be passed in place of a specification.
+
+| word | specification | verbs |
+| --- | --- | --- |
+| "pooled" | `Full` | lda |
+| "full" | `Full` | qda |
+| "diagonal" | `Diagonal` | lda, qda |
+| "shrunk" | `Shrunk` | lda, qda |
+| "correlation" | `ShrunkCorrelation` | lda |
+| "spherical" | `Spherical` | lda, qda |
+| "pinv" | `PseudoInverse` | lda |
+| "t" | `StudentT` | lda, qda |
+| "mcd" | `MCD` | lda, qda |
+| | `Separable` | lda, qda |
+| "factor" | `FactorAnalytic` | qda |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from discrim.errors import DataError, told
+from discrim.options import check_flag, check_grid, check_number, check_whole, check_word, is_number, listed
+from discrim.specification import Specification
+
+__all__ = [
+    "MCD",
+    "CovarianceSpecification",
+    "Diagonal",
+    "FactorAnalytic",
+    "Full",
+    "PseudoInverse",
+    "Separable",
+    "Shrunk",
+    "ShrunkCorrelation",
+    "Spherical",
+    "StudentT",
+]
+
+Form = Literal[
+    "AkjBkQkDk", "AkBkQkDk", "ABkQkDk", "AkjBQkDk", "AkBQkDk", "ABQkDk",
+    "AkjBkQkD", "AkBkQkD", "ABkQkD", "AkjBQkD", "AkBQkD", "ABQkD", "AjBQD", "ABQD",
+]  # fmt: skip
+"""Forms of `FactorAnalytic`, in the names of Bouveyron, Girard & Schmid."""
+
+FORMS: dict[str, str] = {form.lower(): form for form in get_args(Form)}
+
+
+@dataclass(frozen=True, repr=False)
+class CovarianceSpecification(Specification):
+    """Base class of the specifications of a covariance."""
+
+
+@dataclass(frozen=True, repr=False)
+class Full(CovarianceSpecification):
+    """The full covariance: pooled over the classes in `lda`, one for each class in `qda`.
+
+    It is the default. It needs more observations than columns: N - K or more within classes for `lda`, and
+    more than p in each class for `qda`.
+
+    Examples
+    --------
+    >>> from discrim import lda
+    >>> from discrim.covariance import Full
+    >>> lda("species ~ .", "iris", covariance=Full()).confusion().to_numpy().trace().item()
+    147
+    """
+
+    word = "full"
+
+
+@dataclass(frozen=True, repr=False)
+class Diagonal(CovarianceSpecification):
+    """Variances of the columns alone, or variances shrunk towards their median.
+
+    The columns are taken to be independent within classes, which often predicts well if there are many more
+    columns than observations (Dudoit, Fridlyand & Speed, 2002, Journal of the American Statistical
+    Association 97, 77-87).
+
+    Parameters
+    ----------
+    shrinkage : float, "strimmer" or "loo"
+        Share of the median in each variance, from 0 (none, the default) to 1. "strimmer" computes it by the
+        rule of Opgen-Rhein & Strimmer (2007, Statistical Applications in Genetics and Molecular Biology 6,
+        9). "loo" takes the candidate of smallest leave-one-out error, and the largest of several such
+        candidates.
+    grid : sequence of float, optional
+        Candidates of shrinkage="loo", from 0 to 1; by default 0, 0.001, 0.002, 0.005, ..., 0.1, 0.2, ..., 1.
+
+    Raises
+    ------
+    DataError
+        The shrinkage is not in the range, or there is a grid and no choice.
+
+    Examples
+    --------
+    >>> from discrim import lda
+    >>> from discrim.covariance import Diagonal
+    >>> round(lda("species ~ .", "iris", covariance=Diagonal("strimmer")).shrinkage, 4)
+    0.0343
+    """
+
+    shrinkage: float | Literal["strimmer", "loo"] = 0.0
+    grid: Sequence[float] | None = None
+
+    word = "diagonal"
+
+    def __post_init__(self) -> None:
+        """Validate the parameters."""
+        self._set("shrinkage", _shrinkage("shrinkage", self.shrinkage, ("strimmer", "loo")))
+        self._set("grid", _grid(self.grid, self.shrinkage))
+
+
+@dataclass(frozen=True, repr=False)
+class Shrunk(CovarianceSpecification):
+    """The covariance shrunk towards a sphere: (1 - shrinkage) S + shrinkage (tr S / p) I.
+
+    It exists for more columns than observations, and for collinear columns.
+
+    Parameters
+    ----------
+    shrinkage : float, "oas", "ledoit-wolf" or "loo"
+        Share of the sphere, from 0 to 1. "oas" (Chen, Wiesel, Eldar & Hero, 2010, IEEE Transactions on Signal
+        Processing 58, 5016-5029) and "ledoit-wolf" (Ledoit & Wolf, 2004, Journal of Multivariate Analysis 88,
+        365-411) compute it from the deviations from the class means, as scikit-learn's `OAS` and
+        `LedoitWolf`. "loo" takes the candidate of smallest leave-one-out error, and the largest of several
+        such candidates. `qda` computes one shrinkage for each class by a rule, and chooses one for all
+        classes by "loo".
+    grid : sequence of float, optional
+        Candidates of shrinkage="loo", from 0 to 1; by default 0, 0.001, 0.002, 0.005, ..., 0.1, 0.2, ..., 1.
+    standardize : bool
+        Whether columns are divided by their standard deviations within classes first, so that their units do
+        not matter. By default they keep their units, as in scikit-learn, and a warning is given if their
+        standard deviations differ greatly. Refits estimate the standard deviations again.
+
+    Raises
+    ------
+    DataError
+        The shrinkage is not in the range, or there is a grid and no choice.
+
+    Examples
+    --------
+    >>> from discrim import lda
+    >>> from discrim.covariance import Shrunk
+    >>> round(lda("species ~ .", "iris", covariance=Shrunk("ledoit-wolf")).shrinkage, 4)
+    0.0263
+    """
+
+    shrinkage: float | Literal["oas", "ledoit-wolf", "loo"] = "oas"
+    grid: Sequence[float] | None = None
+    standardize: bool = False
+
+    word = "shrunk"
+
+    def __post_init__(self) -> None:
+        """Validate the parameters."""
+        self._set("shrinkage", _shrinkage("shrinkage", self.shrinkage, ("oas", "ledoit-wolf", "loo")))
+        self._set("grid", _grid(self.grid, self.shrinkage))
+        _flag(self, "standardize")
+
+
+@dataclass(frozen=True, repr=False)
+class ShrunkCorrelation(CovarianceSpecification):
+    """Correlations shrunk towards zero, and variances shrunk towards their median.
+
+    It is invariant to the units of the columns and exists for more columns than observations. With it `lda`
+    is the shrinkage discriminant analysis of Ahdesmaki & Strimmer (2010, Annals of Applied Statistics 4,
+    503-519), R's sda, whose scores rank the columns.
+
+    Parameters
+    ----------
+    shrinkage : float, "strimmer" or "loo"
+        Share by which correlations are shrunk, from 0 to 1. "strimmer" computes it by the rule of Schaefer &
+        Strimmer (2005, Statistical Applications in Genetics and Molecular Biology 4, 32). "loo" takes the
+        candidate of smallest leave-one-out error, and the largest of several such candidates.
+    variance_shrinkage : float or "strimmer"
+        Share of the median in each variance, from 0 to 1, or the rule of Opgen-Rhein & Strimmer (2007).
+    grid : sequence of float, optional
+        Candidates of shrinkage="loo", from 0 to 1; by default 0, 0.001, 0.002, 0.005, ..., 0.1, 0.2, ..., 1.
+
+    Raises
+    ------
+    DataError
+        A shrinkage is not in the range, or there is a grid and no choice.
+
+    Examples
+    --------
+    >>> from discrim import lda
+    >>> from discrim.covariance import ShrunkCorrelation
+    >>> fit = lda("species ~ .", "iris", covariance=ShrunkCorrelation(variance_shrinkage=0))
+    >>> round(fit.shrinkage, 4)
+    0.0196
+    """
+
+    shrinkage: float | Literal["strimmer", "loo"] = "strimmer"
+    variance_shrinkage: float | Literal["strimmer"] = "strimmer"
+    grid: Sequence[float] | None = None
+
+    word = "correlation"
+
+    def __post_init__(self) -> None:
+        """Validate the parameters."""
+        self._set("shrinkage", _shrinkage("shrinkage", self.shrinkage, ("strimmer", "loo")))
+        own = _shrinkage("variance_shrinkage", self.variance_shrinkage, ("strimmer",))
+        self._set("variance_shrinkage", own)
+        self._set("grid", _grid(self.grid, self.shrinkage))
+
+
+@dataclass(frozen=True, repr=False)
+class Spherical(CovarianceSpecification):
+    """One variance for all columns and no correlations, so that an observation goes to the nearest mean.
+
+    Parameters
+    ----------
+    standardize : bool
+        Whether columns are divided by their standard deviations within classes first. By default they keep
+        their units, and a warning is given if their standard deviations differ greatly.
+
+    Examples
+    --------
+    >>> from discrim import lda
+    >>> from discrim.covariance import Spherical
+    >>> lda("species ~ .", "iris", covariance=Spherical()).confusion().to_numpy().trace().item()
+    139
+    """
+
+    standardize: bool = False
+
+    word = "spherical"
+
+    def __post_init__(self) -> None:
+        """Validate the parameter."""
+        _flag(self, "standardize")
+
+
+@dataclass(frozen=True, repr=False)
+class PseudoInverse(CovarianceSpecification):
+    """The pseudo-inverse of the pooled covariance, for more columns than observations.
+
+    Directions without variance within classes do not count (Raudys & Duin, 1998, Pattern Recognition Letters
+    19, 385-392). The error is largest if there are about as many columns as observations: prefer `Shrunk`.
+
+    Examples
+    --------
+    >>> from discrim import lda
+    >>> from discrim.covariance import PseudoInverse
+    >>> lda("species ~ .", "iris", covariance=PseudoInverse()).confusion().to_numpy().trace().item()
+    147
+    """
+
+    word = "pinv"
+
+
+@dataclass(frozen=True, repr=False)
+class StudentT(CovarianceSpecification):
+    """Means and covariances of multivariate t distributions by maximum likelihood, robust to outliers.
+
+    The estimator is that of Lange, Little & Taylor (1989, Journal of the American Statistical Association 84,
+    881-896). The rule is that of normal classes with these means and covariances, as in R's MASS.
+
+    Parameters
+    ----------
+    nu : float or None
+        Degrees of freedom, 1 or more; smaller ones give less weight to distant observations. None takes the
+        maximum likelihood estimate between 1 and 256, one for all classes.
+    scatter : {"covariance", "scale"}
+        Whether the covariance is nu / (nu - 2) times the scale matrix, as in R's `MASS::lda`, or the scale
+        matrix itself, as in R's `MASS::qda`. A covariance exists for nu above 2.
+
+    Raises
+    ------
+    DataError
+        `nu` is below 1, or is 2 or less with scatter="covariance".
+
+    Examples
+    --------
+    >>> from discrim import lda
+    >>> from discrim.covariance import StudentT
+    >>> lda("species ~ .", "iris", covariance=StudentT(nu=5)).confusion().to_numpy().trace().item()
+    147
+    """
+
+    nu: float | None = 5.0
+    scatter: Literal["covariance", "scale"] = "covariance"
+
+    word = "t"
+
+    def __post_init__(self) -> None:
+        """Validate the parameters."""
+        check_word("scatter", self.scatter, ("covariance", "scale"))
+        if self.nu is None:
+            return
+        also = ", or None to estimate them"
+        nu = check_number("nu", self.nu, 1.0, what="degrees of freedom", also=also)
+        if nu <= 2 and self.scatter == "covariance":
+            raise DataError(
+                f"nu={nu:g}: a t distribution has a covariance only if nu is above 2. "
+                'Write scatter="scale", or a larger nu.'
+            )
+        self._set("nu", nu)
+
+
+@dataclass(frozen=True, repr=False)
+class MCD(CovarianceSpecification):
+    """The minimum covariance determinant of the deviations from the class means, robust to outliers.
+
+    Means and covariances are those of the observations whose distance by the minimum covariance determinant
+    (Rousseeuw & Van Driessen, 1999, Technometrics 41, 212-223) is below its .975 quantile, as in R's rrcov.
+
+    Parameters
+    ----------
+    support_fraction : float
+        Share of the observations, from 0.5 to 1, from which the determinant is computed. A smaller share
+        tolerates more outliers, and a larger one gives more precise estimates.
+
+    Raises
+    ------
+    DataError
+        The share is not in the range.
+
+    Examples
+    --------
+    >>> from discrim import lda
+    >>> from discrim.covariance import MCD
+    >>> lda("species ~ .", "iris", covariance=MCD()).confusion().to_numpy().trace().item()
+    147
+    """
+
+    support_fraction: float = 0.5
+
+    word = "mcd"
+
+    def __post_init__(self) -> None:
+        """Validate the parameter."""
+        what = "a share of the observations"
+        self._set(
+            "support_fraction", check_number("support_fraction", self.support_fraction, 0.5, 1.0, what=what)
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class Separable(CovarianceSpecification):
+    """The Kronecker product of a covariance of rows and one of columns, for observations that are matrices.
+
+    The columns of the formula are the entries of a matrix, row by row, such as the channels by times of a
+    recording. The estimate is that of maximum likelihood (Dutilleul, 1999, Journal of Statistical Computation
+    and Simulation 64, 105-123; R's MixMatrix).
+
+    Parameters
+    ----------
+    rows, columns : int
+        Numbers of rows and columns of the matrix.
+
+    Raises
+    ------
+    DataError
+        A number is not a positive integer.
+
+    Examples
+    --------
+    >>> from discrim import lda
+    >>> from discrim.covariance import Separable
+    >>> fit = lda("species ~ .", "iris", covariance=Separable(rows=2, columns=2))
+    >>> fit.confusion().to_numpy().trace().item()
+    147
+    """
+
+    rows: int
+    columns: int
+
+    word = "separable"
+
+    def __post_init__(self) -> None:
+        """Validate the parameters."""
+        for name in ("rows", "columns"):
+            self._set(name, check_whole(name, getattr(self, name), 1))
+
+
+@dataclass(frozen=True, repr=False)
+class FactorAnalytic(CovarianceSpecification):
+    """A few large variances for each class, on axes of its own, and one variance for all other directions.
+
+    With it `qda` is the high-dimensional discriminant analysis of Bouveyron, Girard & Schmid (2007,
+    Communications in Statistics: Theory and Methods 36, 2607-2623), R's HDclassif. It also works for few
+    observations.
+
+    Parameters
+    ----------
+    dimensions : int, dict of class to int, "cattell" or "bic"
+        Number of large variances. "cattell" (the default) and "bic" choose it for each class. "cattell" is
+        the scree test: the last dimension after which the eigenvalues fall by at least `threshold` times the
+        largest fall. "bic" takes the dimension of smallest BIC. Refits choose again.
+    form : str, optional
+        What the classes do not share, in the names of HDclassif; by default "AkjBkQkDk". A stands for the
+        variances of the signal, by class (k) and dimension (j), B for the variance of the noise, Q for the
+        axes and D for the number of dimensions. A part without its letter k or j is common.
+    threshold : float, optional
+        Share of the largest fall for dimensions="cattell", between 0 and 1; by default 0.2.
+    standardize : bool
+        Whether columns are divided by their standard deviations within classes first.
+
+    Raises
+    ------
+    DataError
+        A parameter is not in its range, or there is a threshold and no scree test.
+
+    Examples
+    --------
+    >>> from discrim import qda
+    >>> from discrim.covariance import FactorAnalytic
+    >>> fit = qda("species ~ .", "iris", covariance=FactorAnalytic(dimensions=1))
+    >>> fit.confusion().to_numpy().trace().item()
+    147
+    """
+
+    dimensions: int | Mapping[Any, int] | Literal["cattell", "bic"] = field(default="cattell", hash=False)
+    form: str | None = None
+    threshold: float | None = None
+    standardize: bool = False
+
+    word = "factor"
+
+    def __post_init__(self) -> None:
+        """Validate the parameters."""
+        self._set("dimensions", _dimensions(self.dimensions))
+        if self.form is not None:
+            form = FORMS.get(self.form.lower()) if isinstance(self.form, str) else None
+            if form is None:
+                raise DataError(
+                    f"form={told(self.form)} is not known: use one of {listed(FORMS.values(), 14)}."
+                )
+            self._set("form", form)
+        if self.threshold is not None:
+            if self.dimensions != "cattell":
+                raise DataError('threshold= requires dimensions="cattell": leave one of the two out.')
+            what = "a share of the largest fall"
+            self._set("threshold", check_number("threshold", self.threshold, 0.0, 1.0, ends="()", what=what))
+        _flag(self, "standardize")
+
+
+COVARIANCES: tuple[type[CovarianceSpecification], ...] = (
+    Full, Diagonal, Shrunk, ShrunkCorrelation, Spherical, PseudoInverse, StudentT, MCD, Separable,
+    FactorAnalytic,
+)  # fmt: skip
+"""All specifications of a covariance."""
+
+
+def _shrinkage(name: str, value: Any, rules: tuple[str, ...]) -> float | str:
+    """Return a validated shrinkage: a number from 0 to 1, or the name of a rule."""
+    if isinstance(value, str) and value in rules:
+        return value
+    if isinstance(value, str):
+        raise DataError(
+            f"{name}={value!r} is not known: use one of {listed(rules)}, or a number from 0 to 1."
+        )
+    return check_number(name, value, 0.0, 1.0, also=f", or one of {listed(rules)}")
+
+
+def _grid(grid: Any, shrinkage: Any) -> tuple[float, ...] | None:
+    """Return validated candidates in increasing order, or None."""
+    if grid is None:
+        return None
+    if shrinkage != "loo":
+        raise DataError('grid= has the candidates of shrinkage="loo": give both, or neither.')
+    values = list(grid) if isinstance(grid, Iterator) else grid
+    return tuple(check_grid(values, "shrinkage", 0.0, 1.0))
+
+
+def _dimensions(value: Any) -> Any:
+    """Return validated numbers of dimensions: one, one for each class, or the name of a rule."""
+    if isinstance(value, str):
+        check_word("dimensions", value, ("cattell", "bic"))
+        return value
+    if isinstance(value, Mapping):
+        return {label: _dimension(number) for label, number in value.items()}
+    return _dimension(value)
+
+
+def _dimension(value: Any) -> int:
+    also = ', a dict of them by class, "cattell" or "bic"'
+    if is_number(value) and value == 0:
+        also += '; covariance="spherical" has none'
+    return check_whole("dimensions", value, 1, also=also)
+
+
+def _flag(specification: Specification, name: str) -> None:
+    """Validate a flag."""
+    check_flag(name, getattr(specification, name))
+    specification._set(name, bool(getattr(specification, name)))

@@ -1,0 +1,148 @@
+"""Validation of the values of options: words, numbers, flags and grids.
+
+Verbs and specifications use these functions, so that the same mistake gets the same message everywhere. Every
+function raises a `DataError` that names the option, the value and the values that are allowed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any, get_args
+
+import numpy as np
+
+from discrim.errors import MOST, DataError, told
+from discrim.frame.values import shown
+
+
+def listed(labels: Any, most: int = 6) -> str:
+    """Labels as text for a message, the first few of them."""
+    listed = list(labels)
+    said = ", ".join(shown(label) for label in listed[:most])
+    return said if len(listed) <= most else f"{said} and {len(listed) - most} more"
+
+
+def check_word(name: str, value: Any, words: Any, *, optional: bool = False) -> None:
+    """Raise a DataError where an option is not one of some words, nor None where it is optional.
+
+    The words are a tuple, or the Literal by which type checkers know the option.
+    """
+    if optional and value is None:
+        return
+    allowed: tuple[str, ...] = words if isinstance(words, tuple) else get_args(words)
+    if not (isinstance(value, str) and value in allowed):
+        near = get_close_matches(value, allowed, n=1, cutoff=0.6) if isinstance(value, str) else []
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        if hasattr(value, "_fit"):
+            hint = " To set fits side by side, see compare()."
+        raise DataError(
+            f"{name}={told(value)} is not known: use one of {listed(allowed, len(allowed))}.{hint}"
+        )
+
+
+def is_number(value: Any) -> bool:
+    """Whether an option is a number, which a truth value and what no double can hold are not."""
+    number = (int, float, np.integer, np.floating)
+    large = isinstance(value, int) and abs(value) > MOST
+    return isinstance(value, number) and not (isinstance(value, bool) or large)
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Raise a DataError where an option is neither True nor False."""
+    if not isinstance(value, bool | np.bool_):
+        raise DataError(f"{name}={told(value)}: give True or False.")
+
+
+def is_share(value: Any) -> bool:
+    """Whether an option is a number between 0 and 1, as a level is."""
+    return is_number(value) and 0 < value < 1
+
+
+def is_whole(value: Any) -> bool:
+    """Whether an option is a whole number, which a truth value is not."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def check_number(
+    name: str,
+    value: Any,
+    low: float,
+    high: float = np.inf,
+    *,
+    ends: str = "[]",
+    what: str = "a number",
+    also: str = "",
+) -> float:
+    """The number that an option is; a DataError names the option, its value and the range it has to be in.
+
+    The ends say whether low and high themselves are in the range: "[]", "()", "(]" or "[)". In the message
+    the number is `what`, and `also` says what else the option may be.
+    """
+    if not (is_number(value) and in_range(value, low, high, ends)):
+        raise DataError(f"{name}={told(value)}: give {what} {range_words(low, high, ends)}{also}.")
+    return float(value)
+
+
+def check_whole(
+    name: str, value: Any, low: int, high: int | None = None, *, what: str = "a whole number", also: str = ""
+) -> int:
+    """The whole number from low to high that an option is; as of `check_number`."""
+    if not (is_whole(value) and low <= value and (high is None or value <= high)):
+        words = range_words(low, np.inf if high is None else high)
+        raise DataError(f"{name}={told(value)}: give {what} {words}{also}.")
+    return int(value)
+
+
+def check_grid(
+    grid: Any,
+    one: str,
+    low: float,
+    high: float = np.inf,
+    *,
+    ends: str = "[]",
+    whole: bool = False,
+    what: str = "numbers",
+    also: str = "",
+) -> list[Any]:
+    """The numbers to choose from, in increasing order, each once; in messages each is `one`, all are `what`.
+
+    A DataError says that there is no list of them, or none in it, or one that is out of the range.
+    """
+    way_out = f"{what} {range_words(low, high, ends)}{also}."
+    if isinstance(grid, str) or not isinstance(grid, Iterable):
+        raise DataError(f"grid={told(grid)}: give a list of {way_out}")
+    values, kind = list(grid), is_whole if whole else is_number
+    wrong = [value for value in values if not (kind(value) and in_range(value, low, high, ends))]
+    if wrong or not values:
+        said = "the grid is empty"
+        if wrong:
+            holds = (
+                f"{told(wrong[0])} is"
+                if is_number(wrong[0])
+                else f"the grid holds {told(wrong[0])}, which is"
+            )
+            said = f"{holds} no {one}"
+        first = ", ".join(map(told, values[:6])) + ", ..." * (len(values) > 6)
+        raise DataError(f"grid=[{first}]: {said}; give {way_out}")
+    return sorted({int(value) if whole else float(value) for value in values})
+
+
+def in_range(value: float, low: float, high: float, ends: str = "[]") -> bool:
+    """Whether a number is finite and in a range, as of `check_number`."""
+    above = low <= value if ends[0] == "[" else low < value
+    return above and value <= sys.float_info.max and (value <= high if ends[1] == "]" else value < high)
+
+
+def range_words(low: float, high: float, ends: str = "[]") -> str:
+    """A range in words, such as "from 0 to 1", "above 0", or "between 0 and 1"."""
+    first, last = (f"{end:,}" if isinstance(end, int) else f"{end:g}" for end in (low, high))
+    if high == np.inf:
+        return f"from {first} on" if ends[0] == "[" else f"above {first}"
+    return {
+        "[]": f"from {first} to {last}",
+        "()": f"between {first} and {last}",
+        "[)": f"from {first} on, below {last}",
+        "(]": f"above {first}, at most {last}",
+    }[ends]

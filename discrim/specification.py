@@ -1,0 +1,98 @@
+"""Base class of the specifications in `discrim.covariance`, `discrim.subspace` and `discrim.penalty`.
+
+A specification is a frozen dataclass that says which estimator an option of a verb asks for, with the
+parameters of that estimator alone. It is validated when it is built, equal by value, and has a `repr` that
+evaluates. It holds no data and no estimates, and it does no computation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+from discrim.errors import DataError, told
+from discrim.options import check_word, listed
+
+
+@dataclass(frozen=True, repr=False)
+class Specification:
+    """A frozen dataclass of the parameters of one estimator.
+
+    Subclasses are decorated with ``@dataclass(frozen=True, repr=False)``, define `word`, and validate their
+    fields in `__post_init__`, where `_set` stores a validated value.
+    """
+
+    word: ClassVar[str]
+    """Name on the command line, and as the value of the option if the defaults are meant."""
+
+    def __repr__(self) -> str:
+        changed = [f"{name}={value!r}" for name, value in self.changed().items()]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def parameters(self) -> dict[str, Any]:
+        """Return all parameters by name."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    def changed(self) -> dict[str, Any]:
+        """Return the parameters that differ from their defaults, or have none."""
+        defaults = {each.name: each.default for each in fields(self)}
+        parameters = self.parameters()
+        return {name: value for name, value in parameters.items() if not _is_same(value, defaults[name])}
+
+    def _set(self, name: str, value: Any) -> None:
+        """Store a validated value of a field; for `__post_init__`."""
+        object.__setattr__(self, name, value)
+
+
+def _is_same(value: Any, default: Any) -> bool:
+    """Whether a value is the default of its field."""
+    return value is default or (type(value) is type(default) and bool(value == default))
+
+
+def read_specification(
+    option: str,
+    value: Any,
+    words: Mapping[str, Callable[[], Any]],
+    classes: Iterable[type[Specification]],
+) -> Any:
+    """Return the specification that the value of an option stands for.
+
+    Parameters
+    ----------
+    option : str
+        Name of the option, for messages.
+    value : str or Specification
+        A word, which stands for a specification with its defaults, or a specification.
+    words : dict of str to callable
+        The words that the option takes, and what builds the specification of each.
+    classes : iterable of type
+        The classes of the specifications that the option takes.
+
+    Returns
+    -------
+    Specification
+
+    Raises
+    ------
+    DataError
+        The word is not known, or the value is a specification of another option, or of another verb.
+    """
+    if isinstance(value, str):
+        check_word(option, value, tuple(words))
+        return words[value]()
+    allowed = tuple(classes)
+    if isinstance(value, allowed):
+        return value
+    names = listed_classes(allowed)
+    if isinstance(value, type) and issubclass(value, Specification):
+        raise DataError(f"{option}={value.__name__} is a class. Write {option}={value.__name__}().")
+    given = repr(value) if isinstance(value, Specification) else told(value)
+    raise DataError(
+        f"{option}={given} is not supported here. Use one of {listed(words, len(words))}, or {names}."
+    )
+
+
+def listed_classes(classes: Iterable[type[Specification]]) -> str:
+    """Return the names of specifications as a text, with the module that they are in."""
+    return ", ".join(f"{each.__module__}.{each.__name__}" for each in classes)

@@ -1,0 +1,125 @@
+"""Specifications of the subspace in which classes are compared: what `components=` of `lda` and `qda` takes.
+
+A number, a share, "cv" or "loo" stands for `PrincipalComponents` of that number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from discrim.errors import DataError
+from discrim.options import check_flag, check_number, check_whole, is_whole
+from discrim.specification import Specification
+
+__all__ = ["MultipleCorrespondence", "PrincipalComponents", "SubspaceSpecification"]
+
+
+@dataclass(frozen=True, repr=False)
+class SubspaceSpecification(Specification):
+    """Base class of the specifications of a subspace."""
+
+
+@dataclass(frozen=True, repr=False)
+class PrincipalComponents(SubspaceSpecification):
+    """Leading principal components of all observations, without regard to the classes.
+
+    With it `lda` is the discriminant analysis of principal components (Jombart, Devillard & Balloux, 2010,
+    BMC Genetics 11, 94; R's adegenet). Folds and refits compute the components again.
+
+    Parameters
+    ----------
+    n : int, float, "cv" or "loo"
+        Number of components, or the smallest share of the total variance, between 0 and 1, that they have to
+        explain. "cv" and "loo" choose the number of smallest error, by ten folds or by leaving out each
+        observation, and the smallest of several such numbers.
+    standardize : bool
+        Whether columns are divided by their overall standard deviations first.
+
+    Raises
+    ------
+    DataError
+        `n` is not a positive integer, a share, "cv" or "loo".
+
+    Examples
+    --------
+    >>> from discrim import lda
+    >>> from discrim.subspace import PrincipalComponents
+    >>> fit = lda("species ~ .", "iris", components=PrincipalComponents(2, standardize=True))
+    >>> fit.subspace.loadings.shape
+    (4, 2)
+    """
+
+    n: int | float | Literal["cv", "loo"]
+    standardize: bool = False
+
+    word = "pca"
+
+    def __post_init__(self) -> None:
+        """Validate the parameters."""
+        self._set("n", _number(self.n))
+        check_flag("standardize", self.standardize)
+        self._set("standardize", bool(self.standardize))
+
+
+@dataclass(frozen=True, repr=False)
+class MultipleCorrespondence(SubspaceSpecification):
+    """Leading axes of multiple correspondence analysis of categories, with numeric columns of mixed data.
+
+    Each level has a column of its own, divided by the square root of the level's share; numeric columns are
+    divided by their standard deviations. With it `lda` is DISQUAL (Saporta, 1977, Une methode et un programme
+    d'analyse discriminante sur variables qualitatives).
+
+    Parameters
+    ----------
+    n : int, float, "cv" or "loo"
+        Number of axes, or how it is chosen; see `PrincipalComponents`.
+
+    Raises
+    ------
+    DataError
+        `n` is not a positive integer, a share, "cv" or "loo".
+
+    Examples
+    --------
+    >>> from discrim import lda
+    >>> from discrim.subspace import MultipleCorrespondence
+    >>> fit = lda("species ~ island + sex", "penguins", components=MultipleCorrespondence(2))
+    >>> fit.coef.round(2).loc["island[Dream]"].tolist()
+    [0.19, 3.92, -2.47]
+    """
+
+    n: int | float | Literal["cv", "loo"]
+
+    word = "mca"
+
+    def __post_init__(self) -> None:
+        """Validate the parameter."""
+        self._set("n", _number(self.n))
+
+
+SUBSPACES: tuple[type[SubspaceSpecification], ...] = (PrincipalComponents, MultipleCorrespondence)
+"""All specifications of a subspace."""
+
+
+def _number(value: Any) -> int | float | str:
+    """Return a validated number of axes, a share of the variance, or the name of a choice."""
+    if isinstance(value, str) and value in ("cv", "loo"):
+        return value
+    also = ', a share of the variance between 0 and 1, "cv" or "loo"'
+    if is_whole(value):
+        return check_whole("n", value, 1, what="a number of axes", also=also)
+    if isinstance(value, str):
+        raise DataError(f"n={value!r}: give a number of axes, 1 or more{also}.")
+    return check_number(
+        "n", value, 0.0, 1.0, ends="()", what="a share of the variance", also=', "cv" or "loo"'
+    )
+
+
+def read_subspace(value: Any) -> SubspaceSpecification | None:
+    """Return the specification that `components=` stands for, or None for all columns."""
+    if value is None or isinstance(value, SubspaceSpecification):
+        return value
+    if isinstance(value, type) and issubclass(value, SubspaceSpecification):
+        raise DataError(f"components={value.__name__} is a class. Write {value.__name__}(2), for example.")
+    return PrincipalComponents(value)
