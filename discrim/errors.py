@@ -27,7 +27,6 @@ __all__ = [
     "NotSupportedError",
     "PriorError",
     "ReadOnlyError",
-    "RenamedWarning",
     "SeparationError",
     "TiedAxesWarning",
     "UnreadableFileError",
@@ -137,10 +136,6 @@ class DiscrimWarning(UserWarning):
 
 class TiedAxesWarning(DiscrimWarning):
     """A number of axes separates axes of equal eigenvalues, so that the axes that are kept are arbitrary."""
-
-
-class RenamedWarning(DiscrimWarning, FutureWarning):
-    """A name has another one now, and goes on for one release. This warning is also a FutureWarning."""
 
 
 MOST = 10**308

@@ -17,7 +17,6 @@ from myst_nb.core.read import is_myst_markdown_notebook
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
-from discrim.models.fits import renamed
 from tests.support import ROOT
 
 sys.path.insert(0, str(ROOT / "vignettes" / "_ext"))
@@ -231,14 +230,3 @@ def test_what_jupyterlite_builds_from_has_each_notebook_and_its_tables(tmp_path)
             assert (files / table).exists(), (page, table)
     assert lite.PYODIDE in (tmp_path / "source" / "jupyter-lite.json").read_text(encoding="utf-8")
     assert re.search(r"/v\d+\.\d+\.\d+/", lite.PYODIDE)
-
-
-def test_the_page_on_what_is_public_lists_each_name_that_has_changed():
-    page = (FOLDER / "what-is-public.md").read_text(encoding="utf-8")
-    rows = [line for line in page.splitlines() if line.startswith("| ") and line.count("|") == 4]
-    keywords = {old: new for old, (new, _) in renamed.KEYWORDS.items()}
-    for old, new in [*renamed.ATTRIBUTES.items(), *keywords.items(), *renamed.COLUMNS.items()]:
-        told = [
-            cells[1] for cells in (row.split("|")[1:] for row in rows) if re.search(rf"\b{old}\b", cells[0])
-        ]
-        assert any(re.search(rf"\b{new}\b", each) for each in told), (old, new)

@@ -168,7 +168,6 @@ OF_MODELS = (
     Option("--components", int, "rank of B; free if not given", "plda"),
     Option("--normalize", True, "rows whitened and brought to one length", "plda"),
     Option("--ncomp", int, _CHOSEN, "pls"),
-    Option("--components", int, "the former name of --ncomp", "pls"),
     Option("--orthogonal", parsing.orthogonal_count, "orthogonal components, or cv to choose", "pls"),
     Option("--nonzero Q,...", parsing.column_counts, "columns of each component; one: of all", "pls"),
     Option("--within COLUMN", str, "subjects: deviations from their means", "pls"),
@@ -221,9 +220,7 @@ OF_MODELS = (
     Option("--n-penalties", int, "how many without --grid", "sparse-lda"),
     Option("--grid S,...", parsing.numbers, "strengths to choose from", "logistic"),
     Option("--folds", parsing.folds, 'folds of the choice, or "loo"', "rda"),
-    Option("--cv", parsing.folds, argparse.SUPPRESS, "rda"),
     Option("--folds", int, "folds of the choice", f"{_BY_FOLDS} logistic"),
-    Option("--cv", int, argparse.SUPPRESS, _BY_FOLDS),
     Option("--select", "min 1se", "least error, or simplest within one SE of it", "rda"),
     Option("--select", "min 1se", "least error, or within a standard error", _BY_FOLDS),
     Option(
@@ -279,7 +276,7 @@ OTHERS = (
         "compare",
     ),
     Option(
-        "--folds --cv N",
+        "--folds N",
         parsing.fold_count,
         "cross-validate all on the same N folds, pair by pair",
         "compare",

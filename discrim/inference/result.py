@@ -13,23 +13,6 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.numerics.special import chi2_sf
-from discrim.errors import RenamedWarning, warn_user
-
-
-class _OneDf(float):
-    """One number of degrees of freedom, which for one release can also be taken out as if it were a tuple."""
-
-    def __getitem__(self, at: int) -> float:
-        alone = (float(self),)[at]
-        warn_user("The df of this test is a number now: write df in the place of df[0].", RenamedWarning)
-        return alone
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, tuple):
-            return (self[0],) == other
-        return float(self) == other
-
-    __hash__ = float.__hash__
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +55,7 @@ class TestResult:
     @property
     def df(self) -> float | tuple[float, ...]:
         """Degrees of freedom: a number for a chi-square, a pair for an F."""
-        return _OneDf(self._df[0]) if len(self._df) == 1 else self._df
+        return float(self._df[0]) if len(self._df) == 1 else self._df
 
     @property
     def table(self) -> pd.DataFrame:

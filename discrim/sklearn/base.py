@@ -48,7 +48,6 @@ from discrim.frame.sparse import SparseFrame
 from discrim.frame.table import Table, array_table, last_column, refuse_missing, with_column
 from discrim.models.fits.fit import AS_FITTED, Decision, Gaps, distinct, finished_scores, predicted_codes
 from discrim.models.fits.reading import check_word, listed, with_ways_out
-from discrim.models.fits.renamed import with_new_keywords
 from discrim.models.results.results import ClassifierResults
 
 
@@ -372,21 +371,6 @@ class VerbClassifier(FittedClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.takes_sparse
         return tags
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters, as scikit-learn does; one by its former name with a warning.
-
-        Parameters
-        ----------
-        **params
-            Parameters of the estimator, by name.
-
-        Returns
-        -------
-        self
-        """
-        super().set_params(**(with_new_keywords(type(self), params) or params))
-        return self
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the verb to rows.

@@ -223,7 +223,7 @@ def test_a_list_of_datasets_is_no_file(capsys):
 
 
 def test_compare_has_the_numbers_of_compare(capsys):
-    printed = said(capsys, "compare", FORMULA, "iris", "--cv", "5", "--seed", "1")
+    printed = said(capsys, "compare", FORMULA, "iris", "--folds", "5", "--seed", "1")
     fits = discrim.lda(FORMULA, IRIS), discrim.qda(FORMULA, IRIS)
     by_fit = discrim.compare(*fits)
     assert float(row(printed, "Fits of", "lda")[-3]) == round(by_fit.loc["LDA", "llf_given_row"], 2)

@@ -78,7 +78,7 @@ def test_a_bar_of_progress_needs_no_standard_error(clock):
     with redirect_stderr(None):
         with progress.late_bar(2, "rows") as tell:
             tell(2)
-        assert cli.main(["rda", "species ~ .", "iris", "--cv", "loo", "--sections", "header"]) == 0
+        assert cli.main(["rda", "species ~ .", "iris", "--folds", "loo", "--sections", "header"]) == 0
 
 
 def test_closed_streams_that_are_not_used_do_no_harm():

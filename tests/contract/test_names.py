@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache, partial, update_wrapper
+from functools import cache, partial
 from typing import Any
 
 import pandas as pd
@@ -221,25 +222,17 @@ def test_arguments_have_one_name():
     assert wrong == []
 
 
-def test_the_old_name_of_an_argument_is_told_and_works():
-    with pytest.warns(discrim.errors.DiscrimWarning, match=r"compare\(folds=\)"):
-        old = discrim.compare(*_pair(ALIKE), cv=3, seed=1).pairs()
-    pd.testing.assert_frame_equal(old, fitted("compare, pairs"))
-    iris = discrim.datasets.load_iris()
-    lasso = partial(discrim.logistic, penalty="lasso")
-    update_wrapper(lasso, discrim.logistic)
-    for verb, grid in (
-        (discrim.rda, [0.5, 1.0]),
-        (discrim.shrunken_centroids, [0.0, 1.0]),
-        (discrim.pls, [1, 2]),
-        (lasso, [0.1, 0.01]),
-    ):
-        with pytest.warns(
-            discrim.errors.DiscrimWarning,
-            match=rf"{verb.__name__}\(cv=\) is now called {verb.__name__}\(folds=\)",
-        ):
-            other = verb("species ~ .", iris, grid=grid, seed=1, cv=3)
-        pd.testing.assert_frame_equal(other.path, verb("species ~ .", iris, grid=grid, seed=1, folds=3).path)
+@pytest.mark.parametrize("module", ["discrim", "discrim.errors", "discrim.datasets", "discrim.sklearn"])
+def test_dir_of_a_module_lists_its_public_names(module):
+    imported = importlib.import_module(module)
+    assert set(dir(imported)) - {"__all__", "__version__"} == set(imported.__all__)
+    for name in ("Any", "TYPE_CHECKING", "annotations", "warn_user", "kept_warnings"):
+        assert name not in dir(imported)
+
+
+@pytest.mark.parametrize("name", ["lda", "mlm", "lda, robust"])
+def test_no_public_name_of_a_fit_is_in_capitals(name):
+    assert [each for each in dir(fitted(name)) if each[0].isupper()] == []
 
 
 def test_renderings_keep_the_headings_of_statsmodels():

@@ -15,7 +15,6 @@ import discrim
 from discrim import compare, cross_validate, hausman, indicator, lda, logistic, moments, qda, stepwise
 from discrim.datasets import load_iris, load_penguins
 from discrim.models.comparing.comparison import Comparison
-from discrim.models.fits.renamed import RenamedColumns
 from discrim.report.grid import display_width
 from discrim.report.result_table import ResultTable
 from tests.report.support import HOSTILE, Page
@@ -180,17 +179,13 @@ def tables(fits) -> dict[str, pd.DataFrame]:
     }
 
 
-RENAMED = {"compare": Comparison, "covariance_models": RenamedColumns}
-"""Tables that answer to the old names of their columns, for one release."""
-
-
 def test_tables_are_result_tables_and_their_copies_are_dataframes(fits):
     for name, table in tables(fits).items():
-        assert type(table) is RENAMED.get(name, ResultTable), name
+        assert type(table) is (Comparison if name == "compare" else ResultTable), name
         assert type(table.copy()) is type(pickle.loads(pickle.dumps(table))) is pd.DataFrame
         plain = pd.DataFrame(table.to_numpy(), table.index, table.columns).astype(table.dtypes.to_dict())
         pd.testing.assert_frame_equal(table, plain)
-        pd.testing.assert_frame_equal(plain, table, check_frame_type=name not in RENAMED)
+        pd.testing.assert_frame_equal(plain, table, check_frame_type=name != "compare")
         assert table.attrs == {}
         assert table.to_string() == plain.to_string(), name
 

@@ -39,6 +39,13 @@ def normal_groups(seed: int, sizes: tuple[int, ...], p: int, means: np.ndarray |
     return pd.DataFrame(x, columns=[f"x{j}" for j in range(p)]).assign(y=codes)
 
 
+def test_df_is_a_number_for_a_chi_square_and_a_pair_for_an_f():
+    linear = lda("species ~ .", IRIS)
+    df = lr_test(linear, qda("species ~ .", IRIS)).df
+    assert (type(df), df) == (float, 20.0)
+    assert linear.wilks.df == (8.0, 288.0)
+
+
 # ------------------------------------------------------------------ means
 
 

@@ -22,9 +22,9 @@ from sphinx.util.nodes import make_refnode
 import discrim
 import discrim.sklearn
 from discrim import datasets, errors
-from discrim.models.fits.renamed import RenamedColumns
 from discrim.models.registry import MODELS, resolve
 from discrim.models.results.results import ClassifierResults
+from discrim.report.result_table import ResultTable
 
 sys.path.insert(0, str(Path(__file__).parent))
 import docstrings as docs
@@ -425,7 +425,7 @@ def of_kind(name: str, kind: type) -> str:
         text = docs.python(docs.call(name, kind)) + text
         text += section("Parameters", described(doc["Parameters"], docs.defaults(kind)))
     # What a table has of pandas is no news, nor is what an error has.
-    base = RenamedColumns if issubclass(kind, RenamedColumns) else Exception
+    base = ResultTable if issubclass(kind, ResultTable) else Exception
     own = dict.fromkeys([*listed, *members(kind, base)])
     lines = "".join(entry(name, kind, each, listed) for each in own)
     text += block("container:: answers", lines) if lines else ""

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.errors import DataError, DiscrimError, NotSupportedError, warn_user
+from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.inference.calibration import JudgedRows, fold_means
 from discrim.inference.error_rates import counted_labels, exact_interval
 from discrim.inference.resampling import corrected_t, drawn_seed, grouped_mcnemar, mcnemar
@@ -23,9 +23,9 @@ from discrim.models.comparing.covariance_tests import lda_beside_logistic, log_o
 from discrim.models.comparing.cross_validation import CrossValidation, name_of, validated, warn_unlabelled
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import missing_if_refused
-from discrim.models.fits.reading import check_word, is_whole, listed, told, with_ways_out
-from discrim.models.fits.renamed import COLUMNS, RenamedColumns, warn_renamed
+from discrim.models.fits.reading import is_whole, listed, told, with_ways_out
 from discrim.models.judging.assessment import JudgingPlan, judged_codes, takes_long
+from discrim.report.result_table import ResultTable
 
 if TYPE_CHECKING:
     from discrim.models.pictures.pictured import PictureOptions
@@ -165,7 +165,7 @@ def _mcnemar(a: CrossValidation, both: NDArray[np.bool_], wrong: Sequence[Floats
     return {"only_a_wrong": alone[0], "only_b_wrong": alone[1]} | dict(zip(names, test, strict=True))
 
 
-class Comparison(RenamedColumns):
+class Comparison(ResultTable):
     """Fits side by side, a row for each, as `discrim.compare` gives them; cut, it is a plain table."""
 
     def _set(self, fits: Sequence[Any], names: list[str], validations: list[CrossValidation] | None) -> Self:
@@ -227,24 +227,11 @@ class Comparison(RenamedColumns):
             raise NotSupportedError("log_odds() compares one fit of lda() with one of logistic().")
         return log_odds_of_both(*pair)
 
-    def __getitem__(self, key: Any) -> Any:
-        labels = key if isinstance(key, list) else [key]
-        if all(isinstance(each, str) for each in labels) and not {*labels} <= {*self.columns, *COLUMNS}:
-            method = "log_odds" if self._compared[2] is None else "pairs"
-            try:
-                table = getattr(self, method)()[key]
-            except (KeyError, DiscrimError):
-                return super().__getitem__(key)
-            warn_renamed(f"compare(...)[{key!r}]", f"compare(...).{method}()[{key!r}]")
-            return table
-        return super().__getitem__(key)
-
 
 @with_ways_out
 @displayed()
 def compare(
     *fits: Any,
-    by: Literal["fit", "term", "pair"] | None = None,
     folds: Any = None,
     repeats: int = 1,
     groups: Any = None,
@@ -257,8 +244,6 @@ def compare(
     ----------
     *fits
         Fits of any verbs, as separate arguments.
-    by : {"fit", "term", "pair"}, optional
-        What a row of the table was before `pairs()` and `log_odds()`; it is accepted with a warning.
     folds : int, or column name or vector of length n, optional
         Number of folds, or the fold of each row as a label of any kind. All fits are judged on the same
         folds. They must have the same table and response, while formulas and verbs may differ. By default
@@ -333,34 +318,19 @@ def compare(
     >>> found[["error_a", "error_b", "p_t"]].round(4).iloc[0].tolist()
     [0.02, 0.2067, 0.0056]
     """
-    check_word("by", by, ("fit", "term", "pair"), optional=True)
     comparable.need_fits(fits, "compare()")
     names = _names(fits)
-    _refuse_options(fits, by, folds, repeats, groups, seed)
+    _refuse_options(folds, repeats, groups, seed)
     validations = None
     if folds is not None:
         validations = cross_validated(fits, folds, repeats, groups, seed, refit_prior)
-    if by is None:
-        return _by_fit(fits, names, refit_prior, validations)
-    now = {"fit": "compare(...)", "pair": "compare(...).pairs()", "term": "compare(...).log_odds()"}[by]
-    warn_renamed(f"compare(by={by!r})", now)
-    if by == "fit":
-        comparable.refuse_other_rows(fits, "compare()")
-        return _by_fit(fits, names, refit_prior, validations)
-    other: Any = Comparison()._set(fits, names, validations)
-    table: Comparison = other.pairs() if by == "pair" else other.log_odds()
-    return table
+    return _by_fit(fits, names, refit_prior, validations)
 
 
-def _refuse_options(
-    fits: Sequence[Any], by: str | None, folds: Any, repeats: int, groups: Any, seed: int | None
-) -> None:
-    """Raise where options of `compare` do not go together."""
-    if folds is not None:
-        if by == "term":
-            raise DataError('by="term" compares log odds: leave out folds=.')
-    elif by == "pair" or not (is_whole(repeats) and repeats == 1) or groups is not None or seed is not None:
-        raise DataError("pairs(), repeats=, groups= and seed= go with folds=: pass a number of them.")
+def _refuse_options(folds: Any, repeats: int, groups: Any, seed: int | None) -> None:
+    """Raise a DataError if options of cross-validation are given without `folds`."""
+    if folds is None and (not (is_whole(repeats) and repeats == 1) or groups is not None or seed is not None):
+        raise DataError("repeats=, groups= and seed= need folds=: pass a number of them.")
 
 
 def _names(fits: Sequence[Any]) -> list[str]:

@@ -35,7 +35,6 @@ from discrim.models.fits.reading import (
     told,
     usable_rows,
 )
-from discrim.models.fits.renamed import RenamedColumns
 from discrim.models.pictures.pictured import draw_kind
 from discrim.models.registry import STEPS
 from discrim.models.regression.logistic_search import parts_of
@@ -460,8 +459,7 @@ class StepwiseResults(ChosenAnew):
     @displayed()
     def steps(self) -> pd.DataFrame:
         """What was done, step by step."""
-        by_criterion = self.criterion in ("aic", "bic")
-        return RenamedColumns(self._steps) if by_criterion else self._steps.copy()
+        return self._steps.copy()
 
     @property
     @displayed(deviance="z")
@@ -477,7 +475,7 @@ class StepwiseResults(ChosenAnew):
             raise NotSupportedError(
                 f'A choice by {self.criterion} keeps no trace: see steps, or use criterion="aic".'
             )
-        return RenamedColumns(self._trace)
+        return self._trace.copy()
 
     def _of_steps(self) -> StepTables:
         if self._make_tables is None:

@@ -169,11 +169,8 @@ class Shown:
             if name.startswith("_") or hasattr(type(self), name):
                 # A property that refuses says why itself.
                 return object.__getattribute__(self, name)
-            from discrim.models.fits.renamed import new_attribute
             from discrim.slips import ATTRIBUTES, refuse_attribute
 
-            if renamed := new_attribute(self, name):
-                return getattr(self, renamed)
             refuse_attribute(type(self).__name__, name, dir(self), ATTRIBUTES)
 
     def _brief(self: Any) -> Summary:

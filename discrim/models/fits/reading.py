@@ -56,15 +56,10 @@ def with_ways_out(function: Callable[P, T]) -> Callable[P, T]:
             return function(*args, **kwargs)
         except TypeError:
             # Not at the top, as calls without a slip have no use for it.
-            from discrim.models.fits.renamed import with_new_keywords
             from discrim.slips import refuse_keyword
 
-            renamed = with_new_keywords(function, kwargs)
-            if renamed is None:
-                refuse_keyword(function, kwargs)
-                raise
-        # What is raised from here on has nothing to do with the old name.
-        return called(*args, **renamed)
+            refuse_keyword(function, kwargs)
+            raise
 
     return called
 

@@ -32,7 +32,6 @@ from discrim.frame.blocks import Blocks
 from discrim.inference.error_rates import as_good, rates_along
 from discrim.models.fits.fit import Fit, Refits
 from discrim.models.fits.reading import class_moments, used_sparse_rows
-from discrim.models.fits.renamed import in_new_names
 from discrim.models.registry import BY_MODEL, BY_RESULTS, Row, resolve
 
 NOT_OPTIONS = ("formula", "data", "moments", "prior", "weights", "levels", "na_action", "functions")
@@ -171,7 +170,6 @@ def read_options(model: str, written: Any, damaged: Damaged) -> dict[str, Any]:
     defaults = default_options(BY_MODEL[model])
     if not isinstance(written, dict):
         raise damaged("the arguments of its verb are no dict")
-    written = in_new_names(BY_MODEL[model].verb, written)
     for name in written:
         if name not in defaults:
             raise damaged(f"it has the argument {name!r}, which this version does not know")

@@ -21,7 +21,6 @@ from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, by_class_and_term
 from discrim.models.fits.reading import Data, NaAction, Prior, SelectRule
 from discrim.models.fits.refits import error_path, held_path, moment_refits, rule_of_columns, verb_options
-from discrim.models.fits.renamed import RenamedColumns
 from discrim.models.judging import validation
 from discrim.models.judging.validation import GridSearch, Splits, TuningFolds
 from discrim.models.moments.given import Sample
@@ -408,4 +407,4 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
         """One row for the fit."""
         row = self._sizes() | {"threshold": self.threshold, "offset": self.offset}
         selected = int(self._fit.numbers.shrunken().any(axis=0).sum())
-        return RenamedColumns([row | {"selected": selected}])
+        return pd.DataFrame([row | {"selected": selected}])

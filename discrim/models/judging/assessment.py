@@ -39,7 +39,6 @@ from discrim.inference.roc import against_rest
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import AS_FITTED, Decision, Fit, Gaps, block_scores, distinct, labelled, scored
 from discrim.models.fits.reading import check_flag, check_word, listed, told
-from discrim.models.fits.renamed import warn_renamed
 from discrim.models.judging import validation
 from discrim.models.judging.absent_classes import absent_class_mask, absent_note
 from discrim.models.judging.validation import BootstrapSamples, LeftOutTable
@@ -478,10 +477,8 @@ def table_and_methods(data: Any, methods: Any) -> tuple[Any, Any]:
 
     Without methods, those are counted that suit: apparent and leave-one-out, or none but the table's.
     """
-    if _are_methods(data) and not _are_methods(methods):
-        if methods is not None:
-            warn_renamed("error_rates(methods, data)", "error_rates(data, methods)")
-        data, methods = methods, data
+    if methods is None and _are_methods(data):
+        data, methods = None, data
     if methods is None:
         return data, ("apparent", "loo") if data is None else ()
     return data, methods

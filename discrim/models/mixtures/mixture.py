@@ -36,7 +36,6 @@ from discrim.models.fits.refits import (
     rule_of_columns,
     verb_options,
 )
-from discrim.models.fits.renamed import RenamedColumns
 from discrim.models.normal.em import MissingRows, asks_for_em, observed_sample, refuse_unobserved
 from discrim.models.results.geometry import GroupSummary
 from discrim.models.results.results import ClassifierResults, ClassMeans
@@ -414,9 +413,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
             Components and covariances were given, or the fit was loaded.
         """
         why = "as components and covariances were given, or the fit was loaded"
-        return RenamedColumns(
-            held_path(self._fit, why, 'fit with components="bic" or covariance="bic" to have them chosen')
-        )
+        return held_path(self._fit, why, 'fit with components="bic" or covariance="bic" to have them chosen')
 
     def component_posteriors(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Posterior probabilities of the components of all classes.

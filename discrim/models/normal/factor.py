@@ -19,7 +19,6 @@ from discrim.core.scatter.factor import (
 from discrim.core.scatter.scatter import Scatter
 from discrim.errors import NotSupportedError
 from discrim.models.fits.displayed import displayed
-from discrim.models.fits.renamed import RenamedColumns
 from discrim.models.fits.tied_axes import warn_of_tied_axes
 
 POOLED = "pooled"
@@ -125,4 +124,4 @@ class FactorCovariances:
                 "signal": np.arange(rank) < int(factors.dimensions[code]),
             }
             parts[label] = pd.DataFrame(columns, index=range(1, rank + 1))
-        return RenamedColumns(pd.concat(parts, names=[self.classes.name, "number"]))
+        return pd.concat(parts, names=[self.classes.name, "number"])

@@ -27,7 +27,6 @@ from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, by_class_and_term, in_brooms_names
 from discrim.models.fits.reading import Data, asked_type, check_flag, check_word, listed
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
-from discrim.models.fits.renamed import RenamedColumns
 from discrim.models.planes.hyperplane import Certificate
 from discrim.models.regression import logistic_search, logistic_tests
 from discrim.models.regression.marginal_effects import AveragedAt, marginal_effects
@@ -530,7 +529,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         >>> fit.drop1().round(2)["aic"].to_dict()
         {'<none>': 378.25, 'bill_depth_mm': 467.55, 'island': 416.89}
         """
-        return RenamedColumns(logistic_tests.drop1(self._fit))
+        return logistic_tests.drop1(self._fit)
 
     @overload
     def wald_test(

@@ -14,7 +14,6 @@ from discrim.frame.grammar import updated
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import Data, listed
 from discrim.models.fits.refits import argument_defaults, options_of
-from discrim.models.fits.renamed import with_new_keywords
 from discrim.models.moments.moments import Moments, Scatters, moments, of_fit
 from discrim.models.registry import BY_MODEL, Row, resolve
 
@@ -131,7 +130,7 @@ class Updating:
         text = fit.formula if formula is None else updated(formula, fit.formula)
         row = BY_MODEL[results._model()]
         verb = resolve(f"{row.module}:{row.verb}")
-        made = verb(text, rows, **given | (with_new_keywords(verb, changes) or changes))
+        made = verb(text, rows, **given | changes)
         if data is None and fit.selection is not None:
             made._fit = replace(made._fit, selection=replace(fit.selection, anew=None))
         return cast("Self", made)
@@ -205,7 +204,7 @@ def _with_batch(results: Any, batch: Data, changes: Mapping[str, Any]) -> Any:
     """What the verb gives of the rows of a fit and those of a batch, by their moments."""
     row = BY_MODEL[results._model()]
     verb = resolve(f"{row.module}:{row.verb}")
-    changes = dict(with_new_keywords(verb, changes) or changes)
+    changes = dict(changes)
     if MOMENTS not in argument_defaults(row):
         _refuse_without_rows(f"{row.verb}() is no function of moments")
     for name in (MOMENTS, "functions"):

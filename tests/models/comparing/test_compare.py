@@ -11,7 +11,7 @@ import pytest
 import discrim
 from discrim import compare, hausman, indicator, knn, lda, load, logistic, lr_test, naive_bayes, qda
 from discrim.datasets import load_iris, load_penguins
-from discrim.errors import DataError, DiscrimWarning
+from discrim.errors import DataError, DiscrimWarning, NotSupportedError
 
 IRIS = load_iris()
 FORMULA = "species ~ ."
@@ -116,7 +116,31 @@ def test_lda_and_logistic_of_other_terms_are_compared_by_fit():
     given = [own_posteriors(fit, TWO, "species") for fit in (linear, logit)]
     np.testing.assert_allclose(found["llf_given_row"], given, rtol=1e-9)
     with pytest.raises(DataError, match="differ in terms"):
-        compare(linear, logit, by="term")
+        found.log_odds()
+
+
+def test_every_comparison_has_a_row_for_each_fit():
+    linear, logit = lda(SHORT, TWO), logistic(SHORT, TWO)
+    with pytest.warns(DiscrimWarning, match="class given the row"):
+        plain = compare(linear, logit)
+    folds = compare(linear, logit, folds=3, seed=1)
+    assert [table.index.tolist() for table in (plain, folds)] == [["LDA", "Logistic"]] * 2
+    assert list(folds.columns) == [*plain.columns, "error_cv", "se_cv"]
+    with pytest.raises(DataError):
+        plain.pairs()
+    with pytest.raises(NotSupportedError):
+        quiet(linear, qda(SHORT, TWO)).log_odds()
+    for options in ({"by": "pair"}, {"cv": 3}):
+        with pytest.raises(TypeError):
+            compare(linear, logit, **options)
+    fits = [lda(f"species ~ {terms}", PENGUINS) for terms in ("bill_depth_mm", "bill_depth_mm + sex")]
+    with pytest.warns(DiscrimWarning, match=r"uses 333 rows, and the first 342.* pairs\(\) takes the rows"):
+        table = compare(*fits, folds=3, seed=0)
+    assert table["nobs"].tolist() == [342, 333]
+    assert table[["llf", "aic", "bic", "llf_given_row", "error_apparent", "error_loo"]].isna().all(axis=None)
+    assert table.pairs()["rows"].tolist() == [333]
+    each = discrim.cross_validate(fits[1], 3, seed=0).table().loc["error", ["estimate", "se"]]
+    assert table.iloc[1][["error_cv", "se_cv"]].tolist() == each.tolist()
 
 
 def test_a_count_has_a_probability_and_no_density():
@@ -178,8 +202,6 @@ def test_rows_that_one_fit_drops_are_named_with_a_way_out_that_works():
 def test_by_pair_rows_of_one_table_may_be_dropped_but_not_be_of_another():
     fits = [lda(f"species ~ {terms}", PENGUINS) for terms in ("bill_depth_mm", "bill_depth_mm + sex")]
     assert compare(*fits, folds=4, seed=0).pairs()["rows"].iloc[0] == 333
-    with pytest.raises(DataError, match="uses 333 rows"):
-        compare(*fits, folds=4, seed=0, by="fit")
     with pytest.raises(DataError, match="another table than the first: its column 'sepal_length'"):
         compare(lda(SHORT, HALVES[0]), lda(SHORT, HALVES[1]), folds=3, seed=0)
 
@@ -232,7 +254,7 @@ def test_leave_one_out_of_all_fits_can_treat_the_prior_alike():
 SEPALS, PETALS = "species ~ sepal_length + sepal_width", "species ~ petal_length + petal_width"
 
 
-@pytest.mark.parametrize("options", [{}, {"folds": 3, "seed": 0}, {"folds": 3, "seed": 0, "by": "fit"}])
+@pytest.mark.parametrize("options", [{}, {"folds": 3, "seed": 0}])
 def test_other_rows_are_noticed_where_fits_have_no_column_in_common(options):
     with pytest.raises(DataError, match="another table than the first: its column 'sepal_length'"):
         compare(lda(SEPALS, HALVES[0]), lda(PETALS, HALVES[1]), **options)

@@ -380,8 +380,6 @@ def test_a_comparison_is_that_of_its_cross_validations():
     assert row["p_mcnemar"] == pytest.approx(statsmodels_mcnemar(table, exact=False).pvalue)
     swapped = compare(*fits[1::-1], folds=5, repeats=2, seed=3).pairs().iloc[0]
     assert swapped["t"] == pytest.approx(-row["t"])
-    with pytest.raises(DataError, match="uses 333 rows, and the first 342"):
-        compare(*fits, folds=5, repeats=2, seed=3, by="fit")
     by_fit = compare(
         fits[0], discrim.knn("species ~ bill_length_mm", PENGUINS, k=5), folds=5, repeats=2, seed=3
     )
@@ -481,10 +479,9 @@ def test_what_cannot_be_answered_says_why(tmp_path):
         line.posteriors(2)
     with pytest.raises(DataError, match="two fits or more"):
         compare(fit, folds=5).pairs()
-    with pytest.raises(DataError, match="go with folds="):
-        compare(fit, fit, by="pair")
-    with pytest.raises(DataError, match="leave out folds="):
-        compare(fit, fit, by="term", folds=5)
+    for options in ({"repeats": 2}, {"groups": "species"}, {"seed": 0}):
+        with pytest.raises(DataError, match="folds="):
+            compare(fit, fit, **options)
     with pytest.raises(DataError, match="Fit 2 uses other rows"):
         compare(fit, lda("species ~ .", IRIS[:-1]), folds=5)
     with pytest.raises(DataError, match="Fit 2 has another class at row 0"):

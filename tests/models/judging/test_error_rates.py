@@ -537,3 +537,15 @@ def test_a_method_that_is_named_twice_is_counted_once():
     fit = discrim.lda("species ~ .", load_iris())
     found = fit.error_rates(["cv", "loo", "cv"], seed=1, by_class=True)
     pd.testing.assert_frame_equal(found, fit.error_rates(["cv", "loo"], seed=1, by_class=True))
+
+
+def test_methods_may_be_the_only_argument_of_error_rates():
+    fit, half = lda("species ~ .", IRIS), IRIS[::2]
+    table = fit.error_rates(half, ["apparent"])
+    assert table.index.tolist() == ["apparent", "new rows"]
+    pd.testing.assert_frame_equal(fit.error_rates(data=half, methods="apparent"), table)
+    assert fit.error_rates(["loo"]).index.tolist() == fit.error_rates("loo").index.tolist() == ["loo"]
+    assert fit.error_rates(half).index.tolist() == ["new rows"]
+    for wrong in (lambda: fit.error_rates("lo"), lambda: fit.error_rates(["apparent"], half)):
+        with pytest.raises(DataError):
+            wrong()
