@@ -134,9 +134,9 @@ ARROWS_IN_CIRCLES = 0
 # Files that import by a text made elsewhere, once: the registry, and what finds a library that unpacks files.
 FOUND_BY_TEXT = {"models/registry.py", "cli/reading.py"}
 
-# Files beside the registry that name three models or more: files of before, the table of options by verb, and
-# the rules by which choose() tries models, in their order of simplicity.
-NAMING_MODELS = {"models/saving/earlier_files.py", "cli/options.py", "models/comparing/candidates.py"}
+# Files beside the registry that name three models or more: the table of options by verb, and the rules by
+# which choose() tries models, in their order of simplicity.
+NAMING_MODELS = {"cli/options.py", "models/comparing/candidates.py"}
 
 # What it takes to read the package, as `python -m tests.benchmarks.house` counts it; these become less.
 # Some have grown. Files, lines and imports: by interactive figures, by what takes rules and tables out of

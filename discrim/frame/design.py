@@ -269,11 +269,8 @@ def _whole(value: Any, least: int, below: int) -> int:
 
 
 def _read_design(values: Mapping[str, Any]) -> Design:
-    # Files of the time before dtypes were kept have no labels, and no truths; later ones no covariates.
-    later: dict[str, Any] = {"labels": None, "truths": [], "covariates": []}
-    whole = later | dict(values) if isinstance(values, Mapping) else values
-    formula, response, sources, columns, terms, levels, plain, spec, functions, *more = _fields(whole, Design)
-    labels, truths, covariates = more
+    formula, response, sources, columns, terms, levels, plain, spec, *more = _fields(values, Design)
+    functions, labels, truths, covariates = more
     _check(isinstance(formula, str) and len(formula) <= grammar.MAX_TEXT, "the formula is not text")
     _check(isinstance(response, str), "the response is not text")
     _check(isinstance(plain, bool) and plain == (spec is None), "plain and spec disagree")

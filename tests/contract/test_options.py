@@ -201,7 +201,7 @@ def test_what_can_be_read_once_or_is_no_list_is_fitted_again(verb, kind, tmp_pat
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"covarience": "pooled"}, "the argument 'covarience', which this version does not know"),
+        ({"covarience": "pooled"}, "argument 'covarience' .* unknown"),
         ({"grid": {"list": [1]}}, "its argument 'grid' has a form that no argument has"),
         ({"grid": [[[[[1]]]]]}, "its argument 'grid' has a form that no argument has"),
         ({"grid": {"dict": [[[1], 2]]}}, "its argument 'grid' has a form that no argument has"),

@@ -76,7 +76,7 @@ class MixtureFit:
         That of the rows whatever their classes, under the prior.
     tried : (K, 2) float or None
         For each class, from how many starts EM was run to the end, and how many of these runs reached the
-        maximum. None of a fit that began at components, or of an old file.
+        maximum. None of a refit that begins at the components of another fit.
     completed : CompletedRows or None
         Of a fit that uses rows with missing values; its moments are those that the components have.
     """
@@ -501,7 +501,7 @@ def mixture_from_file(
     means: Floats,
     roots: Floats,
     likelihoods: Floats,
-    tried: Floats | None = None,
+    tried: Floats,
     completed: Floats | None = None,
 ) -> MixtureFit:
     """The fit that `MixtureFit.buffers` and its options are of."""

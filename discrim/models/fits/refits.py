@@ -162,18 +162,16 @@ def as_json(value: Any) -> Any:
 
 
 def read_options(model: str, written: Any, damaged: Damaged) -> dict[str, Any]:
-    """The options that a file has of a model, with the defaults of those that it has not.
+    """Return the options of a model's verb that a file contains.
 
-    The verb itself checks their values, when it is called again. What `damaged` makes of a reason says that
-    an option is unknown, or has a form that `save` does not write.
+    The verb itself checks their values when it is called again. `damaged` makes the error to raise of a
+    reason: an option is unknown, is missing, or has a form that `save` does not write.
     """
-    defaults = default_options(BY_MODEL[model])
     if not isinstance(written, dict):
         raise damaged("the arguments of its verb are no dict")
-    for name in written:
-        if name not in defaults:
-            raise damaged(f"it has the argument {name!r}, which this version does not know")
-    return defaults | {name: _of_json(name, value, damaged) for name, value in written.items()}
+    for name in sorted(set(written) ^ set(default_options(BY_MODEL[model]))):
+        raise damaged(f"the argument {name!r} of its verb is {'unknown' if name in written else 'missing'}")
+    return {name: _of_json(name, value, damaged) for name, value in written.items()}
 
 
 def _of_json(name: str, value: Any, damaged: Damaged, depth: int = 0) -> Any:

@@ -255,9 +255,9 @@ SAVED = Saved(
     MixtureFit.buffers,
     lambda k, p: (
         {"sizes": (k,), "unit": (p,), "shares": (-1,), "means": (-1, p), "roots": (-1, p, p)}
-        | {"likelihoods": (2,)}
+        | {"likelihoods": (2,), "tried": (k, 2)}
     ),
-    lambda k, p: {"tried": (k, 2), "completed": (2,)},
+    lambda k, p: {"completed": (2,)},
     constant=True,
 )
 
@@ -391,16 +391,9 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
 
         A run has reached it if its log-likelihood per row is within a thousand times `tol=` of the largest. A
         class of more than 2,000 rows has one run to the end, from the best of its short runs.
-
-        Raises
-        ------
-        NotSupportedError
-            The fit is from a file of an earlier release, which does not hold these numbers.
         """
-        tried = self._fit.numbers.tried
-        if tried is None:
-            raise NotSupportedError("This file does not hold the runs of EM: fit again for them.")
-        return pd.DataFrame(tried.astype(np.int64), index=self.classes, columns=["runs", "reached"])
+        tried = self._fit.numbers.tried.astype(np.int64)
+        return pd.DataFrame(tried, index=self.classes, columns=["runs", "reached"])
 
     @property
     @displayed()

@@ -94,7 +94,7 @@ def _classes(results: MixtureResults, fit: Fit[MixtureFit]) -> Section:
         "covariance": "text",
     }
     source, note = "fit.prior, fit.components, fit.covariance", ""
-    if fit.numbers.tried is not None and (results.components > 1).any():
+    if (results.components > 1).any():
         runs = results.runs
         table, source = table.join(runs), f"{source}, fit.runs"
         formats |= {"runs": "count", "reached": "count"}

@@ -52,7 +52,7 @@ NAME = "moments"
 LEAST_COUNT = 1e-200
 """Rows that a class has to count, and the inverse of the most, so that no sum of squares is out of range."""
 
-WRITTEN = ("design", "dropped", "levels_given", "model", "scatters", "weighted", "weights")
+WRITTEN = ("decayed", "design", "dropped", "levels_given", "model", "scatters", "weighted", "weights")
 """The parts of its description."""
 
 
@@ -448,7 +448,8 @@ class Moments:
             "dropped": self.dropped,
             "weighted": self._weighted,
             "weights": self._weights,
-        } | ({"decayed": True} if self._decayed else {})
+            "decayed": self._decayed,
+        }
         buffers = fit_file.moment_buffers(self._moments) | {
             "tables": np.concatenate([np.zeros((len(self._design.levels), 0)), *counts.tables], axis=1),
             "sizes": np.array([table.shape[1] for table in counts.tables], dtype=np.float64),
@@ -736,14 +737,12 @@ def moments_of_file(
 ) -> Moments:
     """The moments that description and buffers are of, all of them checked."""
     fit_file.check_values(path, about)
-    # Of moments that nothing was multiplied with, files are as they were before moments could be.
-    decayed = about.pop("decayed", False)
     if tuple(sorted(about)) != WRITTEN:
         unknown = sorted(set(about) ^ set(WRITTEN))
         raise damaged(
             path,
-            f"its description has other parts than this version knows ({', '.join(map(repr, unknown[:4]))})",
-            "Update discrim if a later version wrote it, or gather the moments again",
+            f"parts of its description are unknown or missing: {', '.join(map(repr, unknown[:4]))}",
+            "Gather the moments again",
         )
     try:
         design = Design.from_dict(about["design"])
@@ -752,6 +751,7 @@ def moments_of_file(
     except fit_file.BROKEN as error:
         raise damaged(path, f"its description is incomplete ({error})") from None
     scatters, weights, dropped = about["scatters"], about["weights"], about["dropped"]
+    decayed = about["decayed"]
     flags = {type(each) for each in (about["levels_given"], about["weighted"], decayed)}
     if scatters not in get_args(Scatters) or flags != {bool}:
         raise damaged(path, "its description is not that of moments")

@@ -43,7 +43,6 @@ from discrim.frame.design import Design
 from discrim.models.fits.fit import CALIBRATOR, Fit, Selection
 from discrim.models.fits.refits import as_json, read_options
 from discrim.models.registry import BY_MODEL, resolve
-from discrim.models.saving.earlier_files import arguments_of, in_this_form, is_earlier, refuse_collinear
 from discrim.models.saving.tensor_file import DamagedFileError, check_finite, damaged, write_file
 
 Shapes = Callable[[int, int], dict[str, tuple[int, ...]]]
@@ -222,8 +221,7 @@ def check_description(
     for key in sorted(set(options) ^ set(kinds)):
         if key in kinds:
             raise damaged(path, f"{key!r} is missing among its options")
-        way_out = "Update discrim if a later version wrote it, or fit the table again"
-        raise damaged(path, f"it has the option {key!r}, which this version does not know", way_out)
+        raise damaged(path, f"{key!r} is not an option of the model")
     for key, known in kinds.items():
         if type(options[key]) not in known:
             raise damaged(path, f"its option {key!r} is {_shown(options[key])}")
@@ -362,14 +360,13 @@ def fit_of(
 ) -> Fit[Any]:
     """The fit that description and buffers are of, all of them checked."""
     check_values(path, about)
-    earlier = is_earlier(about)
-    about, tensors = in_this_form(about, tensors)
+    tensors = dict(tensors)
     try:
         name = about["model"]
         model = saved_of(name)
         design = Design.from_dict(about["design"])
         options, keep = about["options"], about["keep"]
-        left_out = about["left_out"]
+        left_out, written = about["left_out"], about["arguments"]
         dropped, weighted = about["dropped"], about["weighted"]
         selection = selection_of(path, about.get("selection"))
         calibrator = _calibrator_of(path, about.get("calibration"), tensors, len(design.levels))
@@ -380,8 +377,7 @@ def fit_of(
     if model is None:
         raise damaged(path, f"its description is incomplete ({name!r})")
     robust = "robust" in model.shapes(2, 1)
-    reading = partial(damaged, path)
-    arguments = read_options(name, about["arguments"], reading) if "arguments" in about else None
+    arguments = read_options(name, written, partial(damaged, path))
     check_description(path, options, model.options, design, keep, dropped, weighted, robust=robust)
     names = names_left_out(path, left_out)
     check_functions_given(design, functions)
@@ -401,13 +397,9 @@ def fit_of(
         raise damaged(path, "its prior is no distribution over the classes")
     kept = None if keep is None else tuple(keep)
     blocks = without_rows(design, functions, weighted=weighted, keep=kept, left_out=names, dropped=dropped)
-    if earlier:
-        refuse_collinear(path, name, options, moments, blocks.terms)
     try:
         with np.errstate(all="ignore"):
             numbers = model.numbers(moments, prior, **options, **buffers)
-        if arguments is None:
-            arguments = arguments_of(name, options, numbers, blocks)
         fit = replace(model.fit(numbers, blocks, arguments, has_rows=False), loaded=True)
         wrong = without_score(fit, at_means=model.scored_at_means)
     except DiscrimError as error:

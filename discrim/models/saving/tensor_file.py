@@ -183,7 +183,7 @@ def _header(file: BinaryIO, path: Path) -> _Header:
         raise another_kind(path, "a file of another format")
     if kind != FORMAT:
         what = f"its format is {kind!r}, where {FORMAT!r} is read"
-        raise damaged(path, what, "Update discrim if a later version wrote it, or fit the table again")
+        raise damaged(path, what, "Read it with the version of discrim that wrote it, or fit the table again")
     # JSON is written in ASCII: a text that is not may hold what has no bytes to check.
     if not (isinstance(fit, str) and fit.isascii()):
         raise damaged(path, "its description is not text in ASCII")

@@ -106,10 +106,6 @@ def test_runs_say_how_many_starts_agree(tmp_path):
     assert "Runs of EM from different starts" in str(fit.summary())
     fit.save(tmp_path / "fit")
     pd.testing.assert_frame_equal(load(tmp_path / "fit").runs, fit.runs)
-    old = load(ROOT / "tests/golden/saved/before_20/mixture_edda.fit")
-    with pytest.raises(NotSupportedError, match="does not hold the runs of EM"):
-        _ = old.runs
-    assert old.summary()
 
 
 def near_collinear(noise, seed=5):

@@ -159,7 +159,7 @@ DESCRIBED = [
     ({"dropped": -1}, "is no count"),
     ({"weights": "w"}, "no name of a column"),
     ({"weights": 3, "weighted": True}, "no name of a column"),
-    ({"extra": 1}, "'extra'.*Update discrim"),
+    ({"extra": 1}, "unknown or missing: 'extra'"),
     ({"model": "lda"}, "incomplete|options"),
     ({"design": {}}, "Design does not have the parts"),
 ]
