@@ -50,10 +50,6 @@ class ByEstimator(Scatter):
     is_regular = True
     needs_products = False
 
-    def keywords(self) -> dict[str, Any]:
-        """The estimator."""
-        return {"covariance": self.estimator}
-
     def anew(self) -> ByEstimator:
         """The estimator, not fitted."""
         return replace(self, covariances=())

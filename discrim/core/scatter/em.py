@@ -343,10 +343,6 @@ class Em(Full):
     patterns: int
     incomplete: int
 
-    def keywords(self) -> dict[str, Any]:
-        """By `missing=`."""
-        return {"covariance": self.word, "missing": "em"}
-
     def for_other_moments(self) -> Full:
         """The covariance of moments that are found already."""
         return Full()

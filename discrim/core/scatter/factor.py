@@ -202,12 +202,6 @@ class FewFactors(Scatter):
             )
         return replace(self, wanted=replace(self.wanted, given=by_class))
 
-    def keywords(self) -> dict[str, Any]:
-        """With the form, the units and what finds the dimensions; given ones are those of the classes."""
-        own = {"covariance": self.word, "form": self.wanted.form, **self.sphere.keyword()}
-        own |= {"dimensions": self.wanted.found if self.wanted.given is None else self.wanted.given.tolist()}
-        return own | ({"threshold": self.wanted.threshold} if self.wanted.found == "cattell" else {})
-
     def anew(self) -> FewFactors:
         """The same, whose dimensions are chosen anew where rows chose them."""
         return replace(self, wanted=self.wanted.anew(), factors=None)

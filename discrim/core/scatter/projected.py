@@ -254,13 +254,6 @@ class Projected(Scatter):
         """With a number that was chosen."""
         return replace(self, count=count)
 
-    def keywords(self) -> dict[str, Any]:
-        """The keywords of a verb that ask for it."""
-        standardize = self.standardized and self.indicators is None
-        own = {"components": self.wanted, "standardize": standardize}
-        own |= {} if self.indicators is None else {"correspondence": True}
-        return self.inner.keywords() | own
-
     @property
     def shrinkages(self) -> tuple[Shrinkage, ...]:
         """Those of the scores."""

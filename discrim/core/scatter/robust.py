@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -499,13 +499,6 @@ class Robust(Full):
         """Rows h of each class's subset, and of that of all rows where the covariance is common."""
         rows = moments.counts if moments.spread == "class" else np.append(moments.counts, moments.total)
         return np.array([subset_size(int(n), moments.n_columns, self.support_fraction) for n in rows])
-
-    def keywords(self) -> dict[str, Any]:
-        """The method and its options."""
-        if self.method == "mcd":
-            return {"covariance": self.word, "method": "mcd", "support_fraction": self.support_fraction}
-        scatter = "covariance" if self.inflated else "scale"
-        return {"covariance": self.word, "method": "t", "nu": self.asked_nu, "scatter": scatter}
 
     @property
     def asked_nu(self) -> float | None:

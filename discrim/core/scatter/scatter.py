@@ -208,14 +208,6 @@ class Scatter(ABC):
         """The kind that a refit to other moments estimates, what only rows say kept."""
         return self
 
-    def keywords(self) -> dict[str, Any]:
-        """The keywords of a verb that ask for it."""
-        own = zip(SHRINKAGES, self.shrinkages, strict=False)
-        units = {} if self.sphere is None else self.sphere.keyword()
-        grids = [list(each.grid) for each in self.shrinkages if each.grid]
-        keywords = {"covariance": self.word, **{name: each.keyword for name, each in own}, **units}
-        return keywords | ({"grid": grids[0]} if grids else {})
-
     # ---- shrinkage
 
     @property

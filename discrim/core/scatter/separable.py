@@ -84,10 +84,6 @@ class Separable(Scatter):
             raise DataError(f"shape={_said(shape)}: give numbers of rows and columns from 1 on.")
         return cls(int(shape[0]), int(shape[1]))
 
-    def keywords(self) -> dict[str, Any]:
-        """The keywords of a verb that ask for it."""
-        return {"covariance": self.word, "shape": (self.rows, self.columns)}
-
     def for_classes(self, levels: Sequence[Any], n_columns: int) -> Separable:
         """The same, where the columns are such a matrix; else a DataError."""
         if n_columns != self.rows * self.columns:

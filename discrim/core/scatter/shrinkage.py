@@ -93,11 +93,6 @@ class Shrinkage:
         return self.known(()) if self.rule == "oas" else self
 
     @property
-    def keyword(self) -> float | str:
-        """What asks for it: the rule, or the number where that is given or was chosen once."""
-        return self.rule if self.anew().values == () else self.values[0]
-
-    @property
     def by_rows(self) -> bool:
         """Whether the rule takes rows."""
         return self.rule in ("ledoit-wolf", "loo", "strimmer")

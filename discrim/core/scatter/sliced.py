@@ -161,10 +161,6 @@ class Sliced(Projected):
         """None: these are no principal axes."""
         return None
 
-    def keywords(self) -> dict[str, Any]:
-        """The keywords of a verb that ask for it."""
-        return self.inner.keywords() | {"ncomp": self.wanted}
-
     # ---- what it takes
 
     def of_all_rows(self, moments: ClassMoments) -> list[Dependency]:
