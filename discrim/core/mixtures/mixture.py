@@ -11,7 +11,7 @@ is fitted for itself does not know of rows of others, and its components are all
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -74,9 +74,9 @@ class MixtureFit:
         Log-likelihood of the rows given their classes, in the units of the data.
     llf_rows : float
         That of the rows whatever their classes, under the prior.
-    tried : (K, 2) float or None
+    tried : (K, 2) float
         For each class, from how many starts EM was run to the end, and how many of these runs reached the
-        maximum. None of a refit that begins at the components of another fit.
+        maximum. Without rows in a refit that begins at the components of another fit.
     completed : CompletedRows or None
         Of a fit that uses rows with missing values; its moments are those that the components have.
     """
@@ -91,7 +91,7 @@ class MixtureFit:
     em_plan: EMPlan
     llf_given: float
     llf_rows: float = np.nan
-    tried: Floats | None = None
+    tried: Floats = field(default_factory=lambda: np.empty((0, 2)))
     completed: CompletedRows | None = None
 
     has_distances = False
@@ -255,9 +255,8 @@ class MixtureFit:
             "means": components.means,
             "roots": np.stack(roots),
             "likelihoods": np.array([self.llf_given, self.llf_rows]),
+            "tried": self.tried,
         }
-        if self.tried is not None:
-            kept["tried"] = self.tried
         if self.completed is not None:
             kept["completed"] = np.array(self.completed, dtype=np.float64)
         return kept

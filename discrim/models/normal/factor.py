@@ -124,4 +124,5 @@ class FactorCovariances:
                 "signal": np.arange(rank) < int(factors.dimensions[code]),
             }
             parts[label] = pd.DataFrame(columns, index=range(1, rank + 1))
-        return pd.concat(parts, names=[self.classes.name, "number"])
+        table: pd.DataFrame = pd.concat(parts, names=[self.classes.name, "number"])
+        return table
