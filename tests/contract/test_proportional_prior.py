@@ -22,7 +22,7 @@ OPTIONS = {
     "kernel_density": {"bandwidth": 1.0},
     "kernel_lda": {"kernel": "gaussian", "width": 2.0, "ridge": 0.1},
     "logistic": {},
-    "pls": {"components": 1},
+    "pls": {"ncomp": 1},
     "sparse_lda": {"nonzero": 1},
     "mixture": {"components": 1},
 }
