@@ -480,7 +480,7 @@ MODELS = (
             CHOSEN_NUMBER,
         ),
         estimator="discrim.sklearn.normal:LDAClassifier",
-        chosen={"components": "components"},
+        chosen={"covariance": "chosen_covariance", "components": "chosen_components"},
         command="linear discriminant analysis: one covariance for all classes",
         examples=(
             '"species ~ ." iris --prior equal --sections header,functions',
@@ -502,7 +502,7 @@ MODELS = (
             SAVE_AXES,
         ),
         estimator="discrim.sklearn.normal:QDAClassifier",
-        chosen={"components": "components"},
+        chosen={"covariance": "chosen_covariance", "components": "chosen_components"},
         command="quadratic discriminant analysis: a covariance for each class",
         examples=('"species ~ bill_length_mm + body_mass_g" penguins --prior equal',),
     ),

@@ -22,7 +22,6 @@ import discrim
 from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Array, Floats
 from discrim.core.scatter.robust import ROBUST
-from discrim.core.scatter.scatter import CovarianceKeywords
 from discrim.errors import (
     CollinearError,
     DataError,
@@ -36,9 +35,12 @@ from discrim.frame.table import incomplete_rows, with_column
 from discrim.models.fits.reading import check_word, is_whole, listed, prior_of_some, told
 from discrim.models.judging.validation import Splits
 from discrim.models.moments.moments import Moments, moments, of_fit
-from discrim.models.normal.lda import LINEAR
-from discrim.models.normal.normal_fits import read_scatter
-from discrim.models.normal.qda import QuadraticCovariance
+from discrim.models.normal.covariance_models import (
+    LINEAR,
+    QUADRATIC,
+    QuadraticCovariance,
+    read_covariance,
+)
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn import base
 from discrim.sklearn.base import LinearCoefficients, Simpler, WeightedClassifier
@@ -374,10 +376,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         return base.fitted_instead(error, words, discrim.lda, formula, data, **base.shrunk_options(options))
 
     def _spread(self) -> Spread | None:
-        keywords = CovarianceKeywords(
-            self.shrinkage, self.variance_shrinkage, self.grid, self.standardize, shape=self.shape
-        )
-        kind = read_scatter(self.covariance, LINEAR, self.method, keywords, self.components)
+        kind = read_covariance(LINEAR, self.covariance, self.method, self.components)
         by_rows = kind.needs_rows or self.method in ROBUST or self.correspondence
         return None if by_rows else kind.spread("pooled")
 
@@ -519,9 +518,7 @@ class QDAClassifier(PartialClassifier):
     singular: str = "shrink"
 
     def _spread(self) -> Spread | None:
-        keywords = CovarianceKeywords(self.shrinkage, None, self.grid, self.standardize, shape=self.shape)
-        words = get_args(QuadraticCovariance)
-        kind = read_scatter(self.covariance, words, self.method, keywords, self.components)
+        kind = read_covariance(QUADRATIC, self.covariance, self.method, self.components)
         # Where a class has no covariance, those of all classes are turned to.
         return None if kind.needs_rows or self.method in ROBUST else "class"
 

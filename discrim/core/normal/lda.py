@@ -154,6 +154,17 @@ class LDAFit:
         return None if self.within_axes is None else self.within_axes.count
 
     @property
+    def chosen_covariance(self) -> dict[str, Any]:
+        """Parameters of the covariance that the rows chose, by name."""
+        return self.scatter.chosen_parameters()
+
+    @property
+    def chosen_components(self) -> dict[str, Any]:
+        """Number of principal axes if the rows chose it."""
+        axes = self.within_axes
+        return {"n": axes.count} if axes is not None and axes.is_chosen else {}
+
+    @property
     def has_distances(self) -> bool:
         """Whether the covariance is full, and that of the rows."""
         return self.scatter.has_distances

@@ -54,8 +54,8 @@ from discrim.core.scatter import scatter, shrinkage
 from discrim.core.scatter.covariance import EPS, Covariance, Dependency, dependencies
 from discrim.core.scatter.diagonal import column_held_at, median_shrunk, strimmer_without, without_row
 from discrim.core.scatter.principal import ThinCovariance, one_scatter
-from discrim.core.scatter.scatter import CovarianceKeywords, Estimated, Item, NormalClasses, Parts, Scatter
-from discrim.core.scatter.shrinkage import ROUNDED_FOURTHS, Powers, RuleOfShrinkage, Shrinkage, data_units
+from discrim.core.scatter.scatter import Estimated, Item, NormalClasses, Parts, Scatter
+from discrim.core.scatter.shrinkage import ROUNDED_FOURTHS, Powers, Shrinkage, data_units
 from discrim.core.scatter.shrunk import shrunk
 from discrim.errors import DataError
 
@@ -70,23 +70,8 @@ class ShrunkCorrelation(Scatter):
     word = "correlation"
     goes_within_axes = True
     sections = ("ranking",)
-    takes = ("shrinkage", "grid", "variance_shrinkage")
     is_regular = True
     pooled_title = "Pooled and shrunk c"
-
-    @classmethod
-    def read(cls, keywords: CovarianceKeywords) -> ShrunkCorrelation:
-        """By `shrinkage=` and `variance_shrinkage=`."""
-        rules: dict[str, RuleOfShrinkage] = {"strimmer": "strimmer"}
-        found = shrinkage.read_shrinkage(keywords.shrinkage, keywords.grid, cls.word, rules, "strimmer")
-        own = keywords.variance_shrinkage
-        if own is None or (isinstance(own, str) and own == "strimmer"):
-            variances = Shrinkage("strimmer")
-        elif shrinkage.is_share_or_end(own):
-            variances = Shrinkage("given", (float(own),))
-        else:
-            raise DataError(f'variance_shrinkage={own!r}: give a number from 0 to 1, or "strimmer".')
-        return cls(found or Shrinkage("strimmer"), variances)
 
     @property
     def shrinkages(self) -> tuple[Shrinkage, ...]:

@@ -22,7 +22,7 @@ from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, diagonal_
 from discrim.core.scatter import scatter, shrinkage
 from discrim.core.scatter.covariance import Covariance, Dependency, dependencies, pooled, separate
 from discrim.core.scatter.principal import one_scatter
-from discrim.core.scatter.scatter import CovarianceKeywords, Estimated, NormalClasses, Parts, Scatter
+from discrim.core.scatter.scatter import Estimated, NormalClasses, Parts, Scatter
 from discrim.core.scatter.shrinkage import Powers, RuleOfShrinkage, Shrinkage, Trial, data_units
 
 _SHRINKAGES: dict[str, RuleOfShrinkage] = {"strimmer": "strimmer", "loo": "loo"}
@@ -36,15 +36,9 @@ class Diagonal(Scatter):
 
     word = "diagonal"
     goes_within_axes = True
-    takes = ("shrinkage", "grid")
     phrase = "of shrunken variances"
     adjective = "shrunken diagonal"
     needs_products = False
-
-    @classmethod
-    def read(cls, keywords: CovarianceKeywords) -> Diagonal:
-        """By `shrinkage=` and `grid=`."""
-        return cls(shrinkage.read_shrinkage(keywords.shrinkage, keywords.grid, cls.word, _SHRINKAGES, None))
 
     def anew(self) -> Diagonal:
         """With the shrinkage that was asked for."""

@@ -75,7 +75,7 @@ from discrim.core.rules.leave_one_out import LeftOut, Removal, by_refits, remova
 from discrim.core.scatter import scatter
 from discrim.core.scatter.covariance import EPS, Covariance
 from discrim.core.scatter.principal import Principal, ThinCovariance, one_scatter, principal, tied_axes
-from discrim.core.scatter.scatter import CovarianceKeywords, Estimated, Item, NormalClasses, Parts, Scatter
+from discrim.core.scatter.scatter import Estimated, Item, NormalClasses, Parts, Scatter
 from discrim.errors import CollinearError, DataError, DiscrimError, told
 
 Found = Literal["given", "cattell", "bic"]
@@ -130,45 +130,9 @@ class FewFactors(Scatter):
 
     word = "factor"
     sections = ("factors",)
-    takes = ("dimensions", "form", "threshold", "standardize")
     is_regular = True
     is_maximum = True
     of_few_axes = True
-
-    @classmethod
-    def read(cls, keywords: CovarianceKeywords) -> FewFactors:
-        """By `dimensions=`, `form=`, `threshold=` and `standardize=`."""
-        form, threshold = keywords.form, keywords.threshold
-        known = _BY_TEXT.get(form.lower()) if isinstance(form, str) else None
-        if form is not None and known is None:
-            raise DataError(f"form={told(form)} is not known: use one of {', '.join(map(repr, FORMS))}.")
-        dimensions = "cattell" if keywords.dimensions is None else keywords.dimensions
-        by_word = isinstance(dimensions, str)
-        if threshold is not None and not (by_word and dimensions == "cattell"):
-            raise DataError(
-                f'threshold={threshold!r} goes with dimensions="cattell", and not with {dimensions!r}: leave '
-                "it out."
-            )
-        number = isinstance(threshold, int | float | np.number) and not isinstance(threshold, bool)
-        if threshold is not None and not (number and 0 < threshold < 1):
-            raise DataError(
-                f"threshold={told(threshold)}: give a share of the largest fall, between 0 and 1, as 0.2."
-            )
-        if by_word and dimensions not in ("cattell", "bic"):
-            raise DataError(
-                f'dimensions={dimensions!r} is not known: use "cattell", "bic", a number, or one by class.'
-            )
-        numbers = dimensions.values() if isinstance(dimensions, Mapping) else [dimensions]
-        for one in () if by_word else numbers:
-            if not isinstance(one, int | np.integer) or isinstance(one, bool) or one < 1:
-                raise DataError(
-                    f"dimensions={told(one)}: give a whole number from 1 on, a dict of them by class, "
-                    '"cattell" or "bic"; without any, covariance="spherical" is the model.'
-                )
-        share = THRESHOLD if threshold is None else float(threshold)
-        found = _FOUND[dimensions] if by_word else "given"
-        wanted = Wanted(known or DEFAULT_FORM, found, None, share)
-        return cls(wanted, None if by_word else dimensions, scatter.SPHERES[bool(keywords.standardize)])
 
     def for_classes(self, levels: Sequence[Any], n_columns: int) -> FewFactors:
         """With the dimensions that were given, by class; a CollinearError where there is one column.

@@ -500,6 +500,10 @@ class Robust(Full):
         rows = moments.counts if moments.spread == "class" else np.append(moments.counts, moments.total)
         return np.array([subset_size(int(n), moments.n_columns, self.support_fraction) for n in rows])
 
+    def chosen_parameters(self) -> dict[str, Any]:
+        """Return the degrees of freedom if the rows chose them."""
+        return {"nu": self.nu} if self.estimated_nu else {}
+
     @property
     def asked_nu(self) -> float | None:
         """Degrees of freedom that were asked for; None where they were to be estimated."""
@@ -515,6 +519,7 @@ class Robust(Full):
     sections = ("flagged",)
     is_of_moments = False
     is_robust = True
+    goes_within_axes = False
     refits_left_out = True
 
     @property

@@ -43,20 +43,6 @@ Parts = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class CovarianceKeywords:
-    """What the keywords of a verb say of the covariances; None where they say nothing."""
-
-    shrinkage: Any = None
-    variance_shrinkage: Any = None
-    grid: Any = None
-    standardize: Any = False
-    dimensions: Any = None
-    form: Any = None
-    threshold: Any = None
-    shape: Any = None
-
-
-@dataclass(frozen=True, slots=True)
 class KnownRows:
     """The rows of a fit, for the kinds that moments do not say; labels of the classes, for messages."""
 
@@ -167,9 +153,6 @@ class Scatter(ABC):
     word: ClassVar[str] = ""
     """Of `covariance=` and in files."""
 
-    takes: ClassVar[tuple[str, ...]] = ()
-    """The keywords that go with it."""
-
     is_regular: ClassVar[bool] = False
     """Whether it exists for dependent columns, and for more columns than rows."""
 
@@ -186,11 +169,6 @@ class Scatter(ABC):
     """How many columns, the first, others are adjusted for: degrees of freedom that these slopes take."""
 
     # ---- what was asked for
-
-    @classmethod
-    def read(cls, keywords: CovarianceKeywords) -> Self:
-        """The kind that the keywords ask for; a DataError where they do not go together."""
-        return cls()
 
     def for_classes(self, levels: Sequence[Any], n_columns: int) -> Self:
         """The same of classes that are known; an error where what was asked for is not of them."""
@@ -214,6 +192,12 @@ class Scatter(ABC):
     def shrinkages(self) -> tuple[Shrinkage, ...]:
         """Of what is shrunk, as `SHRINKAGES` names it."""
         return ()
+
+    def chosen_parameters(self) -> dict[str, Any]:
+        """Return the parameters of the specification that the rows chose, by name; empty without a choice."""
+        if self.shrinkages and self.shrinkages[0].rule == "loo":
+            return {"shrinkage": self.shrinkages[0].values[0], "grid": None}
+        return {}
 
     def of_class(self, k: int | None) -> Scatter:
         """The same of one class alone."""

@@ -34,14 +34,13 @@ from discrim.core.scatter import scatter
 from discrim.core.scatter.covariance import EPS, Covariance
 from discrim.core.scatter.principal import one_scatter
 from discrim.core.scatter.scatter import (
-    CovarianceKeywords,
     Estimated,
     Item,
     NoEstimateError,
     Parts,
     Scatter,
 )
-from discrim.errors import DataError, told
+from discrim.errors import DataError
 
 CLOSE = 1e-12
 """Change of a root, relative to its lengths, at which the search ends."""
@@ -64,33 +63,17 @@ class Separable(Scatter):
     columns: int = 1
 
     word = "separable"
-    takes = ("shape",)
     is_regular = True
     is_maximum = True
     advice = "give more rows, or fewer columns"
-
-    @classmethod
-    def read(cls, keywords: CovarianceKeywords) -> Separable:
-        """By `shape=`."""
-        shape = keywords.shape
-        right = isinstance(shape, tuple | list) and len(shape) == 2
-        if not (right and all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in shape)):
-            given = "without shape=" if shape is None else f"with shape={_said(shape)}"
-            raise DataError(
-                f'covariance="separable" {given}: give the numbers of rows and columns of the matrix whose '
-                "entries the columns are, row by row, as shape=(5, 4)."
-            )
-        if min(shape) < 1:
-            raise DataError(f"shape={_said(shape)}: give numbers of rows and columns from 1 on.")
-        return cls(int(shape[0]), int(shape[1]))
 
     def for_classes(self, levels: Sequence[Any], n_columns: int) -> Separable:
         """The same, where the columns are such a matrix; else a DataError."""
         if n_columns != self.rows * self.columns:
             raise DataError(
-                f"shape=({self.rows}, {self.columns}) is a matrix of {self.rows * self.columns} entries, and "
-                f"the formula leaves {n_columns} column{'s' * (n_columns > 1)} that vary: give the numbers "
-                "of its rows and columns, and leave out rows or columns of the matrix that hold a constant."
+                f"Separable({self.rows}, {self.columns}) is a matrix of {self.rows * self.columns} entries, "
+                f"and the formula leaves {n_columns} column{'s' * (n_columns > 1)} that vary: give the "
+                "numbers of its rows and columns, and leave out those that hold a constant."
             )
         return self
 
@@ -125,10 +108,6 @@ class Separable(Scatter):
     def from_file(cls, parts: Parts) -> Separable:
         """With the shape of the matrix."""
         return cls(parts.pop("matrix_rows"), parts.pop("matrix_columns"))
-
-
-def _said(shape: Any) -> str:
-    return f"({', '.join(map(told, shape[:4]))})" if isinstance(shape, tuple | list) else told(shape)
 
 
 def separated(moments: ClassMoments, shape: tuple[int, int], k: int | None = None) -> tuple[Floats, Floats]:

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -145,62 +144,6 @@ class Shrinkage:
     def buffer(self) -> Floats:
         """The values as a file keeps them."""
         return np.array(self.values, dtype=np.float64)
-
-
-def read_shrinkage(
-    shrinkage: Any,
-    grid: Any,
-    word: str,
-    rules: dict[str, RuleOfShrinkage],
-    by_default: RuleOfShrinkage | None,
-) -> Shrinkage | None:
-    """What `shrinkage=` and `grid=` ask for of a covariance; None where nothing is shrunk.
-
-    A DataError names a word that is not known, a number outside [0, 1], or keywords that do not go together.
-    """
-    value, known = by_default if shrinkage is None else shrinkage, ", ".join(map(repr, rules))
-    if isinstance(value, str) and value not in rules:
-        raise DataError(
-            f"shrinkage={value!r} is not known for covariance={word!r}: use one of {known}, or a number from "
-            "0 to 1."
-        )
-    if isinstance(value, str) and value == "loo":
-        return Shrinkage("loo", grid=_read_grid(grid))
-    if grid is not None and "loo" not in rules:
-        raise DataError(
-            f'grid= goes with shrinkage="loo", which covariance={word!r} does not have: leave it out.'
-        )
-    refuse_grid(grid)
-    if value is None:
-        return None
-    if isinstance(value, str):
-        return Shrinkage(rules[value])
-    if not is_share_or_end(value):
-        raise DataError(f"shrinkage={value!r}: give a number from 0 to 1, or one of {known}.")
-    return Shrinkage("given", (float(value),))
-
-
-def is_share_or_end(value: Any) -> bool:
-    """Whether an option is a number from 0 to 1."""
-    return isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) <= 1
-
-
-def refuse_grid(grid: Any) -> None:
-    """Raise where shrinkages are given to choose from, and nothing is chosen."""
-    if grid is not None:
-        raise DataError('grid= is what shrinkage="loo" chooses from: pass both, or neither.')
-
-
-def _read_grid(grid: Any) -> tuple[float, ...]:
-    try:
-        values = np.array(sorted(GRID if grid is None else set(grid)), dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError(f"grid={grid!r}: give a list of numbers from 0 to 1.") from None
-    bad = values[~((values >= 0) & (values <= 1))]
-    if not len(values) or len(bad):
-        more = f", and not {bad[0]:g}" if len(bad) else ", one or more"
-        raise DataError(f"grid={grid!r}: give numbers from 0 to 1{more}.")
-    return tuple(values.tolist())
 
 
 ROUNDED_FOURTHS = 16 * EPS

@@ -52,7 +52,7 @@ from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, removal, 
 from discrim.core.scatter import scatter, shrinkage
 from discrim.core.scatter.covariance import Covariance, Dependency, dependencies, pooled, scaled_cholesky
 from discrim.core.scatter.principal import Principal, ThinCovariance, one_scatter, principal
-from discrim.core.scatter.scatter import CovarianceKeywords, Estimated, NormalClasses, Parts, Scatter
+from discrim.core.scatter.scatter import Estimated, NormalClasses, Parts, Scatter
 from discrim.core.scatter.shrinkage import BARELY, Powers, RuleOfShrinkage, Shrinkage, Trial
 from discrim.errors import CollinearError, DataError
 
@@ -68,17 +68,10 @@ class Shrunk(Scatter):
 
     word = "shrunk"
     goes_within_axes = True
-    takes = ("shrinkage", "grid", "standardize")
     is_regular = True
     pooled_title = "Pooled and shrunk c"
     advice = 'leave out shrinkage=, or pass shrinkage="oas"'
     instead = ', or shrinkage="oas"'
-
-    @classmethod
-    def read(cls, keywords: CovarianceKeywords) -> Shrunk:
-        """By `shrinkage=`, `grid=` and `standardize=`."""
-        found = shrinkage.read_shrinkage(keywords.shrinkage, keywords.grid, cls.word, _SHRINKAGES, "oas")
-        return cls(found or Shrinkage("oas"), scatter.SPHERES[bool(keywords.standardize)])
 
     def anew(self) -> Shrunk:
         """With the shrinkage that was asked for."""

@@ -8,7 +8,7 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.scatter import scatter
-from discrim.core.scatter.scatter import CovarianceKeywords, Estimated, NormalClasses, Parts, Scatter
+from discrim.core.scatter.scatter import Estimated, NormalClasses, Parts, Scatter
 from discrim.core.scatter.shrunk import oas_without, sphere_left_out, spherical
 
 
@@ -20,15 +20,9 @@ class Spherical(Scatter):
 
     word = "spherical"
     goes_within_axes = True
-    takes = ("standardize",)
     is_regular = True
     is_maximum = True
     needs_products = False
-
-    @classmethod
-    def read(cls, keywords: CovarianceKeywords) -> Spherical:
-        """By `standardize=`."""
-        return cls(scatter.SPHERES[bool(keywords.standardize)])
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
         """The mean of the variances."""

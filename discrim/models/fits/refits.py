@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import accumulate
 from typing import Any, NoReturn
 
@@ -27,12 +27,16 @@ from discrim.core.rules.leave_one_out import LeftOut, by_refits
 from discrim.core.rules.rules import PartRule, Rule
 from discrim.core.scatter.covariance import constant_columns, dependencies
 from discrim.core.scatter.scatter import Scatter
-from discrim.errors import NotSupportedError
+from discrim.covariance import COVARIANCES
+from discrim.errors import DiscrimError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.inference.error_rates import as_good, rates_along
 from discrim.models.fits.fit import Fit, Refits
 from discrim.models.fits.reading import class_moments, used_sparse_rows
 from discrim.models.registry import BY_MODEL, BY_RESULTS, Row, resolve
+from discrim.penalty import PENALTIES
+from discrim.specification import Specification
+from discrim.subspace import SUBSPACES
 
 NOT_OPTIONS = ("formula", "data", "moments", "prior", "weights", "levels", "na_action", "functions")
 """Arguments of a verb that say which rows are fitted, or that a fit holds in a form of its own."""
@@ -118,16 +122,36 @@ def options_of(results: Any, *, anew: bool = False) -> dict[str, Any]:
     fit, model = results._fit, BY_RESULTS[type(results).__name__]
     options = {name: value for name, value in fit.options.items() if anew or name not in model.choosing}
     for name, number in () if anew else model.chosen.items():
-        option = options[name]
-        given = list(option.values()) if isinstance(option, dict) else [option]
-        if option is None or any(isinstance(each, str) and each in TO_BE_CHOSEN for each in given):
-            options[name] = _held(getattr(fit.numbers, number), fit.classes)
+        options[name] = _with_chosen(options[name], getattr(fit.numbers, number), fit.classes)
     if model.posteriors:
         shares = "equal" if len(set(fit.prior.tolist())) == 1 else results.prior.to_dict()
         options["prior"] = None if fit.numbers.estimated_prior else shares
     if fit.blocks.functions:
         options["functions"] = dict(fit.blocks.functions)
     return options
+
+
+def _with_chosen(option: Any, chosen: Any, classes: pd.Index) -> Any:
+    """Return an option with the values that the rows chose.
+
+    Parameters
+    ----------
+    option : object
+        The option as the verb was given it.
+    chosen : object
+        What the numbers of the fit say: of an option that takes specifications, a dict of the chosen
+        parameters, empty if nothing was chosen; of another option, its value.
+    classes : Index of length K
+    """
+    if isinstance(option, Specification):
+        return replace(option, **chosen)
+    if isinstance(chosen, dict):
+        # A word or a number in place of a specification has one parameter that can be chosen.
+        return next(iter(chosen.values()), option)
+    given = list(option.values()) if isinstance(option, dict) else [option]
+    if option is None or any(isinstance(each, str) and each in TO_BE_CHOSEN for each in given):
+        return _held(chosen, classes)
+    return option
 
 
 def _held(number: Any, classes: pd.Index) -> Any:
@@ -158,7 +182,21 @@ def as_json(value: Any) -> Any:
         return [as_json(each) for each in value]
     if isinstance(value, dict):
         return {"dict": [[as_json(key), as_json(each)] for key, each in value.items()]}
+    if isinstance(value, Specification):
+        parameters = {name: as_json(_plain(each)) for name, each in value.parameters().items()}
+        return {"specification": _name_of(type(value)), "parameters": parameters}
     return {"text": text_of(value)}
+
+
+def _name_of(kind: type[Specification]) -> str:
+    """Return the name of a class of specifications in files, such as "covariance.Shrunk"."""
+    return f"{kind.__module__.rpartition('.')[2]}.{kind.__name__}"
+
+
+SPECIFICATIONS: dict[str, type[Specification]] = {
+    _name_of(kind): kind for kind in (*COVARIANCES, *SUBSPACES, *PENALTIES.values())
+}
+"""Classes of specifications by their names in files."""
 
 
 def read_options(model: str, written: Any, damaged: Damaged) -> dict[str, Any]:
@@ -180,6 +218,8 @@ def _of_json(name: str, value: Any, damaged: Damaged, depth: int = 0) -> Any:
         return value
     if depth < MOST_DEPTH and isinstance(value, list):
         return [_of_json(name, each, damaged, depth + 1) for each in value]
+    if depth < MOST_DEPTH and isinstance(value, dict) and set(value) == {"specification", "parameters"}:
+        return _specification_of(name, value["specification"], value["parameters"], damaged)
     if depth < MOST_DEPTH and isinstance(value, dict) and len(value) == 1:
         ((form, held),) = value.items()
         if form == "text" and isinstance(held, str):
@@ -187,6 +227,20 @@ def _of_json(name: str, value: Any, damaged: Damaged, depth: int = 0) -> Any:
         if form == "dict" and isinstance(held, list) and all(map(_is_item, held)):
             return {key: _of_json(name, each, damaged, depth + 1) for key, each in held}
     raise damaged(f"its argument {name!r} has a form that no argument has")
+
+
+def _specification_of(name: str, kind: Any, parameters: Any, damaged: Damaged) -> Specification:
+    """Return a specification from the form of a file; its class validates the parameters."""
+    known = SPECIFICATIONS.get(kind) if isinstance(kind, str) else None
+    if known is None or not isinstance(parameters, dict):
+        raise damaged(f"its argument {name!r} is not a specification that this version knows")
+    if not {field.name for field in fields(known)}.issuperset(parameters):
+        raise damaged(f"its argument {name!r} has a parameter that {kind} does not have")
+    values = {each: _of_json(name, value, damaged, 1) for each, value in parameters.items()}
+    try:
+        return known(**values)
+    except (DiscrimError, TypeError) as error:
+        raise damaged(f"its argument {name!r} is not valid: {str(error).rstrip('.')}") from None
 
 
 def _is_item(pair: Any) -> bool:

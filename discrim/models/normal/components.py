@@ -14,7 +14,6 @@ from discrim.core.numerics.arrays import Codes, Floats, Mask
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import logs_of_prior
 from discrim.core.scatter.adjusted import Adjusted
-from discrim.core.scatter.by_estimator import ByEstimator
 from discrim.core.scatter.projected import (
     Projected,
     Scores,
@@ -23,7 +22,7 @@ from discrim.core.scatter.projected import (
     refuse_anew,
     scores_by_number,
 )
-from discrim.core.scatter.scatter import CovarianceKeywords, Full, NoEstimateError, Scatter
+from discrim.core.scatter.scatter import Full, NoEstimateError, Scatter
 from discrim.core.scatter.sliced import SingularTotalError, Sliced
 from discrim.core.scatter.total_axes import TotalAxes
 from discrim.errors import CollinearError, DataError, NotSupportedError
@@ -51,53 +50,6 @@ def read_components(components: Any) -> int | float | str:
         f"components={reading.told(components)}: give a number of principal axes, 1 or more; a share of the "
         'variance between 0 and 1, as 0.9; "cv" or "loo" to have the number chosen; or None for all columns.'
     )
-
-
-def within_axes(kind: Scatter, components: Any, method: str, missing: Any, *, standardize: bool) -> Projected:
-    """A kind of covariance as that of scores on principal axes, which a verb asks for by components=.
-
-    A NotSupportedError says that the kind, or another option, does not go with them.
-    """
-    wanted = read_components(components)
-    what = "A rule of shrinkage that takes the rows"
-    if not kind.goes_within_axes:
-        what = "An estimator" if kind.needs_rows else f'covariance="{kind.word}"'
-    elif method not in ("moment", "mle"):
-        what = f'method="{method}"'
-    elif missing == "em":
-        what = 'missing="em"'
-    elif not kind.needs_rows:
-        return Projected(kind, wanted, standardize)
-    raise NotSupportedError(
-        f"{what} does not go with components=, which takes the covariances of scores on principal axes from "
-        'moments: leave out one of the two. With components= go full covariances, "diagonal", "spherical", '
-        'and "shrunk" with shrinkage="oas" or a number.'
-    )
-
-
-def on_save_axes(kind: Scatter, ncomp: Any, method: str, missing: Any) -> Scatter:
-    """A kind of covariance as that of scores on the axes of ncomp=; itself where none is given."""
-    if ncomp is None:
-        return kind
-    if not (reading.is_whole(ncomp) and ncomp >= 1):
-        raise DataError(
-            f"ncomp={reading.told(ncomp)}: give a number of axes, 1 or more, or None for all columns."
-        )
-    other = ""
-    if isinstance(kind, Projected):
-        other = "components="
-    elif not isinstance(kind, Full):
-        other = "An estimator" if isinstance(kind, ByEstimator) else f'covariance="{kind.word}"'
-    elif method not in ("moment", "mle"):
-        other = f'method="{method}"'
-    elif missing == "em":
-        other = 'missing="em"'
-    if other:
-        raise NotSupportedError(
-            f"{other} does not go with ncomp=, which takes full covariances of scores from moments: leave "
-            "out one of the two."
-        )
-    return Sliced(kind, int(ncomp))
 
 
 def refuse_collinear_total(kind: Scatter, moments: ClassMoments, terms: tuple[str, ...]) -> None:
@@ -294,27 +246,6 @@ def with_digits(kind: Scatter, blocks: Blocks, moments: ClassMoments) -> ClassMo
         count = len(lengths)
     short = count == len(lengths) or lengths[count - 1] < LEAST_LENGTH * lengths[0]
     return reading.class_moments(blocks, moments.spread) if short else moments
-
-
-def check_correspondence(
-    correspondence: Any, keywords: CovarianceKeywords, components: Any, *, has_rows: bool
-) -> None:
-    """Raise where axes of multiple correspondence analysis do not go with the other options of a verb."""
-    reading.check_flag("correspondence", correspondence)
-    if not correspondence:
-        return
-    if components is None:
-        raise DataError(
-            "correspondence=True says which axes components= takes: give their number too, as components=2, "
-            'or "cv" to have it chosen.'
-        )
-    if keywords.standardize:
-        raise DataError("correspondence=True has units of its own: leave standardize= out.")
-    if not has_rows:
-        raise NotSupportedError(
-            "correspondence=True codes the levels anew, which moments= do not have: pass the formula and a "
-            "table, or leave it out."
-        )
 
 
 def with_level_indicators(blocks: Blocks) -> tuple[Blocks, frozenset[str]]:

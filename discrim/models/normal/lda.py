@@ -7,10 +7,10 @@ most against the spread within classes. The second is derived from the first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,8 @@ from discrim.core.scatter.kinds import shapes
 from discrim.core.scatter.principal import Canonical
 from discrim.core.scatter.projected import Projected
 from discrim.core.scatter.robust import Robust
-from discrim.core.scatter.scatter import CovarianceKeywords, NoEstimateError, Scatter
+from discrim.core.scatter.scatter import NoEstimateError, Scatter
+from discrim.covariance import CovarianceSpecification
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.levels import Unseen
@@ -47,7 +48,7 @@ from discrim.models.fits.fit import (
     covariance_frame,
     in_brooms_names,
 )
-from discrim.models.fits.reading import Collinear, Data, NaAction, Prior
+from discrim.models.fits.reading import Collinear, Data, Divisor, NaAction, Prior
 from discrim.models.fits.refits import verb_options
 from discrim.models.fits.tied_axes import warn_of_tied_axes
 from discrim.models.moments.given import Sample
@@ -55,23 +56,31 @@ from discrim.models.moments.moments import Moments
 from discrim.models.normal import normal_fits
 from discrim.models.normal.components import (
     PrincipalAxes,
-    check_correspondence,
     recode,
     warn_of_separated_axes,
     with_indicators,
     with_level_indicators,
     within,
 )
+from discrim.models.normal.covariance_models import (
+    LINEAR,
+    Components,
+    LinearCovariance,
+    method_of,
+    read_covariance,
+    refuse_moments_with_levels,
+)
 from discrim.models.normal.covariates import Covariates, adjusted_for
 from discrim.models.normal.em import MissingRows, em_sample
 from discrim.models.normal.normal_fits import ShrunkCovariances
-from discrim.models.normal.robust import Method, RobustRows, ScatterOfT, robust_moments
+from discrim.models.normal.robust import RobustRows, robust_moments
 from discrim.models.normal.separable import MatrixColumns
 from discrim.models.normal.variables import ClassDifferences, RankedColumns, anova
 from discrim.models.results.canonical import CanonicalResults, Convention
 from discrim.models.results.geometry import GroupSummary, LinearGeometry, LogOddsEquations
 from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.models.saving.fit_file import NOTHING, Saved
+from discrim.subspace import MultipleCorrespondence
 
 MODEL = Model("lda", "Linear discriminant analysis", marginal=linear_marginal)
 
@@ -557,14 +566,6 @@ class LDAResults(
         return pd.DataFrame(scores, index=self.classes, columns=self._axis_names)
 
 
-LinearCovariance = Literal[
-    "pooled", "diagonal", "shrunk", "correlation", "spherical", "pinv", "separable"
-]  # fmt: skip
-"""What `covariance=` may be, the full one first."""
-
-LINEAR = get_args(LinearCovariance)
-
-
 @reading.with_ways_out
 def lda(
     formula: str | None = None,
@@ -573,18 +574,9 @@ def lda(
     moments: Moments | None = None,
     prior: Prior = None,
     weights: Any = None,
-    method: Method = "moment",
-    nu: float | None = 5,
-    scatter: ScatterOfT = "covariance",
-    support_fraction: float = 0.5,
-    covariance: LinearCovariance | CovarianceEstimator = "pooled",
-    shrinkage: float | Literal["oas", "ledoit-wolf", "loo", "strimmer"] | None = None,
-    variance_shrinkage: float | Literal["strimmer"] | None = None,
-    grid: Sequence[float] | None = None,
-    standardize: bool = False,
-    shape: tuple[int, int] | None = None,
-    components: int | float | Literal["cv", "loo"] | None = None,
-    correspondence: bool = False,
+    method: Divisor = "moment",
+    covariance: LinearCovariance | CovarianceSpecification | CovarianceEstimator = "pooled",
+    components: Components | None = None,
     ncomp: int | None = None,
     collinear: Collinear = "raise",
     levels: Sequence[Any] | None = None,
@@ -613,60 +605,16 @@ def lda(
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
         part of ``.`` in the formula.
-    method : {"moment", "mle", "t", "mcd"}
-        "moment" divides the covariance by N - K, "mle" by N. The other two are robust. "t" estimates the
-        means and the covariance of multivariate t distributions by maximum likelihood. "mcd" uses the
-        observations whose distance by the minimum covariance determinant is below its .975 quantile, as "mcd"
-        of rrcov's Linda does.
-    nu : float, optional
-        Degrees of freedom of method="t". None takes their maximum likelihood estimate between 1 and 256.
-    scatter : {"covariance", "scale"}
-        Whether method="t" estimates the covariance by nu/(nu - 2) times the scale matrix, as R's MASS::lda
-        does, or by the scale matrix itself, as R's MASS::qda does.
-    support_fraction : float
-        Share of the observations, from 0.5 to 1, from which method="mcd" estimates. A smaller share tolerates
-        more outliers, and a larger one gives more precise estimates.
-    covariance : "pooled", "diagonal", "shrunk", "correlation", "spherical", "pinv", "separable", an estimator
-        "pooled" is the full covariance within classes and "diagonal" has its variances alone. "shrunk"
-        shrinks it towards a sphere. "correlation" shrinks the correlations towards zero and the variances
-        towards their median, as R's sda does. "spherical" has one variance for all columns. "pinv" is the
-        full covariance with the inverse of Moore and Penrose. All but "pooled" also work with more columns
-        than observations, and then take as many dimensions as there are observations. An estimator is an
-        object with `fit(X)` and then `covariance_`, such as those of `sklearn.covariance`: a copy of it is
-        fitted to the deviations from the class means, and its covariance is used unchanged.
-    shrinkage : float, "oas", "ledoit-wolf", "loo" or "strimmer", optional
-        How much is shrunk: a number from 0 (nothing) to 1, or the rule that chooses the number. For "shrunk"
-        the rules are "oas" (the default) and "ledoit-wolf", computed as in scikit-learn from the deviations
-        from the class means, and "loo", which takes the number with the smallest leave-one-out error (see
-        `path`), and the largest of several such numbers. For "diagonal" the variances are shrunk towards
-        their median by a number, by the rule of Opgen-Rhein and Strimmer ("strimmer"), or by "loo"; by
-        default they are not shrunk. For "correlation" the correlations are shrunk by a number, or by the rule
-        of Schaefer and Strimmer ("strimmer", the default).
-    variance_shrinkage : float or "strimmer", optional
-        How much covariance="correlation" shrinks the variances towards their median: a number from 0 to 1, or
-        the rule of Opgen-Rhein and Strimmer (the default).
-    grid : sequence of float, optional
-        Numbers from which shrinkage="loo" chooses; by default 0, 0.001, 0.002, 0.005, ..., 0.1, 0.2, ..., 1.
-    standardize : bool
-        Whether the columns are divided by their standard deviations within classes before "shrunk" or
-        "spherical" is applied, so that their units do not matter. By default they keep their units, as in
-        scikit-learn, and a warning is given if their spreads differ greatly. Refits estimate the standard
-        deviations again, also in folds; `leave_one_out()` keeps those of the fit. With `components` it
-        applies to the principal axes, and `leave_one_out()` estimates them again with the axes.
-    shape : (int, int), optional
-        Numbers of rows and columns of a matrix, whose entries are the columns of the formula in order, row by
-        row. The covariance is then "separable": that of the rows times that of the columns.
-    components : int, float, "cv" or "loo", optional
-        Principal axes within which the classes are compared: their number, or the smallest share of the total
-        variance, between 0 and 1, that they have to explain. "cv" and "loo" choose the number of smallest
-        error by ten folds or by leaving out each row, and the smallest of several such numbers (see `path`).
-        The axes are those of all observations about their common mean, without regard to the classes, in the
-        units of the columns or, with standardize=True, of columns divided by their overall standard
-        deviations. Folds and refits compute them again.
-    correspondence : bool
-        Whether the axes of `components` are those of the multiple correspondence analysis of the categories:
-        each level has a column of its own, divided by the square root of the level's share. Numbers are
-        divided by their standard deviations.
+    method : {"moment", "mle"}
+        Divisor of the covariance: N - K or N.
+    covariance : str, specification or estimator
+        How the covariance within classes is estimated: "pooled", "diagonal", "shrunk", "correlation",
+        "spherical", "pinv", "t", "mcd", or a specification of `discrim.covariance` such as ``Shrunk(0.1)``;
+        its pages say when to use which. An estimator with `fit(X)` and `covariance_`, such as those of
+        `sklearn.covariance`, is fitted to the deviations from the class means.
+    components : int, float, "cv", "loo" or specification, optional
+        Principal axes within which the classes are compared: their number, the share of the variance that
+        they have to explain, how the number is chosen, or a specification of `discrim.subspace`.
     ncomp : int, optional
         Number of leading canonical axes (discriminants) that the rule and `transform` use; by default all.
     collinear : {"raise", "drop"}
@@ -801,23 +749,18 @@ def lda(
     """
     options = verb_options(locals())
     reading.check_word("collinear", collinear, Collinear)
-    keywords = CovarianceKeywords(shrinkage, variance_shrinkage, grid, standardize, shape=shape)
-    kind = normal_fits.read_scatter(covariance, LINEAR, method, keywords, components, missing)
-    if isinstance(grid, Iterator):
-        # It has been read.
-        options["grid"] = list(kind.shrinkages[0].grid)
+    kind = read_covariance(LINEAR, covariance, method, components, missing)
     sample = Sample("lda", "pooled", moments, formula, data, weights, levels, functions, na_action)
     has_rows = sample.has_rows
-    by_em = normal_fits.check_em(missing, method, kind, na_action, has_rows=has_rows, collinear=collinear)
-    kind = normal_fits.with_method(kind, method, nu, scatter, support_fraction)
-    if correspondence is not False:
-        check_correspondence(correspondence, keywords, components, has_rows=has_rows)
+    by_em = normal_fits.check_em(missing, covariance, kind, na_action, has_rows=has_rows, collinear=collinear)
     if not has_rows:
+        refuse_moments_with_levels(components)
         blocks, stats = normal_fits.moments_of_sample(sample, kind)
     elif by_em:
         blocks, stats, kind = em_sample(sample.read(incomplete=True), common=True)
     else:
-        blocks, indicators = _columns(sample.read(), kind, correspondence=correspondence)
+        by_level = isinstance(components, MultipleCorrespondence)
+        blocks, indicators = _columns(sample.read(), kind, by_level=by_level)
         spread = kind.spread("pooled", thin=reading.is_wide(blocks))
         blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=components is None)
         if components is not None:
@@ -833,6 +776,7 @@ def lda(
     ncomp = _checked_axes(ncomp, stats, kind)
     if isinstance(kind, Robust):
         stats, kind = robust_moments(blocks, stats, kind)
+    method = method_of(kind, method)
     divisors = partial(_divisors, method=method)
     kind, path = normal_fits.known_of_rows(kind, blocks, stats, divisors, shares, sampled=estimated)
     try:
@@ -852,10 +796,10 @@ def _warn_of_covariance(fit: LDAFit) -> None:
         warn_of_tied_axes("ncomp", fit.ncomp, fit.tied_axes())
 
 
-def _columns(blocks: Blocks, kind: Scatter, *, correspondence: bool) -> tuple[Blocks, frozenset[str] | None]:
+def _columns(blocks: Blocks, kind: Scatter, *, by_level: bool) -> tuple[Blocks, frozenset[str] | None]:
     """Blocks of the columns that vary, and names of those that stand for levels where these have axes."""
     indicators = None
-    if correspondence:
+    if by_level:
         blocks, indicators = with_level_indicators(blocks)
     blocks = reading.without_constants_if_wide(blocks)
     if not kind.is_regular and kind.takes_full_rank(len(blocks.terms)):

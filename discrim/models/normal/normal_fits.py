@@ -18,17 +18,14 @@ from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule, logs_of_prior
 from discrim.core.scatter import factor
-from discrim.core.scatter.by_estimator import ByEstimator
 from discrim.core.scatter.covariance import pooled, separate
-from discrim.core.scatter.factor import FORMS, FactorFaultError, Factors, FewFactors
-from discrim.core.scatter.kinds import KINDS
+from discrim.core.scatter.factor import FORMS, FactorFaultError, Factors
 from discrim.core.scatter.projected import Projected
-from discrim.core.scatter.robust import ROBUST, Robust
-from discrim.core.scatter.scatter import CovarianceKeywords, Full, KnownRows, Scatter, each
-from discrim.core.scatter.separable import Separable
-from discrim.core.scatter.shrinkage import missed, refuse_grid
+from discrim.core.scatter.robust import Robust
+from discrim.core.scatter.scatter import Full, KnownRows, Scatter, each
+from discrim.core.scatter.shrinkage import missed
 from discrim.core.scatter.shrunk import Shrunk
-from discrim.core.scatter.student import NU_RANGE
+from discrim.covariance import FactorAnalytic
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.rows import used_rows
@@ -38,11 +35,12 @@ from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Refits
 from discrim.models.fits.reading import Watch
-from discrim.models.fits.refits import error_path, held_path, largest_as_good, moment_refits, text_of
+from discrim.models.fits.refits import error_path, held_path, largest_as_good, moment_refits
 from discrim.models.moments.given import Sample
-from discrim.models.normal.components import CHOSEN_FROM_ROWS, AxesChoice, choose_axes, within_axes
+from discrim.models.normal.components import CHOSEN_FROM_ROWS, AxesChoice, choose_axes
+from discrim.models.normal.covariance_models import covariance_model, covariance_text
 from discrim.models.normal.em import asks_for_em, em_rule
-from discrim.models.normal.robust import Method, ScatterOfT, robust_rule
+from discrim.models.normal.robust import robust_rule
 
 FOUND_FROM_ROWS = (
     "What method=, covariance= and shrinkage= ask for is found from the rows and not from their moments: "
@@ -54,149 +52,20 @@ MUCH = 10.0
 """Ratio of standard deviations within classes beyond which units differ by much."""
 
 
-def read_scatter(
-    covariance: Any,
-    words: tuple[str, ...],
-    method: str,
-    keywords: CovarianceKeywords,
-    components: Any = None,
-    missing: Any = None,
-) -> Scatter:
-    """The kind of covariance that the keywords ask for, of some words, the first of which is the full one.
-
-    With components it is one within principal axes. A DataError tells of an unknown word, a number out of
-    range, or keywords that do not go together.
-    """
-    reading.check_flag("standardize", keywords.standardize)
-    if components is not None:
-        inner = read_scatter(covariance, words, method, replace(keywords, standardize=False))
-        return within_axes(inner, components, method, missing, standardize=bool(keywords.standardize))
-    if isinstance(covariance, str):
-        reading.check_word("covariance", covariance, words)
-        if covariance == words[0] and keywords.shape is not None:
-            covariance = Separable.word
-        kind = KINDS["full" if covariance == words[0] else covariance]
-        _refuse_others(kind.takes, kind.word, covariance, words, keywords)
-        return kind.read(keywords)
-    if isinstance(covariance, type):
-        raise DataError(
-            f"covariance={covariance.__name__} is a class: pass an object of it, {covariance.__name__}()."
-        )
-    if not callable(getattr(covariance, "fit", None)):
-        raise DataError(
-            f"covariance={covariance!r} is not known: use one of {reading.listed(words)}, or an estimator, "
-            "an object with fit(X) and then covariance_."
-        )
-    if keywords.shrinkage is not None:
-        raise DataError("shrinkage= does not go with an estimator, which has its own: leave one out.")
-    if method != "moment":
-        raise DataError(
-            f"method={method!r} does not go with an estimator, which has its own divisor: leave it out."
-        )
-    _refuse_others((), "estimator", covariance, words, keywords)
-    return ByEstimator(covariance, text_of(covariance))
-
-
-def _refuse_others(
-    takes: tuple[str, ...], word: str, covariance: Any, words: tuple[str, ...], keywords: CovarianceKeywords
-) -> None:
-    """Raise where a keyword is given that does not go with a kind."""
-    if keywords.shrinkage is not None and "shrinkage" not in takes:
-        also = ', or "correlation" (towards zero)' if "correlation" in words else ""
-        raise DataError(
-            f'shrinkage={keywords.shrinkage!r} goes with covariance="shrunk" (towards a sphere) or '
-            f'"diagonal" (variances, towards their median){also}, and not with {covariance!r}: leave it '
-            "out, or pass one of these."
-        )
-    if keywords.grid is not None and "grid" not in takes:
-        refuse_grid(keywords.grid)
-    if keywords.standardize and "standardize" not in takes:
-        raise DataError(
-            'standardize=True goes with covariance="shrunk" or "spherical", and in qda() with '
-            '"factor": pass one of these, or leave it out.'
-        )
-    if keywords.variance_shrinkage is not None and "variance_shrinkage" not in takes:
-        raise DataError(
-            'variance_shrinkage= goes with covariance="correlation": pass both, or leave it out. '
-            'For covariance="diagonal" pass shrinkage=.'
-        )
-    if keywords.shape is not None and "shape" not in takes:
-        raise DataError(
-            f'shape= goes with covariance="separable", and not with {word!r}: leave one of the two out.'
-        )
-    for name in ("dimensions", "form", "threshold"):
-        value = getattr(keywords, name)
-        if value is not None and name not in takes:
-            raise DataError(
-                f'{name}={value!r} goes with covariance="factor", and not with {word!r}: leave it '
-                "out, or pass that."
-            )
-
-
-def with_method(
-    kind: Scatter, method: str, nu: float | None, scatter: str, support_fraction: float
-) -> Scatter:
-    """A kind of covariance by a method: itself for one of moments, a robust one as it is asked for.
-
-    A DataError says that an option is out of its range, or is not one of the method; a NotSupportedError,
-    that the covariance is not to be the full one.
-    """
-    reading.check_word("method", method, Method)
-    reading.check_word("scatter", scatter, ScatterOfT)
-    if not (nu is None or reading.is_number(nu)):
-        raise DataError(
-            f"nu={reading.told(nu)}: give degrees of freedom from 1 on, or None to have them estimated."
-        )
-    if not reading.is_number(support_fraction):
-        raise DataError(
-            f"support_fraction={reading.told(support_fraction)}: give a share of the rows from 0.5 to 1."
-        )
-    if method != "t" and (nu != 5 or scatter != "covariance"):
-        raise DataError(
-            f'nu= and scatter= are options of method="t"; here it is method={method!r}: leave them out.'
-        )
-    if method != "mcd" and support_fraction != 0.5:
-        raise DataError(
-            f'support_fraction= is an option of method="mcd"; here it is method={method!r}: leave it out.'
-        )
-    if method not in ROBUST:
-        return kind
-    if not kind.has_distances:
-        raise NotSupportedError(
-            f'method="{method}" estimates full covariances; with covariance="{kind.word}" pass '
-            'method="moment" or "mle".'
-        )
-    if nu is not None and not (reading.is_number(nu) and NU_RANGE[0] <= nu < np.inf):
-        raise DataError(f"nu={nu!r}: give degrees of freedom from 1 on, or None to have them estimated.")
-    if method == "t" and nu is not None and nu <= 2 and scatter == "covariance":
-        raise DataError(
-            f"nu={nu!r}: a t distribution has a covariance for nu above 2 only: "
-            'pass scatter="scale", or a larger nu.'
-        )
-    if not (reading.is_number(support_fraction) and 0.5 <= support_fraction <= 1):
-        raise DataError(f"support_fraction={support_fraction!r}: give a share of the rows from 0.5 to 1.")
-    inflated = scatter == "covariance"
-    if method == "t":
-        return Robust(method, nu or 0.0, nu is None, inflated)
-    return Robust(method, support_fraction=float(support_fraction))
-
-
 def check_em(
-    missing: Any, method: str, kind: Scatter, na_action: str, *, has_rows: bool, collinear: str = "raise"
+    missing: Any, covariance: Any, kind: Scatter, na_action: str, *, has_rows: bool, collinear: str = "raise"
 ) -> bool:
-    """Whether rows with missing values are to be completed by EM; an error where that does not go.
+    """Return whether rows with missing values are used by EM.
 
     It is a DataError of another word, or of options that contradict each other, and a NotSupportedError where
     there are no rows, or the estimates are not those of largest likelihood under normal classes.
     """
     if missing is None or not asks_for_em(missing, na_action, has_rows=has_rows):
         return False
-    by_moments = method in ("moment", "mle")
-    if not by_moments or not kind.has_distances:
-        other = f'covariance="{kind.word}"' if by_moments else f'method="{method}"'
+    if not kind.has_distances:
         raise NotSupportedError(
-            'missing="em" estimates full covariances by maximum likelihood, and does not go with '
-            f"{other}: leave out one of the two."
+            'missing="em" estimates full covariances by maximum likelihood and cannot be combined with '
+            f"{covariance_text(covariance)}. Leave out one of the two."
         )
     if collinear != "raise":
         raise NotSupportedError(
@@ -676,7 +545,7 @@ def _factors(fit: Fit[Any], moments: ClassMoments, dimensions: Any, threshold: A
         )
         if same or (several and factor.common_axes(form)):
             continue
-        scatter = FewFactors.read(CovarianceKeywords(dimensions=dimensions, form=form, threshold=threshold))
+        scatter = covariance_model(FactorAnalytic(dimensions=dimensions, form=form, threshold=threshold))
         held = factor.factors_of(moments, scatter.for_classes(levels, moments.n_columns).wanted)
         fault = held.fault()
         if fault is not None and fault.kind == "rank":

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,8 @@ from discrim.core.scatter.covariance import divisors_by_class, pooled
 from discrim.core.scatter.em import Em
 from discrim.core.scatter.kinds import shapes
 from discrim.core.scatter.robust import Robust
-from discrim.core.scatter.scatter import CovarianceKeywords, NoEstimateError, Scatter
+from discrim.core.scatter.scatter import NoEstimateError, Scatter
+from discrim.covariance import CovarianceSpecification
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.values import shown
@@ -28,30 +29,34 @@ from discrim.inference.result import TestResult
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, as_scored, distinct, rule_of_numbers
-from discrim.models.fits.reading import Data, NaAction, Prior
+from discrim.models.fits.reading import Data, Divisor, NaAction, Prior
 from discrim.models.fits.refits import verb_options
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.normal import normal_fits
 from discrim.models.normal.components import (
     PrincipalAxes,
-    on_save_axes,
     refuse_collinear_total,
     warn_of_separated_axes,
     with_digits,
     within,
 )
+from discrim.models.normal.covariance_models import (
+    QUADRATIC,
+    Components,
+    QuadraticCovariance,
+    method_of,
+    on_save_axes,
+    read_covariance,
+)
 from discrim.models.normal.em import MissingRows, em_sample
 from discrim.models.normal.factor import FactorCovariances, warn_of_separated_dimensions
 from discrim.models.normal.normal_fits import ShrunkCovariances
-from discrim.models.normal.robust import Method, RobustRows, ScatterOfT, robust_moments
+from discrim.models.normal.robust import RobustRows, robust_moments
 from discrim.models.normal.separable import MatrixColumns
 from discrim.models.results.geometry import SeparateCovariances
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import NOTHING, Saved
-
-QuadraticCovariance = Literal["full", "diagonal", "shrunk", "spherical", "factor", "separable"]
-"""What `covariance=` may be, the full one first."""
 
 
 @reading.with_ways_out
@@ -62,19 +67,9 @@ def qda(
     moments: Moments | None = None,
     prior: Prior = None,
     weights: Any = None,
-    method: Method = "moment",
-    nu: float | None = 5,
-    scatter: ScatterOfT = "covariance",
-    support_fraction: float = 0.5,
-    covariance: QuadraticCovariance | CovarianceEstimator = "full",
-    dimensions: int | Mapping[Any, int] | Literal["cattell", "bic"] | None = None,
-    form: str | None = None,
-    threshold: float | None = None,
-    shrinkage: float | Literal["oas", "ledoit-wolf", "loo", "strimmer"] | None = None,
-    grid: Sequence[float] | None = None,
-    standardize: bool = False,
-    shape: tuple[int, int] | None = None,
-    components: int | float | Literal["cv", "loo"] | None = None,
+    method: Divisor = "moment",
+    covariance: QuadraticCovariance | CovarianceSpecification | CovarianceEstimator = "full",
+    components: Components | None = None,
     ncomp: int | None = None,
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
@@ -101,65 +96,16 @@ def qda(
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
         part of ``.`` in the formula.
-    method : {"moment", "mle", "t", "mcd"}
-        "moment" divides the covariance of each class by n_k - 1, "mle" by n_k. The other two are robust. "t"
-        estimates the means and covariances of multivariate t distributions by maximum likelihood, with one nu
-        for all classes. "mcd" uses the observations of each class whose distance by the minimum covariance
-        determinant is below its .975 quantile, as rrcov's QdaCov does.
-    nu : float, optional
-        Degrees of freedom of method="t". None takes their maximum likelihood estimate between 1 and 256.
-    scatter : {"covariance", "scale"}
-        Whether method="t" estimates the covariance by nu/(nu - 2) times the scale matrix, as R's MASS::lda
-        does, or by the scale matrix itself, as R's MASS::qda does.
-    support_fraction : float
-        Share of the observations, from 0.5 to 1, from which method="mcd" estimates. A smaller share tolerates
-        more outliers, and a larger one gives more precise estimates.
-    covariance : {"full", "diagonal", "shrunk", "spherical", "factor", "separable"} or an estimator
-        "full" is the full covariance of each class and "diagonal" has its variances alone. "shrunk" shrinks
-        it towards a sphere and works for classes of fewer observations than columns. "spherical" has one
-        variance for each class. "factor" has a few large variances, on axes of their own, and one variance
-        for all other directions; it also works for few observations and is known as high-dimensional
-        discriminant analysis (Bouveyron, Girard & Schmid, 2007). An estimator is an object with `fit(X)` and
-        then `covariance_`: a copy of it is fitted to the deviations of each class from its mean.
-    dimensions : int, dict of class to int, or {"cattell", "bic"}
-        Number of large variances under covariance="factor". "cattell" (the default) and "bic" choose the
-        number for each class. "cattell" is the scree test: it takes the last dimension after which the
-        eigenvalues fall by at least `threshold` times the largest fall. "bic" takes the dimension of smallest
-        BIC of the observations of the class in the space that they span. Refits choose again.
-    form : str
-        What the classes do not share under covariance="factor", in the names of HDclassif; by default
-        "AkjBkQkDk". A stands for the variances of the signal, by class (k) and dimension (j), B for the
-        variance of the noise, Q for the axes and D for the number of dimensions; a part without its letter k
-        or j is common. The other forms are AkBkQkDk, ABkQkDk, AkjBQkDk, AkBQkDk, ABQkDk, the same with D at
-        the end, and AjBQD and ABQD, which have one covariance for all classes.
-    threshold : float
-        Share of the largest fall that counts for dimensions="cattell", between 0 and 1; by default 0.2.
-    shrinkage : float, "oas", "ledoit-wolf", "loo" or "strimmer", optional
-        How much is shrunk: a number from 0 (nothing) to 1, or the rule that chooses the number. For "shrunk"
-        the rules are "oas" (the default) and "ledoit-wolf", computed as in scikit-learn from the deviations
-        from the class means, and "loo", which takes the number with the smallest leave-one-out error (see
-        `path`), and the largest of several such numbers. For "diagonal" the variances are shrunk towards
-        their median by a number, by the rule of Opgen-Rhein and Strimmer ("strimmer"), or by "loo"; by
-        default they are not shrunk. Each class has its own number by a rule, but "loo" chooses one number for
-        all classes.
-    grid : sequence of float, optional
-        Numbers from which shrinkage="loo" chooses; by default 0, 0.001, 0.002, 0.005, ..., 0.1, 0.2, ..., 1.
-    standardize : bool
-        Whether the columns are divided by their standard deviations within classes before "shrunk" or
-        "spherical" is applied, so that their units do not matter. By default they keep their units, as in
-        scikit-learn, and a warning is given if their spreads differ greatly. Refits estimate the standard
-        deviations again, also in folds; `leave_one_out()` keeps those of the fit. With `components` it
-        applies to the principal axes, and `leave_one_out()` estimates them again with the axes.
-    shape : (int, int), optional
-        Numbers of rows and columns of a matrix, whose entries are the columns of the formula in order, row by
-        row. The covariance is then "separable": that of the rows times that of the columns.
-    components : int, float, "cv" or "loo", optional
-        Principal axes within which the classes are compared: their number, or the smallest share of the total
-        variance, between 0 and 1, that they have to explain. "cv" and "loo" choose the number of smallest
-        error by ten folds or by leaving out each row, and the smallest of several such numbers (see `path`).
-        The axes are those of all observations about their common mean, without regard to the classes, in the
-        units of the columns or, with standardize=True, of columns divided by their overall standard
-        deviations. Folds and refits compute them again.
+    method : {"moment", "mle"}
+        Divisor of the covariance of each class: n_k - 1 or n_k.
+    covariance : str, specification or estimator
+        How the covariance of each class is estimated: "full", "diagonal", "shrunk", "spherical", "t", "mcd",
+        "factor", or a specification of `discrim.covariance` such as ``Shrunk(0.1)``; its pages say when to
+        use which. An estimator with `fit(X)` and `covariance_`, such as those of `sklearn.covariance`, is
+        fitted to the deviations of each class from its mean.
+    components : int, float, "cv", "loo" or specification, optional
+        Principal axes within which the classes are compared: their number, the share of the variance that
+        they have to explain, how the number is chosen, or a specification of `discrim.subspace`.
     ncomp : int, optional
         Number of axes, found by sliced average variance estimation, on which the classes are compared.
         It needs full covariances. Folds and refits find the axes again.
@@ -241,16 +187,10 @@ def qda(
     [[50, 0, 0], [0, 47, 3], [0, 1, 49]]
     """
     options = verb_options(locals())
-    keywords = CovarianceKeywords(shrinkage, None, grid, standardize, dimensions, form, threshold, shape)
-    words = get_args(QuadraticCovariance)
-    kind = normal_fits.read_scatter(covariance, words, method, keywords, components, missing)
-    kind = on_save_axes(kind, ncomp, method, missing)
-    if isinstance(grid, Iterator):
-        # It has been read.
-        options["grid"] = list(kind.shrinkages[0].grid)
+    kind = read_covariance(QUADRATIC, covariance, method, components, missing)
+    kind = on_save_axes(kind, ncomp, covariance, missing)
     sample = Sample("qda", "class", moments, formula, data, weights, levels, functions, na_action)
-    by_em = normal_fits.check_em(missing, method, kind, na_action, has_rows=sample.has_rows)
-    kind = normal_fits.with_method(kind, method, nu, scatter, support_fraction)
+    by_em = normal_fits.check_em(missing, covariance, kind, na_action, has_rows=sample.has_rows)
     if not sample.has_rows:
         blocks, stats = normal_fits.moments_of_sample(sample, kind)
     elif by_em:
@@ -273,6 +213,7 @@ def qda(
     if isinstance(kind, Robust):
         stats, kind = robust_moments(blocks, stats, kind)
     kind = kind.for_classes(levels, stats.n_columns)
+    method = method_of(kind, method)
     divisors = partial(_divisors, method=method)
     kind, path = normal_fits.known_of_rows(kind, blocks, stats, divisors, shares, sampled=estimated)
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,9 +25,6 @@ from discrim.inference.error_rates import check_level
 from discrim.models.fits.fit import Fit, Gaps
 from discrim.models.fits.reading import Data, class_moments, listed, refuse_extreme
 from discrim.models.fits.refits import rule_of_moments
-
-Method = Literal["moment", "mle", "t", "mcd"]
-ScatterOfT = Literal["covariance", "scale"]
 
 MOST_REPEATED = 2**25
 """Numbers that rows, each repeated as often as its weight says, may be."""
