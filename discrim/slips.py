@@ -39,7 +39,6 @@ predict() of a fit takes it <- outlier reject typicality
 kind | predict() gives labels, predict_proba() posteriors, transform() variates <- type output prob proba
 nonzero <- keepx
 within <- multilevel subject repeated id
-shape <- dim dims matrixshape
 orthogonal <- northo orthoi northogonal ortho
 formula: lda() adjusts columns for covariates after a bar, as in "y ~ x|age" <- covariates covariate covar
 ncomp | components <- dimen ncan nd ndim ncomponents nfactors ncp ncomp components
@@ -54,8 +53,8 @@ lda() has one covariance and qda() one for each class; lr_test(lda_fit, qda_fit)
 canonical() of a fit of lda() gives the canonical analysis <- canonical can
 tol | tolerance | collinear <- tol tolerance
 collinear <- singular
-gamma | shrinkage <- regparam
-gamma | shrinkage | strength: pass penalty="ridge" and strength= <- ridge
+gamma <- regparam
+gamma | strength: pass penalty="ridge" and strength= <- ridge
 alpha: alpha= is one less the lambda of Friedman and klaR <- lambda
 strength | penalty <- lambda
 strength: pass penalty="ridge" and strength=, which is 1 / (N C) <- c
@@ -83,7 +82,7 @@ r2_stay | stepwise() chooses columns <- pr2stay
 v_enter | stepwise() chooses columns <- vin
 logistic() fits two classes or more <- family link
 bias_reduction: robust() of the fit gives robust standard errors <- robust
-method="t" and method="mcd" of lda() and qda() are robust <- robust
+covariance="t" and covariance="mcd" of lda() and qda() are robust <- robust
 distance <- method metric dist
 within <- strata block blocks
 groups <- plots plot
@@ -182,7 +181,7 @@ box_m(..., method="schott") <- schott schott2007 testcov
 box_m(..., method="li-chen") <- lichen equalcovs
 qda(..., covariance="factor") <- hdda
 qda(..., ncomp=2) <- dr slicedaveragevarianceestimation
-lda(..., components=2, correspondence=True) <- disqual dismix gfalda mcalda
+lda(..., components=discrim.subspace.MultipleCorrespondence(2)) <- disqual dismix gfalda mcalda
 lda(...).canonical() <- candisc cancor
 that is a package of R; lda() and qda() are here <- mass klar
 it is a method of a fit, as in fit.predict() <- predict predictproba summary plot confusion update errorrates
@@ -262,16 +261,143 @@ def nearest(name: str, there: Iterable[str], table: str) -> str:
     return alike[near[0]] if near else ""
 
 
+TAKE_SPECIFICATIONS = ("lda", "qda", "LDAClassifier", "QDAClassifier")
+"""Functions whose `covariance=` takes specifications."""
+
+SPECIFICATIONS = {
+    "StudentT": ("nu", "scatter"),
+    "MCD": ("support_fraction",),
+    "Separable": ("shape",),
+    "FactorAnalytic": ("dimensions", "form", "threshold", "standardize"),
+    "ShrunkCorrelation": ("shrinkage", "variance_shrinkage", "grid"),
+    "Diagonal": ("shrinkage", "grid"),
+    "Spherical": ("standardize",),
+    "Shrunk": ("shrinkage", "grid", "standardize"),
+}
+"""Keywords of other systems and of earlier interfaces that are parameters of specifications here."""
+
+SPECIFICATION_WORDS = {
+    "t": "StudentT",
+    "mcd": "MCD",
+    "separable": "Separable",
+    "factor": "FactorAnalytic",
+    "correlation": "ShrunkCorrelation",
+    "diagonal": "Diagonal",
+    "spherical": "Spherical",
+    "shrunk": "Shrunk",
+}
+"""Values of `covariance=` and `method=`, and the specifications that they stand for."""
+
+OTHER_NAMES = {
+    "lambda": "shrinkage",
+    "lambdavar": "variance_shrinkage",
+    "regparam": "shrinkage",
+    "dim": "shape",
+    "dims": "shape",
+    "matrixshape": "shape",
+    "standardise": "standardize",
+}
+"""Other names of these keywords, without case, dots and underscores."""
+
+_OWN_KEYWORDS = (
+    "nu", "scatter", "support_fraction", "shape", "dimensions", "form", "threshold", "variance_shrinkage"
+)  # fmt: skip
+"""Keywords that only one specification has."""
+
+
+_WITH_SPECIFICATIONS = ("covariance", "method", "components")
+"""Options that say which specification is meant."""
+
+
+def specification_hint(given: Mapping[str, Any]) -> tuple[str, str]:
+    """Return what to write in place of keywords that are parameters of a specification.
+
+    Parameters
+    ----------
+    given : dict of str to object
+        All keywords of the call.
+
+    Returns
+    -------
+    str, str
+        The first such keyword, and a sentence; both are empty if there is none.
+
+    Examples
+    --------
+    >>> specification_hint({"method": "t", "nu": 5})
+    ('nu', 'Write covariance=discrim.covariance.StudentT(nu=5).')
+    >>> specification_hint({"components": 3, "standardize": True})[1]
+    'Write components=discrim.subspace.PrincipalComponents(3, standardize=True).'
+    """
+    known = {"correspondence"}.union(*SPECIFICATIONS.values())
+    names = {name: OTHER_NAMES.get(plain(name), name) for name in given}
+    first = next((name for name in given if names[name] in known), "")
+    if not first:
+        return "", ""
+    values = {names[name]: value for name, value in given.items()}
+    values = {name: each for name, each in values.items() if each is not None and each is not False}
+    advice, note = [], ""
+    if values.pop("correspondence", False):
+        advice.append(f"components=discrim.subspace.MultipleCorrespondence({values.pop('components', 2)!r})")
+        values.pop("standardize", None)
+    elif "components" in values and "standardize" in values:
+        number = values.pop("components")
+        del values["standardize"]
+        advice.append(f"components=discrim.subspace.PrincipalComponents({number!r}, standardize=True)")
+    if values.get("shrinkage") == "auto":
+        values |= {"shrinkage": "ledoit-wolf", "standardize": True}
+        note = (
+            ' It is nearest to shrinkage="auto" of scikit-learn, which shrinks the covariance of each class '
+            "by a number of its own and averages the results."
+        )
+    elif not {"covariance", "method"} & set(values) and "lambda" in map(plain, given):
+        values["covariance"] = "correlation"
+    elif "regparam" in map(plain, given):
+        note = " It shrinks towards (tr S / p) I; scikit-learn shrinks towards I."
+    kind = _specification_of(values)
+    parameters = {name: values[name] for name in SPECIFICATIONS[kind] if name in values}
+    if parameters:
+        advice.append(f"covariance=discrim.covariance.{kind}({_written(parameters)})")
+    if not advice:
+        return first, "Leave it out."
+    return first, f"Write {', '.join(advice)}.{note}"
+
+
+def _specification_of(values: Mapping[str, Any]) -> str:
+    """Return the name of the specification that has the parameters among some keywords."""
+    for option in ("method", "covariance"):
+        word = values.get(option)
+        if isinstance(word, str) and word in SPECIFICATION_WORDS:
+            return SPECIFICATION_WORDS[word]
+    own = [name for name in _OWN_KEYWORDS if name in values]
+    return next((kind for kind, names in SPECIFICATIONS.items() if own and own[0] in names), "Shrunk")
+
+
+def _written(parameters: Mapping[str, Any]) -> str:
+    """Return parameters as they are written in a call."""
+    if list(parameters) == ["shrinkage"]:
+        return repr(parameters["shrinkage"])
+    if isinstance(shape := parameters.get("shape"), tuple | list) and len(shape) == 2:
+        return f"rows={shape[0]!r}, columns={shape[1]!r}"
+    texts = {name: repr(value) for name, value in parameters.items()}
+    return ", ".join(f"{name}={text if len(text) <= 60 else '...'}" for name, text in texts.items())
+
+
 def refuse_keyword(function: Callable[..., Any], given: Mapping[str, Any]) -> None:
     """Raise the TypeError of a keyword that a function does not take, if there is one, with the way out."""
     parameters = inspect.signature(function).parameters
     taken = [name for name in parameters if name not in ("self", "cls")]
     unknown = [name for name in given if name not in parameters]
     if unknown and not any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+        called = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+        if called in TAKE_SPECIFICATIONS:
+            options = {name: given[name] for name in given if name in unknown or name in _WITH_SPECIFICATIONS}
+            name, hint = specification_hint(options)
+            if name in unknown:
+                raise TypeError(f"{called}() has no keyword {name!r}. {hint}") from None
         found = nearest(unknown[0], taken, KEYWORDS)
         way_out = f"use {found}=" if found in taken else found or f"it takes {', '.join(taken) or 'none'}"
         way_out += ', as in "species ~ a + b"' if found == "formula" else ""
-        called = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
         raise TypeError(f"{called}() has no keyword {unknown[0]!r}: {way_out}.") from None
 
 

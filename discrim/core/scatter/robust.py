@@ -456,7 +456,7 @@ ROBUST = ("t", "mcd")
 
 @dataclass(frozen=True, slots=True)
 class Robust(Full):
-    """The full covariance of robust moments, by method "t" or "mcd", and how these were found.
+    """The full covariance of robust moments, and how these were found.
 
     Of t distributions: their degrees of freedom, whether these are those of largest likelihood, whether
     covariances are nu/(nu - 2) times their scales or these, the steps of the search, and the log-likelihood
@@ -509,7 +509,7 @@ class Robust(Full):
         """Degrees of freedom that were asked for; None where they were to be estimated."""
         return None if self.estimated_nu else self.nu
 
-    advice = 'pass covariance="shrunk" and leave out method='
+    advice = 'pass covariance="shrunk"'
 
     def for_other_moments(self) -> Full:
         """The covariance of moments that are found already."""
@@ -557,14 +557,14 @@ class Robust(Full):
         """The error that says what the estimates are not for, and the way out."""
         return NotSupportedError(
             f"{what} assumes the sampling law of moments, which means and covariances with "
-            f'method="{self.method}" do not follow: fit with method="moment" or "mle".'
+            f'covariance="{self.method}" do not follow: fit without covariance=.'
         )
 
     def _need_likelihood(self) -> None:
         if self.method == "mcd":
             raise NotSupportedError(
-                'method="mcd" maximises no likelihood, so that there are no AIC and BIC either: fit with '
-                'method="t".'
+                'covariance="mcd" maximises no likelihood, so that there are no AIC and BIC either: fit with '
+                'covariance="t".'
             )
 
     def free_parameters(self, n_columns: int, n_covariances: int) -> int:
@@ -581,7 +581,7 @@ class Robust(Full):
         """Raise: the maximum with fewer axes is not known."""
         self._need_likelihood()
         raise NotSupportedError(
-            'The log-likelihood with method="t" exists for all axes only: fit without ncomp=.'
+            'The log-likelihood with covariance="t" exists for all axes only: fit without ncomp=.'
         )
 
     def left_out(self, fitted: NormalClasses) -> LeftOut:
@@ -595,7 +595,7 @@ class Robust(Full):
         moments = fitted.moments
         if self.method == "mcd" or moments.rows.sum() > MOST_REFITS:
             raise NotSupportedError(
-                f'leave_one_out() with method="{self.method}" would take a new search for each of '
+                f'leave_one_out() with covariance="{self.method}" would take a new search for each of '
                 f'{moments.rows.sum()} rows: cross-validate instead, with error_rates(["cv"]) or '
                 'confusion("cv").'
             )

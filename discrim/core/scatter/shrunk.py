@@ -70,8 +70,8 @@ class Shrunk(Scatter):
     goes_within_axes = True
     is_regular = True
     pooled_title = "Pooled and shrunk c"
-    advice = 'leave out shrinkage=, or pass shrinkage="oas"'
-    instead = ', or shrinkage="oas"'
+    advice = 'pass covariance="shrunk", whose shrinkage is above 0'
+    instead = ', or covariance="shrunk"'
 
     def anew(self) -> Shrunk:
         """With the shrinkage that was asked for."""

@@ -628,8 +628,8 @@ def drop_columns(
     if where == "within classes" and separating:
         lost = (
             f" {separation_sentence(separating, terms)} The fit without "
-            f'{"it" if len(gone) == 1 else "them"} does not know this: covariance="shrunk" with '
-            "shrinkage=1e-6 uses it."
+            f"{'it' if len(gone) == 1 else 'them'} does not know this: "
+            "covariance=discrim.covariance.Shrunk(1e-6) uses it."
         )
     warn_user(
         f"Dropped {listed((terms[j] for j in sorted(gone)), most=20)}: constant or a linear combination of "

@@ -476,7 +476,7 @@ class Measure:
             if getattr(fit.numbers, "scatter", None) is not None and fit.numbers.scatter.is_robust:
                 raise NotSupportedError(
                     "Distances of rows left out would take a new search for each row with "
-                    f'method="{fit.numbers.method}".'
+                    f'covariance="{fit.numbers.method}".'
                 )
             # In closed form alone: scores by a refit may be in other units, which change densities.
             left_out = equal.refits.left_out(equal)

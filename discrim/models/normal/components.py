@@ -338,8 +338,8 @@ class PrincipalAxes:
         kind = self._fit.numbers.within_axes
         if kind is None or kind.indicators is None:
             raise NotSupportedError(
-                "This fit is on no axes of multiple correspondence: fit lda() with components= and "
-                "correspondence=True."
+                "This fit is not on axes of multiple correspondence analysis: fit lda() with "
+                "components=discrim.subspace.MultipleCorrespondence(n)."
             )
         return np.array(kind.indicators)
 

@@ -19,7 +19,7 @@ from discrim.core.scatter.diagonal import Diagonal
 from discrim.core.scatter.factor import DEFAULT_FORM, THRESHOLD, FewFactors, Wanted
 from discrim.core.scatter.projected import Projected
 from discrim.core.scatter.pseudo_inverse import PseudoInverse
-from discrim.core.scatter.robust import Robust
+from discrim.core.scatter.robust import ROBUST, Robust
 from discrim.core.scatter.scatter import SPHERES, Full, Scatter
 from discrim.core.scatter.separable import Separable
 from discrim.core.scatter.shrinkage import GRID, Shrinkage
@@ -29,7 +29,7 @@ from discrim.core.scatter.spherical import Spherical
 from discrim.errors import DataError, NotSupportedError, told
 from discrim.models.fits.reading import Divisor
 from discrim.models.fits.refits import text_of
-from discrim.options import check_whole, check_word
+from discrim.options import check_whole, check_word, listed
 from discrim.specification import Specification, listed_classes, read_specification
 from discrim.subspace import MultipleCorrespondence, PrincipalComponents, SubspaceSpecification, read_subspace
 
@@ -67,6 +67,12 @@ class CovarianceOption:
             return ByEstimator(value, text_of(value))
         if isinstance(value, type) and not issubclass(value, Specification):
             raise DataError(f"covariance={value.__name__} is a class. Write covariance={value.__name__}().")
+        if not isinstance(value, str | type | Specification):
+            raise DataError(
+                f"covariance={told(value)} is not supported. Use one of "
+                f"{listed(self.words, len(self.words))}, a specification of discrim.covariance, or an "
+                "estimator with fit(X) and covariance_."
+            )
         classes = (*self.words.values(), *self.others)
         return covariance_model(read_specification("covariance", value, self.words, classes))
 
@@ -203,6 +209,8 @@ def read_covariance(
     NotSupportedError
         The options cannot be combined.
     """
+    if isinstance(method, str) and method in ROBUST:
+        raise DataError(f'method={method!r} is not known. Write covariance="{method}" instead.')
     check_word("method", method, Divisor)
     kind = option.read(covariance)
     given = covariance_text(covariance)
@@ -229,6 +237,28 @@ def read_covariance(
             "axes are computed: components=discrim.subspace.PrincipalComponents(n, standardize=True)."
         )
     return Projected(kind, subspace.n, isinstance(subspace, PrincipalComponents) and subspace.standardize)
+
+
+_PUBLIC_NAMES: dict[type[Scatter], str] = {
+    Diagonal: "Diagonal",
+    Shrunk: "Shrunk",
+    ShrunkCorrelation: "ShrunkCorrelation",
+    Spherical: "Spherical",
+    FewFactors: "FactorAnalytic",
+}
+"""Names of the specifications that messages advise to use."""
+
+
+def advised_specification(kind: Scatter, parameters: str) -> str:
+    """Return how the specification of a covariance model is written with other parameters, for a message."""
+    return f"covariance=discrim.covariance.{_PUBLIC_NAMES.get(type(kind), 'Shrunk')}({parameters})"
+
+
+def standardize_hint(kind: Scatter) -> str:
+    """Return how `lda` and `qda` divide the columns by their standard deviations first, for a message."""
+    if isinstance(kind, Projected):
+        return "Pass components=discrim.subspace.PrincipalComponents(n, standardize=True)"
+    return f"Pass {advised_specification(kind, 'standardize=True')}"
 
 
 def covariance_text(covariance: Any) -> str:

@@ -12,6 +12,7 @@ from discrim.core.normal.lda import LDAFit
 from discrim.core.numerics.arrays import Floats
 from discrim.core.scatter.adjusted import Adjusted, Slopes, parallel_roots, slopes
 from discrim.core.scatter.em import Em
+from discrim.core.scatter.robust import Robust
 from discrim.core.scatter.scatter import Full, Scatter
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks
@@ -30,8 +31,8 @@ def adjusted_for(blocks: Blocks, kind: Scatter) -> Scatter:
     q = blocks.covariates
     if type(kind) is not Full:
         what = "components=" if kind.word == "projected" else f'covariance="{kind.word}"'
-        if kind.is_robust:
-            what = "A robust method"
+        if isinstance(kind, Robust):
+            what = f'covariance="{kind.method}"'
         elif isinstance(kind, Em):
             what = 'missing="em"'
         raise NotSupportedError(

@@ -65,7 +65,8 @@ class FactorCovariances:
         --------
         >>> from discrim import qda
         >>> from discrim.datasets import load_iris
-        >>> fit = qda("species ~ .", load_iris(), covariance="factor", dimensions=2)
+        >>> from discrim.covariance import FactorAnalytic
+        >>> fit = qda("species ~ .", load_iris(), covariance=FactorAnalytic(2))
         >>> fit.factors.round(3).loc["virginica"].tolist()
         [2.0, 0.695, 0.107, 0.043, 0.903]
         """
@@ -96,7 +97,8 @@ class FactorCovariances:
         --------
         >>> from discrim import qda
         >>> from discrim.datasets import load_iris
-        >>> fit = qda("species ~ .", load_iris(), covariance="factor", dimensions="bic")
+        >>> from discrim.covariance import FactorAnalytic
+        >>> fit = qda("species ~ .", load_iris(), covariance=FactorAnalytic("bic"))
         >>> fit.scree().loc["virginica", ["share", "fall", "bic_above"]].round(2)
                 share  fall  bic_above
         number

@@ -69,6 +69,7 @@ from discrim.models.normal.covariance_models import (
     method_of,
     read_covariance,
     refuse_moments_with_levels,
+    standardize_hint,
 )
 from discrim.models.normal.covariates import Covariates, adjusted_for
 from discrim.models.normal.em import MissingRows, em_sample
@@ -145,9 +146,9 @@ class LDAResults(
     means : DataFrame, classes by terms
         Class means.
     cov : DataFrame, terms by terms
-        Covariance within classes, with divisor N - K (`method="moment"`) or N ("mle"), or robust ("t",
-        "mcd"). With covariates, that of the other columns given these, with divisor N - K - q or N. With
-        `components=`, what of it lies within the principal axes.
+        Covariance within classes, with divisor N - K (`method="moment"`) or N ("mle"), or robust. With
+        covariates, that of the other columns given these, with divisor N - K - q or N. With `components=`,
+        what of it lies within the principal axes.
     scaling : DataFrame, terms by LD1, LD2, ...
         Discriminant coefficients, which give scores of unit variance within classes. In each column the
         largest coefficient, standardized within classes, is positive.
@@ -179,7 +180,8 @@ class LDAResults(
         Number of principal axes, the share of the variance that each has, and the axes themselves, terms by
         PC1, PC2, ..., of fits with `components=`.
     eigenvalues : Series
-        Those of the axes of multiple correspondence analysis, of fits with `correspondence=True`.
+        Those of the axes of multiple correspondence analysis, of fits with
+        `components=discrim.subspace.MultipleCorrespondence(n)`.
     """
 
     _fit: Fit[LDAFit]
@@ -203,8 +205,8 @@ class LDAResults(
         shrinkages = self._fit.numbers.scatter.shrinkages
         if not shrinkages:
             raise NotSupportedError(
-                'This fit has no shrinkage: fit with covariance="shrunk" or "correlation", or "diagonal" '
-                "with shrinkage=."
+                'This fit has no shrinkage: fit with covariance="shrunk" or "correlation", or '
+                "covariance=discrim.covariance.Diagonal(0.1)."
             )
         return shrinkages[0].values[0]
 
@@ -771,7 +773,7 @@ def lda(
     kind, blocks, stats = _independent(kind, blocks, stats, collinear)
     if not kind.is_regular and kind.takes_full_rank(stats.n_columns):
         reading.warn_of_near(stats, blocks.terms)
-    normal_fits.warn_where_units_differ(kind, stats, blocks.terms)
+    normal_fits.warn_where_units_differ(kind, stats, blocks.terms, standardize_hint(kind))
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
     ncomp = _checked_axes(ncomp, stats, kind)
     if isinstance(kind, Robust):

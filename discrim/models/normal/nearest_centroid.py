@@ -146,7 +146,9 @@ def nearest_centroid(
     like = ', prior="equal"' if isinstance(prior, str) and prior == "equal" else ""
     # A diagonal covariance has no unit for a column that is constant within classes.
     kind = (
-        'covariance="shrunk", standardize=True' if constant_within(stats).any() else 'covariance="diagonal"'
+        "covariance=discrim.covariance.Shrunk(standardize=True)"
+        if constant_within(stats).any()
+        else 'covariance="diagonal"'
     )
     warn_of_units(stats, blocks.terms, "The Euclidean distance", f"Use lda({kind}{like})")
     shares, estimated = verbs_prior(prior, blocks.design.levels, stats.counts)

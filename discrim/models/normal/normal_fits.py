@@ -38,13 +38,17 @@ from discrim.models.fits.reading import Watch
 from discrim.models.fits.refits import error_path, held_path, largest_as_good, moment_refits
 from discrim.models.moments.given import Sample
 from discrim.models.normal.components import CHOSEN_FROM_ROWS, AxesChoice, choose_axes
-from discrim.models.normal.covariance_models import covariance_model, covariance_text
+from discrim.models.normal.covariance_models import (
+    advised_specification,
+    covariance_model,
+    covariance_text,
+)
 from discrim.models.normal.em import asks_for_em, em_rule
 from discrim.models.normal.robust import robust_rule
 
 FOUND_FROM_ROWS = (
-    "What method=, covariance= and shrinkage= ask for is found from the rows and not from their moments: "
-    "give the shrinkage as a number"
+    "This covariance is estimated from the observations and not from their moments: give its shrinkage as a "
+    "number, as covariance=discrim.covariance.Shrunk(0.1)"
 )
 """Why covariances that are not a function of moments cannot be fitted to them, and the way out."""
 
@@ -137,7 +141,7 @@ def _refuse_singular_kind(
         )
     found = scatter.obstacles(moments, k)
     if found and shrinkage.is_none(p):
-        larger = "shrinkage=1e-6"
+        larger = advised_specification(scatter, "1e-6")
         raise reading.collinear_error(
             found,
             tuple(terms),
@@ -243,7 +247,7 @@ def _refuse_few_rows(task: ShrinkageTrials) -> None:
         label, rows = task.blocks.design.levels[few[0]], task.moments.counts[few[0]]
         raise DataError(
             f'shrinkage="loo": class {label!r} has {rows:g} row{"s" if rows != 1 else ""}, too few to leave '
-            f'one out, which takes {least}: use shrinkage="oas" or a number, or merge the class with another.'
+            f"one out, which takes {least}. Give the shrinkage as a number, or merge the class with another."
         )
 
 
@@ -267,10 +271,12 @@ def warn_of_units(
         )
 
 
-def warn_where_units_differ(scatter: Scatter, moments: ClassMoments, terms: Sequence[str]) -> None:
+def warn_where_units_differ(
+    scatter: Scatter, moments: ClassMoments, terms: Sequence[str], way_out: str = "Pass standardize=True"
+) -> None:
     """Warn where a sphere is one of columns of very unlike units."""
     if scatter.compares_units:
-        warn_of_units(moments, terms, scatter.compared)
+        warn_of_units(moments, terms, scatter.compared, way_out)
 
 
 class ShrunkCovariances:
@@ -287,8 +293,8 @@ class ShrunkCovariances:
     def path(self: Any) -> pd.DataFrame:
         """Errors of what was tried: shrinkage, error, se; or components, error, se, share.
 
-        By `shrinkage="loo"` they are leave-one-out errors, and each shrinkage is held while a row is left
-        out. The choice has the least error and, of equal errors, the most shrinkage. By `components="cv"` or
+        With a shrinkage of "loo" they are leave-one-out errors, and each shrinkage is held while a row is
+        left out. The choice has the least error and, of equal errors, the most shrinkage. By `components="cv"` or
         "loo" they are those of each number of principal axes, which are learnt anew without each fold or row;
         the share is that of the variance which they have. The choice has the least error and, of equal
         errors, the fewest axes. An error is missing where a covariance is singular without some row or fold,
@@ -299,8 +305,9 @@ class ShrunkCovariances:
         NotSupportedError
             Nothing was chosen, or the fit was loaded.
         """
-        why = 'which is that of shrinkage="loo" or components="cv", and not of a loaded fit'
-        return held_path(self._fit, why, 'fit with shrinkage="loo", or with components="cv"')
+        why = 'which is that of a shrinkage of "loo" or of components="cv", and not of a loaded fit'
+        way_out = 'fit with covariance=discrim.covariance.Shrunk("loo"), or with components="cv"'
+        return held_path(self._fit, why, way_out)
 
 
 def normal_refits(numbers: Any, *, common: bool, drops: bool = False, why_no_rule: Any = None) -> Refits:
@@ -439,16 +446,17 @@ def _way_out(moments: ClassMoments, levels: Sequence[Any], scatter: Scatter) -> 
             f"{reading.listed(bare)}, which has no covariance of its own"
         )
     if scatter.shrinkages and not isinstance(scatter, Shrunk):
-        return "pass a larger shrinkage=, such as shrinkage=0.1"
+        return f"pass a larger shrinkage, such as {advised_specification(scatter, '0.1')}"
     return scatter.advice
 
 
 def wide_table_hint(kind: Scatter) -> str | None:
     """Return the hint of lda() for fewer rows than columns; None if it is that of a plain covariance."""
     if kind.is_robust:
-        return 'name fewer columns in the formula, or pass covariance="shrunk" and leave out method='
+        return 'name fewer columns in the formula, or pass covariance="shrunk"'
     if kind.shrinkages:
-        return "name fewer columns in the formula, or pass shrinkage=0.1, or another number above 0"
+        number = advised_specification(kind, "0.1")
+        return f"name fewer columns in the formula, or pass {number}, or another number above 0"
     return None
 
 
@@ -460,9 +468,8 @@ def check_degrees_of_freedom(kind: Scatter, moments: ClassMoments, terms: tuple[
 
 def separation_hint(kind: Scatter) -> str:
     """Return how lda() makes use of columns that vary between classes only."""
-    shrunk = "shrinkage=1e-6" if kind.shrinkages else 'covariance="shrunk" with shrinkage=1e-6'
-    method = " and without method=" if kind.is_robust else ""
-    return f'{shrunk}{method} uses this; dropping such a column, as collinear="drop" does, gives it up.'
+    shrunk = advised_specification(kind if kind.shrinkages else Shrunk(), "1e-6")
+    return f'{shrunk} uses this; dropping such a column, as collinear="drop" does, gives it up.'
 
 
 WAY_OUT = "use fewer columns, or merge such classes with others"

@@ -48,6 +48,7 @@ from discrim.models.normal.covariance_models import (
     method_of,
     on_save_axes,
     read_covariance,
+    standardize_hint,
 )
 from discrim.models.normal.em import MissingRows, em_sample
 from discrim.models.normal.factor import FactorCovariances, warn_of_separated_dimensions
@@ -208,7 +209,7 @@ def qda(
     if method == "moment":
         for label, weight in zip(levels, stats.counts.tolist(), strict=True):
             reading.refuse_light(weight, 1, f"The rows of class {label!r}")
-    normal_fits.warn_where_units_differ(kind, stats, blocks.terms)
+    normal_fits.warn_where_units_differ(kind, stats, blocks.terms, standardize_hint(kind))
     shares, estimated = reading.verbs_prior(prior, levels, stats.counts)
     if isinstance(kind, Robust):
         stats, kind = robust_moments(blocks, stats, kind)
@@ -332,8 +333,8 @@ class QDAResults(
     means : DataFrame, classes by terms
         Class means.
     covs : dict of class to DataFrame
-        Covariance of each class, with divisor n_k - 1 (`method="moment"`) or n_k ("mle"), or robust ("t",
-        "mcd"); with `ncomp=`, of the scores on the axes.
+        Covariance of each class, with divisor n_k - 1 (`method="moment"`) or n_k ("mle"), or robust;
+        with `ncomp=`, of the scores on the axes.
     logdet : Series by class
         Log-determinants of the covariances.
     llf, aic, bic : float
@@ -362,7 +363,8 @@ class QDAResults(
         shrinkages = self._fit.numbers.scatter.shrinkages
         if not shrinkages:
             raise NotSupportedError(
-                'This fit has no shrinkage: fit with covariance="shrunk", or "diagonal" with shrinkage=.'
+                'This fit has no shrinkage: fit with covariance="shrunk", or '
+                "covariance=discrim.covariance.Diagonal(0.1)."
             )
         return pd.Series(shrinkages[0].values, index=self.classes, name="shrinkage")
 

@@ -51,8 +51,8 @@ def robust_moments(
     if len(few):
         raise CollinearError(
             f"Class {blocks.design.levels[few[0]]!r} has {n[few[0]]} rows and there are {p} columns "
-            f'({listed(blocks.terms)}): method="mcd" needs more rows than columns in each class: name fewer '
-            'columns, or pass method="t".'
+            f'({listed(blocks.terms)}): covariance="mcd" needs more rows than columns in each class: name '
+            'fewer columns, or pass covariance="t".'
         )
     found = fit_mcd(x, codes, start, wanted.support_fraction)
     if isinstance(found, ExactFit):
@@ -79,7 +79,7 @@ def _t_moments(
         raise CollinearError(
             f"The scale {where} of the t distribution became singular: at nu={search.nu:g} too many rows "
             f"lie in a plane of fewer dimensions than the {len(blocks.terms)} columns "
-            f"({listed(blocks.terms)}): name fewer columns, or pass a larger nu=."
+            f"({listed(blocks.terms)}): name fewer columns, or pass a larger nu."
         )
     if not search.converged:
         _warn_of_search(search, levels)
@@ -89,7 +89,7 @@ def _t_moments(
     if wanted.inflated and search.nu <= 2:
         raise NotSupportedError(
             f"nu is estimated as {search.nu:.3g}, where a t distribution has no covariance: pass "
-            'scatter="scale".'
+            'covariance=discrim.covariance.StudentT(None, scatter="scale").'
         )
     return moments, robust
 
@@ -113,15 +113,15 @@ def _repeated_rows(blocks: Blocks) -> tuple[Floats, Codes]:
             positions = np.arange(place.start, place.stop) if isinstance(place, slice) else place
             i = int(np.argmax(broken))
             raise NotSupportedError(
-                f'method="mcd" chooses rows: it takes weights that are whole numbers, and row '
-                f'{blocks.table.label(int(positions[i]))!r} has {times[i]:g}. Pass method="t".'
+                f'covariance="mcd" chooses rows: it takes weights that are whole numbers, and row '
+                f'{blocks.table.label(int(positions[i]))!r} has {times[i]:g}. Pass covariance="t".'
             )
         total += times.sum()
         if weights is not None and total > max(most, blocks.table.nrows):
             raise NotSupportedError(
-                f'method="mcd" repeats a row as often as its weight says, up to {most:,} rows of '
+                f'covariance="mcd" repeats a row as often as its weight says, up to {most:,} rows of '
                 f"{len(blocks.terms)} columns, and the weights add up to {total:g} or more. "
-                'Divide the weights by a common factor that leaves them whole, or pass method="t".'
+                'Divide the weights by a common factor that leaves them whole, or pass covariance="t".'
             )
         parts.append(repeated(x, codes, weights))
     x, codes = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -135,8 +135,8 @@ def _exact_fit(found: ExactFit, blocks: Blocks) -> CollinearError:
     about = "" if found.k is not None else ", centred by class,"
     return CollinearError(
         f"{found.rows.sum()} of the {len(found.rows)} rows{where}{about} {what}, so that the least "
-        "covariance determinant is zero: leave the column out, pass a larger support_fraction=, or "
-        'method="t".'
+        "covariance determinant is zero: leave the column out, pass a larger support_fraction, or "
+        'covariance="t".'
     )
 
 
@@ -189,14 +189,14 @@ class RobustRows:
         --------
         >>> from discrim import qda
         >>> from discrim.datasets import load_penguins
-        >>> fit = qda("species ~ bill_length_mm + bill_depth_mm", load_penguins(), method="mcd")
+        >>> fit = qda("species ~ bill_length_mm + bill_depth_mm", load_penguins(), covariance="mcd")
         >>> fit.robust_distances().groupby("class", observed=True)["flagged"].sum().tolist()
         [4, 2, 4]
         """
         fit = self._fit.numbers
         if not fit.scatter.is_robust:
             raise NotSupportedError(
-                'robust_distances() needs a robust fit: pass method="t" or "mcd", or see '
+                'robust_distances() needs a robust fit: pass covariance="t" or "mcd", or see '
                 "typicality() of other fits."
             )
         check_level(level)

@@ -23,7 +23,8 @@ class MatrixColumns:
         kind, numbers = fit.numbers.scatter, fit.numbers
         if not isinstance(kind, Separable):
             raise NotSupportedError(
-                f"{what} is of fits whose columns are entries of a matrix: fit with shape=(rows, columns)."
+                f"{what} is of fits whose columns are entries of a matrix: fit with "
+                "covariance=discrim.covariance.Separable(rows, columns)."
             )
         return fit, kind, numbers.covariances if hasattr(numbers, "covariances") else (numbers.covariance,)
 
@@ -68,7 +69,8 @@ class MatrixColumns:
         --------
         >>> from discrim import lda
         >>> from discrim.datasets import load_iris
-        >>> fit = lda("species ~ .", load_iris(), shape=(2, 2))  # Of sepals and petals length and width.
+        >>> from discrim.covariance import Separable
+        >>> fit = lda("species ~ .", load_iris(), covariance=Separable(2, 2))  # Sepal and petal by size.
         >>> test = fit.separability_test()
         >>> round(test.statistic, 2), test.df
         (42.49, 5.0)
