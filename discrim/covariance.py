@@ -80,7 +80,8 @@ class Diagonal(CovarianceSpecification):
 
     The columns are taken to be independent within classes, which often predicts well if there are many more
     columns than observations (Dudoit, Fridlyand & Speed, 2002, Journal of the American Statistical
-    Association 97, 77-87).
+    Association 97, 77-87). `leave_one_out()` computes "strimmer" again without each observation and keeps a
+    shrinkage that was given or chosen.
 
     Parameters
     ----------
@@ -102,7 +103,7 @@ class Diagonal(CovarianceSpecification):
     >>> from discrim import lda
     >>> from discrim.covariance import Diagonal
     >>> round(lda("species ~ .", "iris", covariance=Diagonal("strimmer")).shrinkage, 4)
-    0.0343
+    0.0726
     """
 
     shrinkage: float | Literal["strimmer", "loo"] = 0.0
@@ -120,7 +121,12 @@ class Diagonal(CovarianceSpecification):
 class Shrunk(CovarianceSpecification):
     """The covariance shrunk towards a sphere: (1 - shrinkage) S + shrinkage (tr S / p) I.
 
-    It exists for more columns than observations, and for collinear columns.
+    Use it if there are about as many columns as observations, or more, and for collinear columns.
+    `leave_one_out()` computes a shrinkage by a rule again without each observation. It keeps a shrinkage that
+    was given, or chosen by "loo", whose error is then the smallest of the candidates and optimistic;
+    `error_rates(["cv"])` chooses it again without each fold. scikit-learn's
+    ``LinearDiscriminantAnalysis(shrinkage="auto")`` differs from ``Shrunk("ledoit-wolf", standardize=True)``:
+    it applies the rule class by class.
 
     Parameters
     ----------
@@ -136,7 +142,9 @@ class Shrunk(CovarianceSpecification):
     standardize : bool
         Whether columns are divided by their standard deviations within classes first, so that their units do
         not matter. By default they keep their units, as in scikit-learn, and a warning is given if their
-        standard deviations differ greatly. Refits estimate the standard deviations again.
+        standard deviations differ greatly. Refits, also in folds, estimate the standard deviations again;
+        `leave_one_out()` keeps those of the fit. With `components=` give it to
+        `discrim.subspace.PrincipalComponents` instead.
 
     Raises
     ------
@@ -148,7 +156,7 @@ class Shrunk(CovarianceSpecification):
     >>> from discrim import lda
     >>> from discrim.covariance import Shrunk
     >>> round(lda("species ~ .", "iris", covariance=Shrunk("ledoit-wolf")).shrinkage, 4)
-    0.0263
+    0.0399
     """
 
     shrinkage: float | Literal["oas", "ledoit-wolf", "loo"] = "oas"
@@ -170,7 +178,8 @@ class ShrunkCorrelation(CovarianceSpecification):
 
     It is invariant to the units of the columns and exists for more columns than observations. With it `lda`
     is the shrinkage discriminant analysis of Ahdesmaki & Strimmer (2010, Annals of Applied Statistics 4,
-    503-519), R's sda, whose scores rank the columns.
+    503-519), R's sda, whose scores rank the columns. `leave_one_out()` computes "strimmer" again without each
+    observation.
 
     Parameters
     ----------
@@ -194,7 +203,7 @@ class ShrunkCorrelation(CovarianceSpecification):
     >>> from discrim.covariance import ShrunkCorrelation
     >>> fit = lda("species ~ .", "iris", covariance=ShrunkCorrelation(variance_shrinkage=0))
     >>> round(fit.shrinkage, 4)
-    0.0196
+    0.0335
     """
 
     shrinkage: float | Literal["strimmer", "loo"] = "strimmer"
@@ -310,7 +319,8 @@ class MCD(CovarianceSpecification):
     """The minimum covariance determinant of the deviations from the class means, robust to outliers.
 
     Means and covariances are those of the observations whose distance by the minimum covariance determinant
-    (Rousseeuw & Van Driessen, 1999, Technometrics 41, 212-223) is below its .975 quantile, as in R's rrcov.
+    (Rousseeuw & Van Driessen, 1999, Technometrics 41, 212-223) is below its .975 quantile, as in R's rrcov
+    (Linda, "mcd", and QdaCov). Weights have to be integers. There is no likelihood and no leave-one-out.
 
     Parameters
     ----------
@@ -328,7 +338,7 @@ class MCD(CovarianceSpecification):
     >>> from discrim import lda
     >>> from discrim.covariance import MCD
     >>> lda("species ~ .", "iris", covariance=MCD()).confusion().to_numpy().trace().item()
-    147
+    144
     """
 
     support_fraction: float = 0.5
@@ -348,8 +358,12 @@ class Separable(CovarianceSpecification):
     """The Kronecker product of a covariance of rows and one of columns, for observations that are matrices.
 
     The columns of the formula are the entries of a matrix, row by row, such as the channels by times of a
-    recording. The estimate is that of maximum likelihood (Dutilleul, 1999, Journal of Statistical Computation
-    and Simulation 64, 105-123; R's MixMatrix).
+    recording. The covariance of the entries (j, l) and (k, m) is U_jk V_lm. The estimate is that of maximum
+    likelihood (Dutilleul, 1999, Journal of Statistical Computation and Simulation 64, 105-123; R's
+    MixMatrix), times N (or n_k) over the divisor. It follows from the moments, also for more columns than
+    observations. `row_cov` of the fit is U, whose trace is the number of rows, and `column_cov` is V times
+    that factor; `separability_test()` compares with the full covariance. `leave_one_out()` fits it again
+    without each observation.
 
     Parameters
     ----------
@@ -367,7 +381,7 @@ class Separable(CovarianceSpecification):
     >>> from discrim.covariance import Separable
     >>> fit = lda("species ~ .", "iris", covariance=Separable(rows=2, columns=2))
     >>> fit.confusion().to_numpy().trace().item()
-    147
+    148
     """
 
     rows: int
@@ -387,7 +401,8 @@ class FactorAnalytic(CovarianceSpecification):
 
     With it `qda` is the high-dimensional discriminant analysis of Bouveyron, Girard & Schmid (2007,
     Communications in Statistics: Theory and Methods 36, 2607-2623), R's HDclassif. It also works for few
-    observations.
+    observations. The divisors are those of `method`, and `df_model` counts the numbers of dimensions if the
+    observations chose them.
 
     Parameters
     ----------

@@ -25,7 +25,16 @@ class PrincipalComponents(SubspaceSpecification):
     """Leading principal components of all observations, without regard to the classes.
 
     With it `lda` is the discriminant analysis of principal components (Jombart, Devillard & Balloux, 2010,
-    BMC Genetics 11, 94; R's adegenet). Folds and refits compute the components again.
+    BMC Genetics 11, 94; R's adegenet). The fit needs only the moments of the columns, and its coefficients
+    are those of the columns: axes times coefficients. Directions outside the axes are ignored. Folds and
+    refits compute the components again.
+
+    If the number of axes separates axes of equal eigenvalues, the axes that are kept are arbitrary, and a
+    `TiedAxesWarning` names the tied axes. `leave_one_out()` computes the axes again without each of up to a
+    thousand observations if that takes seconds, with the standard deviations and the shares of levels on
+    which they depend; otherwise it keeps all of these, or raises an error if there are more columns than
+    observations. There is no likelihood that could be compared with another number of axes, and tests and
+    standard errors are not available.
 
     Parameters
     ----------
@@ -67,8 +76,13 @@ class MultipleCorrespondence(SubspaceSpecification):
     """Leading axes of multiple correspondence analysis of categories, with numeric columns of mixed data.
 
     Each level has a column of its own, divided by the square root of the level's share; numeric columns are
-    divided by their standard deviations. With it `lda` is DISQUAL (Saporta, 1977, Une methode et un programme
-    d'analyse discriminante sur variables qualitatives).
+    divided by their standard deviations, as in factor analysis of mixed data. With it `lda` is DISQUAL
+    (Saporta, 1977, Une methode et un programme d'analyse discriminante sur variables qualitatives).
+
+    The coefficients are those of the levels: the score of a class is the constant and the sum of the
+    coefficients of the levels of an observation. Their mean over the observations is zero for each
+    categorical column. With one categorical column all eigenvalues are one, and with two, of J and K levels,
+    abs(J - K) of them are 1/2: keep such axes together, or leave all of them out.
 
     Parameters
     ----------

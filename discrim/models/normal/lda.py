@@ -647,8 +647,8 @@ def lda(
     FormulaError
         The formula cannot be read or is not allowed.
     DataError
-        A column is unknown, a value is infinite, or no row or only one class is left. Also a shrinkage
-        outside 0 to 1, and an estimator that cannot be fitted or has no `covariance_`.
+        A column is unknown, a value is infinite, no row or only one class is left, or the estimator of the
+        covariance cannot be fitted or has no `covariance_`.
     PriorError
         The prior is not a distribution over the classes.
     CollinearError
@@ -659,30 +659,9 @@ def lda(
     The rule assumes normal classes with one covariance (Fisher, 1936, Annals of Eugenics 7, 179-188; Welch,
     1939, Biometrika 31, 218-220; Rao, 1948, Journal of the Royal Statistical Society B 10, 159-203).
 
-    *Leaving out and shrinkage.* Under "oas", "ledoit-wolf" and "strimmer", `leave_one_out()` computes the
-    shrinkage again without each row. It keeps a shrinkage that was given or chosen by "loo", so that its
-    error is then the smallest of those tried, and optimistic. `error_rates(["cv"])` chooses the shrinkage,
-    and fits an estimator, again without each fold. scikit-learn's
-    `LinearDiscriminantAnalysis(shrinkage="auto")` differs: it applies the rule of Ledoit and Wolf class by
-    class, to columns that were first divided by their standard deviations.
-
-    *Principal axes.* With components= the covariance is that of the scores on leading eigenvectors of the
-    covariance of all rows about their common mean, which is discriminant analysis of principal components
-    (Jombart, Devillard & Balloux, 2010, BMC Genetics 11, 94; R's adegenet). The fit needs only the moments of
-    the columns, and its coefficients are those of the columns: axes times coefficients. Directions outside
-    the axes are ignored. If the number of axes separates axes of equal eigenvalues, the axes that are kept
-    are arbitrary, and a `TiedAxesWarning` names the tied axes. `leave_one_out()` computes the axes again
-    without each of up to a thousand rows if that takes seconds, with the standard deviations and the shares
-    of levels on which they depend; otherwise it keeps all of these, or raises an error if there are more
-    columns than rows. There is no likelihood that could be compared with another number of axes, and tests
-    and standard errors are not available.
-
-    *Columns of a matrix.* With shape= the covariance of the entries (j, l) and (k, m) of the matrix is U_jk
-    V_lm, which the likelihood is largest for (Dutilleul, 1999, Journal of Statistical Computation and
-    Simulation 64, 105-123; R's MixMatrix), times N over the divisor. It follows from the moments, also of
-    more columns than rows; `row_cov` is U, whose trace is the number of rows, `column_cov` is V times that
-    factor, and `separability_test()` compares with the full covariance. `leave_one_out()` fits it without
-    each row.
+    *Leaving out.* `leave_one_out()` computes a shrinkage by a rule, and principal axes, again without each
+    observation; the page of each specification says what it keeps. `error_rates(["cv"])` estimates
+    everything again without each fold, with whatever the observations chose.
 
     *Covariates.* After a `|` the formula names covariates, numbers or categories, whose slopes the classes
     share. Each column is compared less what these slopes explain of it, so that classes are told apart as at
@@ -695,15 +674,7 @@ def lda(
     and covariates. `slopes()`, `adjusted_means()` and `covariate_tests()` say what the covariates explain;
     `wilks`, `manova()`, `canonical()`, `distances()` and `partial_tests()` are those of the multivariate
     analysis of covariance. All follow from the moments of the rows, and `leave_one_out()` is exact. The
-    covariance is the full one by "moment" or "mle".
-
-    *DISQUAL.* With correspondence=True it is discriminant analysis on axes of multiple correspondence
-    analysis (Saporta, 1977, Une methode et un programme d'analyse discriminante sur variables qualitatives),
-    with columns of numbers on those of factor analysis of mixed data. The coefficients are back on the
-    levels: a row's score of a class is the constant and the sum of the coefficients of its levels. Of each
-    categorical column their mean over the rows is zero. With one categorical column all eigenvalues are one,
-    and with two, of J and K levels, abs(J - K) of them are 1/2: keep such axes together, or leave all of them
-    out.
+    covariance is the full one.
 
     *Columns that are nearly collinear.* A warning names a column of which the columns before it leave less
     than a millionth of its standard deviation within classes, and those columns: its variance inflation
@@ -736,22 +707,21 @@ def lda(
     [[50, 0, 0], [0, 48, 2], [0, 1, 49]]
     >>> fit.explained.round(4).tolist()
     [0.9912, 0.0088]
+    >>> from discrim.covariance import Shrunk
+    >>> lda("species ~ .", load_iris(), covariance=Shrunk(0.1)).confusion().to_numpy().trace().item()
+    147
     >>> from discrim.datasets import load_penguins
-    >>> fit = lda("species ~ island + sex", load_penguins(), components=2, correspondence=True)
-    >>> fit.coef.round(2).loc["island[Dream]"].tolist()
-    [0.19, 3.92, -2.47]
     >>> fit = lda("species ~ bill_length_mm + bill_depth_mm + sex", load_penguins(), missing="em")
     >>> int(fit.nobs), fit.em.incomplete, fit.em.converged
     (342, 9, True)
     >>> fit = lda("species ~ bill_length_mm + bill_depth_mm | body_mass_g", load_penguins())
     >>> fit.adjusted_means()["adjusted"]["Gentoo"].round(1).to_dict()
     {'bill_length_mm': 44.2, 'bill_depth_mm': 13.7}
-    >>> lda("species ~ .", load_iris(), shape=(2, 2)).column_cov.round(3).to_numpy().tolist()
-    [[0.2, 0.057], [0.057, 0.083]]
     """
     options = verb_options(locals())
     reading.check_word("collinear", collinear, Collinear)
     kind = read_covariance(LINEAR, covariance, method, components, missing)
+    method = method_of(kind, method)
     sample = Sample("lda", "pooled", moments, formula, data, weights, levels, functions, na_action)
     has_rows = sample.has_rows
     by_em = normal_fits.check_em(missing, covariance, kind, na_action, has_rows=has_rows, collinear=collinear)
@@ -778,7 +748,6 @@ def lda(
     ncomp = _checked_axes(ncomp, stats, kind)
     if isinstance(kind, Robust):
         stats, kind = robust_moments(blocks, stats, kind)
-    method = method_of(kind, method)
     divisors = partial(_divisors, method=method)
     kind, path = normal_fits.known_of_rows(kind, blocks, stats, divisors, shares, sampled=estimated)
     try:

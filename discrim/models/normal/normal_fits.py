@@ -36,6 +36,7 @@ from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Refits
 from discrim.models.fits.reading import Watch
 from discrim.models.fits.refits import error_path, held_path, largest_as_good, moment_refits
+from discrim.models.fits.renamed import RenamedColumns
 from discrim.models.moments.given import Sample
 from discrim.models.normal.components import CHOSEN_FROM_ROWS, AxesChoice, choose_axes
 from discrim.models.normal.covariance_models import (
@@ -294,9 +295,9 @@ class ShrunkCovariances:
         """Errors of what was tried: shrinkage, error, se; or components, error, se, share.
 
         With a shrinkage of "loo" they are leave-one-out errors, and each shrinkage is held while a row is
-        left out. The choice has the least error and, of equal errors, the most shrinkage. By
-        `components="cv"` or "loo" they are those of each number of principal axes, which are learnt anew without each fold or row;
-        the share is that of the variance which they have. The choice has the least error and, of equal
+        left out. The choice has the least error and, of equal errors, the most shrinkage. With
+        `components="cv"` or "loo" they are those of each number of principal axes, which are learnt anew
+        without each fold or row; the share is that of the variance which they have. The choice has the least error and, of equal
         errors, the fewest axes. An error is missing where a covariance is singular without some row or fold,
         or where distances exceed the doubles.
 
@@ -538,7 +539,7 @@ def covariance_models_of(fit: Fit[Any], dimensions: Any = None, threshold: Any =
             f"has no digits for those of {narrow} beside {wide}, so that this model is missing: give "
             "the columns in units of like size, as standardize() does."
         )
-    return table
+    return RenamedColumns(table)
 
 
 def _factors(fit: Fit[Any], moments: ClassMoments, dimensions: Any, threshold: Any) -> list[Factors]:

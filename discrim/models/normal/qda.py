@@ -146,17 +146,6 @@ def qda(
     The rule assumes normal classes, each with its own covariance (Smith, 1947, Annals of Eugenics 13,
     272-282).
 
-    *Principal axes.* With components= the covariance is that of the scores on leading eigenvectors of the
-    covariance of all rows about their common mean, which is discriminant analysis of principal components
-    (Jombart, Devillard & Balloux, 2010, BMC Genetics 11, 94; R's adegenet). The fit needs only the moments of
-    the columns, and its coefficients are those of the columns: axes times coefficients. Directions outside
-    the axes are ignored. If the number of axes separates axes of equal eigenvalues, the axes that are kept
-    are arbitrary, and a `TiedAxesWarning` names the tied axes. `leave_one_out()` computes the axes again
-    without each of up to a thousand rows if that takes seconds, with the standard deviations on which they
-    depend; otherwise it keeps all of these, or raises an error if there are more columns than rows. There is
-    no likelihood that could be compared with another number of axes, and tests and standard errors are not
-    available.
-
     *Reduced axes.* With ncomp= the axes are the directions along which the covariances and means of the
     classes differ most: the leading eigenvectors of sum_k p_k (I - S_k)^2, of columns whitened by the
     covariance of all rows (divisor N), p_k being the share of class k and S_k its covariance (divisor n_k),
@@ -172,13 +161,6 @@ def qda(
     of axes, and no standard error or test of an axis; `box_m()` and `covariance_models()` are tests of all
     columns.
 
-    With shape= the covariance of the entries (j, l) and (k, m) of the matrix in a class is U_jk V_lm, by
-    maximum likelihood (Dutilleul, 1999, Journal of Statistical Computation and Simulation 64, 105-123; R's
-    MixMatrix), times n over the divisor; `separability_test()` compares with full covariances.
-
-    With covariance="factor" the divisors are those of `method`, and `df_model` counts the numbers of
-    dimensions where the rows chose them.
-
     Examples
     --------
     >>> from discrim import qda
@@ -189,6 +171,7 @@ def qda(
     """
     options = verb_options(locals())
     kind = read_covariance(QUADRATIC, covariance, method, components, missing)
+    method = method_of(kind, method)
     kind = on_save_axes(kind, ncomp, covariance, missing)
     sample = Sample("qda", "class", moments, formula, data, weights, levels, functions, na_action)
     by_em = normal_fits.check_em(missing, covariance, kind, na_action, has_rows=sample.has_rows)
@@ -214,7 +197,6 @@ def qda(
     if isinstance(kind, Robust):
         stats, kind = robust_moments(blocks, stats, kind)
     kind = kind.for_classes(levels, stats.n_columns)
-    method = method_of(kind, method)
     divisors = partial(_divisors, method=method)
     kind, path = normal_fits.known_of_rows(kind, blocks, stats, divisors, shares, sampled=estimated)
     try:
