@@ -296,10 +296,10 @@ class ShrunkCovariances:
 
         With a shrinkage of "loo" they are leave-one-out errors, and each shrinkage is held while a row is
         left out. The choice has the least error and, of equal errors, the most shrinkage. With
-        `components="cv"` or "loo" they are those of each number of principal axes, which are learnt anew
-        without each fold or row; the share is that of the variance which they have. The choice has the least error and, of equal
-        errors, the fewest axes. An error is missing where a covariance is singular without some row or fold,
-        or where distances exceed the doubles.
+        `components="cv"` or "loo" they are those of each number of principal axes, which are computed again
+        without each fold or row; the share is that of the variance which they have. The choice has the least
+        error and, of equal errors, the fewest axes. An error is missing if a covariance is singular without
+        some row or fold, or if distances exceed double precision.
 
         Raises
         ------
