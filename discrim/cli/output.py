@@ -255,7 +255,7 @@ def _check_target(target: str, force: bool) -> None:
                 "to replace it"
             ) from None
     except DiscrimError:
-        # There is none yet, or a fit that is damaged or of a later version, which may be replaced.
+        # There is none yet, or a fit that is damaged or of another format, which may be replaced.
         pass
 
 

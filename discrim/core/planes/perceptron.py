@@ -346,9 +346,8 @@ class PerceptronFit:
         By plane: whether the classes can be separated, whether the rule converged, passes, moves, errors,
         margin, and the bound on the moves to the power of -1/2 (from zero the largest margin of all relative
         to the longest row, m/R), zero where there is none.
-    history, losses : (., 4) float, (.,) float or None
-        Plane, pass, moves, errors; and Rosenblatt's criterion at the end of each pass, None of a fit from a
-        file that does not say.
+    history, losses : (., 4) float, (.,) float
+        Plane, pass, moves, errors; and Rosenblatt's criterion at the end of each pass.
     start : (p + 1, P) float or None
         Coefficients at the beginning; None for zeros.
     kept : tuple of int, by plane
@@ -363,18 +362,12 @@ class PerceptronFit:
     coef: Floats
     planes: Floats
     history: Floats
-    losses: Floats | None = None
+    losses: Floats
     start: Floats | None = None
     kept: tuple[int, ...] = ()
 
     has_distances = False
     estimated_prior = True
-
-    @property
-    def maxiter(self) -> int | None:
-        """Passes after which each plane was to be stopped; None for `PASSES`."""
-        usual = tuple(PASSES[bool(able)] for able in self.planes[:, 0])
-        return None if self.passes == usual else self.passes[0]
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
         """The side of the plane, or the class whose plane is farthest below the row."""
@@ -392,8 +385,7 @@ class PerceptronFit:
         """What a file keeps: coef, planes, history, the most passes by plane, losses and start."""
         most = np.array(self.passes, dtype=np.float64)
         kept = {"coef": self.coef, "planes": self.planes, "history": self.history, "most": most}
-        optional = {"losses": self.losses, "start": self.start}
-        return kept | {name: values for name, values in optional.items() if values is not None}
+        return kept | {"losses": self.losses} | ({} if self.start is None else {"start": self.start})
 
     def refit(self, x: Floats, codes: Codes) -> PerceptronFit:
         """The same rule run over other rows, without a certificate."""
@@ -465,7 +457,7 @@ def perceptron_from_file(
     planes: Floats,
     history: Floats,
     most: Floats,
-    losses: Floats | None = None,
+    losses: Floats,
     start: Floats | None = None,
 ) -> PerceptronFit:
     """A fit from what `PerceptronFit.buffers` gives, or a DataError where that does not fit together."""
@@ -475,7 +467,7 @@ def perceptron_from_file(
     passes = [int((history[:, 0] == number).sum()) for number in range(len(planes))]
     if passes != planes[:, 2].tolist() or len(history) != sum(passes):
         raise DataError("its history is not that of its passes")
-    if losses is not None and (len(losses) != len(history) or not (losses >= 0).all()):
+    if len(losses) != len(history) or not (losses >= 0).all():
         raise DataError("its losses are not those of its passes")
     if start is not None and not np.isfinite(start / step).all():
         raise DataError("its start is out of reach of its steps")

@@ -278,9 +278,9 @@ SAVED = Saved(
     PerceptronFit.buffers,
     lambda k, p: (
         {"coef": (p + 1, k - (k == 2)), "planes": (k - (k == 2), 7), "history": (-1, 4)}
-        | {"most": (k - (k == 2),)}
+        | {"most": (k - (k == 2),), "losses": (-1,)}
     ),
-    lambda k, p: {"losses": (-1,), "start": (p + 1, k - (k == 2))},
+    lambda k, p: {"start": (p + 1, k - (k == 2))},
 )
 
 
@@ -306,8 +306,7 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
         the wrong side).
     history : DataFrame by (plane, pass)
         The updates in each pass, and at its end the errors and the loss: Rosenblatt's criterion, the sum of
-        the sizes of the values of the rows on the wrong side. The loss is missing in a file of a release that
-        did not compute it.
+        the sizes of the values of the rows on the wrong side.
     start : DataFrame, terms by planes, or None
         Coefficients at the beginning, the constant first; None where they were zeros.
     """
@@ -363,8 +362,7 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
         arrays = [self._planes[numbers[:, 0]], numbers[:, 1]]
         index = pd.MultiIndex.from_arrays(arrays, names=["plane", "pass"])
         table = pd.DataFrame(numbers[:, 2:], index=index, columns=["updates", "errors"])
-        losses = self._fit.numbers.losses
-        return table.assign(loss=np.nan if losses is None else losses)
+        return table.assign(loss=self._fit.numbers.losses)
 
     @property
     def start(self) -> pd.DataFrame | None:
