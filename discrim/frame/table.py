@@ -31,7 +31,6 @@ from discrim.frame.values import (
     LONG,
     Kind,
     as_floats,
-    as_series,
     as_text,
     compare_to_doubles,
     dictionary,
@@ -42,7 +41,6 @@ from discrim.frame.values import (
     objects,
     pandas_kind,
     plain_numbers,
-    refuse_surrogates,
     rounded_integers,
     shown,
     text_codes,
@@ -302,7 +300,6 @@ class Table:
         self.data, self.part, self.learnt_from, self._coded = data, part, learnt_from, tuple(coded)
         labels = self._labels = list(data.columns)
         self.names = tuple(str(label) for label in labels)
-        refuse_surrogates(self.names)
         self._columns = {name: position for position, name in enumerate(self.names)}
         if len(self._columns) < len(labels):
             twice = sorted(name for name, times in Counter(self.names).items() if times > 1)
@@ -470,12 +467,12 @@ class Table:
             values = self.sparse.column(self.position(name), start, stop)
             if self.kind(name) == "boolean" and not np.isnan(values).any():
                 values = values.astype(bool)
-            return as_series(values, self.index[start:stop], name)
+            return pd.Series(values, index=self.index[start:stop], name=name)
         series = self.native(name)
         if not isinstance(series, pd.Series):
             exact = rounded_integers(series[start:stop], name)
             values = narwhals_values(series[start:stop]) if exact is None else exact
-            return as_series(values, self.index[start:stop], name)
+            return pd.Series(values, index=self.index[start:stop], name=name)
         series = series.iloc[start:stop]
         kind = pandas_kind(series)
         if kind == "categorical":
@@ -493,7 +490,7 @@ class Table:
             values = series.to_numpy(dtype=bool)
         else:
             values = series.to_numpy(dtype=object)
-        return as_series(values, series.index, name)
+        return pd.Series(values, index=series.index, name=name)
 
     def labels(self, name: str, start: int, stop: int) -> pd.Series:
         """Rows start to stop of a column as of `column`, but for pandas' text, which stays as it came."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -440,37 +440,6 @@ _INFERRED: dict[str, Kind] = {
     "string": "text",
     "empty": "text",
 }
-
-
-def as_series(values: Any, index: pd.Index, name: str) -> pd.Series:
-    """Values as a Series; text that is no Unicode is a DataError that names its row."""
-    try:
-        series = pd.Series(values, index=index, name=name)
-        # Before 3.0 pandas holds such text, and takes one half of a character for another.
-        if series.dtype != object or not any(map(_broken, values)):
-            return series
-    except UnicodeEncodeError:
-        pass
-    row = next(i for i, value in enumerate(values) if _broken(value))
-    raise DataError(
-        f"Column {name!r} holds {values[row]!a} at row {shown(index[row])}, which is no text in "
-        "Unicode (half a character): read the table again with its right encoding=, or replace the value."
-    )
-
-
-def refuse_surrogates(names: Iterable[str]) -> None:
-    """Raise a DataError where the name of a column is no text in Unicode."""
-    for name in names:
-        if _broken(name):
-            raise DataError(
-                f"The name of a column, {name!a}, is no text in Unicode (half a character): rename it, "
-                "or read the table again with its right encoding=."
-            )
-
-
-def _broken(value: Any) -> bool:
-    """Whether a value is text that holds half a character."""
-    return isinstance(value, str) and not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value)
 
 
 def refuse_merged(values: pd.Series, name: str, where: str = "row") -> None:

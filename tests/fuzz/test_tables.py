@@ -25,7 +25,7 @@ SECONDS = 30
 
 BIG = 2**53
 LETTERS = ["a", "b", "c", "A", "a ", "", " ", "é", "e\u0301", "\u0430", "a\u200b", "007", "7", "nan", "x~y"]
-LETTERS += ["\ud800", "`", "[T.a]", "=1+1", "\x1b[31m", "字", "rejected", "0", "-0", "True", "a\x00", "\n"]
+LETTERS += ["`", "[T.a]", "=1+1", "\x1b[31m", "字", "rejected", "0", "-0", "True", "a\x00", "\n"]
 LETTERS += ["label", "a" * 300]
 NUMBERS = [0.0, -0.0, 1.0, 2.0, 0.5, -1.0, 7.0, 1e-300, 5e-324, 1e12, 1e155, 1e300, 1.7e308, -1e300, np.nan]
 WHOLE = [0, 1, 2, 3, -1, 7, BIG, BIG + 1, 2**63 - 1, -(2**63)]
@@ -283,7 +283,7 @@ def test_tables(fuzz, tmp_path):
 VALUES = ["no such", "", "3", 3, -1, 0, 2.5, np.nan, np.inf, 1j, True, None, [], [1, 2], ["a"], ("x",), {}]
 VALUES += [{"a": 1}, {1, 2}, b"x", object(), np.array([1.0, 2.0]), np.array(["a"]), pd.Series([1, 2]), pd.NA]
 VALUES += [10**400, slice(1), pd.DataFrame({"a": [1]}), lambda *_: None, range(3), pd.Timestamp("2020")]
-VALUES += ["\ud800", [[1]], np.float32(0.5)]
+VALUES += [[[1]], np.float32(0.5)]
 
 OPTIONS = [*VERBS, "moments", "box_m", "manova", "stepwise"]
 FITTED = {

@@ -198,11 +198,3 @@ def test_a_generator_is_closed_when_writing_fails(tmp_path):
     with pytest.raises(DataError):
         write_frames(given(), tmp_path / "a.csv")
     assert closed == [True]
-
-
-@pytest.mark.parametrize(
-    ("out", "what"), [("\ud800.csv", "half a character"), ("a\0.csv", "a null character")]
-)
-def test_what_no_system_takes_as_a_path_is_refused(out, what):
-    with pytest.raises(DataError, match=what):
-        write_frames([pd.DataFrame({"x": [1.0]})], out)
