@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, cast, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
 import scipy
@@ -47,8 +48,9 @@ from discrim.frame.grammar import quote
 from discrim.frame.sparse import SparseFrame
 from discrim.frame.table import Table, array_table, last_column, refuse_missing, with_column
 from discrim.models.fits.fit import AS_FITTED, Decision, Gaps, distinct, finished_scores, predicted_codes
-from discrim.models.fits.reading import check_word, listed, with_ways_out
+from discrim.models.fits.reading import check_word, listed
 from discrim.models.results.results import ClassifierResults
+from discrim.specification import Specification
 
 
 class SetMethods:
@@ -165,19 +167,7 @@ NUMBERS = "biuf"
 """Kinds of array that a verb reads as they stand."""
 
 
-Estimator = TypeVar("Estimator")
 Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-@dataclass_transform(eq_default=False)
-def estimator(cls: type[Estimator]) -> type[Estimator]:
-    """A class whose fields are the parameters of an estimator, which its constructor keeps as they are."""
-    made = dataclass(cls, eq=False, repr=False, match_args=False)
-    for name in cls.__annotations__.keys() & vars(made).keys():
-        # A default is the constructor's, and no attribute of the class.
-        delattr(made, name)
-    type.__setattr__(made, "__init__", with_ways_out(made.__init__))
-    return made
 
 
 def only_if(has: Callable[[Any], bool]) -> Callable[[Method], Method]:
@@ -363,14 +353,105 @@ class VerbClassifier(FittedClassifier):
     """
 
     verb: ClassVar[Callable[..., Any]]
+    not_supported: ClassVar[tuple[str, ...]] = ()
+    """Options of the verb that the estimator does not have."""
+    positional: ClassVar[tuple[str, ...]] = ()
+    """Parameters that may be passed by position."""
+    specifications: ClassVar[Mapping[str, Callable[[Any], Any]]] = {}
+    """Functions that return the specification which a word or a number stands for, by parameter."""
     takes_sparse: ClassVar[bool] = False
     _goes_on: ClassVar[tuple[str, str] | None] = None
     """The parameter that says what to do where the verb refuses, and its word for a simpler fit."""
+
+    if TYPE_CHECKING:
+        # The decorator `estimator` builds the constructor from the signature of the verb.
+        def __init__(self, *args: Any, **options: Any) -> None: ...
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.takes_sparse
         return tags
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name.
+
+        Parameters
+        ----------
+        deep : bool
+            Whether the parameters of specifications and of estimators, such as `covariance__shrinkage`, are
+            included.
+
+        Returns
+        -------
+        dict
+        """
+        params: dict[str, Any] = super().get_params(deep)
+        if deep:
+            for name in self._get_param_names():
+                specification = self._specification(name)
+                nested = {} if specification is None else specification.parameters()
+                params |= {f"{name}__{key}": value for key, value in nested.items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also those of specifications and of estimators.
+
+        A specification is replaced by one with the new values, which is validated.
+
+        Parameters
+        ----------
+        **params
+            Parameters by name, such as `covariance` or `covariance__shrinkage`. If `covariance` is a word,
+            such as "shrunk", `covariance__shrinkage` changes the specification that it stands for.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            There is no such parameter.
+        DataError
+            A specification does not allow the value.
+        """
+        whole = {name: value for name, value in params.items() if "__" not in name}
+        super().set_params(**whole)
+        changes: defaultdict[str, dict[str, Any]] = defaultdict(dict)
+        for key in params.keys() - whole.keys():
+            name, _, nested = key.partition("__")
+            changes[name][nested] = params[key]
+        for name, values in changes.items():
+            specification = self._specification(name) if name in self._get_param_names() else None
+            if specification is None:
+                if name in self._get_param_names() and not hasattr(getattr(self, name), "set_params"):
+                    self._refuse_nested(name, values, [])
+                super().set_params(**{f"{name}__{key}": value for key, value in values.items()})
+                continue
+            if values.keys() - specification.parameters().keys():
+                self._refuse_nested(name, values, specification.parameters())
+            setattr(self, name, replace(specification, **values))
+        return self
+
+    def _refuse_nested(self, name: str, values: Iterable[str], valid: Iterable[str]) -> NoReturn:
+        """Raise scikit-learn's ValueError for a parameter that a specification does not have."""
+        valid = list(valid)
+        unknown = next(each for each in values if each not in valid)
+        raise ValueError(
+            f"Invalid parameter {unknown!r} for {name}={getattr(self, name)!r} of {self}. Valid parameters "
+            f"are: {valid!r}."
+        )
+
+    def _specification(self, name: str) -> Specification | None:
+        """The specification that the value of a parameter is or stands for, if any."""
+        value = getattr(self, name)
+        if name in self.specifications:
+            try:
+                value = self.specifications[name](value)
+            except DiscrimError:
+                # An invalid value is reported by fit().
+                return None
+        return value if isinstance(value, Specification) else None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the verb to rows.

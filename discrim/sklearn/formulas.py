@@ -15,11 +15,11 @@ from discrim.frame.grammar import quote
 from discrim.frame.levels import Unseen
 from discrim.frame.table import Table, array_table, refuse_missing, with_column
 from discrim.models.fits.fit import Gaps
-from discrim.models.fits.reading import check_word, listed
+from discrim.models.fits.reading import check_word, listed, with_ways_out
 from discrim.models.fits.refits import options_of, verb_of
 from discrim.models.registry import MODELS
 from discrim.models.results.results import ClassifierResults
-from discrim.sklearn.base import FittedClassifier, PosteriorMethods, class_codes, estimator
+from discrim.sklearn.base import FittedClassifier, PosteriorMethods, class_codes
 
 VERBS = tuple(sorted({model.verb for model in MODELS if model.estimator is not None}))
 
@@ -34,7 +34,6 @@ _NAME = re.compile(r"`(?P<quoted>(?:[^`]|``)*)`|(?P<plain>[^\W\d]\w*)\b(?!\s*\()
 """A column in the left side; a name before a bracket is a function's."""
 
 
-@estimator
 class FormulaClassifier(PosteriorMethods, FittedClassifier):
     """A verb and a formula: an estimator of frames, which transforms their columns itself.
 
@@ -72,11 +71,20 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
     ['setosa']
     """
 
-    formula: str
-    verb: str = "lda"
-    options: Mapping[str, Any] | None = None
-    columns: Sequence[str] | None = None
-    unseen: Unseen = "raise"
+    @with_ways_out
+    def __init__(
+        self,
+        formula: str,
+        verb: str = "lda",
+        options: Mapping[str, Any] | None = None,
+        columns: Sequence[str] | None = None,
+        unseen: Unseen = "raise",
+    ) -> None:
+        self.formula = formula
+        self.verb = verb
+        self.options = options
+        self.columns = columns
+        self.unseen = unseen
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the formula to the rows of a frame.

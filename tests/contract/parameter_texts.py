@@ -155,18 +155,3 @@ OTHER = {
     "TermCanonicalResults.plot.level": "of Roy's test",
 }
 """Parameters that are something else, by function or method, and why."""
-
-OF_ESTIMATORS = {
-    "ChooseClassifier.by": "labels pay no costs",
-    "IndicatorClassifier.collinear": "dropped by default",
-    "LDAClassifier.collinear": "falls back on a shrunk covariance",
-    "LogisticClassifier.collinear": "dropped by default",
-    "LogisticClassifier.separation": "falls back on bias reduction",
-    "LogisticClassifier.seed": "the same at each fit",
-    "NaiveBayesClassifier.missing": "refuses by default, as estimators do",
-    "PLSClassifier.seed": "the same at each fit",
-    "RDAClassifier.seed": "the same at each fit",
-    "ShrunkenCentroidsClassifier.seed": "the same at each fit",
-    "SparseLDAClassifier.seed": "the same at each fit",
-}
-"""Arguments of estimators that are not quite those of their verb, and why."""

@@ -17,7 +17,7 @@ import pytest
 
 import discrim
 import discrim.sklearn
-from tests.contract.parameter_texts import OF_ESTIMATORS, OF_FUNCTIONS, OF_METHODS, OTHER
+from tests.contract.parameter_texts import OF_FUNCTIONS, OF_METHODS, OTHER
 
 POINTING = re.compile(r"\bAs (for|of|in|by) [`\w]")
 """A description that is to be looked up elsewhere."""
@@ -111,24 +111,8 @@ def test_shared_arguments_are_described_in_the_same_words(name):
     assert {key: text for key, text in differs.items() if key not in OTHER} == {}
 
 
-@pytest.mark.parametrize("name", sorted(estimators()))
-def test_an_estimator_describes_arguments_as_its_verb_does(name):
-    verb = getattr(estimators()[name], "verb", None)
-    # A FormulaClassifier is told its verb.
-    said_by_verb = described(verb) if callable(verb) else {"formula": OF_FUNCTIONS["formula"]}
-    said = described(estimators()[name])
-    differs = {
-        f"{name}.{argument}": text
-        for argument, text in said.items()
-        if (first := said_by_verb.get("folds" if argument == "cv" else argument))
-        and not text.startswith(" ".join(first.split()))
-    }
-    assert {key: text for key, text in differs.items() if key not in OF_ESTIMATORS} == {}
-
-
 def test_what_is_listed_as_other_is_there_and_other():
-    listed = {**OTHER, **OF_ESTIMATORS}
-    for key in listed:
+    for key in OTHER:
         name, _, argument = key.rpartition(".")
         assert argument in described(CALLED[name]), key
     for key in OTHER:

@@ -1,0 +1,131 @@
+"""Constructors and documented parameters of the estimators, derived from their verbs.
+
+An option that is added to a verb becomes a parameter of its estimator, with its annotation, default and
+description. A class states only what its verb does not have, or has with another default.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from inspect import Parameter, Signature
+from typing import Any, TypeVar
+
+TABLE_OPTIONS = frozenset(
+    {"formula", "data", "moments", "weights", "levels", "na_action", "missing", "functions"}
+)
+"""Options of the verbs about tables, which an estimator gets through `fit(X, y, sample_weight)`."""
+
+FOLDS = "folds"
+CV = "cv"
+"""The name of `folds` in an estimator, as everywhere in scikit-learn."""
+
+SHARED_ENTRIES = {
+    "seed": """seed : int, optional
+    Seed of the random assignment of rows to folds: the same at each fit, unless it is None.""",
+    "constant": """constant : {"drop", "raise"}
+    Whether numeric columns that are constant over the rows are left out with a warning, as the verb does, or
+    refused.""",
+}
+"""Entries of parameters that several estimators have and no verb."""
+
+_NEXT_SECTION = re.compile(r"\n\n[A-Z][^\n]*\n-+\n")
+_PARAMETERS = re.compile(
+    rf"^Parameters\n-+\n(?P<entries>.*?)(?={_NEXT_SECTION.pattern}|\Z)", re.DOTALL | re.MULTILINE
+)
+
+Estimator = TypeVar("Estimator", bound=type[Any])
+
+
+def estimator(cls: Estimator) -> Estimator:
+    """Derive the constructor and the documentation of an estimator from its verb.
+
+    Parameters
+    ----------
+    cls : type
+        A class with the attribute `verb`. Its annotated attributes with a value are parameters that the verb
+        does not have, or has with another default. Annotations without a value serve type checkers only.
+        `not_supported` names further options of the verb that the estimator leaves out, and `positional`
+        the parameters that may be passed by position.
+
+    Returns
+    -------
+    type
+        The same class, with `__init__` and `__doc__`.
+    """
+    own = {name: vars(cls)[name] for name in cls.__annotations__ if name in vars(cls)}
+    for name in own:
+        # A default belongs to the constructor and is not an attribute of the class.
+        delattr(cls, name)
+    parameters = _verb_parameters(cls.verb, cls.not_supported)
+    for name, default in own.items():
+        annotation = cls.__annotations__[name]
+        parameters[name] = Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+    first = {
+        name: parameters.pop(name).replace(kind=Parameter.POSITIONAL_OR_KEYWORD) for name in cls.positional
+    }
+    parameters = first | parameters
+    cls.__init__ = _constructor(cls, Signature([_SELF, *parameters.values()], return_annotation=None))
+    cls.__doc__ = _documentation(cls, parameters, own)
+    return cls
+
+
+_SELF = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def _verb_parameters(verb: Callable[..., Any], not_supported: tuple[str, ...]) -> dict[str, Parameter]:
+    """Return the parameters of a verb that its estimator has, by their name in the estimator."""
+    without = TABLE_OPTIONS.union(not_supported)
+    kept = [each for each in inspect.signature(verb).parameters.values() if each.name not in without]
+    renamed = [each.replace(name=CV) if each.name == FOLDS else each for each in kept]
+    return {each.name: each for each in renamed}
+
+
+def _constructor(cls: type, signature: Signature) -> Callable[..., None]:
+    """Return an `__init__` with a signature, which stores the arguments unchanged."""
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        try:
+            bound = signature.bind(self, *args, **kwargs)
+        except TypeError as error:
+            # Imported here because correct calls do not need it.
+            from discrim.slips import refuse_keyword
+
+            refuse_keyword(__init__, kwargs)
+            raise TypeError(f"{cls.__name__}(): {error}.") from None
+        bound.apply_defaults()
+        del bound.arguments["self"]
+        for name, value in bound.arguments.items():
+            setattr(self, name, value)
+
+    __init__.__qualname__ = f"{cls.__qualname__}.__init__"
+    __init__.__module__ = cls.__module__
+    __init__.__dict__["__signature__"] = signature
+    return __init__
+
+
+def parameter_entries(docstring: str | None) -> dict[str, str]:
+    """Return the entries of the Parameters section of a numpydoc docstring, by name."""
+    section = _PARAMETERS.search(inspect.cleandoc(docstring or ""))
+    entries = re.split(r"\n(?=\S)", section["entries"].strip()) if section else []
+    return {each.partition(" : ")[0].strip(): each for each in entries}
+
+
+def _documentation(cls: type[Any], parameters: Mapping[str, Parameter], own: Mapping[str, Any]) -> str:
+    """Return the docstring of a class with an entry for each of its parameters."""
+    text = inspect.cleandoc(cls.__doc__ or "")
+    entries = {
+        (CV if name == FOLDS else name): entry.replace("`folds`", "`cv`")
+        for name, entry in parameter_entries(cls.verb.__doc__).items()
+    }
+    if CV in entries:
+        entries[CV] = re.sub(rf"^{FOLDS}\b", CV, entries[CV])
+    entries |= {name: SHARED_ENTRIES[name] for name in own if name in SHARED_ENTRIES}
+    entries |= parameter_entries(text)
+    written = "\n".join(entries[name] for name in parameters if name in entries)
+    section = f"\n\nParameters\n----------\n{written}" if written else ""
+    text = _PARAMETERS.sub("", text).rstrip()
+    following = _NEXT_SECTION.search(text)
+    end = following.start() if following else len(text)
+    return f"{text[:end].rstrip()}{section}\n\n{text[end:].lstrip()}".rstrip()
