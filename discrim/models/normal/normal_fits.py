@@ -36,7 +36,6 @@ from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Refits
 from discrim.models.fits.reading import Watch
 from discrim.models.fits.refits import error_path, held_path, largest_as_good, moment_refits
-from discrim.models.fits.renamed import RenamedColumns
 from discrim.models.moments.given import Sample
 from discrim.models.normal.components import CHOSEN_FROM_ROWS, AxesChoice, choose_axes
 from discrim.models.normal.covariance_models import (
@@ -539,7 +538,7 @@ def covariance_models_of(fit: Fit[Any], dimensions: Any = None, threshold: Any =
             f"has no digits for those of {narrow} beside {wide}, so that this model is missing: give "
             "the columns in units of like size, as standardize() does."
         )
-    return RenamedColumns(table)
+    return table
 
 
 def _factors(fit: Fit[Any], moments: ClassMoments, dimensions: Any, threshold: Any) -> list[Factors]:
