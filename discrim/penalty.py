@@ -10,8 +10,8 @@ cross-validation.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Literal
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, Literal, Self
 
 from discrim.options import check_grid, check_number, check_whole, check_word
 from discrim.specification import Specification, read_specification
@@ -57,6 +57,15 @@ class PenaltySpecification(Specification):
         check_word("select", self.select, ("min", "1se"))
         if isinstance(self.folds, Iterator):
             self._set("folds", list(self.folds))
+
+    def with_chosen(self, **parameters: Any) -> Self:
+        """Return a copy with the strength that was chosen, without the options of its choice."""
+        of_choice = {"folds": 10, "select": "min", "seed": None}
+        return super().with_chosen(**of_choice, **parameters)
+
+    def with_seed(self, seed: int | None) -> Self:
+        """Return the penalty with this seed, unless it has a seed of its own."""
+        return self if self.seed is not None else replace(self, seed=seed)
 
     def _check_strength(self, strength: float | None) -> None:
         """Validate and store the strength."""
@@ -170,9 +179,12 @@ PENALTIES: dict[str, type[PenaltySpecification]] = {each.word: each for each in 
 """The penalties by their words."""
 
 
-def read_penalty(value: Any) -> PenaltySpecification | None:
+AnyPenalty = Ridge | Lasso | ElasticNet
+
+
+def read_penalty(value: Any) -> AnyPenalty | None:
     """Return the specification that `penalty=` stands for, or None for no penalty."""
     if value is None:
         return None
-    penalty: PenaltySpecification = read_specification("penalty", value, PENALTIES, PENALTIES.values())
+    penalty: AnyPenalty = read_specification("penalty", value, PENALTIES, PENALTIES.values())
     return penalty

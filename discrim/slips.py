@@ -54,12 +54,11 @@ canonical() of a fit of lda() gives the canonical analysis <- canonical can
 tol | tolerance | collinear <- tol tolerance
 collinear <- singular
 gamma <- regparam
-gamma | strength: pass penalty="ridge" and strength= <- ridge
+gamma <- ridge
 alpha: alpha= is one less the lambda of Friedman and klaR <- lambda
-strength | penalty <- lambda
-strength: pass penalty="ridge" and strength=, which is 1 / (N C) <- c
+penalty <- lambda
 ridge <- alpha tau
-level | l1_ratio <- alpha
+level <- alpha
 level | conf_int(level=) and other methods of a fit take it <- alpha conflevel confidence conf
 costs | predict(costs=) and error_rates(costs=) of a fit take it <- cost loss lossmatrix costmatrix
 replicates | bootstrap <- nboot nbootstrap b
@@ -223,6 +222,27 @@ the tables here are iris, penguins, wine and breast_cancer <- loaddigits loaddia
 load("iris") | load() <- loaddata getdata read readcsv
 """
 """Of the tables that come with the package."""
+
+
+REWRITTEN: dict[str, dict[str, str]] = {
+    "logistic": {
+        "strength": "penalty=discrim.penalty.Lasso({})",
+        "lambda": "penalty=discrim.penalty.Lasso({})",
+        "c": "penalty=discrim.penalty.Ridge(1 / (N * {})), where N is the number of observations",
+        "l1ratio": "penalty=discrim.penalty.ElasticNet({})",
+        "alpha": "penalty=discrim.penalty.ElasticNet({})",
+        "ridge": "penalty=discrim.penalty.Ridge({})",
+        "grid": "penalty=discrim.penalty.Lasso(grid={})",
+        "nstrengths": "penalty=discrim.penalty.Lasso(n_strengths={})",
+        "nlambda": "penalty=discrim.penalty.Lasso(n_strengths={})",
+        "folds": "penalty=discrim.penalty.Lasso(folds={})",
+        "nfolds": "penalty=discrim.penalty.Lasso(folds={})",
+        "select": "penalty=discrim.penalty.Lasso(select={})",
+        "seed": "penalty=discrim.penalty.Lasso(seed={}) if a strength is chosen; else leave it out",
+        "randomstate": "penalty=discrim.penalty.Lasso(seed={}) if a strength is chosen; else leave it out",
+    },
+}
+"""Keywords that are parameters of a specification, by verb, and what to write with their value."""
 
 
 def plain(name: str) -> str:
@@ -395,10 +415,22 @@ def refuse_keyword(function: Callable[..., Any], given: Mapping[str, Any]) -> No
             name, hint = specification_hint(options)
             if name in unknown:
                 raise TypeError(f"{called}() has no keyword {name!r}. {hint}") from None
+        rewritten = REWRITTEN.get(plain(called).removesuffix("classifier"), {}).get(plain(unknown[0]))
+        if rewritten:
+            value = _value_text(given[unknown[0]])
+            raise TypeError(
+                f"{called}() has no keyword {unknown[0]!r}. Write {rewritten.format(value)}."
+            ) from None
         found = nearest(unknown[0], taken, KEYWORDS)
         way_out = f"use {found}=" if found in taken else found or f"it takes {', '.join(taken) or 'none'}"
         way_out += ', as in "species ~ a + b"' if found == "formula" else ""
         raise TypeError(f"{called}() has no keyword {unknown[0]!r}: {way_out}.") from None
+
+
+def _value_text(value: Any) -> str:
+    """Return a value as it is written in a call, or dots if that is long."""
+    text = repr(value)
+    return text if len(text) <= 40 and not text.startswith("<") else "..."
 
 
 def refuse_attribute(owner: str, name: str, there: Iterable[str], table: str) -> NoReturn:

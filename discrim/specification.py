@@ -8,8 +8,8 @@ evaluates. It holds no data and no estimates, and it does no computation.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Self
 
 from discrim.errors import DataError, told
 from discrim.options import check_word, listed
@@ -39,6 +39,10 @@ class Specification:
         defaults = {each.name: each.default for each in fields(self)}
         parameters = self.parameters()
         return {name: value for name, value in parameters.items() if not _is_same(value, defaults[name])}
+
+    def with_chosen(self, **parameters: Any) -> Self:
+        """Return a copy in which parameters that were left to the data have the values that were chosen."""
+        return replace(self, **parameters)
 
     def _set(self, name: str, value: Any) -> None:
         """Store a validated value of a field; for `__post_init__`."""

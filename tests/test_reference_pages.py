@@ -125,7 +125,7 @@ def test_a_page_names_what_its_fits_answer(model):
     scope = {}
     code = first_lines.first_lines(model.verb).replace("print(fit)", "")
     if model.results == "PenalizedLogisticResults":
-        code = code.replace("data=", 'penalty="lasso", strength=0.01, data=')
+        code = code.replace("data=", "penalty=discrim.penalty.Lasso(0.01), data=")
     exec(code, scope)
     fit, kind = scope["fit"], getattr(discrim, model.results)
     assert type(fit) is kind

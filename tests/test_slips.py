@@ -52,7 +52,6 @@ VERB_KEYWORDS = {
     ("lda", "alpha"): "conf_int(level=) and other methods of a fit take it",
     ("logistic", "tolerance"): "use tol=.",
     ("logistic", "conf_level"): "conf_int(level=) and other methods of a fit take it",
-    ("logistic", "alpha"): "use l1_ratio=.",
     ("logistic", "robust"): "robust() of the fit",
     ("stepwise", "center"): "it takes formula,",
     ("mixture", "cost"): "predict(costs=)",
@@ -69,9 +68,7 @@ VERB_KEYWORDS = {
     ("pls", "multilevel"): "use within=.",
     ("mixture", "subclasses"): "use components=.",
     ("sparse_lda", "components"): "use ncomp=.",
-    ("logistic", "C"): 'penalty="ridge" and strength=, which is 1 / (N C)',
     ("logistic", "max_iter"): "use maxiter=.",
-    ("logistic", "random_state"): "use seed=.",
     ("naive_bayes", "fL"): "use laplace=.",
     ("kernel_density", "bw"): "use bandwidth=.",
     ("kernel_lda", "alpha"): "use ridge=.",
@@ -97,6 +94,20 @@ VERB_KEYWORDS = {
     ("permanova", "by"): 'type=1 is by="terms"',
     ("permanova", "nperm"): "use permutations=.",
     ("manova", "strata"): "use within=.",
+}
+
+REWRITTEN = {
+    ("logistic", "strength", 0.1): "penalty=discrim.penalty.Lasso(0.1)",
+    ("logistic", "lambda", 0.1): "penalty=discrim.penalty.Lasso(0.1)",
+    ("logistic", "alpha", 0.5): "penalty=discrim.penalty.ElasticNet(0.5)",
+    ("logistic", "l1_ratio", 0.5): "penalty=discrim.penalty.ElasticNet(0.5)",
+    (
+        "logistic",
+        "C",
+        2.0,
+    ): "penalty=discrim.penalty.Ridge(1 / (N * 2.0)), where N is the number of observations",
+    ("logistic", "nfolds", 5): "penalty=discrim.penalty.Lasso(folds=5)",
+    ("logistic", "random_state", 1): "penalty=discrim.penalty.Lasso(seed=1)",
 }
 
 METHOD_KEYWORDS = {
@@ -187,6 +198,13 @@ def test_a_verb_names_the_keyword_that_is_meant(verb, keyword):
     said = refused(TypeError, getattr(discrim, verb), **{keyword: 1})
     assert said.startswith(f"{verb}() has no keyword {keyword!r}: ")
     assert VERB_KEYWORDS[verb, keyword] in said
+
+
+@pytest.mark.parametrize(("verb", "keyword", "value"), REWRITTEN)
+def test_an_old_keyword_names_its_specification(verb, keyword, value):
+    message = refused(TypeError, getattr(discrim, verb), **{keyword: value})
+    assert message.startswith(f"{verb}() has no keyword {keyword!r}. Write ")
+    assert REWRITTEN[verb, keyword, value] in message
 
 
 @pytest.mark.parametrize(("method", "keyword"), METHOD_KEYWORDS)

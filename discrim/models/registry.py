@@ -409,7 +409,8 @@ class Row(NamedTuple):
     estimator : str or None
         Address of its estimator of scikit-learn; None of a model that is not fitted to rows.
     chosen : dict of str to str
-        Options that the rows may choose, and the attributes of a fit's numbers that hold what was chosen.
+        Options that the rows may choose, and the attributes of a fit's numbers that hold what was chosen. The
+        attribute of an option that takes specifications is a dict of the parameters that were chosen.
     choosing : tuple of str
         Options that say how, and have no part in a refit that holds it.
     command : str or None
@@ -606,7 +607,7 @@ MODELS = (
         examples=(
             '"sex ~ body_mass_g + bill_depth_mm" penguins',
             '"species ~ petal_length" iris --bias-reduction',
-            '"species ~ ." iris --penalty lasso --strength 0.05',
+            '"species ~ ." iris --penalty "lasso(strength=0.05)"',
         ),
     ),
     Row(
@@ -617,8 +618,7 @@ MODELS = (
         verb_home="regression.logistic",
         pictures=(CHOSEN_STRENGTH, STRENGTHS, *WITH_POSTERIORS),
         estimator="discrim.sklearn.regressions:LogisticClassifier",
-        chosen={"strength": "strength"},
-        choosing=("folds", "select", "seed"),
+        chosen={"penalty": "chosen_penalty"},
         name_in_files="penalized_logistic",
     ),
     Row(

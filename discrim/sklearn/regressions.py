@@ -15,6 +15,7 @@ import discrim
 from discrim.errors import DataError, DiscrimError, SeparationError
 from discrim.models.fits.reading import check_word
 from discrim.models.results.results import ClassifierResults
+from discrim.penalty import read_penalty
 from discrim.sklearn import base
 from discrim.sklearn.base import FrequencyClassifier, LinearCoefficients, Simpler, WeightedClassifier
 from discrim.sklearn.signatures import estimator
@@ -45,17 +46,15 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
     separation: str = "reduce"
     penalty: Any
     collinear: str = "drop"
-    seed: int | None = 0
 
     def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
         check_word("separation", self.separation, ("reduce", "warn", "raise"))
         check_word("collinear", self.collinear, ("drop", "raise"))
-        if self.penalty is not None:
-            options |= {"separation": "raise", "collinear": "raise"}
+        penalty = read_penalty(self.penalty)
+        if penalty is not None:
+            options |= {"separation": "raise", "collinear": "raise", "penalty": penalty.with_seed(0)}
             penalized: ClassifierResults = discrim.logistic(formula, data, **options)
             return penalized
-        # What searches over models sets cv of any estimator that has it.
-        del options["folds"]
         if self.separation == "reduce":
             options["separation"] = "raise"
         return super()._results(formula, data, options)

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
+from discrim.penalty import Ridge
 from tests.benchmarks.timing import Run, made, medians, row
 
 BANDWIDTHS = 30
@@ -68,7 +69,7 @@ def ridge(x: np.ndarray, codes: np.ndarray, frame: pd.DataFrame, strengths: int,
 
     z = StandardScaler().fit_transform(x)
     start = time.perf_counter()
-    fit = logistic("y ~ .", frame, penalty="ridge", n_strengths=strengths, folds=folds, seed=0)
+    fit = logistic("y ~ .", frame, penalty=Ridge(n_strengths=strengths, folds=folds, seed=0))
     ours = time.perf_counter() - start
     inverse = 1 / (len(x) * fit.path["strength"].to_numpy())
     options = {"cv": folds, "scoring": "neg_log_loss", "l1_ratios": (0.0,), "use_legacy_attributes": False}

@@ -13,6 +13,7 @@ from discrim.core.regression.penalized import fit_at
 from discrim.core.regression.proximal_newton import Likelihood
 from discrim.datasets import load_iris
 from discrim.errors import DataError
+from discrim.penalty import Ridge
 
 
 def many_classes(count: int) -> pd.DataFrame:
@@ -27,7 +28,7 @@ def many_classes(count: int) -> pd.DataFrame:
     [
         (lambda data: logistic("y ~ .", data), "17,994 coefficients"),
         (lambda data: logistic("y ~ .", data, bias_reduction=True), "17,994 coefficients"),
-        (lambda data: logistic("y ~ .", data, penalty="ridge", strength=0.1), "18,000 coefficients"),
+        (lambda data: logistic("y ~ .", data, penalty=Ridge(0.1)), "18,000 coefficients"),
         (lambda data: logistic("y ~ .", data, penalty="ridge"), "18,000 coefficients"),
         (lambda data: perceptron("y ~ .", data), "3,000 classes"),
     ],

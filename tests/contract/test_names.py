@@ -17,6 +17,7 @@ from sklearn.linear_model import LinearRegression
 import discrim
 from discrim.datasets import load_iris
 from discrim.models.registry import BY_VERB
+from discrim.penalty import Lasso, Ridge
 
 IRIS = load_iris()
 ALIKE = IRIS[IRIS["species"] != "setosa"].astype({"species": str})
@@ -41,11 +42,9 @@ MADE = {
     ),
     "knn": lambda iris, alike: discrim.knn("species ~ .", iris, grid=[2, 5]),
     "logistic": lambda iris, alike: discrim.logistic("species ~ sepal_length + sepal_width", alike),
-    "logistic, ridge": lambda iris, alike: discrim.logistic(
-        "species ~ .", iris, penalty="ridge", strength=0.1
-    ),
+    "logistic, ridge": lambda iris, alike: discrim.logistic("species ~ .", iris, penalty=Ridge(0.1)),
     "logistic, lasso": lambda iris, alike: discrim.logistic(
-        "species ~ .", iris, penalty="lasso", n_strengths=5, seed=1
+        "species ~ .", iris, penalty=Lasso(n_strengths=5, seed=1)
     ),
     "indicator": lambda iris, alike: discrim.indicator("species ~ .", iris),
     "fda": lambda iris, alike: discrim.fda("species ~ .", iris, engine=LinearRegression()),

@@ -16,6 +16,7 @@ import discrim
 from discrim.datasets import load_iris, load_wine
 from discrim.errors import DataError, DiscrimError
 from discrim.models.saving.tensor_file import read_file, write_file
+from discrim.penalty import Lasso
 from discrim.sklearn import as_estimator
 
 IRIS = load_iris()
@@ -72,7 +73,7 @@ CASES = {
         "logistic",
         EVERY,
         IRIS,
-        {"penalty": "lasso", "folds": 3, "seed": 1, "n_strengths": 20},
+        {"penalty": Lasso(folds=3, seed=1, n_strengths=20)},
     ),
     "indicator": ("indicator", EVERY, TWICE, {"collinear": "drop"}),
     "perceptron": ("perceptron", PETALS, IRIS, {"step": 0.5, "maxiter": 30, "seed": 1}),

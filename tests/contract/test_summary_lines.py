@@ -16,6 +16,7 @@ from sklearn.linear_model import LinearRegression
 import discrim
 from discrim import datasets
 from discrim.errors import DataError
+from discrim.penalty import Ridge
 from tests.report.support import IRIS
 
 WINE = datasets.load_wine()
@@ -225,7 +226,7 @@ SAID = [
     ("rda", {"seed": 0}, "chosen by 10-fold cross-validation"),
     ("knn", {}, "chosen by leave-one-out"),
     ("knn", {"k": 3, "metric": "mahalanobis"}, 'metric="mahalanobis"; neighbours k 3'),
-    ("logistic", {"penalty": "ridge", "strength": 0.1}, 'penalty="ridge"; strength (lambda) 0.1'),
+    ("logistic", {"penalty": Ridge(0.1)}, "penalty=Ridge(strength=0.1); strength (lambda) 0.1"),
     ("shrunken_centroids", {"threshold": 2.0}, "threshold 2, columns selected"),
     ("sparse_lda", {"penalty": 0.1}, "penalty=0.1; columns selected 3 of 4"),
     ("sparse_lda", {"seed": 0}, "chosen by 10 folds (least error)"),

@@ -21,6 +21,7 @@ from sklearn.linear_model import Ridge
 
 import discrim
 from discrim.models.registry import BY_MODEL
+from discrim.penalty import Lasso
 from tests.pictures import text_faults
 
 MODELS: dict[str, dict[str, Any]] = {
@@ -32,7 +33,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "rda": {"grid": [0.0, 0.5, 1.0], "folds": 5, "seed": 1},
     "naive_bayes": {},
     "logistic": {},
-    "penalized_logistic": {"penalty": "lasso", "folds": 5, "seed": 1},
+    "penalized_logistic": {"penalty": Lasso(folds=5, seed=1)},
     "indicator": {},
     "fda": {"engine": Ridge()},
     "kernel_lda": {},

@@ -17,6 +17,7 @@ import discrim
 from discrim import cli
 from discrim.errors import DataError, DiscrimWarning
 from discrim.models.registry import MODELS
+from discrim.penalty import Lasso
 
 N = 60
 LEFT_OUT = [0, 7]
@@ -63,7 +64,7 @@ VERBS = {
     "naive_bayes, kernel": (discrim.naive_bayes, {"kernel": True, "laplace": 1}),
     "naive_bayes, available": (discrim.naive_bayes, {"missing": "available", "laplace": 1}),
     "logistic": (discrim.logistic, {}),
-    "logistic, penalty": (discrim.logistic, {"penalty": "lasso", "strength": 0.02}),
+    "logistic, penalty": (discrim.logistic, {"penalty": Lasso(0.02)}),
     "indicator": (discrim.indicator, {}),
     "perceptron": (discrim.perceptron, {"maxiter": 20}),
     "knn": (discrim.knn, {"k": 3}),

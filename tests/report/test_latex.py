@@ -15,6 +15,7 @@ from discrim import logistic, qda
 from discrim.datasets import load_iris
 from discrim.errors import DataError
 from discrim.models.registry import MODELS
+from discrim.penalty import Lasso
 from discrim.report.grid import Pairs, Section
 from discrim.report.latex import column_cells, escaped, latex_width, tabular_parts
 from discrim.report.tables import Summary
@@ -201,7 +202,7 @@ has_booktabs = shutil.which("kpsewhich") is not None and bool(
 def test_the_summary_of_each_verb_is_set_without_a_warning(package, tmp_path):
     parts = []
     fits = {model.results: fitted(model.verb) for model in MODELS if not model.name_in_files}
-    fits["PenalizedLogisticResults"] = logistic("species ~ .", load_iris(), penalty="lasso", strength=0.01)
+    fits["PenalizedLogisticResults"] = logistic("species ~ .", load_iris(), penalty=Lasso(0.01))
     assert set(fits) == {model.results for model in MODELS}
     for name, fit in fits.items():
         keys = fit.summary().tables

@@ -13,6 +13,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 import discrim
 import discrim.sklearn as estimators
 from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarning
+from discrim.penalty import Ridge
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -30,7 +31,7 @@ RULES: dict[str, list[dict[str, Any]]] = {
         {"method": "mcd", "support_fraction": 0.75},
     ],
     "LocationClassifier": [{"smoothing": 0.2}, {"smoothing": 1.0}],
-    "LogisticClassifier": [{}, {"penalty": "ridge", "strength": 0.1}],
+    "LogisticClassifier": [{}, {"penalty": Ridge(0.1)}],
     "MixtureClassifier": [
         {"components": 2, "starts": 2}, {"components": 2, "covariance": "VVI", "starts": 2},
     ],

@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from discrim import sklearn as estimators
 from discrim.datasets import load_iris
+from discrim.penalty import Lasso
 from tests.support import before
 
 IRIS = load_iris()
@@ -25,7 +26,7 @@ LINEAR = [
     estimators.LDAClassifier(),
     estimators.LDAClassifier(ncomp=1, prior={"virginica": 0.5, "z": 0.2, "versicolor": 0.3}),
     estimators.LogisticClassifier(bias_reduction=True),
-    estimators.LogisticClassifier(penalty="lasso", strength=0.01),
+    estimators.LogisticClassifier(penalty=Lasso(0.01)),
     estimators.IndicatorClassifier(),
     estimators.PerceptronClassifier(),
     estimators.NearestCentroidClassifier(),

@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import NotSupportedError
+from discrim.penalty import Ridge
 from discrim.sklearn import (
     IndicatorClassifier,
     KNNClassifier,
@@ -36,7 +37,7 @@ LABELS = load_iris()["species"].astype(str).to_numpy()
         QDAClassifier(),
         RDAClassifier(alpha=0.5, gamma=0.5),
         NaiveBayesClassifier(),
-        LogisticClassifier(penalty="ridge", strength=0.1),
+        LogisticClassifier(penalty=Ridge(0.1)),
     ],
     ids=lambda each: type(each).__name__,
 )

@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from discrim.datasets import load_iris
+from discrim.penalty import Ridge
 from discrim.sklearn import LDAClassifier, LogisticClassifier, NaiveBayesClassifier, QDAClassifier
 
 IRIS = load_iris()
@@ -44,7 +45,7 @@ def by_hand(make):
         LDAClassifier,
         QDAClassifier,
         NaiveBayesClassifier,
-        lambda: LogisticClassifier(penalty="ridge", strength=0.1),
+        lambda: LogisticClassifier(penalty=Ridge(0.1)),
         lambda: LogisticRegression(C=1.0),
     ],
     ids=["lda", "qda", "naive_bayes", "logistic", "scikit-learn"],

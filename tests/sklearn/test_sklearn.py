@@ -45,6 +45,7 @@ from discrim.frame.table import Table
 from discrim.models.fits.refits import verb_of
 from discrim.models.registry import MODELS
 from discrim.models.results.results import ClassifierResults
+from discrim.penalty import ElasticNet
 from discrim.sklearn import FormulaClassifier, as_estimator
 from discrim.sklearn.formulas import VERBS
 from tests.support import calls_of
@@ -82,7 +83,7 @@ VARIANTS = [
     estimators.FDAClassifier(Ridge(1e-6)),
     estimators.LDAClassifier(covariance="shrunk"),
     estimators.LDAClassifier(covariance="correlation"),
-    estimators.LogisticClassifier(penalty="elastic_net", strength=0.01),
+    estimators.LogisticClassifier(penalty=ElasticNet(strength=0.01)),
     estimators.NaiveBayesClassifier(missing="integrate"),
     estimators.PLSClassifier(),
     estimators.QDAClassifier(covariance="shrunk"),

@@ -10,6 +10,7 @@ import polars as pl
 import discrim
 from discrim import ClassifierResults, LDAResults, Moments, lda, load, logistic, moments, qda
 from discrim.datasets import load_iris
+from discrim.penalty import Lasso
 from discrim.sklearn import LDAClassifier
 
 iris: pd.DataFrame = load_iris()
@@ -43,7 +44,7 @@ assert_type(load("sums", Moments) + moments("species ~ .", parts()), Moments)
 plain = logistic("species ~ petal_width", two, weights=None)
 assert_type(plain, discrim.LogisticResults)
 assert_type(plain.marginal_effects(), pd.DataFrame)
-lasso = logistic("species ~ .", two.to_dict("list"), penalty="lasso", folds=5, seed=1)
+lasso = logistic("species ~ .", two.to_dict("list"), penalty=Lasso(folds=5, seed=1))
 assert_type(lasso, discrim.PenalizedLogisticResults)
 print(lasso.selected.tolist(), lasso.penalty.strength, lasso.path.head(1))
 

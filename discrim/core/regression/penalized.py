@@ -89,6 +89,11 @@ class PenalizedFit:
     has_distances = False
 
     @property
+    def chosen_penalty(self) -> dict[str, float]:
+        """The strength by its name, which rows may choose."""
+        return {"strength": self.strength}
+
+    @property
     def others(self) -> list[int]:
         """The classes but the reference."""
         return [k for k in range(self.moments.n_classes) if k != self.reference]

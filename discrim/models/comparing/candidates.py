@@ -25,6 +25,7 @@ from discrim.models.comparing.comparable import no_label_reason, verb_named
 from discrim.models.comparing.cross_validation import CrossValidation, FoldedRows, validated
 from discrim.models.fits.reading import listed, told
 from discrim.models.registry import BY_VERB
+from discrim.penalty import Ridge, read_penalty
 
 if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults
@@ -126,7 +127,7 @@ RULES = (
         "shrunken_centroids", "shrunken_centroids", {}, lambda s: s.columns < s.rows,
         "it is for more columns than rows",
     ),
-    Rule("logistic, ridge", "logistic", {"penalty": "ridge", "grid": STRENGTHS, "folds": 5}, _never, ""),
+    Rule("logistic, ridge", "logistic", {"penalty": Ridge(grid=STRENGTHS, folds=5)}, _never, ""),
     Rule("naive_bayes", "naive_bayes", {}, _never, ""),
     Rule(
         "qda", "qda", {}, lambda s: s.smallest <= s.columns + 1,
@@ -254,6 +255,9 @@ class Trial:
         parameters = inspect.signature(candidate.verb).parameters
         if "seed" in parameters:
             options = {"seed": self.seed} | options
+        if candidate.verb is verb_named("logistic"):
+            penalty = read_penalty(options.get("penalty"))
+            options["penalty"] = None if penalty is None else penalty.with_seed(self.seed)
         lacking = [name for name in self.arguments if name not in parameters]
         if lacking and not any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
             raise DataError(

@@ -41,7 +41,7 @@ from discrim.subspace import SUBSPACES
 NOT_OPTIONS = ("formula", "data", "moments", "prior", "weights", "levels", "na_action", "functions")
 """Arguments of a verb that say which rows are fitted, or that a fit holds in a form of its own."""
 
-TO_BE_CHOSEN = ("bic", "auto", "cv", "loo")
+TO_BE_CHOSEN = ("bic", "auto", "cv", "loo", "1se")
 """Words that leave an option to the rows."""
 
 MOST_DEPTH = 4
@@ -144,7 +144,7 @@ def _with_chosen(option: Any, chosen: Any, classes: pd.Index) -> Any:
     classes : Index of length K
     """
     if isinstance(option, Specification):
-        return replace(option, **chosen)
+        return option.with_chosen(**chosen)
     if isinstance(chosen, dict):
         # A word or a number in place of a specification has one parameter that can be chosen.
         return next(iter(chosen.values()), option)
@@ -183,7 +183,7 @@ def as_json(value: Any) -> Any:
     if isinstance(value, dict):
         return {"dict": [[as_json(key), as_json(each)] for key, each in value.items()]}
     if isinstance(value, Specification):
-        parameters = {name: as_json(_plain(each)) for name, each in value.parameters().items()}
+        parameters = {name: as_json(each) for name, each in verb_options(value.parameters()).items()}
         return {"specification": _name_of(type(value)), "parameters": parameters}
     return {"text": text_of(value)}
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import pandas as pd
 
@@ -15,12 +14,13 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.rows import read
 from discrim.models.fits import reading
 from discrim.models.fits.fit import class_code
-from discrim.models.fits.reading import Collinear, Data, NaAction, Prior, SelectRule, Separation
+from discrim.models.fits.reading import Collinear, Data, NaAction, Prior, Separation
 from discrim.models.fits.refits import verb_options
-from discrim.models.judging.validation import Splits, TuningFolds
 from discrim.models.regression import logistic_search, penalized
 from discrim.models.regression.logistic_results import LogisticResults, logistic_fit
-from discrim.models.regression.penalized import FOLDS, STRENGTHS, PenaltyName
+from discrim.penalty import PenaltySpecification, read_penalty
+
+PenaltyWord = Literal["ridge", "lasso", "elastic_net"]
 
 
 @overload
@@ -39,7 +39,6 @@ def logistic(
     tol: float = TOLERANCE,
     maxiter: int = MOST_STEPS,
     penalty: None = None,
-    seed: int | None = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> LogisticResults: ...
 
@@ -56,14 +55,7 @@ def logistic(
     na_action: NaAction = "drop",
     tol: float = TOLERANCE,
     maxiter: int = MOST_STEPS,
-    penalty: PenaltyName,
-    strength: float | None = None,
-    l1_ratio: float | None = None,
-    grid: Sequence[float] | None = None,
-    n_strengths: int = STRENGTHS,
-    folds: int | Splits = FOLDS,
-    select: SelectRule = "min",
-    seed: int | None = None,
+    penalty: PenaltyWord | PenaltySpecification,
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> penalized.PenalizedLogisticResults: ...
 
@@ -83,14 +75,7 @@ def logistic(
     collinear: Collinear = "raise",
     tol: float = TOLERANCE,
     maxiter: int = MOST_STEPS,
-    penalty: PenaltyName | None = None,
-    strength: float | None = None,
-    l1_ratio: float | None = None,
-    grid: Sequence[float] | None = None,
-    n_strengths: int = STRENGTHS,
-    folds: int | Splits = FOLDS,
-    select: SelectRule = "min",
-    seed: int | None = None,
+    penalty: PenaltyWord | PenaltySpecification | None = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> LogisticResults:
     """Multinomial logistic regression: by maximum likelihood, with Firth's bias reduction, or penalized.
@@ -139,30 +124,11 @@ def logistic(
     maxiter : int
         The largest number of steps. Steps in between that reuse the information matrix are not counted. Bias
         reduction, whose steps are slower, takes 20 times as many.
-    penalty : {"ridge", "lasso", "elastic_net"}, optional
-        Minimize the mean negative log-likelihood plus ``strength * ((1 - l1_ratio) / 2 |b|^2 + l1_ratio
-        |b|_1)`` as glmnet does, where b are the coefficients, without the constants, of columns divided by
-        their standard deviations (divisor N). Separated classes, collinear columns and more columns than rows
-        are then allowed. For two classes b are the log odds; for more, each class has its own coefficients
-        (the symmetric parametrization, glmnet's "ungrouped").
-    strength : float, optional
-        Strength of the penalty, glmnet's lambda; for scikit-learn's C it is 1 / (N C). By default it is
-        chosen by cross-validation.
-    l1_ratio : float, optional
-        Share of the lasso in the elastic net, glmnet's alpha; by default one half.
-    grid : sequence of float, optional
-        Strengths of the path, from which one is chosen.
-    n_strengths : int
-        Number of strengths where there is no grid. Their logarithms are evenly spaced, as in glmnet.
-    folds : int, or iterable of (train, test)
-        Number of folds of the cross-validation that makes the choice. Or splits as in scikit-learn, which are
-        positions of rows of the table; methods that judge the fit by folds then choose again on the same
-        splits, without the rows of the fold.
-    select : {"min", "1se"}
-        "min" takes the strength of smallest deviance on the rows left out. "1se" takes the largest strength
-        whose deviance is within one standard error of the smallest.
-    seed : int, optional
-        Seed of the random assignment of rows to folds. Without it each call assigns them differently.
+    penalty : {"ridge", "lasso", "elastic_net"} or specification of `discrim.penalty`, optional
+        Penalty on the coefficients, such as `discrim.penalty.Lasso(0.05)`; a word stands for the
+        specification whose strength is chosen by cross-validation. Separated classes, collinear columns and
+        more columns than rows are then allowed. For two classes the log odds are penalized; for more, each
+        class has its own coefficients (the symmetric parametrization, glmnet's "ungrouped").
     functions : dict of str to callable, optional
         Functions of your own that the formula may call, by name. Each is called once with whole columns, as
         Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
@@ -199,24 +165,21 @@ def logistic(
     >>> two = iris[iris["species"] != "setosa"].astype({"species": str})
     >>> logistic("species ~ petal_width + petal_length", two).params.round(3)["virginica"].tolist()
     [-45.272, 10.447, 5.755]
-    >>> logistic("species ~ .", iris, penalty="lasso", strength=0.05).selected.tolist()
+    >>> from discrim.penalty import Lasso
+    >>> logistic("species ~ .", iris, penalty=Lasso(0.05)).selected.tolist()
     ['petal_width', 'petal_length', 'sepal_width']
     """
+    penalty = read_penalty(penalty)
     options = verb_options(locals())
     is_estimated = reading.is_proportional(prior)
     logistic_search.check_search(tol, maxiter)
     reading.check_flag("bias_reduction", bias_reduction)
     reading.check_word("na_action", na_action, NaAction)
-    search = penalized.checked_search(
-        penalty, strength=strength, l1_ratio=l1_ratio, grid=grid, n_strengths=n_strengths, folds=folds,
-        select=select, tol=tol, maxiter=maxiter,
-    )  # fmt: skip
-    if search is not None:
+    if penalty is not None:
         penalized.check_alone(bias_reduction=bias_reduction, separation=separation, collinear=collinear)
         blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
         blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
-        if search.strength is None:
-            search = replace(search, folds=TuningFolds.read(folds, seed, blocks))
+        search = penalized.StrengthSearch.of_rows(penalty, tol, maxiter, blocks)
         shares, base = _prior_and_reference(prior, reference, blocks, moments)
         fitted = penalized.penalized(
             blocks, moments, shares, options, estimated_prior=is_estimated, reference=base, search=search

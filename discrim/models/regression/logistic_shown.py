@@ -145,7 +145,7 @@ def _penalized_header(results: PenalizedLogisticResults, fit: Fit[Any]) -> Pairs
     by_path, search = fit.path is not None, fit.refits.search
     chosen = "not in the file" if fit.loaded else "given"
     if by_path:
-        chosen = f"{search.folds.words}, {'one SE' if search.select == '1se' else 'least deviance'}"
+        chosen = f"{search.folds.words}, {'one SE' if search.penalty.select == '1se' else 'least deviance'}"
     of = "log odds of two classes" if len(results.classes) == 2 else "symmetric, by class"
     every = numbers.beta[:, 1:].size
     nonzero = numbers.nonzero()
@@ -209,7 +209,10 @@ def _strength_path(results: PenalizedLogisticResults, fit: Fit[Any]) -> Section:
     }  # fmt: skip
     note = "deviance is the mean of -2 ln P(class) of left-out rows."
     if results.penalty.strength == results.path["strength"].iloc[-1]:
-        note += " The chosen strength is the smallest that was tried; a smaller one may be better: see grid=."
+        note += (
+            " The chosen strength is the smallest that was tried; a smaller one may be better: give the "
+            "penalty a grid=."
+        )
     return Section(
         "Left-out deviance, by strength",
         table,
@@ -234,8 +237,8 @@ MOST_NAMED = 8
 def choice(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Deviance of rows left out by strength."""
     why = "as the strength was given, or the fit was loaded"
-    table = held_path(fit, why, "fit with strength=None to have it chosen by folds")
-    one_se = fit.options["select"] == "1se"
+    table = held_path(fit, why, 'fit with penalty="lasso" to have it chosen by folds')
+    one_se = fit.refits.search.penalty.select == "1se"
     axes, _ = new_axes(options.ax)
     limit = "least + one standard error" if one_se else ""
     tried = table[["strength", "deviance", "se"]]

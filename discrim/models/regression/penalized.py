@@ -5,10 +5,10 @@ It has coefficients and the path of its strengths. Standard errors, tests and in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial, wraps
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 import pandas as pd
@@ -28,24 +28,15 @@ from discrim.inference.resampling import dealt_codes
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model
-from discrim.models.fits.reading import Collinear, SelectRule, Separation
+from discrim.models.fits.reading import Collinear, Separation
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
-from discrim.models.judging.validation import Splits, TuningFolds, refuse_none_judged, used_splits
+from discrim.models.judging.validation import TuningFolds, refuse_none_judged, used_splits
 from discrim.models.regression.logistic_results import LogisticResults, against_reference
 from discrim.models.regression.logistic_search import refuse_many_coefficients
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import Saved
-
-PenaltyName = Literal["ridge", "lasso", "elastic_net"]
-
-L1_RATIO = {"ridge": 0.0, "lasso": 1.0}
-
-FOLDS, STRENGTHS = 10, 100
-"""Folds of a choice, and strengths of a path, unless it is told otherwise."""
-
-MOST_TRIED = 10**5
-"""Strengths that a path may have."""
+from discrim.penalty import AnyPenalty
 
 
 class Penalty(NamedTuple):
@@ -59,82 +50,43 @@ class Penalty(NamedTuple):
         Strength of the penalty and share of the lasso, which are glmnet's lambda and alpha.
     """
 
-    name: PenaltyName
+    name: str
     strength: float
     l1_ratio: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StrengthSearch:
-    """How a penalized fit is made: at a strength, or at one that folds choose of those of a path.
+    """How a penalized fit is made: at the strength of its penalty, or at one that folds choose.
 
-    The grid (L,) has the strengths of the path in decreasing order; without it they are evenly spaced, as
-    many as `n_strengths`. Folds are known when the rows are read.
+    Attributes
+    ----------
+    penalty : Ridge, Lasso or ElasticNet
+        The penalty that was asked for.
+    tol : float
+        Largest violation of the conditions of a minimum, as a share of the strength.
+    maxiter : int
+        Largest number of steps.
+    folds : TuningFolds, optional
+        Folds of the choice of a strength, if the penalty has none.
     """
 
-    penalty: PenaltyName
-    l1_ratio: float
-    strength: float | None
-    grid: Floats | None
-    n_strengths: int
-    select: SelectRule
+    penalty: AnyPenalty
     tol: float
     maxiter: int
-    folds: TuningFolds | None = None
+    folds: TuningFolds | None
 
+    @classmethod
+    def of_rows(cls, penalty: AnyPenalty, tol: float, maxiter: int, blocks: Blocks) -> Self:
+        """Return the search for a penalty, with folds of the rows if its strength is to be chosen."""
+        chosen = penalty.strength is None
+        folds = TuningFolds.read(penalty.folds, penalty.seed, blocks) if chosen else None
+        return cls(penalty, tol, int(maxiter), folds)
 
-def checked_search(
-    penalty: PenaltyName | None,
-    *,
-    strength: float | None,
-    l1_ratio: float | None,
-    grid: Sequence[float] | None,
-    n_strengths: int,
-    folds: int | Splits,
-    select: SelectRule,
-    tol: float,
-    maxiter: int,
-) -> StrengthSearch | None:
-    """The options of a penalized fit, checked; None without a penalty, where the others are refused."""
-    reading.check_word("penalty", penalty, PenaltyName, optional=True)
-    if penalty is None:
-        # A seed deals nothing here, as where a choice is not to be made.
-        whole = reading.is_whole
-        given = {
-            "strength": strength, "l1_ratio": l1_ratio, "grid": grid,
-            "n_strengths": None if whole(n_strengths) and n_strengths == STRENGTHS else n_strengths,
-            "folds": None if whole(folds) and folds == FOLDS else folds,
-            "select": None if isinstance(select, str) and select == "min" else select,
-        }  # fmt: skip
-        for name, value in given.items():
-            if value is not None:
-                raise DataError(
-                    f"{name}= goes with a penalized fit: give penalty='lasso' (or 'ridge', "
-                    "'elastic_net') too, or leave it out."
-                )
-        return None
-    reading.check_word("select", select, SelectRule)
-    if strength is not None:
-        also = ", or None to have it chosen by folds. Without a penalty, leave penalty= out"
-        strength = reading.check_number("strength", strength, 0, ends="()", also=also)
-    reading.check_whole("n_strengths", n_strengths, 2, MOST_TRIED, what="a number of strengths")
-    share = _checked_ratio(penalty, l1_ratio)
-    strengths = None if grid is None else np.array(reading.check_grid(grid, "strength", 0, ends="()")[::-1])
-    return StrengthSearch(penalty, share, strength, strengths, int(n_strengths), select, tol, int(maxiter))
-
-
-def _checked_ratio(penalty: str, l1_ratio: Any) -> float:
-    """The share of the lasso in a penalty."""
-    if penalty != "elastic_net":
-        share = L1_RATIO[penalty]
-        if l1_ratio is not None and l1_ratio != share:
-            raise DataError(
-                f"l1_ratio={reading.told(l1_ratio)} is not that of penalty={penalty!r}, which has {share:g}: "
-                "give penalty='elastic_net'."
-            )
-        return share
-    also = "; the ends are penalty='ridge' and penalty='lasso'"
-    return 0.5 if l1_ratio is None else reading.check_number("l1_ratio", l1_ratio, 0, 1, ends="()", also=also)
+    @property
+    def grid(self) -> Floats | None:
+        """Strengths (L,) of the path in decreasing order, or None if they are evenly spaced."""
+        return None if self.penalty.grid is None else np.array(self.penalty.grid[::-1])
 
 
 def check_alone(*, bias_reduction: bool, separation: Any, collinear: Any) -> None:
@@ -164,13 +116,15 @@ def _coefficient_path(model: Likelihood, search: StrengthSearch, *, within: floa
     """Fits along the strengths of the grid, or evenly spaced ones, down to some strength at least."""
     strengths = search.grid
     if strengths is None:
-        strengths = core.strengths_of(model, search.l1_ratio, search.n_strengths)
+        strengths = core.strengths_of(model, search.penalty.l1_ratio, search.penalty.n_strengths)
     what = f"The coefficients of {len(strengths):,} strengths"
     numbers = float(len(strengths)) * model.functions * len(model.z)
-    refuse_beyond_memory(numbers, what, "Give a shorter grid=, or one strength=")
+    refuse_beyond_memory(numbers, what, "Give the penalty a shorter grid=, or one strength=")
     may_end = search.grid is None and within >= strengths[-1]
     with late_bar(len(strengths), "path of the strength") as tell:
-        ends = core.penalized_path(model, search.l1_ratio, strengths, search.maxiter, ends=may_end, tell=tell)
+        ends = core.penalized_path(
+            model, search.penalty.l1_ratio, strengths, search.maxiter, ends=may_end, tell=tell
+        )
     _refuse_unfinished(ends, strengths, search)
     null = model.at(model.eta(model.null())).loss
     table = pd.DataFrame({"strength": strengths[: len(ends)]})
@@ -184,7 +138,7 @@ def _refuse_unfinished(ends: list[Ended], strengths: Floats, search: StrengthSea
         if not ended.converged:
             raise DataError(
                 f"At strength {strength:.4g} the search has not converged in {ended.steps} steps: raise "
-                f"maxiter={search.maxiter}, or give larger strengths as grid=."
+                f"maxiter={search.maxiter}, or give the penalty larger strengths as grid=."
             )
 
 
@@ -204,6 +158,7 @@ def _choose_strength(
     wrong, judged = np.zeros((len(strengths), k)), np.zeros(k)
     shift = logs_of_prior(prior) - np.log(model.class_shares)
     folds: Any = search.folds
+    l1_ratio = search.penalty.l1_ratio
     parts = _training_and_judged(blocks, folds)
     with late_bar(len(parts), "choice of the strength") as tell:
         for fold, (train, test) in enumerate(parts):
@@ -213,15 +168,15 @@ def _choose_strength(
                 absent = [levels[k] for k in np.setdiff1d(np.arange(len(levels)), model.codes[train > 0])]
                 where, more = folds.training_rows(fold)
                 raise DataError(
-                    f"{where} class {reading.listed(absent)} has no row: give strength=, or {more}, or merge "
-                    "the class with another."
+                    f"{where} class {reading.listed(absent)} has no row: give a strength, or {more}, or "
+                    "merge the class with another."
                 )
             at = np.flatnonzero(test)
             tell(1)
             if not len(at):
                 continue
             less, mean, sd = part
-            ends = core.penalized_path(less, search.l1_ratio, strengths, search.maxiter, like=path.ends)
+            ends = core.penalized_path(less, l1_ratio, strengths, search.maxiter, like=path.ends)
             _refuse_unfinished(ends, strengths, search)
             z = model.z[:, at].copy()
             z[1:] -= mean[:, None]
@@ -245,7 +200,7 @@ def _choose_strength(
     table["se"] = np.sqrt(spread / max(len(sizes) - 1, 1))
     table["error"] = rates_along(wrong, judged, prior, sampled=sampled)[0]
     deviance = table["deviance"].to_numpy()
-    if search.select == "min":
+    if search.penalty.select == "min":
         return int(np.argmin(deviance)), path
     # The largest strength is the first.
     return int(np.argmax(as_good(deviance, table["se"].to_numpy()))), path
@@ -296,7 +251,7 @@ MODEL = Model(
     likelihood_of="class given row",
     prior_without="refitted",
     decision=against_reference,
-    no_fit=("a class has no row", "a strength= that is given"),
+    no_fit=("a class has no row", "a strength that is given"),
 )
 
 
@@ -329,11 +284,12 @@ def penalized(
     search: StrengthSearch,
 ) -> Fit[PenalizedFit]:
     """The fit of a table."""
+    penalty = search.penalty
     begun = PenalizedFit(
-        moments, prior, estimated_prior, reference, search.penalty, 1.0, search.l1_ratio, np.zeros((1, 1)),
+        moments, prior, estimated_prior, reference, penalty.word, 1.0, penalty.l1_ratio, np.zeros((1, 1)),
         0.0, 0.0, 0,
     )  # fmt: skip
-    if not search.l1_ratio:
+    if not penalty.l1_ratio:
         # A ridge has all coefficients at once, in the space of the rows where these are fewer.
         rank = min(moments.n_columns, int(moments.rows.sum()))
         count = (1 if moments.n_classes == 2 else moments.n_classes) * (rank + 1)
@@ -348,11 +304,12 @@ def _searched(
 ) -> tuple[PenalizedFit, Path | None]:
     """The numbers at the strength that is given, or chosen with its path."""
     model = _rows_in_memory(blocks, moments)
-    strength, path, start = search.strength, None, None
+    strength, l1_ratio = search.penalty.strength, search.penalty.l1_ratio
+    path, start = None, None
     if strength is None:
         at, path = _choose_strength(blocks, model, search, prior, sampled=fit.estimated_prior)
         strength, start = float(path.table["strength"].iloc[at]), path.ends[at].beta
-    ended = core.fit_at(model, search.l1_ratio, strength, tol=search.tol, maxiter=search.maxiter, start=start)
+    ended = core.fit_at(model, l1_ratio, strength, tol=search.tol, maxiter=search.maxiter, start=start)
     if not ended.converged:
         by_rounding = ended.steps < search.maxiter
         more = "" if by_rounding else f", or raise maxiter={search.maxiter}"
@@ -376,7 +333,7 @@ def penalized_fit(
     rule_of = _refitted_rule
     left_out = partial(left_out_by_refits, takes="of a penalized logistic regression takes a refit a row")
     refits = replace(moment_refits(None), of_rows=rule_of, held=rule_of, left_out=left_out, search=search)
-    if search is not None and search.strength is None:
+    if search is not None and search.folds is not None:
         refits = replace(refits, of_rows=partial(rule_of, search=search), choice="the strength")
     table, cache = (None, {}) if path is None else (path.table, {"along": path})
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, table, cache)
@@ -539,12 +496,12 @@ class PenalizedLogisticResults(LogisticResults):
     @property
     def aic(self) -> float:
         """Refused, because the criterion needs a maximum of the likelihood."""
-        self._refuse("AIC", "choose a strength by folds, with strength=None, or fit without penalty=")
+        self._refuse("AIC", "choose a strength by folds, with penalty='lasso', or fit without penalty=")
 
     @property
     def bic(self) -> float:
         """Refused, because the criterion needs a maximum of the likelihood."""
-        self._refuse("BIC", "choose a strength by folds, with strength=None, or fit without penalty=")
+        self._refuse("BIC", "choose a strength by folds, with penalty='lasso', or fit without penalty=")
 
     # ---- tables
 

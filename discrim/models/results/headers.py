@@ -25,6 +25,7 @@ from discrim.models.fits.reading import listed
 from discrim.models.judging.assessment import FEW_COLUMNS, JudgingPlan, counted_rates, takes_long
 from discrim.models.judging.validation import LEFT_OUT_KEPT_AS, prior_of_rest
 from discrim.report.grid import DIGITS, LABEL, Columns, Pairs, Section, clean, column_texts, frame_of, shorten
+from discrim.specification import Specification
 
 Item = tuple[str, Any, str]
 """Label, value and text of a line."""
@@ -113,7 +114,7 @@ def facts(fit: Fit[Any], header: Pairs, defaults: Mapping[str, Any]) -> Pairs:
     options = [
         f"{name}={value!r}".replace("'", '"')
         for name, value in fit.options.items()
-        if isinstance(value, str | bool | int | float)
+        if isinstance(value, str | bool | int | float | Specification)
         and value != defaults.get(name)
         and name not in SEARCHED_BY
         and name not in " ".join(chosen)

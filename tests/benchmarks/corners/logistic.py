@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
+from discrim.penalty import Lasso, Ridge
 from tests.benchmarks.corners import corner
 
 
@@ -128,7 +129,7 @@ def path_of_many_classes() -> Callable[[], object]:
     from discrim import logistic
 
     frame = normal_classes(2000, 60, 10, 0.5)
-    return lambda: logistic("y ~ .", frame, penalty="lasso", strength=0.01).path
+    return lambda: logistic("y ~ .", frame, penalty=Lasso(0.01)).path
 
 
 @corner("logistic: choice of a lasso by folds, 72 x 5,000")
@@ -136,7 +137,7 @@ def choice_of_few_rows() -> Callable[[], object]:
     from discrim import logistic
 
     frame = normal_classes(72, 5000, 2, 0.2)
-    return lambda: logistic("y ~ .", frame, penalty="lasso", seed=1)
+    return lambda: logistic("y ~ .", frame, penalty=Lasso(seed=1))
 
 
 @corner("logistic: ridge of 5,000 x 100 with 20 classes")
@@ -144,4 +145,4 @@ def ridge_of_many_coefficients() -> Callable[[], object]:
     from discrim import logistic
 
     frame = normal_classes(5000, 100, 20, 0.1)
-    return lambda: logistic("y ~ .", frame, penalty="ridge", strength=0.001)
+    return lambda: logistic("y ~ .", frame, penalty=Ridge(0.001))

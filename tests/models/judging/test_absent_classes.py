@@ -10,6 +10,7 @@ from scipy.special import softmax
 import discrim
 from discrim.core.kernels.feature_lda import left_out_parts
 from discrim.errors import NotSupportedError
+from discrim.penalty import Ridge
 
 RNG = np.random.default_rng(3)
 DATA = pd.DataFrame(RNG.normal(size=(40, 3)), columns=["x", "w", "v"])
@@ -64,7 +65,7 @@ CASES = {
     "kernel_lda normal": ("kernel_lda", {**KERNEL, "calibrate": False}),
     "kernel_density": ("kernel_density", {"bandwidth": 1.0}),
     "shrunken_centroids": ("shrunken_centroids", {"threshold": 0.3}),
-    "logistic ridge": ("logistic", {"penalty": "ridge", "strength": 0.1}),
+    "logistic ridge": ("logistic", {"penalty": Ridge(0.1)}),
     "logistic": ("logistic", {"bias_reduction": True}),
     "mixture": ("mixture", {"components": 1, "covariance": "pooled"}),
     "fda": ("fda", {"engine": LeastSquares()}),

@@ -22,6 +22,7 @@ from discrim.datasets import load_iris
 from discrim.errors import DataError, NotSupportedError, PriorError
 from discrim.models.registry import MODELS
 from discrim.models.saving.tensor_file import read_file, write_file
+from discrim.penalty import Ridge
 
 IRIS = load_iris()
 TWO = IRIS[IRIS["species"] != "setosa"].assign(species=lambda t: t["species"].astype(str))
@@ -163,7 +164,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "pls": {"ncomp": 2},
     "knn": {"k": 5},
     "rda": {"alpha": 0.5, "gamma": 0.1},
-    "logistic": {"penalty": "ridge", "strength": 0.1},
+    "logistic": {"penalty": Ridge(0.1)},
     "perceptron": {"maxiter": 20},
     "kernel_density": {"bandwidth": 0.5},
     "sparse_lda": {"nonzero": 2},

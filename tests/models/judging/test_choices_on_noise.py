@@ -16,6 +16,7 @@ import pytest
 
 import discrim
 from discrim.datasets import load_iris
+from discrim.penalty import Ridge
 
 IRIS = load_iris()
 
@@ -33,7 +34,7 @@ CHOICES: dict[str, tuple[str, dict[str, Any]]] = {
     "kernel": ("kernel_lda", {}),
     "penalty": ("sparse_lda", {"seed": 1, "n_penalties": 6}),
     "threshold": ("shrunken_centroids", {"seed": 1}),
-    "strength": ("logistic", {"penalty": "ridge", "seed": 1, "n_strengths": 8, "folds": 4}),
+    "strength": ("logistic", {"penalty": Ridge(seed=1, n_strengths=8, folds=4)}),
 }
 """Choices by an error or a criterion of the rows and their labels."""
 

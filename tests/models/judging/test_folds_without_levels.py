@@ -8,6 +8,7 @@ import pytest
 
 import discrim
 from discrim.errors import DiscrimError, NotSupportedError
+from discrim.penalty import Lasso
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -58,7 +59,7 @@ VERBS = {
     "knn": ("knn", {"k": 3}),
     "kernel_density": ("kernel_density", {"bandwidth": 0.8}),
     "logistic": ("logistic", {"bias_reduction": True}),
-    "logistic lasso": ("logistic", {"penalty": "lasso", "strength": 0.05}),
+    "logistic lasso": ("logistic", {"penalty": Lasso(0.05)}),
     "kernel_lda": ("kernel_lda", {**KERNEL, "components": None, "scale": "categories"}),
     "kernel_lda landmarks": ("kernel_lda", {**KERNEL, "scale": "sd", "calibrate": False}),
     "kernel_lda random": ("kernel_lda", {**KERNEL, "scale": "sd", "features": "random"}),

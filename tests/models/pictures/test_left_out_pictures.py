@@ -9,6 +9,7 @@ from sklearn.metrics import confusion_matrix, roc_curve
 
 import discrim
 from discrim.models.judging.assessment import leave_one_out_is_fast, methods_to_judge
+from discrim.penalty import Lasso
 
 mpl.use("Agg")
 IRIS = discrim.datasets.load_iris()
@@ -75,9 +76,8 @@ def test_folds_judge_a_fit_that_is_slow_without_each_row():
 
 @pytest.mark.slow
 def test_folds_hold_a_chosen_penalty_unless_they_are_asked_for():
-    options = {"penalty": "lasso", "folds": 3, "n_strengths": 5}
-    chosen = discrim.logistic(FORMULA, TWO, seed=1, **options)
-    held = discrim.logistic(FORMULA, TWO, penalty="lasso", strength=chosen.penalty.strength)
+    chosen = discrim.logistic(FORMULA, TWO, penalty=Lasso(folds=3, n_strengths=5, seed=1))
+    held = discrim.logistic(FORMULA, TWO, penalty=Lasso(chosen.penalty.strength))
     default, expected, again = (
         np.column_stack(axes.lines[1].get_data())
         for axes in (chosen.plot("roc"), held.plot("roc", method="cv"), chosen.plot("roc", method="cv"))

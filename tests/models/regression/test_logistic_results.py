@@ -15,6 +15,7 @@ import discrim
 from discrim import logistic, lr_test, stepwise
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import DataError, FormulaError, NotSupportedError
+from discrim.penalty import Ridge
 from tests import support
 
 GOLDEN = json.loads((support.GOLDEN / "logistic_users.json").read_text(encoding="utf-8"))
@@ -224,11 +225,11 @@ def test_fits_of_other_rows_or_kinds_are_refused():
 
 
 def test_a_fit_with_a_penalty_is_no_maximum_of_the_likelihood():
-    fits = [logistic("sex ~ island", PENGUINS, penalty="ridge", strength=strength) for strength in (0.1, 0.2)]
+    fits = [logistic("sex ~ island", PENGUINS, penalty=Ridge(strength)) for strength in (0.1, 0.2)]
     with pytest.raises(NotSupportedError, match="penalty="):
         lr_test(*fits)
     with pytest.raises(NotSupportedError, match="'penalty'"):
-        stepwise("sex ~ year", PENGUINS, criterion="aic", options={"penalty": "ridge", "strength": 0.1})
+        stepwise("sex ~ year", PENGUINS, criterion="aic", options={"penalty": Ridge(0.1)})
     with pytest.raises(NotSupportedError, match="draws the estimates to zero"):
         fits[0].robust()
 

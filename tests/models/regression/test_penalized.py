@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -16,10 +17,12 @@ from discrim import logistic
 from discrim.datasets import load_breast_cancer, load_iris, load_penguins, load_wine
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.grammar import quote
+from discrim.models.fits.refits import options_of
 from discrim.models.regression.logistic_results import LogisticResults
 from discrim.models.regression.penalized import PenalizedLogisticResults
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.results import ClassifierResults
+from discrim.penalty import PENALTIES, ElasticNet, Lasso, Ridge
 from tests import support
 
 GOLDEN = json.loads((support.GOLDEN / "penalty.json").read_text(encoding="utf-8"))
@@ -38,18 +41,16 @@ def table(file: str) -> pd.DataFrame:
     return support.classic(file)
 
 
-def asked(case: dict[str, Any]) -> tuple[str, pd.DataFrame, dict[str, Any]]:
-    """Formula, table and options of a golden case."""
+def asked(case: dict[str, Any]) -> tuple[str, pd.DataFrame, Any, dict[str, Any]]:
+    """Formula, table, penalty and other options of a golden case."""
     columns, data = case["columns"], table(case["file"])
     data = data.dropna(subset=[case["response"], *columns]).reset_index(drop=True)
     assert len(data) == case["nobs"]
-    name = NAMES.get(case["alpha"], "elastic_net")
-    options: dict[str, Any] = {"penalty": name}
-    if name == "elastic_net":
-        options["l1_ratio"] = case["alpha"]
+    penalty = PENALTIES[NAMES[case["alpha"]]]() if case["alpha"] in NAMES else ElasticNet(case["alpha"])
+    options: dict[str, Any] = {}
     if case.get("weighted"):
         options["weights"] = 1.0 + np.arange(1, len(data) + 1) % 3
-    return f"{case['response']} ~ {' + '.join(map(quote, columns))}", data, options
+    return f"{case['response']} ~ {' + '.join(map(quote, columns))}", data, penalty, options
 
 
 def standardized(coef: np.ndarray, fit: Any, data: pd.DataFrame, weights: Any) -> np.ndarray:
@@ -66,9 +67,9 @@ def standardized(coef: np.ndarray, fit: Any, data: pd.DataFrame, weights: Any) -
 @pytest.mark.filterwarnings("ignore:The weights of")
 def test_coefficients_as_glmnet(name):
     case = FITS[name]
-    formula, data, options = asked(case)
+    formula, data, penalty, options = asked(case)
     for strength, coef, explained in zip(case["strengths"], case["coef"], case["explained"], strict=True):
-        fit = logistic(formula, data, strength=strength, **options)
+        fit = logistic(formula, data, penalty=replace(penalty, strength=strength), **options)
         wanted, found = np.array(coef).T, fit.class_params.to_numpy()
         if wanted.shape[1] == 1:
             wanted = np.column_stack([np.zeros(len(wanted)), wanted])
@@ -78,23 +79,24 @@ def test_coefficients_as_glmnet(name):
             wanted, found = (each - np.median(each, axis=1, keepdims=True) for each in (wanted, found))
         np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=5e-6)
         assert fit.prsquared == pytest.approx(explained, abs=1e-8)
-        assert fit.penalty == (options["penalty"], strength, case["alpha"])
+        assert fit.penalty == (penalty.word, strength, case["alpha"])
 
 
 @pytest.mark.parametrize("name", FOLDS)
 def test_the_choice_as_cv_glmnet(name):
     case = FOLDS[name]
-    formula, data, options = asked(case)
+    formula, data, penalty, options = asked(case)
     dealt = np.arange(len(data)) % 10
     splits = [(np.flatnonzero(dealt != k), np.flatnonzero(dealt == k)) for k in range(10)]
-    fit = logistic(formula, data, grid=case["strengths"], folds=splits, **options)
+    penalty = replace(penalty, grid=case["strengths"], folds=splits)
+    fit = logistic(formula, data, penalty=penalty, **options)
     path = fit.path
     np.testing.assert_allclose(path["strength"], case["strengths"], rtol=1e-14)
     np.testing.assert_allclose(path["deviance"], case["deviance"], rtol=1e-6)
     np.testing.assert_allclose(path["se"], case["se"], rtol=1e-5)
     np.testing.assert_allclose(path["error"], case["error"], atol=1e-12)
     assert fit.penalty.strength == pytest.approx(case["min"])
-    simpler = logistic(formula, data, grid=case["strengths"], folds=splits, select="1se", **options)
+    simpler = logistic(formula, data, penalty=replace(penalty, select="1se"), **options)
     assert simpler.penalty.strength == pytest.approx(case["one_se"])
 
 
@@ -134,15 +136,15 @@ def worst_violation(fit: Any, data: pd.DataFrame, y: np.ndarray, weights: np.nda
 
 
 @pytest.mark.parametrize("formula", ["species ~ .", "two ~ ."])
-@pytest.mark.parametrize(("penalty", "l1_ratio"), [("ridge", None), ("lasso", None), ("elastic_net", 0.7)])
-def test_conditions_hold_to_rounding(formula, penalty, l1_ratio):
+@pytest.mark.parametrize("penalty", [Ridge(), Lasso(), ElasticNet(0.7)])
+def test_conditions_hold_to_rounding(formula, penalty):
     data = IRIS.iloc[::5].reset_index(drop=True)
     weights = 1.0 + np.arange(len(data)) % 2
     if formula.startswith("two"):
         data = data.assign(two=np.where(data["species"] == "virginica", "b", "a")).drop(columns="species")
     y = pd.factorize(data.iloc[:, -1], sort=True)[0]
     for strength in (0.2, 0.01, 1e-4):
-        fit = logistic(formula, data, penalty=penalty, l1_ratio=l1_ratio, strength=strength, weights=weights)
+        fit = logistic(formula, data, penalty=replace(penalty, strength=strength), weights=weights)
         assert worst_violation(fit, data, y, weights) < 2e-15
         assert fit._numbers.violation * strength < 1e-14
 
@@ -155,8 +157,8 @@ def test_no_other_coefficients_are_better():
     x = data.iloc[:, 1:].to_numpy(float)
     z = (x - x.mean(axis=0)) / x.std(axis=0)
     y = (data["sex"] == "male").to_numpy(float)
-    for penalty, a in (("ridge", 0.0), ("lasso", 1.0), ("elastic_net", 0.4)):
-        fit = logistic("sex ~ .", data, penalty=penalty, strength=0.03, l1_ratio=a if 0 < a < 1 else None)
+    for penalty in (Ridge(0.03), Lasso(0.03), ElasticNet(0.4, strength=0.03)):
+        fit, a = logistic("sex ~ .", data, penalty=penalty), penalty.l1_ratio
 
         def objective(v, a=a):
             b = v[1:4] - v[4:]
@@ -176,15 +178,15 @@ def test_strength_is_one_over_n_times_c_of_scikit_learn():
 
     x = IRIS[["sepal_length", "sepal_width", "petal_length", "petal_width"]].to_numpy()
     z = (x - x.mean(axis=0)) / x.std(axis=0)
-    for strength, penalty, options in (
-        (0.02, "ridge", {"solver": "lbfgs"}),
-        (0.05, "lasso", {"solver": "saga", "l1_ratio": 1.0}),
+    for penalty, options in (
+        (Ridge(0.02), {"solver": "lbfgs"}),
+        (Lasso(0.05), {"solver": "saga", "l1_ratio": 1.0}),
     ):
-        fit = logistic("species ~ .", IRIS, penalty=penalty, strength=strength)
+        fit = logistic("species ~ .", IRIS, penalty=penalty)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            peer = LogisticRegression(C=1 / (len(x) * strength), tol=1e-8, max_iter=20000, **options)
-            if penalty != "ridge" and "penalty" in peer.get_params():
+            peer = LogisticRegression(C=1 / (len(x) * penalty.strength), tol=1e-8, max_iter=20000, **options)
+            if penalty.word != "ridge" and "penalty" in peer.get_params():
                 peer.set_params(penalty="elasticnet")
             peer.fit(z, IRIS["species"])
         np.testing.assert_allclose(fit._numbers.beta[:, 1:], peer.coef_, atol=2e-6)
@@ -195,7 +197,7 @@ def test_strength_is_one_over_n_times_c_of_scikit_learn():
 
 @cache
 def fitted(name: str, **options: Any) -> Any:
-    return logistic("species ~ .", IRIS, penalty=name, strength=0.05, **options)
+    return logistic("species ~ .", IRIS, penalty=PENALTIES[name](strength=0.05), **options)
 
 
 def asked_of(fit: Any, name: str) -> Any:
@@ -224,8 +226,10 @@ def test_weights_equal_repeated_rows():
     times = 1 + np.arange(len(IRIS)) % 3
     repeated = IRIS.loc[IRIS.index.repeat(times)].reset_index(drop=True)
     for name in ("ridge", "lasso"):
-        one = logistic("species ~ .", IRIS, penalty=name, strength=0.01, weights=times.astype(float))
-        other = logistic("species ~ .", repeated, penalty=name, strength=0.01)
+        one = logistic(
+            "species ~ .", IRIS, penalty=PENALTIES[name](strength=0.01), weights=times.astype(float)
+        )
+        other = logistic("species ~ .", repeated, penalty=PENALTIES[name](strength=0.01))
         np.testing.assert_allclose(one.class_params, other.class_params, rtol=1e-10, atol=1e-12)
         assert one.nobs == other.nobs
 
@@ -244,6 +248,15 @@ def test_a_saved_fit_is_the_same(name, tmp_path):
         _ = held.path
 
 
+def test_a_refit_holds_the_strength_that_was_chosen(tmp_path):
+    fit = logistic("species ~ .", IRIS, penalty=Lasso(n_strengths=5, folds=3, select="1se", seed=1))
+    fit.save(tmp_path / "iris.fit")
+    for each in (fit, discrim.load(tmp_path / "iris.fit")):
+        assert each._fit.options["penalty"] == Lasso(n_strengths=5, folds=3, select="1se", seed=1)
+        assert options_of(each)["penalty"] == Lasso(fit.penalty.strength, n_strengths=5)
+        assert options_of(each, anew=True)["penalty"] == each._fit.options["penalty"]
+
+
 def test_reference_and_prior_move_what_they_move():
     fit, other = fitted("lasso"), fitted("lasso", reference="virginica")
     np.testing.assert_array_equal(fit.class_params, other.class_params)
@@ -258,26 +271,25 @@ def test_reference_and_prior_move_what_they_move():
 
 def test_leave_one_out_is_that_of_refits():
     data = IRIS.iloc[::6].reset_index(drop=True)
-    fit = logistic("species ~ .", data, penalty="elastic_net", strength=0.02)
+    fit = logistic("species ~ .", data, penalty=ElasticNet(strength=0.02))
     found = fit.leave_one_out()
     for row in (0, 9, 20):
-        less = logistic("species ~ .", data.drop(index=row), penalty="elastic_net", strength=0.02)
+        less = logistic("species ~ .", data.drop(index=row), penalty=ElasticNet(strength=0.02))
         wanted = less.predict_proba(data.iloc[[row]]).to_numpy()[0]
         np.testing.assert_allclose(found.loc[row, list(fit.classes)].to_numpy(float), wanted, rtol=1e-6)
 
 
 def test_folds_choose_anew_or_hold():
     data = load_penguins().dropna()[["sex", "bill_length_mm", "bill_depth_mm", "flipper_length_mm"]]
-    fit = logistic("sex ~ .", data, penalty="lasso", seed=3, n_strengths=12, folds=4)
+    penalty = Lasso(seed=3, n_strengths=12, folds=4)
+    fit = logistic("sex ~ .", data, penalty=penalty)
     assert fit._fit.refits.choice == "the strength"
     dealt = np.arange(len(data)) % 3
     for nested in (True, False):
         found = discrim.cross_validate(fit, folds=dealt, nested=nested).posteriors()
         for k in range(3):
-            options = (
-                {"seed": 3, "n_strengths": 12, "folds": 4} if nested else {"strength": fit.penalty.strength}
-            )
-            anew = logistic("sex ~ .", data[dealt != k], penalty="lasso", **options)
+            again = penalty if nested else Lasso(fit.penalty.strength)
+            anew = logistic("sex ~ .", data[dealt != k], penalty=again)
             wanted = anew.predict_proba(data[dealt == k])
             np.testing.assert_allclose(found[dealt == k], wanted, rtol=1e-6)
 
@@ -289,11 +301,11 @@ def test_more_columns_than_rows_and_columns_that_repeat_others(name):
     data = pd.DataFrame(x, columns=[f"x{j}" for j in range(60)])
     data["twice"] = 2 * data["x0"]
     data["y"] = np.repeat(["a", "b", "c"], 8)
-    fit = logistic("y ~ .", data, penalty=name, strength=0.02)
+    fit = logistic("y ~ .", data, penalty=PENALTIES[name](strength=0.02))
     assert worst_violation(fit, data, pd.factorize(data["y"])[0], np.ones(24)) < 2e-15
     if name != "lasso":
         np.testing.assert_allclose(fit.params.loc["x0"], 2 * fit.params.loc["twice"], rtol=1e-8, atol=1e-12)
-    two = logistic("y ~ .", data[data["y"] != "c"], penalty=name, strength=0.02)
+    two = logistic("y ~ .", data[data["y"] != "c"], penalty=PENALTIES[name](strength=0.02))
     y = pd.factorize(data["y"][data["y"] != "c"])[0]
     assert worst_violation(two, data[data["y"] != "c"], y, np.ones(16)) < 2e-15
 
@@ -306,8 +318,8 @@ def test_columns_of_any_units_have_the_same_fit():
     )
     for name in ("ridge", "lasso"):
         np.testing.assert_allclose(
-            logistic("species ~ .", far, penalty=name, strength=0.02).predict_proba(),
-            logistic("species ~ .", IRIS, penalty=name, strength=0.02).predict_proba(),
+            logistic("species ~ .", far, penalty=PENALTIES[name](strength=0.02)).predict_proba(),
+            logistic("species ~ .", IRIS, penalty=PENALTIES[name](strength=0.02)).predict_proba(),
             rtol=1e-8,
         )
 
@@ -316,21 +328,13 @@ def test_columns_of_any_units_have_the_same_fit():
     ("options", "said"),
     [
         ({"penalty": "l1"}, "penalty='l1' is not known: use one of 'ridge', 'lasso', 'elastic_net'"),
-        ({"strength": 0.1}, "strength= goes with a penalized fit: give penalty='lasso'"),
-        ({"select": "1se"}, "select= goes with a penalized fit"),
-        ({"penalty": "lasso", "strength": 0}, "strength=0: give a number above 0"),
-        ({"penalty": "lasso", "strength": "much"}, "strength='much': give a number above 0"),
-        ({"penalty": "lasso", "strength": float("inf")}, "strength=inf: give a number above 0"),
-        ({"penalty": "lasso", "l1_ratio": 0.5}, "l1_ratio=0.5 is not that of penalty='lasso', which has 1"),
-        ({"penalty": "elastic_net", "l1_ratio": 1}, "l1_ratio=1: give a number between 0 and 1"),
-        ({"penalty": "lasso", "grid": []}, "the grid is empty; give numbers above 0"),
-        ({"penalty": "lasso", "grid": [0.1, -1]}, "-1 is no strength"),
-        ({"penalty": "lasso", "folds": 1}, "folds=1: give a number from 2"),
-        ({"penalty": "lasso", "n_strengths": 1}, "n_strengths=1: give a number of strengths"),
-        ({"penalty": "lasso", "seed": -1}, "seed=-1: give a whole number"),
+        ({"penalty": Lasso}, "Write penalty=Lasso()"),
+        ({"penalty": discrim.covariance.Full()}, "is not supported here"),
+        ({"penalty": Lasso(folds=1)}, "folds=1: give a number from 2"),
+        ({"penalty": Lasso(seed=-1)}, "seed=-1: give a whole number"),
         ({"penalty": "lasso", "bias_reduction": True}, "bias_reduction=True is a penalty of its own"),
         ({"penalty": "lasso", "collinear": "drop"}, "leave collinear= out"),
-        ({"penalty": "lasso", "strength": 1e-9, "maxiter": 1}, "has not converged.*raise maxiter=1"),
+        ({"penalty": Lasso(1e-9), "maxiter": 1}, "has not converged.*raise maxiter=1"),
     ],
 )
 def test_what_is_refused(options, said):
@@ -338,19 +342,37 @@ def test_what_is_refused(options, said):
         logistic("species ~ .", IRIS, **options)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"strength": 0}, "strength=0: give a number above 0"),
+        ({"strength": "much"}, "strength='much': give a number above 0"),
+        ({"strength": float("inf")}, "strength=inf: give a number above 0"),
+        ({"grid": []}, "the grid is empty; give numbers above 0"),
+        ({"grid": [0.1, -1]}, "-1 is no strength"),
+        ({"n_strengths": 1}, "n_strengths=1: give a number of strengths"),
+    ],
+)
+def test_a_penalty_is_validated_when_it_is_built(options, message):
+    with pytest.raises(DataError, match=message):
+        Lasso(**options)
+    with pytest.raises(DataError, match="l1_ratio=1: give a number between 0 and 1"):
+        ElasticNet(1)
+
+
 def test_a_class_of_one_row_has_no_choice_and_a_fit():
     data = pd.concat([IRIS.iloc[:60], IRIS.iloc[[120]]])
-    with pytest.raises(DataError, match="class 'virginica' has no row: give strength="):
-        logistic("species ~ .", data, penalty="lasso", seed=1)
-    assert logistic("species ~ .", data, penalty="lasso", strength=0.01).nobs == 61
+    with pytest.raises(DataError, match="class 'virginica' has no row: give a strength"):
+        logistic("species ~ .", data, penalty=Lasso(seed=1))
+    assert logistic("species ~ .", data, penalty=Lasso(0.01)).nobs == 61
 
 
 def test_strengths_near_none_and_beyond_all():
     """Of separated classes conditions hold to rounding; at a huge strength the class shares are left."""
     for name, strength in (("lasso", 1e-10), ("ridge", 1e-12), ("elastic_net", 1e-9)):
-        fit = logistic("species ~ .", IRIS, penalty=name, strength=strength)
+        fit = logistic("species ~ .", IRIS, penalty=PENALTIES[name](strength=strength))
         assert fit._numbers.violation * strength < 1e-14
-    fit = logistic("species ~ .", IRIS, penalty="lasso", strength=1e3, prior=[0.2, 0.3, 0.5])
+    fit = logistic("species ~ .", IRIS, penalty=Lasso(1e3), prior=[0.2, 0.3, 0.5])
     assert not len(fit.selected)
     assert not fit.params.iloc[1:].to_numpy().any()
     np.testing.assert_allclose(fit.predict_proba(IRIS[:1]), [[0.2, 0.3, 0.5]], rtol=1e-12)
@@ -358,15 +380,13 @@ def test_strengths_near_none_and_beyond_all():
 
 
 def test_paths_reach_what_fits_of_one_strength_are():
-    fit = logistic("species ~ .", IRIS, penalty="elastic_net", l1_ratio=0.8, strength=0.01)
+    fit = logistic("species ~ .", IRIS, penalty=ElasticNet(0.8, strength=0.01))
     path = fit.path
     assert (np.diff(path["strength"]) < 0).all()
     assert path["df"].iloc[0] == 0
     assert path["strength"].iloc[0] / path["strength"].iloc[1] == pytest.approx(1e4 ** (1 / 99))
     for at in (5, 30, 60):
-        one = logistic(
-            "species ~ .", IRIS, penalty="elastic_net", l1_ratio=0.8, strength=path["strength"].iloc[at]
-        )
+        one = logistic("species ~ .", IRIS, penalty=ElasticNet(0.8, strength=path["strength"].iloc[at]))
         # A path ends where conditions are violated by a hundred-thousandth of the strength.
         assert one.prsquared == pytest.approx(path["explained"].iloc[at], abs=1e-5)
         assert one._numbers.nonzero() == path["df"].iloc[at]
@@ -375,9 +395,9 @@ def test_paths_reach_what_fits_of_one_strength_are():
 def test_a_source_of_tables_and_rows_that_miss_values():
     penguins = load_penguins()
     formula = "species ~ bill_length_mm + body_mass_g + sex"
-    whole = logistic(formula, penguins, penalty="lasso", strength=0.01)
+    whole = logistic(formula, penguins, penalty=Lasso(0.01))
     parts = logistic(
-        formula, lambda: (penguins[i : i + 100] for i in range(0, 400, 100)), penalty="lasso", strength=0.01
+        formula, lambda: (penguins[i : i + 100] for i in range(0, 400, 100)), penalty=Lasso(0.01)
     )
     np.testing.assert_allclose(parts.params, whole.params, rtol=1e-9, atol=1e-12)
     assert whole._fit.dropped == penguins[["bill_length_mm", "body_mass_g", "sex"]].isna().any(axis=1).sum()
@@ -388,7 +408,7 @@ def test_a_source_of_tables_and_rows_that_miss_values():
 @pytest.mark.parametrize("other", ["hausman", "lr_test"])
 def test_tests_of_other_fits_refuse_one_with_a_penalty(other):
     rows = IRIS[::5]
-    fit = logistic("species ~ .", rows, penalty="lasso", strength=0.05)
+    fit = logistic("species ~ .", rows, penalty=Lasso(0.05))
     linear, free = discrim.lda("species ~ .", rows), logistic("species ~ sepal_width", rows)
     first = linear if other == "hausman" else free
     with pytest.raises(NotSupportedError, match=r"maximum likelihood.*fit without penalty="):
@@ -397,10 +417,10 @@ def test_tests_of_other_fits_refuse_one_with_a_penalty(other):
 
 
 def test_pictures():
-    chosen = logistic("species ~ .", IRIS, penalty="lasso", n_strengths=8, seed=1, folds=3)
+    chosen = logistic("species ~ .", IRIS, penalty=Lasso(n_strengths=8, seed=1, folds=3))
     assert "left out" in chosen.plot().get_title()
     assert "Coefficients" in fitted("lasso").plot().get_title()
-    with pytest.raises(NotSupportedError, match="strength=None"):
+    with pytest.raises(NotSupportedError, match='penalty="lasso"'):
         fitted("lasso").plot("choice")
 
 
@@ -408,7 +428,7 @@ def test_pictures():
 def test_genes():
     """Of 1,500 columns and 72 rows: the fit is at a minimum, and of few columns."""
     data = support.leukemias()[0].drop(columns=[f"g{j}" for j in range(1500, 7129)])
-    fit = logistic("y ~ .", data, penalty="lasso", strength=0.05)
+    fit = logistic("y ~ .", data, penalty=Lasso(0.05))
     z = (data[list(fit.terms)] - data[list(fit.terms)].mean()) / data[list(fit.terms)].std(ddof=0)
     beta = fit._numbers.beta[0]
     share = 1 / (1 + np.exp(-beta[0] - z.to_numpy() @ beta[1:]))
@@ -433,7 +453,11 @@ def test_genes():
 def test_options_of_odd_kinds_are_told(option, values):
     for value in values:
         with pytest.raises(DataError, match=option):
-            logistic("species ~ .", IRIS[::5], penalty="lasso", **{option: value})
+            logistic(
+                "species ~ .",
+                IRIS[::5],
+                penalty=(ElasticNet if option == "l1_ratio" else Lasso)(**{option: value}),
+            )
 
 
 def test_few_rows_are_sent_to_a_penalty():
@@ -441,14 +465,14 @@ def test_few_rows_are_sent_to_a_penalty():
     data = pd.DataFrame(rng.normal(size=(12, 30))).add_prefix("x").assign(y=list("ab") * 6)
     with pytest.raises(discrim.errors.CollinearError, match="pass penalty='ridge'"):
         logistic("y ~ .", data)
-    assert (logistic("y ~ .", data, penalty="ridge", strength=0.01).predict() == data["y"]).all()
+    assert (logistic("y ~ .", data, penalty=Ridge(0.01)).predict() == data["y"]).all()
 
 
 def test_a_choice_at_the_end_of_the_path_is_said_to_be_there():
     """On iris the left-out deviance of the ridge falls along the whole path, and beyond it."""
     words = "The chosen strength is the smallest that was tried"
-    ended = logistic("species ~ .", IRIS, penalty="ridge", n_strengths=5, folds=3)
+    ended = logistic("species ~ .", IRIS, penalty=Ridge(n_strengths=5, folds=3))
     assert words in " ".join(str(ended.summary()).split())
-    wider = logistic("species ~ .", IRIS, penalty="ridge", grid=np.geomspace(1, 1e-6, 5), folds=3)
+    wider = logistic("species ~ .", IRIS, penalty=Ridge(grid=np.geomspace(1, 1e-6, 5), folds=3))
     assert wider.path["deviance"].min() < 0.5 * ended.path["deviance"].min()
     assert words not in " ".join(str(wider.summary()).split())

@@ -16,6 +16,7 @@ import discrim
 from discrim.datasets import load_breast_cancer, load_iris, load_penguins
 from discrim.errors import DataError, NotSupportedError
 from discrim.models.results.exported import DIALECTS
+from discrim.penalty import Lasso, Ridge
 
 IRIS, PENGUINS = load_iris(), load_penguins()
 HOSTILE = ["a b", 'q"uo`te', "it's", "back\\slash", "x; DROP TABLE t --"]
@@ -316,8 +317,8 @@ def test_slips() -> None:
         ("rda", {"alpha": 0.0, "gamma": 0.5}),
         ("rda", {"alpha": 0.5, "gamma": 0.5, "standardize": True}),
         ("pls", {"ncomp": 2, "rule": "max"}),
-        ("logistic", {"penalty": "lasso", "strength": 0.05}),
-        ("logistic", {"penalty": "ridge", "strength": 0.05}),
+        ("logistic", {"penalty": Lasso(0.05)}),
+        ("logistic", {"penalty": Ridge(0.05)}),
     ],
     ids=str,
 )

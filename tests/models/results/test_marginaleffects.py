@@ -5,6 +5,7 @@ import pytest
 
 import discrim
 from discrim.errors import DataError, NotSupportedError
+from discrim.penalty import Ridge
 
 me = pytest.importorskip("marginaleffects", reason="marginaleffects is not installed")
 pl = pytest.importorskip("polars")
@@ -72,7 +73,7 @@ def test_slopes_of_lda_are_those_of_its_log_odds():
         lambda table: discrim.lda(
             "species ~ .", table, prior={"setosa": 0.5, "versicolor": 0.3, "virginica": 0.2}
         ),
-        lambda table: discrim.logistic("species ~ .", table, penalty="ridge", strength=0.01),
+        lambda table: discrim.logistic("species ~ .", table, penalty=Ridge(0.01)),
         lambda table: discrim.qda("species ~ petal_width + sepal_width", table),
         lambda table: discrim.knn("species ~ .", table, k=5),
     ],
@@ -89,7 +90,7 @@ def test_predictions_are_posteriors(fitted):
 
 
 def test_only_fits_with_a_covariance_have_standard_errors():
-    penalized = discrim.logistic("species ~ .", TWO, penalty="ridge", strength=0.01)
+    penalized = discrim.logistic("species ~ .", TWO, penalty=Ridge(0.01))
     table = me.avg_comparisons(penalized.to_marginaleffects()).data
     assert "std_error" not in table.columns
     assert len(table) == 4
