@@ -25,6 +25,7 @@ __all__ = [
     "MissingFolderError",
     "NotAFitError",
     "NotSupportedError",
+    "OutOfRangeError",
     "PriorError",
     "ReadOnlyError",
     "SeparationError",
@@ -49,6 +50,23 @@ class FormulaError(DiscrimError):
 
 class DataError(DiscrimError):
     """The table, the weights or the classes cannot be used as they are."""
+
+
+class OutOfRangeError(DataError):
+    """A value lies more than 1e100 within-class standard deviations from the class means.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Columns at fault.
+    rows : tuple
+        Labels of the rows at fault; empty if the rows are not available, as for moments.
+    """
+
+    def __init__(self, message: str, columns: tuple[str, ...] = (), rows: tuple[object, ...] = ()) -> None:
+        super().__init__(message)
+        self.columns = columns
+        self.rows = rows
 
 
 class NotAFitError(DataError):

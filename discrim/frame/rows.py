@@ -237,14 +237,26 @@ def stored_rows(blocks: Blocks) -> StoredRows | None:
 
     None also where a value is infinite, which blocks refuse.
     """
-    design, sparse, excluded = blocks.design, blocks.table.sparse, blocks.rows.excluded
+    design, sparse = blocks.design, blocks.table.sparse
     if sparse is None or not design.plain or not blocks.table.nrows:
         return None
     if design.columns not in sparse.rows:
         sparse.rows.clear()
         sparse.rows[design.columns] = _stored(blocks, sparse)
     found: StoredRows | None = sparse.rows[design.columns]
-    if found is None or (blocks.keep is None and blocks.unit is None and excluded is None):
+    if found is not None:
+        found = _as_read(found, blocks)
+        if blocks.column_range is not None:
+            blocks.column_range.check_stored(
+                found.base, found.steps, found.missing, blocks.terms, blocks.table
+            )
+    return found
+
+
+def _as_read(found: StoredRows, blocks: Blocks) -> StoredRows:
+    """Return stored rows in the columns and units of blocks, without the rows that these exclude."""
+    excluded = blocks.rows.excluded
+    if blocks.keep is None and blocks.unit is None and excluded is None:
         return found
     base, steps, missing = found.base, found.steps, found.missing
     if blocks.keep is not None:

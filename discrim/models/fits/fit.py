@@ -25,13 +25,15 @@ from discrim.core.numerics.progress import late_bar
 from discrim.core.rules import rules
 from discrim.core.rules.gaussian import MarginalRule
 from discrim.core.rules.leave_one_out import LeftOut
-from discrim.core.rules.rules import CalibratedRule, IndependentRule, LinearRule, Rule
+from discrim.core.rules.rules import CalibratedRule, IndependentRule, Rule
 from discrim.core.scatter.covariance import Covariance, Dependency
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
+from discrim.frame.column_range import ColumnRange
 from discrim.frame.levels import Unseen
 from discrim.frame.rows import new_blocks
 from discrim.frame.values import LabelType
+from discrim.models.fits.data_range import column_range
 from discrim.models.fits.reading import check_word, every_sparse_row, listed, prior_vector, told
 
 
@@ -91,7 +93,7 @@ def _pieces(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice,
     complete = rule.rule if isinstance(rule, MarginalRule) else rule
     stored = every_sparse_row(blocks) if rules.takes_stored(complete) else None
     if stored is None or (blocks.partial and stored[1].any()):
-        for place, x, missing in blocks.every_row(checked=not isinstance(rule, LinearRule)):
+        for place, x, missing in blocks.every_row():
             yield from block_scores(blocks, rule, n_classes, place, x, missing)
         return
     rows, missing = stored
@@ -111,17 +113,11 @@ def block_scores(
     """Scores (m, K) of the rows of one block, as `every_row` gives it, in pieces that fit the cache."""
     # Columns that are each looked at by themselves, class by class, gain nothing by pieces in the cache.
     piece = max((2**21 if isinstance(rule, IndependentRule) else 2**16) // n_classes, 64)
-    # By a linear rule a value that is not finite leaves no finite score, so that a look at the sum is enough.
-    told = isinstance(rule, LinearRule)
     if missing is None and isinstance(rule, MarginalRule):
         rule = rule.rule
     for start in range(0, len(x), piece):
         stop = min(start + piece, len(x))
         scores = rule.scores(x[start:stop])
-        with np.errstate(over="ignore", invalid="ignore"):
-            looked = told and not np.isfinite(scores.sum())
-        if looked:
-            missing = blocks.missing(x, place.start)
         if missing is not None and not blocks.partial:
             scores[missing[start:stop]] = np.nan
         yield slice(place.start + start, place.start + stop), scores
@@ -622,6 +618,12 @@ class Fit(Generic[N]):
         return value
 
     @property
+    def column_range(self) -> ColumnRange:
+        """Range of the columns in new rows."""
+        numbers: Any = self.numbers
+        return self._lazily("column_range", lambda: column_range(numbers.moments))
+
+    @property
     def title(self) -> str:
         """What the model is called."""
         return self.model.title
@@ -680,7 +682,8 @@ class Fit(Generic[N]):
             return data
         if gaps.missing == "integrate":
             self.need_marginals()
-        return self.model.rows(self, data, gaps)
+        blocks = self.model.rows(self, data, gaps)
+        return blocks if data is None else replace(blocks, column_range=self.column_range)
 
     def need_marginals(self) -> None:
         """Raise NotSupportedError where the model has no law of the columns to integrate some out of."""

@@ -30,6 +30,7 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.rows import stored_rows
 from discrim.frame.values import shown
 from discrim.inference.manova import TestType
+from discrim.models.fits.data_range import check_data_range
 from discrim.models.registry import PROPORTIONAL, Proportional
 from discrim.options import check_flag as check_flag
 from discrim.options import check_grid as check_grid
@@ -309,12 +310,6 @@ def _used_pieces(blocks: Blocks, rows: SparseRows, missing: NDArray[np.bool_]) -
 
 Watch = Callable[[Blocks], Iterable[RowBlock]]
 
-RANGE = (-303.0, 304.0)
-"""Decimal orders of magnitude between which a column has to vary, for its inverse to be a double as well."""
-
-DISTANT = 1e140
-"""Gap between class means, in standard deviations within classes, up to which its square has room."""
-
 EVEN = 1e-2
 """How far from one the mean of weights may lie that are no whole numbers and still count rows."""
 
@@ -347,7 +342,7 @@ def usable_rows(
         blocks.refuse_missing()
     if not moments.total:
         _refuse_no_row(blocks)
-    refuse_extreme(moments, blocks.terms)
+    check_data_range(moments, blocks)
     if blocks.weighted:
         warn_of_weights(moments, whole=blocks.has_whole_weights())
     return without_constants(*present_classes(blocks, moments), rooted=rooted, keep=keep)
@@ -409,37 +404,6 @@ def _refuse_all(terms: tuple[str, ...], where: str) -> None:
     raise CollinearError(
         f"No column is left to fit: {listed(terms)} {verb} constant {where}. Name others in the formula."
     )
-
-
-def refuse_extreme(moments: ClassMoments, terms: tuple[str, ...]) -> None:
-    """Raise where a column varies by so little or so much that its coefficients are no doubles."""
-    spread = np.sqrt(moments.squares.sum(axis=0) / moments.total)
-    means = moments.means[moments.rows > 0]
-    gaps = means.max(axis=0) - means.min(axis=0)
-    with np.errstate(divide="ignore"):
-        sizes = np.log10(np.maximum(spread, gaps)) - np.log10(moments.scale)
-    wild = np.flatnonzero(np.isfinite(sizes) & ((sizes < RANGE[0]) | (sizes > RANGE[1])))
-    if len(wild):
-        name, size = terms[wild[0]], float(sizes[wild[0]])
-        more = f" (and {len(wild) - 1} more)" if len(wild) > 1 else ""
-        raise DataError(
-            f"Column {name!r} varies by about 1e{size:.0f}{more}, and its coefficients would be out of the "
-            f"range of double precision: give it in other units, as in data[{name!r}] * "
-            f"1e{-np.sign(size) * 290:.0f}."
-        )
-    # Of columns that are constant within classes a distance is taken as it is.
-    own = np.where(spread > 0, np.minimum(spread, 1.0), 1.0)
-    with np.errstate(over="ignore", invalid="ignore"):
-        distant = ~(gaps / own <= DISTANT)
-    if distant.any():
-        j = int(np.argmax(distant))
-        with np.errstate(over="ignore"):
-            apart = np.ptp(moments.class_means[moments.rows > 0, j])
-        raise DataError(
-            f"The class means of column {terms[j]!r} lie {apart:.3g} apart. Compared with what the "
-            "column varies by within classes, squares of such distances are out of the range of "
-            "double precision. Correct its values, make them missing, or leave the column out."
-        )
 
 
 def warn_of_weights(sums: ClassMoments | RowRoot, *, whole: bool) -> None:

@@ -31,6 +31,7 @@ from discrim.frame.blocks import Blocks, without_rows
 from discrim.frame.levels import Unseen, level_design, term_levels
 from discrim.frame.values import shown
 from discrim.models.fits import reading
+from discrim.models.fits.data_range import check_data_range
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, read_rows
 from discrim.models.fits.reading import Data, Divisor, NaAction, Prior
@@ -846,7 +847,7 @@ def _usable_available(
     blocks, moments = reading.present_classes(blocks, moments)
     tally = _tally_of_present(tally, classes, blocks)
     _refuse_bare(blocks, tally)
-    reading.refuse_extreme(moments, blocks.terms)
+    check_data_range(moments, blocks)
     # Without rows to look for again, columns are taken out of the moments as they are.
     blocks, moments = reading.without_constants(replace(blocks, dropped=0), moments)
     if blocks.constant:

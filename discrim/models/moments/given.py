@@ -20,10 +20,10 @@ from discrim.frame.formula import adjusted_formula, parsed_formula
 from discrim.frame.rows import read
 from discrim.frame.sources.parts import Source, capital
 from discrim.frame.sources.sources import rows_given
+from discrim.models.fits.data_range import check_data_range
 from discrim.models.fits.reading import (
     NaAction,
     present_classes,
-    refuse_extreme,
     warn_of_weights,
     without_constants,
 )
@@ -169,6 +169,6 @@ def fitting(
     """
     if not moments.total:
         raise DataError(f"{given!r}: there is nothing to fit; add moments of complete rows.")
-    refuse_extreme(moments, blocks.terms)
+    check_data_range(moments, blocks)
     warn_of_weights(moments, whole=given._decayed or moments.total >= moments.rows.sum())
     return without_constants(*present_classes(blocks, moments), keep=keep)

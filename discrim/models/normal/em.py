@@ -17,6 +17,7 @@ from discrim.errors import CollinearError, DataError, DiscrimError, NotSupported
 from discrim.frame.blocks import Blocks
 from discrim.frame.rows import used_rows, weighted_rows
 from discrim.models.fits import reading
+from discrim.models.fits.data_range import check_data_range
 from discrim.models.fits.fit import Fit
 
 MissingRows = Literal["drop", "em"]
@@ -88,7 +89,7 @@ def observed_sample(blocks: Blocks) -> tuple[Blocks, ObservedSample, ClassMoment
     blocks = replace(blocks, partial=True, incomplete=True).with_classes()
     reading.refuse_large(blocks, 'missing="em" holds the rows')
     blocks, rows, there = _read(blocks)
-    reading.refuse_extreme(there, blocks.terms)
+    check_data_range(there, blocks)
     if blocks.weighted:
         reading.warn_of_weights(there, whole=blocks.has_whole_weights())
     return blocks, rows, there

@@ -22,8 +22,9 @@ from discrim.frame.levels import Unseen
 from discrim.frame.matrix import response_codes
 from discrim.frame.rows import repeated, used_rows
 from discrim.inference.error_rates import check_level
+from discrim.models.fits.data_range import check_data_range
 from discrim.models.fits.fit import Fit, Gaps
-from discrim.models.fits.reading import Data, class_moments, listed, refuse_extreme
+from discrim.models.fits.reading import Data, class_moments, listed
 from discrim.models.fits.refits import rule_of_moments
 
 MOST_REPEATED = 2**25
@@ -57,7 +58,7 @@ def robust_moments(
     found = fit_mcd(x, codes, start, wanted.support_fraction)
     if isinstance(found, ExactFit):
         raise _exact_fit(found, blocks)
-    refuse_extreme(found[0], blocks.terms)
+    check_data_range(found[0], blocks)
     return found
 
 
