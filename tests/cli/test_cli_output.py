@@ -165,8 +165,6 @@ def test_a_picture_in_a_page_answers_a_pointer(capsys, monkeypatch, tmp_path):
         (["--output", "no/such/a.txt"], "'no/such': There is no such folder"),
         (["--output", "."], "This is a folder"),
         (["--output", "a/"], "This is a folder"),
-        (["--output", "a\0b"], "null character"),
-        (["--save", "a\0b"], "null character"),
         (["--plot", "no/such/a.png"], "'no/such': There is no such folder"),
         (
             ["--plot", "a.jpg"],

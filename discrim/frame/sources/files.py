@@ -244,10 +244,7 @@ def _missing(path: str) -> MissingFileError:
             f"No file matches the pattern {shown!r}: correct it, or name a file or a folder."
         )
     if os.path.islink(path):
-        # What there is of links that run in a circle is no file.
         end = os.path.realpath(path)
-        if os.path.islink(end):
-            return MissingFileError(f"{shown!r} is a link that leads back to itself: name the file.")
         return MissingFileError(f"{shown!r} is a link to {end!r}, which does not exist: name another file.")
     folder, name = os.path.split(path)
     if path.startswith("~") and not os.path.isdir(folder):

@@ -293,8 +293,8 @@ def save(fit: Fit[Any], path: str | os.PathLike[str]) -> None:
 
     The rows of its table are not part of it, but those of `knn`, `kernel_density` and `kernel_lda`, which are
     the fit. A link stays a link, and the mode of a file that is replaced is kept. A process that is killed
-    may leave a file `.discrim-*.tmp` in the folder, which the next save there removes. Where an error is
-    raised, what was there before is still there.
+    may leave a file `.discrim-*.tmp` in the folder. Where an error is raised, what was there before is still
+    there.
     """
     saved = saved_of(fit.model.name)
     if saved is None:

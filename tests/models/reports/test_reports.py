@@ -303,7 +303,7 @@ def test_missing_values_levels_and_ranges_are_told(tmp_path):
     [
         (3, DataError),
         (None, DataError),
-        ("a\0b", DataError),
+        ("a\0b", ValueError),
         ("", DataError),
         ("folder/", IsADirectoryError),
         ("folder", IsADirectoryError),
