@@ -215,7 +215,7 @@ def rda() -> Task:
 
 @task("rda 2,000 x 50 x 5, choice by leave-one-out")
 def rda_left_out() -> Task:
-    return fitted("rda", table(2_000, 50, 5), cv="loo")
+    return fitted("rda", table(2_000, 50, 5), folds="loo")
 
 
 @task("rda 62 x 2,000, choice")
@@ -524,7 +524,7 @@ def rda_wide() -> Task:
 
 @task("rda 5,000 x 100 x 5, choice by leave-one-out")
 def rda_wide_left_out() -> Task:
-    return fitted("rda", table(5_000, 100, 5), cv="loo")
+    return fitted("rda", table(5_000, 100, 5), folds="loo")
 
 
 @task("knn 500,000 x 20 x 3, predict 50,000")

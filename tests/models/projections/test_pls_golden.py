@@ -65,7 +65,7 @@ def test_scores_and_importance_are_those_of_mixomics(name):
     near(fit.transform(), other["scores"], 1e-8)
     near(fit.explained, other["x_explained"], 1e-8)
     near(fit.predict_indicators(), other["fitted"], 1e-8)
-    for count in range(1, fit.components + 1):
+    for count in range(1, fit.ncomp + 1):
         near(fit.vip(count)[fit.terms], np.array(other["vip"])[:, count - 1], 1e-8)
     assert fitted(name, rule="max")[0].predict().tolist() == other["max"]
     assert fitted(name, rule="centroid")[0].predict().tolist() == other["centroid"]
