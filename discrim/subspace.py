@@ -116,17 +116,17 @@ SUBSPACES: tuple[type[SubspaceSpecification], ...] = (PrincipalComponents, Multi
 """All specifications of a subspace."""
 
 
-def _number(value: Any) -> int | float | str:
+def _number(value: Any, name: str = "n") -> int | float | str:
     """Return a validated number of axes, a share of the variance, or the name of a choice."""
     if isinstance(value, str) and value in ("cv", "loo"):
         return value
     also = ', a share of the variance between 0 and 1, "cv" or "loo"'
     if is_whole(value):
-        return check_whole("n", value, 1, what="a number of axes", also=also)
+        return check_whole(name, value, 1, what="a number of axes", also=also)
     if isinstance(value, str):
-        raise DataError(f"n={value!r}: give a number of axes, 1 or more{also}.")
+        raise DataError(f"{name}={value!r}: give a number of axes, 1 or more{also}.")
     return check_number(
-        "n", value, 0.0, 1.0, ends="()", what="a share of the variance", also=', "cv" or "loo"'
+        name, value, 0.0, 1.0, ends="()", what="a share of the variance", also=', "cv" or "loo"'
     )
 
 
@@ -136,4 +136,4 @@ def read_subspace(value: Any) -> SubspaceSpecification | None:
         return value
     if isinstance(value, type) and issubclass(value, SubspaceSpecification):
         raise DataError(f"components={value.__name__} is a class. Write {value.__name__}(2), for example.")
-    return PrincipalComponents(value)
+    return PrincipalComponents(_number(value, "components"))

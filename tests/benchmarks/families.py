@@ -45,7 +45,7 @@ def least_determinant(n: int, p: int, repeat: int) -> None:
     from discrim import lda
 
     _, _, frame = made(n, p, 2)
-    taken = medians({"ours": lambda: lda("y ~ .", frame, method="mcd")}, repeat)
+    taken = medians({"ours": lambda: lda("y ~ .", frame, covariance="mcd")}, repeat)
     row(f'lda(method="mcd") {n:,} x {p}', "seconds", taken["ours"], 5)
 
 

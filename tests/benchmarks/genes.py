@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from discrim.covariance import Shrunk
 from tests.benchmarks.timing import Run, made, medians, row
 
 
@@ -27,7 +28,7 @@ def chosen_shrinkage(n: int, p: int, refits: int, repeat: int) -> None:
         return lda("y ~ .", data=frame, covariance="shrunk").leave_one_out()
 
     def chosen() -> object:
-        return lda("y ~ .", data=frame, covariance="shrunk", shrinkage="loo")
+        return lda("y ~ .", data=frame, covariance=Shrunk("loo"))
 
     runs: dict[str, Run] = {"ours": ours, "chosen": chosen}
     taken = medians(runs, 2 * repeat) | medians({"peer": peer}, 1)

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from discrim.covariance import Shrunk, StudentT
 from tests.benchmarks.timing import made
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,37 +80,37 @@ def fitted(
 
 @task("mcd 100,000 x 4 x 3")
 def mcd() -> Task:
-    return fitted("lda", table(100_000, 4, 3), method="mcd")
+    return fitted("lda", table(100_000, 4, 3), covariance="mcd")
 
 
 @task("mcd by class 100,000 x 4 x 3")
 def mcd_by_class() -> Task:
-    return fitted("qda", table(100_000, 4, 3), method="mcd")
+    return fitted("qda", table(100_000, 4, 3), covariance="mcd")
 
 
 @task("mcd 2,000 x 200 x 2")
 def mcd_wide() -> Task:
-    return fitted("lda", table(2_000, 200, 2), method="mcd")
+    return fitted("lda", table(2_000, 200, 2), covariance="mcd")
 
 
 @task("mcd 200,000 x 10 x 3")
 def mcd_larger() -> Task:
-    return fitted("lda", table(200_000, 10, 3), method="mcd")
+    return fitted("lda", table(200_000, 10, 3), covariance="mcd")
 
 
 @task("t 500,000 x 10 x 3, nu chosen")
 def student() -> Task:
-    return fitted("lda", table(500_000, 10, 3), method="t", nu=None)
+    return fitted("lda", table(500_000, 10, 3), covariance=StudentT(nu=None))
 
 
 @task("t by class 500,000 x 10 x 3, nu chosen")
 def student_by_class() -> Task:
-    return fitted("qda", table(500_000, 10, 3), method="t", nu=None)
+    return fitted("qda", table(500_000, 10, 3), covariance=StudentT(nu=None))
 
 
 @task("t 1,000,000 x 10 x 3, nu given")
 def student_given() -> Task:
-    return fitted("lda", table(1_000_000, 10, 3), method="t", nu=4)
+    return fitted("lda", table(1_000_000, 10, 3), covariance=StudentT(nu=4))
 
 
 @task("kernel naive Bayes 200,000 x 10 x 3, fit")
@@ -514,7 +515,7 @@ def separated() -> Task:
 
 @task("lda shrunk 5,000 x 500 x 3, by leave-one-out")
 def shrinkage_chosen() -> Task:
-    return fitted("lda", table(5_000, 500, 3), covariance="shrunk", shrinkage="loo")
+    return fitted("lda", table(5_000, 500, 3), covariance=Shrunk("loo"))
 
 
 @task("rda 20,000 x 300 x 5, choice")
@@ -538,7 +539,7 @@ def knn_predict() -> Task:
 
 @task("t 20,000 x 5, leave_one_out")
 def student_left_out() -> Task:
-    return fitted("lda", table(500, 5, 3), lambda fit: fit.leave_one_out(), method="t")
+    return fitted("lda", table(500, 5, 3), lambda fit: fit.leave_one_out(), covariance="t")
 
 
 @task("hyperplane 5,000 x 300 x 2")

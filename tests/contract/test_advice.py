@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import discrim
+from discrim.covariance import Diagonal, Shrunk, ShrunkCorrelation
 from discrim.errors import DiscrimError, DiscrimWarning
 
 RNG = np.random.default_rng(21)
@@ -43,16 +44,16 @@ TABLES = {
 VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("lda", {}),
     ("lda", {"covariance": "diagonal"}),
-    ("lda", {"covariance": "shrunk", "shrinkage": 0.0}),
-    ("lda", {"covariance": "correlation", "shrinkage": 0.0}),
-    ("lda", {"covariance": "diagonal", "shrinkage": 0.0}),
-    ("lda", {"method": "t"}),
+    ("lda", {"covariance": Shrunk(0.0)}),
+    ("lda", {"covariance": ShrunkCorrelation(0.0)}),
+    ("lda", {"covariance": Diagonal(0.0)}),
+    ("lda", {"covariance": "t"}),
     ("lda", {"missing": "em"}),
     ("lda", {"collinear": "drop"}),
     ("qda", {}),
     ("qda", {"covariance": "diagonal"}),
-    ("qda", {"covariance": "shrunk", "shrinkage": 0.0}),
-    ("qda", {"covariance": "diagonal", "shrinkage": 0.0}),
+    ("qda", {"covariance": Shrunk(0.0)}),
+    ("qda", {"covariance": Diagonal(0.0)}),
     ("qda", {"missing": "em"}),
     ("rda", {"alpha": 0.5, "gamma": 0.5}),
     ("rda", {"alpha": 1.0, "gamma": 0.0}),

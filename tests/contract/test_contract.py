@@ -11,43 +11,45 @@ import pytest
 from sklearn.covariance import ShrunkCovariance
 
 import discrim
+from discrim.covariance import MCD, Diagonal, FactorAnalytic, Shrunk
 from discrim.datasets import load_iris, load_penguins
 from discrim.models.registry import MODELS
+from discrim.subspace import PrincipalComponents
 
 VERBS = {
     "lda": (discrim.lda, {}),
     "lda-mle": (discrim.lda, {"method": "mle"}),
     "lda-diagonal": (discrim.lda, {"covariance": "diagonal"}),
     "lda-shrunk": (discrim.lda, {"covariance": "shrunk"}),
-    "lda-ledoit-wolf": (discrim.lda, {"covariance": "shrunk", "shrinkage": "ledoit-wolf"}),
-    "lda-loo": (discrim.lda, {"covariance": "shrunk", "shrinkage": "loo", "grid": [0.0, 0.1, 0.6]}),
-    "lda-strimmer": (discrim.lda, {"covariance": "diagonal", "shrinkage": "strimmer"}),
+    "lda-ledoit-wolf": (discrim.lda, {"covariance": Shrunk("ledoit-wolf")}),
+    "lda-loo": (discrim.lda, {"covariance": Shrunk("loo", grid=[0.0, 0.1, 0.6])}),
+    "lda-strimmer": (discrim.lda, {"covariance": Diagonal("strimmer")}),
     "lda-correlation": (discrim.lda, {"covariance": "correlation"}),
     "lda-estimator": (discrim.lda, {"covariance": ShrunkCovariance()}),
     "lda-spherical": (discrim.lda, {"covariance": "spherical"}),
     "lda-ncomp": (discrim.lda, {"ncomp": 1}),
     "lda-equal": (discrim.lda, {"prior": "equal"}),
     "lda-weights": (discrim.lda, {"weights": "w"}),
-    "lda-t": (discrim.lda, {"method": "t"}),
-    "lda-mcd": (discrim.lda, {"method": "mcd", "support_fraction": 0.8}),
-    "lda-axes": (discrim.lda, {"components": 2, "weights": "w", "standardize": True}),
+    "lda-t": (discrim.lda, {"covariance": "t"}),
+    "lda-mcd": (discrim.lda, {"covariance": MCD(0.8)}),
+    "lda-axes": (discrim.lda, {"components": PrincipalComponents(2, standardize=True), "weights": "w"}),
     "lda-axes-chosen": (discrim.lda, {"components": "cv"}),
     "qda": (discrim.qda, {}),
     "qda-mle": (discrim.qda, {"method": "mle"}),
     "qda-diagonal": (discrim.qda, {"covariance": "diagonal"}),
     "qda-shrunk": (discrim.qda, {"covariance": "shrunk"}),
-    "qda-ledoit-wolf": (discrim.qda, {"covariance": "shrunk", "shrinkage": "ledoit-wolf"}),
-    "qda-given": (discrim.qda, {"covariance": "shrunk", "shrinkage": 0.2}),
-    "qda-loo": (discrim.qda, {"covariance": "diagonal", "shrinkage": "loo", "grid": [0.0, 0.3, 1.0]}),
+    "qda-ledoit-wolf": (discrim.qda, {"covariance": Shrunk("ledoit-wolf")}),
+    "qda-given": (discrim.qda, {"covariance": Shrunk(0.2)}),
+    "qda-loo": (discrim.qda, {"covariance": Diagonal("loo", grid=[0.0, 0.3, 1.0])}),
     "qda-estimator": (discrim.qda, {"covariance": ShrunkCovariance()}),
     "qda-spherical": (discrim.qda, {"covariance": "spherical"}),
     "qda-factor": (discrim.qda, {"covariance": "factor"}),
     "qda-factor-weights": (
         discrim.qda,
-        {"covariance": "factor", "dimensions": 2, "form": "AkBkQkD", "weights": "w"},
+        {"covariance": FactorAnalytic(2, form="AkBkQkD"), "weights": "w"},
     ),
-    "qda-t": (discrim.qda, {"method": "t"}),
-    "qda-mcd": (discrim.qda, {"method": "mcd", "support_fraction": 0.8}),
+    "qda-t": (discrim.qda, {"covariance": "t"}),
+    "qda-mcd": (discrim.qda, {"covariance": MCD(0.8)}),
     "qda-axes": (discrim.qda, {"components": 0.8, "covariance": "shrunk"}),
     "qda-ncomp": (discrim.qda, {"ncomp": 2}),
     "qda-weights": (discrim.qda, {"weights": "w"}),

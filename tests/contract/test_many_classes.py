@@ -173,6 +173,6 @@ def test_mcd_refuses_weights_that_no_memory_holds_and_its_way_out_works(verb):
     table = table_of(150, 4, 3)
     table["w"] = 1e10 * (1 + np.arange(150) % 2)
     with pytest.raises(NotSupportedError, match=r"up to 8,388,608 rows of 4 columns.*Divide the weights"):
-        verb("y ~ . - w", table, weights="w", method="mcd")
+        verb("y ~ . - w", table, weights="w", covariance="mcd")
     table["w"] /= 1e10
-    assert np.isfinite(verb("y ~ . - w", table, weights="w", method="mcd").means.to_numpy()).all()
+    assert np.isfinite(verb("y ~ . - w", table, weights="w", covariance="mcd").means.to_numpy()).all()

@@ -15,6 +15,7 @@ from scipy import stats
 from sklearn.linear_model import LinearRegression
 
 import discrim
+from discrim.covariance import Shrunk
 from discrim.datasets import load_iris
 from discrim.models.registry import BY_VERB
 from discrim.penalty import Lasso, Ridge
@@ -23,9 +24,9 @@ IRIS = load_iris()
 ALIKE = IRIS[IRIS["species"] != "setosa"].astype({"species": str})
 MADE = {
     "lda": lambda iris, alike: discrim.lda("species ~ .", iris),
-    "lda, robust": lambda iris, alike: discrim.lda("species ~ .", iris, method="t"),
+    "lda, robust": lambda iris, alike: discrim.lda("species ~ .", iris, covariance="t"),
     "lda, shrunk": lambda iris, alike: discrim.lda(
-        "species ~ .", iris, covariance="shrunk", shrinkage="loo", grid=[0, 0.5]
+        "species ~ .", iris, covariance=Shrunk("loo", grid=[0, 0.5])
     ),
     "qda": lambda iris, alike: discrim.qda("species ~ .", iris),
     "rda": lambda iris, alike: discrim.rda("species ~ .", iris, grid=[0.0, 1.0], seed=1),

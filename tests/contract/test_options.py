@@ -13,6 +13,7 @@ from sklearn.cross_decomposition import PLSRegression
 from sklearn.linear_model import Ridge
 
 import discrim
+from discrim.covariance import MCD, Diagonal, FactorAnalytic, Shrunk, ShrunkCorrelation, StudentT
 from discrim.datasets import load_iris, load_wine
 from discrim.errors import DataError, DiscrimError
 from discrim.models.saving.tensor_file import read_file, write_file
@@ -29,21 +30,21 @@ BY_CLASS = {"setosa": 0.3, "versicolor": 0.5, "virginica": 0.4}
 CASES = {
     "lda": ("lda", EVERY, IRIS, {}),
     "lda, mle": ("lda", EVERY, IRIS, {"method": "mle", "prior": "equal", "ncomp": 1}),
-    "lda, t": ("lda", EVERY, IRIS, {"method": "t", "nu": None, "scatter": "scale"}),
-    "lda, mcd": ("lda", PETALS, IRIS, {"method": "mcd", "support_fraction": 0.75}),
+    "lda, t": ("lda", EVERY, IRIS, {"covariance": StudentT(nu=None, scatter="scale")}),
+    "lda, mcd": ("lda", PETALS, IRIS, {"covariance": MCD(0.75)}),
     "lda, loo": (
         "lda",
         EVERY,
         IRIS,
-        {"covariance": "shrunk", "shrinkage": "loo", "grid": np.array([0, 0.5])},
+        {"covariance": Shrunk("loo", grid=np.array([0, 0.5]))},
     ),
-    "lda, oas": ("lda", EVERY, IRIS, {"covariance": "shrunk", "standardize": True}),
-    "lda, correlation": ("lda", EVERY, IRIS, {"covariance": "correlation", "variance_shrinkage": 0.1}),
+    "lda, oas": ("lda", EVERY, IRIS, {"covariance": Shrunk(standardize=True)}),
+    "lda, correlation": ("lda", EVERY, IRIS, {"covariance": ShrunkCorrelation(variance_shrinkage=0.1)}),
     "lda, collinear": ("lda", EVERY, TWICE, {"collinear": "drop"}),
-    "qda": ("qda", EVERY, IRIS, {"covariance": "diagonal", "shrinkage": 0.3}),
-    "qda, factor": ("qda", EVERY, IRIS, {"covariance": "factor", "dimensions": "cattell", "threshold": 0.1}),
+    "qda": ("qda", EVERY, IRIS, {"covariance": Diagonal(0.3)}),
+    "qda, factor": ("qda", EVERY, IRIS, {"covariance": FactorAnalytic("cattell", threshold=0.1)}),
     "qda, ncomp": ("qda", EVERY, IRIS, {"ncomp": 2, "method": "mle"}),
-    "qda, by class": ("qda", EVERY, IRIS, {"covariance": "factor", "dimensions": dict.fromkeys(BY_CLASS, 2)}),
+    "qda, by class": ("qda", EVERY, IRIS, {"covariance": FactorAnalytic(dict.fromkeys(BY_CLASS, 2))}),
     "rda": ("rda", EVERY, IRIS, {"alpha": 0.5, "folds": 3, "seed": 2, "grid": (0, 0.5, 1)}),
     "naive_bayes": (
         "naive_bayes",
@@ -186,7 +187,7 @@ def test_an_object_comes_back_as_what_says_that_it_is_lost(verb, formula, table,
 
 def test_what_was_given_is_not_held_by_reference():
     grid = [0.0, 0.5]
-    fit = discrim.lda(EVERY, IRIS, covariance="shrunk", shrinkage="loo", grid=grid)
+    fit = discrim.lda(EVERY, IRIS, covariance=Shrunk("loo", grid=grid))
     grid.append(7.0)
     assert as_estimator(fit).options["grid"] == [0.0, 0.5]
 
@@ -195,7 +196,7 @@ def test_what_was_given_is_not_held_by_reference():
 @pytest.mark.parametrize("kind", [iter, deque, pd.array, lambda grid: dict.fromkeys(grid).keys()])
 def test_what_can_be_read_once_or_is_no_list_is_fitted_again(verb, kind, tmp_path):
     grid = [0.1, 0.4]
-    fit = getattr(discrim, verb)(EVERY, IRIS, covariance="shrunk", shrinkage="loo", grid=kind(grid))
+    fit = getattr(discrim, verb)(EVERY, IRIS, covariance=Shrunk("loo", grid=kind(grid)))
     for each in (fit, loaded(fit, tmp_path), pickle.loads(pickle.dumps(fit))):
         assert as_estimator(each).options["grid"] == grid
         assert refitted(each, IRIS)[0].predict(IRIS).tolist() == fit.predict(IRIS).tolist()

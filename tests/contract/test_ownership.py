@@ -19,6 +19,7 @@ from scipy import stats
 from sklearn.linear_model import LinearRegression
 
 import discrim
+from discrim.covariance import Shrunk
 from discrim.datasets import load_iris
 from discrim.errors import DataError, DiscrimError
 from tests.contract.test_names import FITS, MODELLED
@@ -30,7 +31,7 @@ COLUMNS = list(IRIS.columns[:4])
 VERBS = {
     "lda": (discrim.lda, {}),
     "lda-weights": (discrim.lda, {"weights": "own"}),
-    "lda-shrunk": (discrim.lda, {"covariance": "shrunk", "shrinkage": "loo", "grid": [0.0, 0.5]}),
+    "lda-shrunk": (discrim.lda, {"covariance": Shrunk("loo", grid=[0.0, 0.5])}),
     "qda": (discrim.qda, {}),
     "rda": (discrim.rda, {"alpha": 0.5, "gamma": 0.1}),
     "naive_bayes": (discrim.naive_bayes, {}),

@@ -12,6 +12,7 @@ import scipy
 import discrim
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.sparse_rows import SparseRows, gather_sparse
+from discrim.covariance import StudentT
 from discrim.datasets import load_iris
 from discrim.errors import CollinearError, DataError
 from discrim.sklearn import FormulaClassifier
@@ -39,7 +40,9 @@ def test_sparse_blocks_of_unlike_size_keep_their_squares() -> None:
 
 def test_refits_are_counted_by_rows_and_not_by_weights() -> None:
     data = IRIS.iloc[::3].assign(times=50)
-    fit = discrim.lda("species ~ petal_length + petal_width", data, weights="times", method="t", nu=5)
+    fit = discrim.lda(
+        "species ~ petal_length + petal_width", data, weights="times", covariance=StudentT(nu=5)
+    )
     assert fit.nobs == 2500
     assert len(fit.leave_one_out()) == 50
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import discrim
+from discrim.covariance import Shrunk
 from discrim.datasets import load_iris
 from discrim.errors import DiscrimError, DiscrimWarning
 from discrim.sklearn import NaiveBayesClassifier, RDAClassifier, ShrunkenCentroidsClassifier
@@ -54,7 +55,7 @@ def test_what_is_fitted_is_what_the_warning_says():
     np.testing.assert_allclose(found, expected.predict_proba())
     with pytest.warns(DiscrimWarning, match=r'lda\(\) with covariance="shrunk", standardize=True'):
         found = RDAClassifier().fit(x, y).predict_proba(x)
-    expected = discrim.lda("y ~ .", data, covariance="shrunk", standardize=True)
+    expected = discrim.lda("y ~ .", data, covariance=Shrunk(standardize=True))
     np.testing.assert_allclose(found, expected.predict_proba())
     with pytest.warns(DiscrimWarning, match="with threshold="):
         model = ShrunkenCentroidsClassifier().fit(x, y)

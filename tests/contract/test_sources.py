@@ -34,7 +34,7 @@ BY_PASSES = {
     "logistic": {},
     "lda diagonal": {"covariance": "diagonal"},
     "lda shrunk": {"covariance": "shrunk"},
-    "lda t": {"method": "t"},
+    "lda t": {"covariance": "t"},
     "qda factor": {"covariance": "factor"},
     "kernel_lda features": {"components": 40, "kernel": "gaussian", "scale": "sd"},
     "kernel_lda random": {
@@ -300,7 +300,7 @@ def test_an_iterator_is_read_once(case):
         ("shrunken_centroids", "y ~ a + b", {}),
         ("pls", "y ~ a + b", {}),
         ("sparse_lda", "y ~ a + b", {}),
-        ("lda", "y ~ a + b", {"method": "t"}),
+        ("lda", "y ~ a + b", {"covariance": "t"}),
         ("lda", "y ~ a + center(b)", {}),
         ("naive_bayes", "y ~ a + b", {"kernel": True}),
         ("logistic", "y ~ a + b", {}),

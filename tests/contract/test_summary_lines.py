@@ -15,6 +15,7 @@ from sklearn.linear_model import LinearRegression
 
 import discrim
 from discrim import datasets
+from discrim.covariance import FactorAnalytic
 from discrim.errors import DataError
 from discrim.penalty import Ridge
 from tests.report.support import IRIS
@@ -221,7 +222,7 @@ SAID = [
     ("lda", {"prior": "equal"}, "prior equal"),
     ("lda", {"prior": [0.5, 0.25, 0.25]}, "prior given"),
     ("nearest_centroid", {"prior": None}, "prior class proportions"),
-    ("qda", {"covariance": "factor", "dimensions": 1}, 'covariance="factor"; dimensions (given) 1'),
+    ("qda", {"covariance": FactorAnalytic(1)}, 'covariance="factor"; dimensions (given) 1'),
     ("rda", {"alpha": 0.5, "gamma": 0.1}, "alpha 0.5, gamma 0.1"),
     ("rda", {"seed": 0}, "chosen by 10-fold cross-validation"),
     ("knn", {}, "chosen by leave-one-out"),

@@ -27,7 +27,7 @@ from tests.pictures import text_faults
 MODELS: dict[str, dict[str, Any]] = {
     "lda": {},
     "lda correlation": {"covariance": "correlation"},
-    "lda t": {"method": "t"},
+    "lda t": {"covariance": "t"},
     "qda": {},
     "qda factor": {"covariance": "factor"},
     "rda": {"grid": [0.0, 0.5, 1.0], "folds": 5, "seed": 1},

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import discrim
+from discrim.covariance import Diagonal, FactorAnalytic, Shrunk, ShrunkCorrelation
 from discrim.errors import DataError, DiscrimWarning
 
 TALL, WIDE = (45, 3), (24, 30)
@@ -48,17 +49,17 @@ COMPARING = {
     "chosen": (discrim.rda, {"seed": 1, "folds": 3, "grid": [0.1, 0.5]}),
     "chosen by leave-one-out": (discrim.rda, {"folds": "loo", "grid": [0.1, 0.5], "parametrization": "klar"}),
     "oas": (discrim.lda, {"covariance": "shrunk"}),
-    "ledoit-wolf": (discrim.lda, {"covariance": "shrunk", "shrinkage": "ledoit-wolf"}),
-    "loo": (discrim.lda, {"covariance": "shrunk", "shrinkage": "loo", "grid": [0.1, 0.5]}),
+    "ledoit-wolf": (discrim.lda, {"covariance": Shrunk("ledoit-wolf")}),
+    "loo": (discrim.lda, {"covariance": Shrunk("loo", grid=[0.1, 0.5])}),
     "spherical": (discrim.lda, {"covariance": "spherical"}),
     "pinv": (discrim.lda, {"covariance": "pinv"}),
-    "strimmer": (discrim.lda, {"covariance": "diagonal", "shrinkage": "strimmer"}),
+    "strimmer": (discrim.lda, {"covariance": Diagonal("strimmer")}),
     "correlation": (discrim.lda, {"covariance": "correlation"}),
     "oas by class": (discrim.qda, {"covariance": "shrunk"}),
     "spherical by class": (discrim.qda, {"covariance": "spherical"}),
     "factor": (discrim.qda, {"covariance": "factor"}),
-    "factor, common": (discrim.qda, {"covariance": "factor", "form": "ABQkD", "dimensions": "bic"}),
-    "strimmer by class": (discrim.qda, {"covariance": "diagonal", "shrinkage": "strimmer"}),
+    "factor, common": (discrim.qda, {"covariance": FactorAnalytic("bic", form="ABQkD")}),
+    "strimmer by class": (discrim.qda, {"covariance": Diagonal("strimmer")}),
     "centroids": (discrim.shrunken_centroids, {"threshold": 1.0}),
     "nearest centroid": (discrim.nearest_centroid, {}),
     "pls": (discrim.pls, {"ncomp": 2, "scale": False}),
@@ -180,7 +181,7 @@ def test_the_ridge_is_meant_in_the_units_of_the_columns(exponents):
 def test_mixed_units_leave_finite_posteriors_under_a_median(exponents):
     frame = scaled(table(TALL), exponents)
     for verb in (discrim.lda, discrim.qda):
-        found = posteriors(verb, frame, covariance="diagonal", shrinkage=0.3)
+        found = posteriors(verb, frame, covariance=Diagonal(0.3))
         assert not np.isnan(found).any()
 
 
@@ -327,17 +328,17 @@ def test_classes_and_categories_keep_all_digits_of_their_integers():
 def test_the_median_alone_is_refused_where_a_column_is_far_above_it(verb, exponents):
     frame = scaled(table(TALL), exponents)
     with pytest.raises(DataError, match=r"that of 'x.', and 'x2' varies .*standardize\(\).*below 1"):
-        verb("g ~ .", frame, covariance="diagonal", shrinkage=1)
+        verb("g ~ .", frame, covariance=Diagonal(1))
     ways_out = {"standardize(x0) + standardize(x1) + standardize(x2)": 1, ".": 0.99}
     for terms, g in ways_out.items():
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            fit = verb(f"g ~ {terms}", frame, covariance="diagonal", shrinkage=g)
+            fit = verb(f"g ~ {terms}", frame, covariance=Diagonal(g))
             assert fit.predict_log_proba().notna().all(axis=None)
     # What leave-one-out chooses from leaves it out, and holds the others.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fit = verb("g ~ .", frame, covariance="diagonal", shrinkage="loo", grid=[0.1, 0.5, 1.0])
+        fit = verb("g ~ .", frame, covariance=Diagonal("loo", grid=[0.1, 0.5, 1.0]))
         assert fit.path["error"].isna().tolist() == [False, False, True]
         assert fit.error_rates(["loo", "cv"], seed=1)["estimate"].notna().all()
 
@@ -347,8 +348,8 @@ def test_the_median_alone_is_refused_where_a_column_is_far_above_it(verb, expone
     [
         {"covariance": "shrunk"},
         {"covariance": "spherical"},
-        {"covariance": "correlation", "shrinkage": 0.3},
-        {"covariance": "diagonal", "shrinkage": 0.3},
+        {"covariance": ShrunkCorrelation(0.3)},
+        {"covariance": Diagonal(0.3)},
         {"covariance": "pinv"},
         {"covariance": "diagonal"},
         {},

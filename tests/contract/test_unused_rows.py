@@ -18,6 +18,7 @@ from discrim import cli
 from discrim.errors import DataError, DiscrimWarning
 from discrim.models.registry import MODELS
 from discrim.penalty import Lasso
+from discrim.subspace import MultipleCorrespondence
 
 N = 60
 LEFT_OUT = [0, 7]
@@ -55,7 +56,7 @@ FORMULA = "y ~ c + x + z"
 VERBS = {
     "lda": (discrim.lda, {}),
     "lda, components": (discrim.lda, {"components": 3}),
-    "lda, correspondence": (discrim.lda, {"components": 2, "correspondence": True}),
+    "lda, correspondence": (discrim.lda, {"components": MultipleCorrespondence(2)}),
     "lda, em": (discrim.lda, {"missing": "em"}),
     "qda": (discrim.qda, {"covariance": "shrunk"}),
     "rda": (discrim.rda, {"alpha": 0.5, "gamma": 0.5}),

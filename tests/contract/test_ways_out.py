@@ -227,7 +227,7 @@ def test_a_chosen_threshold_of_a_class_that_is_short_in_a_fold_may_be_given():
 def test_rows_that_are_too_many_to_leave_out_are_cross_validated_as_the_message_says():
     rng = np.random.default_rng(13)
     many = pd.DataFrame({"x": rng.standard_normal(2100), "y": np.repeat(["a", "b", "b"], 700)})
-    for fit in (discrim.logistic("y ~ x", many), discrim.lda("y ~ x", many, method="mcd")):
+    for fit in (discrim.logistic("y ~ x", many), discrim.lda("y ~ x", many, covariance="mcd")):
         with pytest.raises(NotSupportedError, match=r'error_rates\(\["cv"\]\) or confusion\("cv"\)'):
             fit.error_rates()
         wrong = fit.error_rates(["cv"], seed=1)["wrong"].iloc[0]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import discrim
 from discrim.core.numerics.special import determinant_bias, student_gain
+from discrim.covariance import StudentT
 from discrim.datasets import load_iris
 from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarning, NotSupportedError
 
@@ -201,7 +202,7 @@ VERBS = {
     "mle": (discrim.lda, {"method": "mle"}),
     "diagonal": (discrim.lda, {"covariance": "diagonal"}),
     "shrunk": (discrim.lda, {"covariance": "shrunk"}),
-    "t": (discrim.lda, {"method": "t", "nu": 5}),
+    "t": (discrim.lda, {"covariance": StudentT(nu=5)}),
     "qda": (discrim.qda, {"method": "mle"}),
     "factor": (discrim.qda, {"covariance": "factor"}),
     "rda": (discrim.rda, {"alpha": 0.4, "gamma": 0.7}),

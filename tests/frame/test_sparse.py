@@ -12,6 +12,7 @@ import scipy
 
 import discrim
 from discrim import sklearn as estimators
+from discrim.covariance import Shrunk
 from discrim.errors import DataError, DiscrimError
 from discrim.frame.sparse import SparseFrame
 from discrim.frame.table import Table
@@ -52,7 +53,7 @@ VERBS: dict[str, Callable[..., Any]] = {
     "diagonal": lambda data, **more: discrim.lda("y ~ .", data, covariance="diagonal", **more),
     "shrunk": lambda data, **more: discrim.lda("y ~ .", data, covariance="shrunk", **more),
     "standardized": lambda data, **more: discrim.lda(
-        "y ~ .", data, covariance="shrunk", standardize=True, **more
+        "y ~ .", data, covariance=Shrunk(standardize=True), **more
     ),
     "indicator": lambda data, **more: discrim.indicator("y ~ .", data, **more),
     "qda": lambda data, **more: discrim.qda("y ~ .", data, covariance="shrunk", **more),

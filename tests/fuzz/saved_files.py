@@ -29,6 +29,7 @@ import numpy as np
 import pandas as pd
 from sklearn.covariance import ShrunkCovariance
 
+from discrim.covariance import Diagonal, FactorAnalytic, Spherical
 from tests.fuzz.processor_time import WAITING, ends_after, was_ended
 from tests.support import ROOT
 
@@ -120,30 +121,30 @@ FITS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "lda-mle-w": ("lda", {"method": "mle", "weights": "w"}, ("plain", "categories")),
     "lda-diagonal": ("lda", {"covariance": "diagonal"}, ("plain",)),
     "lda-shrunk": ("lda", {"covariance": "shrunk"}, ("plain", "interactions")),
-    "lda-strimmer": ("lda", {"covariance": "diagonal", "shrinkage": "strimmer"}, ("plain",)),
+    "lda-strimmer": ("lda", {"covariance": Diagonal("strimmer")}, ("plain",)),
     "lda-correlation": ("lda", {"covariance": "correlation"}, ("plain", "all")),
-    "lda-spherical": ("lda", {"covariance": "spherical", "standardize": True}, ("plain",)),
+    "lda-spherical": ("lda", {"covariance": Spherical(standardize=True)}, ("plain",)),
     "lda-pinv": ("lda", {"covariance": "pinv"}, ("plain",)),
     "lda-ncomp": ("lda", {"ncomp": 1, "prior": "equal"}, ("plain", "bs")),
     "lda-estimator": ("lda", {"covariance": ShrunkCovariance()}, ("plain",)),
     "lda-shrunk-wide": ("lda", {"covariance": "shrunk"}, ("all",)),
     "lda-typed": ("lda", {}, ("plain", "numbers")),
     "qda-shrunk-wide": ("qda", {"covariance": "shrunk"}, ("all",)),
-    "qda-factor": ("qda", {"covariance": "factor", "standardize": True}, ("plain", "interactions")),
-    "qda-factor-wide": ("qda", {"covariance": "factor", "dimensions": 1, "form": "AkBQkD"}, ("all",)),
+    "qda-factor": ("qda", {"covariance": FactorAnalytic(standardize=True)}, ("plain", "interactions")),
+    "qda-factor-wide": ("qda", {"covariance": FactorAnalytic(1, form="AkBQkD")}, ("all",)),
     "qda-estimator": ("qda", {"covariance": ShrunkCovariance()}, ("plain",)),
     "rda-wide": ("rda", {"alpha": 0.5, "gamma": 0.5}, ("all",)),
     "logistic-typed": ("logistic", {"prior": "equal"}, ("categories",)),
     "naive_bayes-typed": ("naive_bayes", {"kernel": ["a"], "bandwidth": 0.5}, ("numbers", "mixed")),
     "perceptron-typed": ("perceptron", {"maxiter": 5}, ("numbers",)),
-    "lda-t": ("lda", {"method": "t"}, ("plain",)),
-    "lda-mcd": ("lda", {"method": "mcd"}, ("plain",)),
+    "lda-t": ("lda", {"covariance": "t"}, ("plain",)),
+    "lda-mcd": ("lda", {"covariance": "mcd"}, ("plain",)),
     "qda": ("qda", {}, ("plain", "scaled", "bs")),
     "qda-w": ("qda", {"weights": "w"}, ("plain",)),
     "qda-shrunk": ("qda", {"covariance": "shrunk"}, ("plain", "interactions")),
     "qda-diagonal": ("qda", {"covariance": "diagonal"}, ("plain",)),
     "qda-ncomp": ("qda", {"ncomp": 2}, ("plain", "interactions")),
-    "qda-t": ("qda", {"method": "t"}, ("plain",)),
+    "qda-t": ("qda", {"covariance": "t"}, ("plain",)),
     "rda": ("rda", {"alpha": 0.6, "gamma": 0.8}, ("plain", "poly", "interactions")),
     "rda-friedman": (
         "rda",

@@ -17,7 +17,9 @@ import pandas as pd
 import pytest
 
 import discrim
+from discrim.covariance import Diagonal, Shrunk, ShrunkCorrelation
 from discrim.errors import DiscrimError
+from discrim.models.normal.covariance_models import LINEAR, QUADRATIC
 from tests.fuzz.processor_time import raises_after
 
 SECONDS = 30
@@ -112,14 +114,13 @@ RIGHT += ["center(x) + standardize(z)", "I(x**2) + x", "C(q, Sum) + x", "x + I(q
 RIGHT += ["bs(x, df=4)", "cr(x, df=3)"]
 VERBS = {
     "lda": {
-        "method": ["moment", "mle", "t", "mcd"],
-        "covariance": ["pooled", "diagonal", "shrunk", "correlation", "spherical", "pinv"],
+        "method": ["moment", "mle"],
+        "covariance": [*LINEAR.words, Shrunk(0.5), Shrunk("loo"), ShrunkCorrelation(0.5), Diagonal("loo")],
         "collinear": ["raise", "drop"],
-        "shrinkage": [None, 0.5, "oas", "loo"],
     },
     "qda": {
         "method": ["moment", "mle"],
-        "covariance": ["full", "diagonal", "shrunk", "spherical", "factor"],
+        "covariance": [*QUADRATIC.words],
         "ncomp": [None, None, 1, 2],
     },
     "rda": {"alpha": [0.0, 0.5, 1.0, None], "gamma": [0.0, 0.5, None], "seed": [0]},

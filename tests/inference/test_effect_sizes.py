@@ -13,6 +13,7 @@ from scipy import stats
 
 from discrim import lda, mlm
 from discrim.core.numerics.greatest_root import greatest_root_isf, greatest_root_sf
+from discrim.covariance import Shrunk
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.effect_sizes import f_noncentrality, t_noncentrality
@@ -89,7 +90,7 @@ def test_signs_turn_the_limits_of_t():
 
 def test_columns_that_do_not_vary_within_classes_have_infinite_limits():
     flags = IRIS.assign(flag=(IRIS["species"] == "setosa") * 1.0)
-    fit = lda("species ~ flag + sepal_width", flags, covariance="shrunk", shrinkage=0.1)
+    fit = lda("species ~ flag + sepal_width", flags, covariance=Shrunk(0.1))
     row = fit.anova(level=0.95, levene=None).loc["flag"]
     assert row[["omega2", "low", "high"]].tolist() == [1.0, 1.0, 1.0]
     assert f_noncentrality(np.inf, 2.0, 10.0, 0.95)[0] == np.inf

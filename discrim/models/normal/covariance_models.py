@@ -263,8 +263,9 @@ def standardize_hint(kind: Scatter) -> str:
 
 def covariance_text(covariance: Any) -> str:
     """Return `covariance=` as it was written, for a message."""
-    value = repr(covariance) if isinstance(covariance, Specification) else told(covariance)
-    return f"covariance={text_of(covariance) if _is_estimator(covariance) else value}"
+    return (
+        f'covariance="{covariance}"' if isinstance(covariance, str) else f"covariance={text_of(covariance)}"
+    )
 
 
 def on_save_axes(kind: Scatter, ncomp: Any, covariance: Any, missing: Any) -> Scatter:

@@ -12,7 +12,7 @@ def _robust(n: int, p: int, k: int) -> Callable[[], object]:
     from discrim import lda
 
     _, _, frame = made(n, p, k)
-    return lambda: lda("y ~ .", data=frame, method="mcd")
+    return lambda: lda("y ~ .", data=frame, covariance="mcd")
 
 
 @corner("mcd 100,000 x 4 x 3")

@@ -22,6 +22,7 @@ from sklearn.linear_model import LinearRegression
 
 import discrim
 from discrim import datasets
+from discrim.covariance import MCD, Diagonal, FactorAnalytic, Shrunk, StudentT
 from tests.support import TABLES
 
 Options = dict[str, Any]
@@ -57,7 +58,7 @@ def tables() -> dict[str, pd.DataFrame]:
 
 RESPONSE = {"iris": "species", "wine": "cultivar", "fgl": "type"}
 
-LOO: Options = {"covariance": "shrunk", "shrinkage": "loo"}
+LOO: Options = {"covariance": Shrunk("loo")}
 BIRDS = "bill_length_mm + bill_depth_mm + flipper_length_mm + body_mass_g"
 
 
@@ -75,16 +76,16 @@ def of_iris() -> dict[str, Fit]:
         "lda mle weights": ("lda", every, {"method": "mle", "weights": "w"}),
         "lda equal": ("lda", every, {"prior": "equal", "ncomp": 1}),
         "lda levels": ("lda", every, {"levels": ["virginica", "setosa", "versicolor"]}),
-        "lda t": ("lda", every, {"method": "t"}),
-        "lda t nu": ("lda", every, {"method": "t", "nu": None, "scatter": "scale"}),
-        "lda mcd": ("lda", every, {"method": "mcd", "support_fraction": 0.8}),
+        "lda t": ("lda", every, {"covariance": "t"}),
+        "lda t nu": ("lda", every, {"covariance": StudentT(nu=None, scatter="scale")}),
+        "lda mcd": ("lda", every, {"covariance": MCD(0.8)}),
         "lda pinv": ("lda", "species ~ . - w + I(petal_width + sepal_width)", {"covariance": "pinv"}),
         "lda drop": ("lda", "species ~ . - w + I(petal_width + sepal_width)", {"collinear": "drop"}),
         "lda formula": ("lda", "species ~ log(petal_width) * sepal_length + poly(sepal_width, 2)", {}),
         "qda": ("qda", every, {}),
         "qda mle weights": ("qda", every, {"method": "mle", "weights": "w"}),
-        "qda t": ("qda", every, {"method": "t"}),
-        "qda mcd": ("qda", every, {"method": "mcd", "support_fraction": 0.8}),
+        "qda t": ("qda", every, {"covariance": "t"}),
+        "qda mcd": ("qda", every, {"covariance": MCD(0.8)}),
         "rda": ("rda", every, {"alpha": 0.3, "gamma": 0.6}),
         "rda friedman": ("rda", every, {"alpha": 0.3, "gamma": 0.1, "parametrization": "friedman"}),
         "rda klar standardized": (
@@ -113,27 +114,24 @@ def of_iris() -> dict[str, Fit]:
 
 
 def of_iris_shrunk() -> dict[str, Fit]:
-    """What `covariance=` and `shrinkage=` can be."""
-    every, few = "species ~ . - w", {"grid": [0.0, 0.1, 0.5, 1.0]}
+    """Specifications of `covariance=`."""
+    every, few = "species ~ . - w", (0.0, 0.1, 0.5, 1.0)
     made: dict[str, Fit] = {}
     for covariance in ("diagonal", "shrunk", "spherical"):
         for verb in ("lda", "qda"):
             made[f"{verb} {covariance}"] = verb, every, {"covariance": covariance}
     for form in ("AkjBkQkDk", "ABQkD", "AjBQD"):
-        made[f"qda factor {form}"] = "qda", every, {"covariance": "factor", "form": form}
-    ways = {"shrunk": ("ledoit-wolf", "oas", "loo", 0.3), "diagonal": ("strimmer", "loo", 0.3)}
+        made[f"qda factor {form}"] = "qda", every, {"covariance": FactorAnalytic(form=form)}
+    ways = {Shrunk: ("ledoit-wolf", "oas", "loo", 0.3), Diagonal: ("strimmer", "loo", 0.3)}
     for verb in ("lda", "qda"):
-        for covariance, shrinkages in ways.items():
+        for kind, shrinkages in ways.items():
             for shrinkage in shrinkages:
-                options = {"covariance": covariance, "shrinkage": shrinkage}
-                made[f"{verb} {covariance} {shrinkage}"] = (
-                    verb, every, options | (few if shrinkage == "loo" else {}),
-                )  # fmt: skip
+                covariance = kind(shrinkage, grid=few if shrinkage == "loo" else None)
+                made[f"{verb} {kind.word} {shrinkage}"] = verb, every, {"covariance": covariance}
     made["lda correlation"] = "lda", every, {"covariance": "correlation"}
     for verb in ("lda", "qda"):
         made[f"{verb} estimator"] = verb, every, {"covariance": LedoitWolf()}
-        made[f"{verb} shrunk t"] = verb, every, {"covariance": "shrunk", "method": "t"}
-        chosen = {"covariance": "shrunk", "shrinkage": "loo", "standardize": True} | few
+        chosen = {"covariance": Shrunk("loo", grid=few, standardize=True)}
         made[f"{verb} shrunk standardized"] = verb, every, chosen | {"weights": "w"}
     return made
 
@@ -200,9 +198,9 @@ def of_the_package() -> dict[str, dict[str, Fit]]:
         },
         "breast_cancer": {
             "lda": ("lda", cancer, {}),
-            "lda strimmer": ("lda", cancer, {"covariance": "diagonal", "shrinkage": "strimmer"}),
+            "lda strimmer": ("lda", cancer, {"covariance": Diagonal("strimmer")}),
             "qda": ("qda", cancer, {}),
-            "qda shrunk": ("qda", cancer, {"covariance": "shrunk", "standardize": True}),
+            "qda shrunk": ("qda", cancer, {"covariance": Shrunk(standardize=True)}),
             "rda chosen": ("rda", cancer, folds("rda", 3) | {"seed": 1, "grid": [0.0, 0.5, 1.0]}),
             "naive_bayes": ("naive_bayes", cancer, {}),
             "shrunken_centroids": ("shrunken_centroids", cancer, {"seed": 1}),
@@ -251,7 +249,7 @@ def of_others() -> dict[str, dict[str, Fit]]:
             "lda refused": ("lda", "tissue ~ .", {}),
             "lda shrunk": ("lda", "tissue ~ .", {"covariance": "shrunk"}),
             "lda loo": ("lda", "tissue ~ .", LOO | {"grid": [0.1, 0.5, 0.9]}),
-            "lda diagonal": ("lda", "tissue ~ .", {"covariance": "diagonal", "shrinkage": "strimmer"}),
+            "lda diagonal": ("lda", "tissue ~ .", {"covariance": Diagonal("strimmer")}),
             "qda shrunk": ("qda", "tissue ~ .", {"covariance": "shrunk"}),
             "rda": ("rda", "tissue ~ .", {"alpha": 0.3, "gamma": 0.6}),
             "rda chosen": ("rda", "tissue ~ .", folds("rda", 4) | {"seed": 1, "grid": [0.1, 0.9]}),

@@ -16,6 +16,7 @@ import pandas as pd
 import discrim
 import discrim.sklearn as estimators
 from discrim.cli import main
+from discrim.covariance import Shrunk
 from tests.benchmarks.same_numbers.cases import tables
 from tests.benchmarks.same_numbers.digests import Record
 
@@ -48,7 +49,7 @@ def refusals() -> dict[str, Callable[[], Any]]:
         "predict text": lambda: fit.predict(iris.assign(petal_width="wide")),
         "boundary": lambda: fit.boundary("setosa", "rose"),
         "covariance": lambda: discrim.lda(every, iris, covariance="shrunken"),
-        "shrinkage": lambda: discrim.lda(every, iris, covariance="shrunk", shrinkage=1.5),
+        "shrinkage": lambda: discrim.lda(every, iris, covariance=Shrunk(1.5)),
         "knn k": lambda: discrim.knn(every, iris, k=0),
         "knn metric": lambda: discrim.knn(every, iris, metric="euclid"),
         "rda alpha": lambda: discrim.rda(every, iris, alpha=1.5, gamma=0.1),

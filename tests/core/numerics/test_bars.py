@@ -20,6 +20,7 @@ import pytest
 import discrim
 from discrim.core.numerics import progress as bars_of
 from discrim.core.numerics.progress import NoBar, late_bar, new_bar
+from discrim.covariance import StudentT
 from discrim.datasets import load_iris
 
 COLUMNS = 60
@@ -88,8 +89,8 @@ def tables():
 
 TASKS = {
     "cross-validation": lambda t: discrim.cross_validate(discrim.lda("y ~ .", t), folds=5, repeats=2, seed=1),
-    "minimum determinant": lambda t: discrim.lda("y ~ .", t, method="mcd"),
-    "degrees of freedom": lambda t: discrim.lda("y ~ .", t, method="t", nu=None),
+    "minimum determinant": lambda t: discrim.lda("y ~ .", t, covariance="mcd"),
+    "degrees of freedom": lambda t: discrim.lda("y ~ .", t, covariance=StudentT(nu=None)),
     "passes over the rows": lambda t: discrim.perceptron("y ~ .", t, maxiter=5),
     "choice of k": lambda t: discrim.knn("y ~ .", t, k=None),
     "scores of rows": lambda t: discrim.naive_bayes("y ~ .", t, kernel=True).predict(),

@@ -15,6 +15,7 @@ import discrim
 import discrim.sklearn
 from discrim.core.rules import gaussian as nearest_means
 from discrim.core.rules.rules import LinearRule, Plane, coordinates_within_range, posteriors
+from discrim.covariance import Shrunk
 from discrim.datasets import load_iris
 from discrim.errors import DataError
 from discrim.inference.covariance_models import quantile
@@ -26,7 +27,7 @@ COLUMNS = list(IRIS.columns[:4])
 LINEAR = {
     "lda": discrim.lda,
     "diagonal": lambda *a, **k: discrim.lda(*a, covariance="diagonal", **k),
-    "shrunk": lambda *a, **k: discrim.lda(*a, covariance="shrunk", shrinkage=0.3, **k),
+    "shrunk": lambda *a, **k: discrim.lda(*a, covariance=Shrunk(0.3), **k),
     "reduced": lambda *a, **k: discrim.lda(*a, ncomp=1, **k),
     "rda": lambda *a, **k: discrim.rda(*a, alpha=0.0, gamma=0.5, **k),
     "nearest": discrim.nearest_centroid,

@@ -23,6 +23,7 @@ from discrim import (
     shrunken_centroids,
     sparse_lda,
 )
+from discrim.covariance import Shrunk
 from discrim.datasets import load_iris, load_penguins, load_wine
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.calibration import JudgedRows, loss_rate
@@ -116,7 +117,7 @@ REFITS = {
         lda,
         "cultivar ~ .",
         WINE,
-        {"covariance": "shrunk", "shrinkage": "loo", "grid": [0.0, 0.1, 0.6]},
+        {"covariance": Shrunk("loo", grid=[0.0, 0.1, 0.6])},
     ),
     "rda": (rda, "cultivar ~ .", WINE, {"grid": [0.0, 0.4, 1.0], "folds": 4, "seed": 5}),
     "rda-loo": (rda, "species ~ .", IRIS, {"grid": [0.0, 0.4, 1.0], "folds": "loo", "select": "1se"}),

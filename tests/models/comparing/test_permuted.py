@@ -12,6 +12,7 @@ from scipy import stats
 
 import discrim
 from discrim import cross_validate, lda
+from discrim.covariance import Shrunk
 from discrim.datasets import load_iris
 from discrim.errors import DataError, NotSupportedError
 from discrim.models.comparing.permuted import Permuting, _hit_rate
@@ -30,7 +31,7 @@ def hit_rate(found):
 VERBS = {
     "lda": (lda, {}),
     "lda, prior": (lda, {"prior": [0.7, 0.3]}),
-    "lda, shrunk": (lda, {"covariance": "shrunk", "shrinkage": "ledoit-wolf"}),
+    "lda, shrunk": (lda, {"covariance": Shrunk("ledoit-wolf")}),
     "qda": (discrim.qda, {}),
     "rda": (discrim.rda, {"alpha": 0.5, "gamma": 0.5}),
     "naive_bayes": (discrim.naive_bayes, {}),

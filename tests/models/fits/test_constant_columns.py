@@ -11,6 +11,7 @@ from sklearn.linear_model import LinearRegression
 
 import discrim
 from discrim import cross_validate
+from discrim.covariance import Shrunk
 from discrim.datasets import load_iris
 from discrim.errors import CollinearError, DiscrimWarning
 
@@ -25,7 +26,7 @@ ENGINE = LinearRegression()
 CASES = [
     ("lda", {}),
     ("lda", {"covariance": "shrunk"}),
-    ("lda", {"covariance": "shrunk", "shrinkage": "ledoit-wolf"}),
+    ("lda", {"covariance": Shrunk("ledoit-wolf")}),
     ("qda", {"covariance": "shrunk"}),
     ("rda", {"alpha": 0.5, "gamma": 0.5}),
     ("rda", {"alpha": 0.5, "seed": 1, "grid": {"gamma": [0.0, 0.5]}}),
@@ -137,7 +138,7 @@ def test_counts_that_do_not_vary_have_their_share_of_the_sum():
     ("verb", "options"),
     [
         ("lda", {}),
-        ("lda", {"covariance": "shrunk", "shrinkage": 0.0}),
+        ("lda", {"covariance": Shrunk(0.0)}),
         ("indicator", {}),
         ("logistic", {"bias_reduction": True}),
     ],

@@ -14,6 +14,7 @@ from sklearn.linear_model import LinearRegression
 
 import discrim
 from discrim.cli import main
+from discrim.covariance import MCD, FactorAnalytic, Shrunk, ShrunkCorrelation
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import DataError, DiscrimWarning, NotSupportedError
 
@@ -43,16 +44,16 @@ def by_density(means, covs, prior, x):
 
 FITS = {
     "lda": lambda: discrim.lda("species ~ .", IRIS),
-    "lda, t": lambda: discrim.lda("species ~ .", IRIS, method="t", prior=[0.2, 0.3, 0.5]),
+    "lda, t": lambda: discrim.lda("species ~ .", IRIS, covariance="t", prior=[0.2, 0.3, 0.5]),
     "lda, diagonal": lambda: discrim.lda("species ~ .", IRIS, covariance="diagonal"),
-    "lda, shrunk": lambda: discrim.lda("species ~ .", IRIS, covariance="shrunk", standardize=True),
+    "lda, shrunk": lambda: discrim.lda("species ~ .", IRIS, covariance=Shrunk(standardize=True)),
     "lda, spherical": lambda: discrim.lda("species ~ .", IRIS, covariance="spherical"),
     "lda, correlation": lambda: discrim.lda("species ~ .", IRIS, covariance="correlation"),
     "lda, pinv": lambda: discrim.lda("species ~ .", IRIS, covariance="pinv"),
     "qda": lambda: discrim.qda("species ~ .", IRIS, prior=[0.2, 0.3, 0.5]),
-    "qda, mcd": lambda: discrim.qda("species ~ .", IRIS, method="mcd", support_fraction=0.8),
+    "qda, mcd": lambda: discrim.qda("species ~ .", IRIS, covariance=MCD(0.8)),
     "qda, shrunk": lambda: discrim.qda("species ~ .", IRIS, covariance="shrunk"),
-    "qda, factor": lambda: discrim.qda("species ~ .", IRIS, covariance="factor", dimensions=2),
+    "qda, factor": lambda: discrim.qda("species ~ .", IRIS, covariance=FactorAnalytic(2)),
     "rda": lambda: discrim.rda("species ~ .", IRIS, alpha=0.3, gamma=0.6),
     "rda, common": lambda: discrim.rda("species ~ .", IRIS, alpha=0, gamma=0.6),
     "naive_bayes": lambda: discrim.naive_bayes("species ~ .", IRIS),
@@ -257,16 +258,15 @@ def test_a_level_that_was_not_seen_is_integrated_out_alone(tmp_path, capsys):
     np.testing.assert_allclose(shown[list(map(str, fit.classes))], expected, rtol=1e-10)
 
 
-@pytest.mark.parametrize("apart", ["shrunk", "correlation", "pinv"])
+@pytest.mark.parametrize("apart", [Shrunk(0.3), ShrunkCorrelation(0.3), "pinv"], ids=repr)
 def test_more_columns_than_rows(apart):
     rng = np.random.default_rng(2)
     codes = np.repeat([0, 1], 6)
     x = rng.normal(size=(12, 30)) + codes[:, None]
     data = pd.DataFrame(x, columns=[f"x{j}" for j in range(30)]).assign(y=codes)
-    how = {"covariance": apart} | ({} if apart == "pinv" else {"shrinkage": 0.3})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscrimWarning)
-        fit = discrim.lda("y ~ .", data, **how)
+        fit = discrim.lda("y ~ .", data, covariance=apart)
     cov, means = fit.cov.to_numpy(), fit.means.to_numpy()
     new = data.iloc[[0, 7]].copy()
     new.iloc[0, :20] = np.nan

@@ -13,7 +13,9 @@ from sklearn.linear_model import LinearRegression
 
 import discrim
 from discrim import fda, kernel_lda, lda, plda, qda, rda
+from discrim.covariance import FactorAnalytic
 from discrim.errors import TiedAxesWarning
+from discrim.subspace import MultipleCorrespondence
 
 RENAMED = str.maketrans("pqrstuvklm", "sptrqvumkl")
 
@@ -73,7 +75,7 @@ def test_correspondence_warns_if_the_rule_depends_on_the_names_of_levels(formula
         for rows in (table, renamed):
             with warnings.catch_warnings(record=True) as found:
                 warnings.simplefilter("always")
-                fit = lda(formula, rows, components=count, correspondence=True)
+                fit = lda(formula, rows, components=MultipleCorrespondence(count))
             posteriors.append(fit.predict_proba().to_numpy())
             assert [each.category for each in found] == [TiedAxesWarning] * (count not in determined)
         difference = np.abs(posteriors[0] - posteriors[1]).max()
@@ -95,8 +97,8 @@ def test_correspondence_warns_if_the_rule_depends_on_the_names_of_levels(formula
             kernel_lda,
             {"ncomp": 1, "kernel": "gaussian", "width": 2.0, "ridge": 0.1, "scale": "none"},
         ),
-        (octahedra, qda, {"covariance": "factor", "dimensions": 2}),
-        (octahedra, qda, {"covariance": "factor", "dimensions": 2, "form": "abQd"}),
+        (octahedra, qda, {"covariance": FactorAnalytic(2)}),
+        (octahedra, qda, {"covariance": FactorAnalytic(2, form="abQd")}),
     ],
 )
 def test_verbs_warn_of_ties_and_not_of_close_eigenvalues(table, verb, options):
@@ -118,7 +120,7 @@ def test_small_eigenvalues_that_differ_are_not_tied():
 def test_refits_of_a_fit_do_not_repeat_the_warning():
     table = categories()
     with pytest.warns(TiedAxesWarning):
-        fit = lda("y ~ c", table, components=2, correspondence=True)
+        fit = lda("y ~ c", table, components=MultipleCorrespondence(2))
     assert tied_warnings(lambda: fit.error_rates(methods=["loo", "cv", "632+"])) == 0
     assert tied_warnings(lambda: discrim.cross_validate(fit, 5)) == 0
     assert tied_warnings(lambda: fit.update(components=4)) == 0

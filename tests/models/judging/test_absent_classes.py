@@ -9,6 +9,7 @@ from scipy.special import softmax
 
 import discrim
 from discrim.core.kernels.feature_lda import left_out_parts
+from discrim.covariance import Shrunk
 from discrim.errors import NotSupportedError
 from discrim.penalty import Ridge
 
@@ -39,17 +40,17 @@ KERNEL = {"kernel": "gaussian", "width": 1.5, "ridge": 0.1}
 CASES = {
     "lda": ("lda", {}),
     "lda mle": ("lda", {"method": "mle"}),
-    "lda mle shrunk": ("lda", {"method": "mle", "covariance": "shrunk", "shrinkage": 0.2}),
+    "lda mle shrunk": ("lda", {"method": "mle", "covariance": Shrunk(0.2)}),
     "lda mle spherical": ("lda", {"method": "mle", "covariance": "spherical"}),
     "lda mle diagonal": ("lda", {"method": "mle", "covariance": "diagonal"}),
     "lda mle correlation": ("lda", {"method": "mle", "covariance": "correlation"}),
-    "lda shrunk": ("lda", {"covariance": "shrunk", "shrinkage": 0.3}),
+    "lda shrunk": ("lda", {"covariance": Shrunk(0.3)}),
     "lda oas": ("lda", {"covariance": "shrunk"}),
-    "lda ledoit-wolf": ("lda", {"covariance": "shrunk", "shrinkage": "ledoit-wolf"}),
+    "lda ledoit-wolf": ("lda", {"covariance": Shrunk("ledoit-wolf")}),
     "lda correlation": ("lda", {"covariance": "correlation"}),
     "lda components": ("lda", {"components": 2}),
     "lda prior": ("lda", {"prior": "equal"}),
-    "lda t": ("lda", {"method": "t"}),
+    "lda t": ("lda", {"covariance": "t"}),
     "naive_bayes": ("naive_bayes", {"method": "mle", "smoothing": 0.1, "laplace": 1}),
     "nearest_centroid": ("nearest_centroid", {"prior": "equal"}),
     "knn": ("knn", {"k": 3}),

@@ -160,7 +160,7 @@ def test_models_without_such_distances_refuse_by_name(make):
 
 
 def test_robust_distances_are_those_of_the_robust_covariance_and_none_is_left_out():
-    fit = discrim.lda(FORMULA, IRIS, method="t")
+    fit = discrim.lda(FORMULA, IRIS, covariance="t")
     found, axes = fit.casewise(), fit.transform()
     centroids = (fit.means - fit.prior @ fit.means) @ fit.scaling
     gaps = axes.to_numpy() - centroids.loc[found["predicted"]].to_numpy()

@@ -15,15 +15,16 @@ import pandas as pd
 import pytest
 
 import discrim
+from discrim.covariance import Diagonal, FactorAnalytic, Shrunk, StudentT
 from discrim.datasets import load_iris
 from discrim.penalty import Ridge
 
 IRIS = load_iris()
 
 CHOICES: dict[str, tuple[str, dict[str, Any]]] = {
-    "shrinkage": ("lda", {"covariance": "shrunk", "shrinkage": "loo"}),
-    "shrinkage by class": ("qda", {"covariance": "shrunk", "shrinkage": "loo"}),
-    "shrunk variances": ("lda", {"covariance": "diagonal", "shrinkage": "loo"}),
+    "shrinkage": ("lda", {"covariance": Shrunk("loo")}),
+    "shrinkage by class": ("qda", {"covariance": Shrunk("loo")}),
+    "shrunk variances": ("lda", {"covariance": Diagonal("loo")}),
     "alpha and gamma": ("rda", {"seed": 1}),
     "neighbours": ("knn", {}),
     "many neighbours": ("knn", {"grid": [3, 33, 37]}),
@@ -40,14 +41,14 @@ CHOICES: dict[str, tuple[str, dict[str, Any]]] = {
 
 ESTIMATES: dict[str, tuple[str, dict[str, Any]]] = {
     "oas": ("lda", {"covariance": "shrunk"}),
-    "ledoit-wolf": ("qda", {"covariance": "shrunk", "shrinkage": "ledoit-wolf"}),
-    "strimmer": ("lda", {"covariance": "diagonal", "shrinkage": "strimmer"}),
+    "ledoit-wolf": ("qda", {"covariance": Shrunk("ledoit-wolf")}),
+    "strimmer": ("lda", {"covariance": Diagonal("strimmer")}),
     "correlation": ("lda", {"covariance": "correlation"}),
     "dimensions by cattell": ("qda", {"covariance": "factor"}),
-    "dimensions by bic": ("qda", {"covariance": "factor", "dimensions": "bic"}),
+    "dimensions by bic": ("qda", {"covariance": FactorAnalytic("bic")}),
     "bandwidths of columns": ("naive_bayes", {"kernel": True}),
     "normal bandwidth": ("kernel_density", {"bandwidth": "normal"}),
-    "degrees of freedom": ("lda", {"method": "t", "nu": None}),
+    "degrees of freedom": ("lda", {"covariance": StudentT(nu=None)}),
     "unit variances": ("nearest_centroid", {}),
 }
 """Choices in closed form, which leave-one-out makes anew without each row."""
@@ -114,7 +115,7 @@ def test_what_the_formula_learnt_is_held_by_leave_one_out_and_said():
     words = "It keeps what transforms of the formula learnt; error_rates(['cv']) learns anew in each fold."
     assert words in note_of(learnt)
     assert "It holds" not in note_of(plain)
-    scaled = fitted(("lda", {"covariance": "shrunk", "standardize": True}), IRIS, "species ~ .")
+    scaled = fitted(("lda", {"covariance": Shrunk(standardize=True)}), IRIS, "species ~ .")
     assert "It keeps the standard deviations of the columns" in note_of(scaled)
 
 

@@ -7,8 +7,10 @@ import pandas as pd
 import pytest
 
 import discrim
+from discrim.covariance import Shrunk
 from discrim.errors import DiscrimError, NotSupportedError
 from discrim.penalty import Lasso
+from discrim.subspace import MultipleCorrespondence, PrincipalComponents
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -40,12 +42,12 @@ VERBS = {
     "lda": ("lda", {}),
     "lda diagonal": ("lda", {"covariance": "diagonal"}),
     "lda em": ("lda", {"missing": "em"}),
-    "lda axes": ("lda", {"components": 2, "standardize": True}),
-    "lda correspondence": ("lda", {"components": 2, "correspondence": True}),
-    "lda correspondence, share": ("lda", {"components": 0.8, "correspondence": True}),
-    "lda correspondence, chosen": ("lda", {"components": "cv", "correspondence": True}),
-    "qda": ("qda", {"covariance": "shrunk", "shrinkage": 0.2}),
-    "qda axes": ("qda", {"components": 2, "standardize": True}),
+    "lda axes": ("lda", {"components": PrincipalComponents(2, standardize=True)}),
+    "lda correspondence": ("lda", {"components": MultipleCorrespondence(2)}),
+    "lda correspondence, share": ("lda", {"components": MultipleCorrespondence(0.8)}),
+    "lda correspondence, chosen": ("lda", {"components": MultipleCorrespondence("cv")}),
+    "qda": ("qda", {"covariance": Shrunk(0.2)}),
+    "qda axes": ("qda", {"components": PrincipalComponents(2, standardize=True)}),
     "rda": ("rda", {"alpha": 0.5, "gamma": 0.3, "standardize": True}),
     "rda axes": ("rda", {"alpha": 0.5, "gamma": 0.3, "components": 2, "standardize": True}),
     "plda": ("plda", {}),
@@ -155,7 +157,7 @@ def test_a_row_that_alone_has_a_level_has_no_answer_by_leave_one_out_and_by_fold
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("lda", {"components": 1, "correspondence": True}),
+        ("lda", {"components": MultipleCorrespondence(1)}),
         ("kernel_lda", {**KERNEL, "components": 20, "scale": "sd", "calibrate": False}),
     ],
 )
@@ -178,9 +180,9 @@ def test_choices_that_are_held_keep_features_of_the_columns_of_the_fit():
 
 
 def test_a_fold_that_leaves_too_few_axes_is_named():
-    fit = discrim.lda("y ~ b + x + z", DATA, components=3, correspondence=True)
+    fit = discrim.lda("y ~ b + x + z", DATA, components=MultipleCorrespondence(3))
     with pytest.raises(DiscrimError):
-        discrim.lda("y ~ b + x + z", DATA[FOLDS != 0], components=3, correspondence=True)
+        discrim.lda("y ~ b + x + z", DATA[FOLDS != 0], components=MultipleCorrespondence(3))
     with pytest.raises(NotSupportedError, match="Without fold 0"):
         discrim.cross_validate(fit, FOLDS)
 
@@ -190,7 +192,7 @@ def test_a_number_that_varies_in_one_row_only_is_left_out_as_by_refits():
     rng = np.random.default_rng(3)
     data = pd.DataFrame({"y": list("ab") * 15, "c": list("uvwwvu") * 5, "e": rng.choice(list("pq"), 30)})
     data["z"] = np.r_[np.zeros(29), 5.0]
-    options = {"components": 2, "correspondence": True, "collinear": "drop"}
+    options = {"components": MultipleCorrespondence(2), "collinear": "drop"}
     fit = discrim.lda("y ~ c + e + z", data, **options)
     expected = [
         discrim.lda("y ~ c + e + z", data.drop(index=i), prior=fit.prior, **options).predict_proba(

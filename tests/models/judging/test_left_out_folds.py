@@ -8,6 +8,7 @@ import pytest
 
 import discrim
 from discrim import cross_validate
+from discrim.covariance import Shrunk
 from discrim.datasets import load_iris
 from discrim.errors import NotSupportedError
 
@@ -17,8 +18,8 @@ CASES = {
     "lda": (discrim.lda, {}),
     "lda, equal": (discrim.lda, {"prior": "equal", "method": "mle"}),
     "lda, one axis": (discrim.lda, {"ncomp": 1}),
-    "lda, standardized sphere": (discrim.lda, {"covariance": "shrunk", "standardize": True}),
-    "lda, Ledoit and Wolf": (discrim.lda, {"covariance": "shrunk", "shrinkage": "ledoit-wolf"}),
+    "lda, standardized sphere": (discrim.lda, {"covariance": Shrunk(standardize=True)}),
+    "lda, Ledoit and Wolf": (discrim.lda, {"covariance": Shrunk("ledoit-wolf")}),
     "qda": (discrim.qda, {}),
     "rda, standardized": (discrim.rda, {"alpha": 0.3, "gamma": 0.6, "standardize": True}),
     "naive_bayes, smoothed": (discrim.naive_bayes, {"smoothing": 0.01}),

@@ -204,7 +204,7 @@ def test_models_without_posteriors_have_sets_by_margins():
 
 
 def test_a_model_without_rules_left_out_takes_folds_or_other_rows():
-    fit = discrim.lda("species ~ .", IRIS, method="mcd")
+    fit = discrim.lda("species ~ .", IRIS, covariance="mcd")
     with pytest.raises(NotSupportedError, match='method="cv", or calibration='):
         fit.predict_set(IRIS)
     assert len(fit.predict_set(IRIS, method="cv", folds=3, seed=1)) == 150

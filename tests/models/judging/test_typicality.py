@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import discrim
+from discrim.covariance import Shrunk
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import DataError, DiscrimWarning, NotSupportedError
 
@@ -94,9 +95,9 @@ def test_laws_are_those_of_mpmath(verb):
 
 FITS = {
     "rda": partial(discrim.rda, alpha=0.4, gamma=0.8),
-    "lda, shrunk": partial(discrim.lda, covariance="shrunk", shrinkage=0.3),
+    "lda, shrunk": partial(discrim.lda, covariance=Shrunk(0.3)),
     "lda, diagonal": partial(discrim.lda, covariance="diagonal"),
-    "qda, shrunk": partial(discrim.qda, covariance="shrunk", shrinkage=0.3),
+    "qda, shrunk": partial(discrim.qda, covariance=Shrunk(0.3)),
     "qda, diagonal": partial(discrim.qda, covariance="diagonal"),
     "naive_bayes": discrim.naive_bayes,
     "nearest_centroid": discrim.nearest_centroid,
@@ -235,7 +236,7 @@ def test_what_has_no_such_distance_says_what_has():
 
 
 def test_robust_fits_have_the_chi_square_and_ranks_among_other_rows():
-    fit = discrim.qda(FEW, PENGUINS, method="mcd")
+    fit = discrim.qda(FEW, PENGUINS, covariance="mcd")
     with pytest.raises(NotSupportedError, match='method="chi2" or'):
         fit.typicality(PENGUINS)
     far = fit.robust_distances()
@@ -273,14 +274,12 @@ def test_densities_of_more_columns_than_rows_are_ranked_as_by_numpy():
 
     def strange(rows, others, label):
         """Squared distance and log-determinant, by the covariance that the fit to the others shows."""
-        fit = discrim.qda("y ~ .", others, covariance="shrunk", shrinkage=0.3, prior="equal")
+        fit = discrim.qda("y ~ .", others, covariance=Shrunk(0.3), prior="equal")
         cov = np.asarray(fit.covs[label])
         far = squared(rows.filter(like="x").to_numpy(), fit.means.loc[label].to_numpy(), cov)
         return far + np.linalg.slogdet(cov)[1]
 
-    found = discrim.qda("y ~ .", table, covariance="shrunk", shrinkage=0.3).typicality(
-        new, method="conformal"
-    )
+    found = discrim.qda("y ~ .", table, covariance=Shrunk(0.3)).typicality(new, method="conformal")
     for label in ("a", "b"):
         own = table.index[table["y"] == label]
         left = np.array([strange(table.loc[[i]], table.drop(index=i), label)[0] for i in own])

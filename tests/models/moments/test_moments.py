@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import discrim
+from discrim.covariance import Shrunk, ShrunkCorrelation
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import CollinearError, DataError, DiscrimWarning, FormulaError, NotSupportedError
 
@@ -94,8 +95,8 @@ OPTIONS = (
     {"covariance": "diagonal"},
     {"covariance": "spherical"},
     {"covariance": "shrunk"},
-    {"covariance": "shrunk", "shrinkage": 0.3},
-    {"covariance": "correlation", "shrinkage": 0.3, "variance_shrinkage": 0.1},
+    {"covariance": Shrunk(0.3)},
+    {"covariance": ShrunkCorrelation(0.3, variance_shrinkage=0.1)},
 )
 
 
@@ -231,7 +232,7 @@ def test_what_moments_refuse():
         discrim.qda(data=IRIS)
     with pytest.raises(DataError, match=r"give what discrim\.moments"):
         discrim.lda(moments=FORMULA)
-    for options in ({"method": "t"}, {"covariance": "shrunk", "shrinkage": "loo"}):
+    for options in ({"covariance": "t"}, {"covariance": Shrunk("loo")}):
         with pytest.raises(NotSupportedError, match="found from the rows"):
             discrim.lda(moments=held, **options)
     with pytest.raises(NotSupportedError, match='scatters="class"'):

@@ -16,9 +16,11 @@ from sklearn.preprocessing import StandardScaler
 
 import discrim
 from discrim import lda, qda, rda
+from discrim.covariance import Shrunk
 from discrim.datasets import load_iris, load_wine
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
 from discrim.sklearn import LDAClassifier
+from discrim.subspace import PrincipalComponents
 from tests.support import GOLDEN, beside
 
 DAPC = json.loads((GOLDEN / "dapc.json").read_text())
@@ -40,12 +42,20 @@ def pipeline(model: Any, components: int, *, standardize: bool) -> Pipeline:
     return make_pipeline(*scaled, PCA(components, svd_solver="full"), model)
 
 
+def on_axes(verb: Any, number: Any, *, standardize: bool) -> dict[str, Any]:
+    """Return options for principal axes, which `rda` has keywords for."""
+    if verb is rda:
+        return {"components": number, "standardize": standardize}
+    return {"components": PrincipalComponents(number, standardize=standardize)}
+
+
 @pytest.mark.parametrize("case", DAPC, ids=lambda case: f"{case['table']}-{case['components']}")
 def test_a_fit_is_adegenet_s_dapc(case):
     table: pd.DataFrame = discrim.datasets.load(case["table"])
     table = table if not case["rows"] else table.iloc[case["rows"]].reset_index(drop=True)
-    options = {name: case[name] for name in ("components", "ncomp", "standardize")}
-    fit = lda(f"{case['response']} ~ .", table, **options)
+    components = PrincipalComponents(case["components"], standardize=case["standardize"])
+    given = {"components": components, "ncomp": case["ncomp"]}
+    fit = lda(f"{case['response']} ~ .", table, **given)
     # It leaves eigenvalues out of the total that are less than 1e-7 of the largest.
     np.testing.assert_allclose(fit.component_shares, np.atleast_1d(case["shares"]), rtol=1e-7)
     assert fit.component_shares.sum() == pytest.approx(case["share"], rel=1e-7)
@@ -60,7 +70,7 @@ def test_a_fit_is_adegenet_s_dapc(case):
     folds, labels = np.arange(1, len(table) + 1) % 5, table[case["response"]]
     splits = [(np.flatnonzero(folds != f), np.flatnonzero(folds == f)) for f in range(5)]
     called = [
-        lda(fit.formula, table.iloc[train], **options).predict(table.iloc[test]) != labels.iloc[test]
+        lda(fit.formula, table.iloc[train], **given).predict(table.iloc[test]) != labels.iloc[test]
         for train, test in splits
     ]
     assert [each.sum() for each in called] == case["missed"]
@@ -79,7 +89,9 @@ def test_a_fit_is_scikit_learn_s_pipeline(verb, theirs, components, standardize,
     table = drawn(*shape)
     x, y = table.drop(columns="y").to_numpy(), table["y"]
     other = pipeline(theirs(), components, standardize=standardize).fit(x, y)
-    fit = verb("y ~ .", table, components=components, standardize=standardize, method="mle")
+    fit = verb(
+        "y ~ .", table, components=PrincipalComponents(components, standardize=standardize), method="mle"
+    )
     np.testing.assert_allclose(fit.predict_proba(), other.predict_proba(x), atol=1e-10)
     np.testing.assert_allclose(fit.component_shares, other[-2].explained_variance_ratio_, rtol=1e-10)
 
@@ -123,7 +135,7 @@ def test_scores_are_the_columns_about_their_mean_times_the_loadings():
     for label in fit.classes:
         own = np.linalg.slogdet(np.cov(scores[IRIS["species"] == label].T))[1]
         assert fit.logdet[label] == pytest.approx(own, rel=1e-12)
-    standardized = qda("species ~ .", IRIS, components=2, standardize=True)
+    standardized = qda("species ~ .", IRIS, components=PrincipalComponents(2, standardize=True))
     scores = ((x - x.mean(axis=0)) / x.std(axis=0)) @ standardized.loadings.to_numpy()
     own = [np.linalg.slogdet(np.cov(scores[IRIS["species"] == label].T))[1] for label in fit.classes]
     np.testing.assert_allclose(standardized.logdet, own, rtol=1e-12)
@@ -174,7 +186,7 @@ def test_constant_columns_and_ties_cost_nothing():
 @pytest.mark.parametrize("verb", [lda, qda])
 def test_a_file_has_the_axes(verb, tmp_path):
     for components, standardize in ((2, True), (0.9, False)):
-        fit = verb("species ~ .", IRIS, components=components, standardize=standardize)
+        fit = verb("species ~ .", IRIS, components=PrincipalComponents(components, standardize=standardize))
         fit.save(tmp_path / "fit")
         loaded = discrim.load(tmp_path / "fit")
         assert loaded.components == fit.components
@@ -205,12 +217,14 @@ def test_what_makes_no_sense_is_refused_with_a_way_out():
         return lambda: lda("species ~ .", IRIS, **{"components": 2} | options)
 
     for components in (0, -1, 1.5, 1.0, True, "x", [2]):
-        refused(DataError, "components=.*a number of principal axes", of_iris(components=components))
-    for options in ({"covariance": "pinv"}, {"method": "t"}, {"missing": "em"}):
-        refused(NotSupportedError, "does not go with components=", of_iris(**options))
-    refused(NotSupportedError, "takes the rows does not", of_iris(covariance="shrunk", shrinkage="loo"))
+        refused(DataError, "components=.*give", of_iris(components=components))
+    for options in ({"covariance": "pinv"}, {"covariance": "t"}, {"missing": "em"}):
+        refused(NotSupportedError, "cannot be combined with components=", of_iris(**options))
+    refused(NotSupportedError, "cannot be combined with components=", of_iris(covariance=Shrunk("loo")))
     by_factors = {"components": 2, "covariance": "factor"}
-    refused(NotSupportedError, "factor.*does not go", lambda: qda("species ~ .", IRIS, **by_factors))
+    refused(NotSupportedError, "factor.*cannot", lambda: qda("species ~ .", IRIS, **by_factors))
+    spheres = {"components": 2, "covariance": Shrunk(standardize=True)}
+    refused(NotSupportedError, "PrincipalComponents", lambda: lda("species ~ .", IRIS, **spheres))
     refused(DataError, "4 principal axes", of_iris(components=9))
     table = drawn(40, 60)
     wide = "38 principal.*within classes.*37 degrees.*components=37"
@@ -249,7 +263,7 @@ def test_a_summary_says_how_many_axes_with_which_share():
     assert "2 of 4, 97.8% of variance" in text
     assert (
         "Principal axes, standardized"
-        in qda("species ~ .", IRIS, components=2, standardize=True).summary().as_text()
+        in qda("species ~ .", IRIS, components=PrincipalComponents(2, standardize=True)).summary().as_text()
     )
 
 
@@ -312,7 +326,7 @@ def refitted(fit: Any, table: pd.DataFrame, weights: np.ndarray | None = None) -
 def test_leave_one_out_estimates_standard_deviations_without_each_row(verb, options, shape, weighted):
     table = drawn(*shape, k=2, seed=4)
     weights = np.random.default_rng(1).integers(1, 4, len(table)) if weighted else None
-    fit = verb("y ~ .", table, components=3, standardize=True, weights=weights, **options)
+    fit = verb("y ~ .", table, weights=weights, **on_axes(verb, 3, standardize=True), **options)
     left_out = fit.leave_one_out().iloc[:, 1:]
     np.testing.assert_allclose(left_out, refitted(fit, table, weights), atol=1e-11)
 
@@ -332,7 +346,7 @@ def with_far_row(shape: tuple[int, int], distance: float, unit: float = 1e-6) ->
 @pytest.mark.parametrize(("verb", "options"), [*VERBS, (qda, {})], ids=["lda", "shrunk", "rda", "qda"])
 def test_leave_one_out_of_a_far_row_is_a_refit(verb, options, shape, standardize, distance, unit):
     table = with_far_row(shape, distance, unit)
-    fit = verb("y ~ .", table, components=2, standardize=standardize, **options)
+    fit = verb("y ~ .", table, **on_axes(verb, 2, standardize=standardize), **options)
     left_out = fit.leave_one_out().iloc[0, 1:].to_numpy(dtype=float)
     np.testing.assert_allclose(left_out, without_row(fit, table, 0), atol=1e-9)
 
@@ -353,7 +367,7 @@ def test_rows_beside_a_far_row_keep_the_digits_of_refits(verb, options, componen
 def test_a_column_that_only_one_row_varies_is_dropped_without_it(verb, options, shape):
     table = drawn(*shape, k=2).assign(still=3.0)
     table.loc[0, "still"] = 7.0
-    fit = verb("y ~ .", table, components=3, standardize=True, **options)
+    fit = verb("y ~ .", table, **on_axes(verb, 3, standardize=True), **options)
     left_out = fit.leave_one_out().iloc[0, 1:].to_numpy(dtype=float)
     np.testing.assert_allclose(left_out, without_row(fit, table, 0), atol=1e-11)
 
@@ -363,10 +377,10 @@ def test_a_column_that_only_one_row_varies_is_dropped_without_it(verb, options, 
 @pytest.mark.parametrize("shape", [(24, 4), (20, 30)])
 def test_the_path_by_leaving_out_counts_the_errors_of_refits(shape, standardize):
     table = with_far_row(shape, 1e12)
-    fit = lda("y ~ .", table, components="loo", standardize=standardize)
+    fit = lda("y ~ .", table, components=PrincipalComponents("loo", standardize=standardize))
     errors = fit.path.set_index("components")["error"]
     for count in (1, 3):
-        own = lda("y ~ .", table, components=count, standardize=standardize)
+        own = lda("y ~ .", table, components=PrincipalComponents(count, standardize=standardize))
         labels = np.asarray(own.classes)[refitted(own, table).argmax(axis=1)]
         assert errors[count] == pytest.approx((labels != table["y"]).mean(), abs=1e-12)
 
@@ -382,18 +396,19 @@ def test_axes_of_many_rows_are_held():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", [lda, qda])
-@pytest.mark.parametrize("options", [{}, {"covariance": "shrunk"}, {"standardize": True}])
-def test_the_path_by_folds_has_the_error_of_each_number(verb, options):
+@pytest.mark.parametrize("options", [{}, {"covariance": "shrunk"}])
+@pytest.mark.parametrize("standardize", [False, True])
+def test_the_path_by_folds_has_the_error_of_each_number(verb, options, standardize):
     table = drawn(50, 6)
-    fit = verb("y ~ .", table, components="cv", **options)
+    fit = verb("y ~ .", table, components=PrincipalComponents("cv", standardize), **options)
     assert fit.path["components"].tolist() == [1, 2, 3, 4, 5, 6]
     for count, error in zip(fit.path["components"], fit.path["error"], strict=True):
-        own = verb("y ~ .", table, components=count, **options)
+        own = verb("y ~ .", table, components=PrincipalComponents(int(count), standardize), **options)
         assert own.error_rates(["cv"], seed=0)["estimate"].iloc[0] == pytest.approx(error, abs=1e-12)
     good = fit.path["components"][fit.path["error"] <= fit.path["error"].min() + 1e-12]
     assert fit.components == good.min()
     shares = PCA().fit(StandardScaler().fit_transform(table.drop(columns="y"))).explained_variance_ratio_
-    if options.get("standardize"):
+    if standardize:
         np.testing.assert_allclose(fit.path["share"], shares.cumsum(), rtol=1e-10)
 
 

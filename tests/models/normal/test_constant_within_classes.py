@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import discrim
+from discrim.covariance import Shrunk
 from discrim.errors import CollinearError, DiscrimWarning
 
 CODES = np.repeat(np.arange(4), 12)
@@ -33,12 +34,12 @@ NOT = {
 @pytest.mark.parametrize("name", SEPARATING)
 def test_the_way_out_of_a_column_that_names_the_class_tells_the_classes_apart(name):
     data = table(SEPARATING[name])
-    with pytest.raises(CollinearError, match=r"'c'.*differs.*apart without error.*shrinkage=1e-6"):
+    with pytest.raises(CollinearError, match=r"'c'.*differs.*apart without error.*Shrunk\(1e-6\)"):
         discrim.lda("y ~ .", data=data)
     with pytest.warns(DiscrimWarning, match=r"Dropped 'c'.*apart without error"):
         less = discrim.lda("y ~ .", data=data, collinear="drop")
     assert (less.predict() != data["y"]).mean() > 0.3
-    fit = discrim.lda("y ~ .", data=data, covariance="shrunk", shrinkage=1e-6, standardize=True)
+    fit = discrim.lda("y ~ .", data=data, covariance=Shrunk(1e-6, standardize=True))
     assert (fit.leave_one_out()["label"] == data["y"]).all()
 
 
@@ -84,4 +85,4 @@ def test_a_standard_deviation_is_said_to_be_what_it_is(verb):
     assert 'covariance="diagonal"' not in text
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        discrim.lda("y ~ .", data=data, covariance="shrunk", standardize=True)
+        discrim.lda("y ~ .", data=data, covariance=Shrunk(standardize=True))

@@ -204,7 +204,13 @@ def test_formulas_that_are_refused(formula):
 
 @pytest.mark.parametrize(
     "options",
-    [{"covariance": "shrunk"}, {"components": 2}, {"method": "t"}, {"missing": "em"}, {"covariance": "pinv"}],
+    [
+        {"covariance": "shrunk"},
+        {"components": 2},
+        {"covariance": "t"},
+        {"missing": "em"},
+        {"covariance": "pinv"},
+    ],
 )
 def test_options_that_do_not_go_with_covariates(options):
     with pytest.raises(NotSupportedError, match="does not go with the covariates"):

@@ -11,6 +11,7 @@ import pytest
 import discrim
 from discrim import lda
 from discrim.errors import DataError, NotSupportedError
+from discrim.subspace import MultipleCorrespondence
 from tests import support
 
 WRITTEN = json.loads((support.GOLDEN / "disqual.json").read_text(encoding="utf-8"))
@@ -21,7 +22,7 @@ FORMULA = "species ~ island + sex + mass + flipper"
 
 
 def fitted(components=3, formula=FORMULA, data=BIRDS, **options):
-    return lda(formula, data, components=components, correspondence=True, **options)
+    return lda(formula, data, components=MultipleCorrespondence(components), **options)
 
 
 @pytest.mark.parametrize("name", ["birds", "every"])
@@ -127,15 +128,11 @@ def test_a_file_keeps_the_axes(tmp_path):
 
 
 def test_what_does_not_go_together_is_named():
-    with pytest.raises(DataError, match="give their number too"):
-        lda(FORMULA, BIRDS, correspondence=True)
-    with pytest.raises(DataError, match="leave standardize= out"):
-        fitted(standardize=True)
     with pytest.raises(DataError, match="Give a number up to 8"):
         fitted(9)
-    with pytest.raises(NotSupportedError, match="pass the formula"):
-        lda(moments=discrim.moments(FORMULA, BIRDS), components=2, correspondence=True)
+    with pytest.raises(NotSupportedError, match="Pass the formula"):
+        lda(moments=discrim.moments(FORMULA, BIRDS), components=MultipleCorrespondence(2))
     with pytest.raises(NotSupportedError, match="multiplies the categories"):
         fitted(formula="species ~ island:sex")
-    with pytest.raises(NotSupportedError, match="correspondence=True"):
+    with pytest.raises(NotSupportedError, match="MultipleCorrespondence"):
         lda(FORMULA, BIRDS, components=2).level_coordinates()

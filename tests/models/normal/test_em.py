@@ -299,8 +299,8 @@ def test_what_rests_on_complete_rows_is_refused(name):
     ("verb", "options", "error", "match"),
     [
         ("lda", {"missing": "fill"}, DataError, "missing='fill' is not known: use one of 'drop', 'em'"),
-        ("lda", {"method": "t"}, NotSupportedError, 'does not go with method="t"'),
-        ("qda", {"covariance": "shrunk"}, NotSupportedError, 'does not go with covariance="shrunk"'),
+        ("lda", {"covariance": "t"}, NotSupportedError, 'cannot be combined with covariance="t"'),
+        ("qda", {"covariance": "shrunk"}, NotSupportedError, 'cannot be combined with covariance="shrunk"'),
         ("lda", {"na_action": "raise"}, DataError, 'na_action="raise" refuses them'),
         ("lda", {"collinear": "drop"}, NotSupportedError, "leave out collinear="),
     ],

@@ -18,6 +18,7 @@ import scipy
 import discrim
 from discrim import covariance_models, lda, lr_test, qda
 from discrim.core.scatter.factor import FORMS, downdated
+from discrim.covariance import FactorAnalytic
 from discrim.datasets import load_iris
 from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarning, NotSupportedError
 from discrim.models.judging.validation import left_out_scores, scores_by_refit
@@ -79,7 +80,7 @@ def check(fit, want: dict, form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_iris_as_hdclassif(form):
-    fit = qda("species ~ .", IRIS, covariance="factor", form=form, method="mle")
+    fit = qda("species ~ .", IRIS, covariance=FactorAnalytic(form=form), method="mle")
     check(fit, GOLDEN["iris"][form], form)
     rows = IRIS.iloc[np.array(GOLDEN["rows"]) - 1]
     assert np.allclose(fit.predict_proba(rows), GOLDEN["iris"][form]["prob"], rtol=1e-8, atol=1e-300)
@@ -92,14 +93,14 @@ def test_iris_as_hdclassif(form):
 def test_dimensions_as_hdclassif_chooses_them(name, options):
     rows = IRIS.iloc[np.array(GOLDEN["rows"]) - 1]
     for form, want in GOLDEN[name].items():
-        fit = qda("species ~ .", IRIS, covariance="factor", form=form.upper(), method="mle", **options)
+        fit = qda("species ~ .", IRIS, covariance=FactorAnalytic(form=form.upper(), **options), method="mle")
         check(fit, want, form)
         assert np.allclose(fit.predict_proba(rows), want["prob"], rtol=1e-8, atol=1e-300)
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_fewer_rows_than_columns_as_hdclassif(form):
-    fit = qda("y ~ .", WIDE, covariance="factor", form=form, method="mle")
+    fit = qda("y ~ .", WIDE, covariance=FactorAnalytic(form=form), method="mle")
     check(fit, GOLDEN["wide"][form], form)
     if "prob" in GOLDEN["wide"][form]:
         rows = WIDE.iloc[np.array(GOLDEN["wide_rows"]) - 1]
@@ -109,7 +110,7 @@ def test_fewer_rows_than_columns_as_hdclassif(form):
 @pytest.mark.parametrize("form", ["AkjBkQkDk", "AkBQkDk"])
 def test_rows_left_out_as_hdclassif(form):
     want = GOLDEN["left_out"][form]
-    fit = qda("species ~ .", IRIS, covariance="factor", form=form, method="mle")
+    fit = qda("species ~ .", IRIS, covariance=FactorAnalytic(form=form), method="mle")
     # There the prior is estimated without the row, too.
     found = fit.leave_one_out(refit_prior=True)
     assert found.iloc[:, 0].tolist() == want["label"]
@@ -131,7 +132,7 @@ def dense(fit, k: int) -> np.ndarray:
 @pytest.mark.parametrize(("data", "formula"), [(IRIS, "species ~ ."), (WIDE, "y ~ .")])
 @pytest.mark.parametrize("dimensions", ["cattell", "bic", 2])
 def test_posteriors_are_those_of_the_whole_covariances(data, formula, dimensions):
-    fit = qda(formula, data, covariance="factor", dimensions=dimensions)
+    fit = qda(formula, data, covariance=FactorAnalytic(dimensions))
     x = data[list(fit.terms)].to_numpy()
     covs = [dense(fit, k) for k in range(3)]
     density = np.column_stack(
@@ -154,7 +155,7 @@ def test_posteriors_are_those_of_the_whole_covariances(data, formula, dimensions
 
 def test_likelihood_is_that_of_the_densities():
     for form in FORMS:
-        fit = qda("species ~ .", IRIS, covariance="factor", form=form, dimensions=2, method="mle")
+        fit = qda("species ~ .", IRIS, covariance=FactorAnalytic(2, form=form), method="mle")
         scores = fit._fit.rule().scores(fit._fit.blocks.rows_at(np.arange(150)))
         # The scores are log densities but for p ln(2 pi) / 2, in z.
         units = np.log(fit._fit.numbers.moments.scale).sum()
@@ -163,11 +164,11 @@ def test_likelihood_is_that_of_the_densities():
 
 
 def test_all_dimensions_but_one_are_the_full_covariances():
-    full, most = qda("species ~ .", IRIS), qda("species ~ .", IRIS, covariance="factor", dimensions=3)
+    full, most = qda("species ~ .", IRIS), qda("species ~ .", IRIS, covariance=FactorAnalytic(3))
     assert most.llf == pytest.approx(full.llf, rel=1e-12)
     assert most.df_model == full.df_model
     assert np.allclose(most.predict_log_proba(), full.predict_log_proba(), rtol=1e-9, atol=1e-10)
-    common = qda("species ~ .", IRIS, covariance="factor", dimensions=3, form="AjBQD")
+    common = qda("species ~ .", IRIS, covariance=FactorAnalytic(3, form="AjBQD"))
     line = lda("species ~ .", IRIS)
     assert (common.llf, common.df_model) == (pytest.approx(line.llf, rel=1e-12), line.df_model)
     assert np.allclose(common.predict_log_proba(), line.predict_log_proba(), rtol=1e-9, atol=1e-10)
@@ -176,7 +177,7 @@ def test_all_dimensions_but_one_are_the_full_covariances():
 @pytest.mark.parametrize(("data", "formula"), [(IRIS, "species ~ ."), (WIDE, "y ~ .")])
 @pytest.mark.parametrize("form", ["AkjBkQkDk", "AkBkQkDk"])
 def test_bic_of_each_class_is_least_at_its_dimensions(data, formula, form):
-    fit = qda(formula, data, covariance="factor", dimensions="bic", form=form, method="mle")
+    fit = qda(formula, data, covariance=FactorAnalytic("bic", form=form), method="mle")
     for k, label in enumerate(fit.classes):
         x = data[list(fit.terms)][fit._fit.blocks.codes == k].to_numpy()
         n, values = len(x), np.linalg.eigvalsh(np.cov(x.T, ddof=0))[::-1]
@@ -199,16 +200,18 @@ def test_bic_finds_the_signal_among_more_columns_than_rows():
     x[:, :3] *= 12
     table = pd.DataFrame(x).add_prefix("x").assign(y=np.repeat(["a", "b"], 30))
     with pytest.warns(DiscrimWarning, match="in the units of the columns"):
-        fit = qda("y ~ .", table, covariance="factor", dimensions="bic")
+        fit = qda("y ~ .", table, covariance=FactorAnalytic("bic"))
     assert (fit.dimensions == 3).all()
 
 
-@pytest.mark.parametrize("options", [{}, {"dimensions": "bic"}, {"dimensions": 2, "form": "AkBkQkD"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"covariance": FactorAnalytic("bic")}, {"covariance": FactorAnalytic(2, form="AkBkQkD")}]
+)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_rows_left_out_are_refits(options, weighted):
     for data, formula in ((IRIS.iloc[::3], "species ~ ."), (WIDE, "y ~ .")):
         weights = np.arange(len(data)) % 3 / 2 + 0.5 if weighted else None
-        fit = qda(formula, data, covariance="factor", weights=weights, **options)
+        fit = qda(formula, data, weights=weights, **{"covariance": "factor"} | options)
         found, rows = left_out_scores(fit._fit), range(0, len(data), 4)
         again = [scores_by_refit(fit._fit, fit._fit.blocks, row, anew=False) for row in rows]
         assert np.allclose(found[rows], again, rtol=1e-10, atol=1e-9)
@@ -216,11 +219,11 @@ def test_rows_left_out_are_refits(options, weighted):
 
 def test_what_classes_have_in_common_is_refitted_without_each_row():
     some = IRIS.iloc[::10]
-    fit = qda("species ~ .", some, covariance="factor", form="AkjBQkDk", dimensions=1, prior="equal")
+    fit = qda("species ~ .", some, covariance=FactorAnalytic(1, form="AkjBQkDk"), prior="equal")
     found = fit.leave_one_out()
     for row in (0, 7, 14):
         less = some.drop(index=some.index[row])
-        again = qda("species ~ .", less, covariance="factor", form="AkjBQkDk", dimensions=1, prior="equal")
+        again = qda("species ~ .", less, covariance=FactorAnalytic(1, form="AkjBQkDk"), prior="equal")
         want = again.predict_proba(some.iloc[[row]]).to_numpy()[0]
         assert np.allclose(found.iloc[row, 1:].to_numpy(float), want, rtol=1e-9)
 
@@ -232,7 +235,7 @@ def test_digits_where_the_noise_is_small():
     x = np.concatenate([rng.normal(size=(8, 4)) * [1, 1e-8, 1e-8, 1e-8] @ turn + m for m in (50, 50 + 3e-8)])
     y = np.repeat(["a", "b"], 8)
     data = pd.DataFrame(x, columns=list("stuv")).assign(y=y)
-    fit = qda("y ~ .", data, covariance="factor", dimensions=1, method="mle")
+    fit = qda("y ~ .", data, covariance=FactorAnalytic(1), method="mle")
     found = fit.decision_function(data).to_numpy()
     rows, scores = exact(x), []
     for own in (rows[:8], rows[8:]):
@@ -256,7 +259,7 @@ def test_no_matrix_of_columns_by_columns():
     x = rng.normal(size=(24, 2)) @ rng.normal(size=(2, p)) + rng.normal(size=(24, p)) + y[:, None] / 5
     data = pd.DataFrame(x, columns=[f"v{j}" for j in range(p)]).assign(y=y)
     tracemalloc.start()
-    fit = qda("y ~ .", data, covariance="factor", dimensions=2)
+    fit = qda("y ~ .", data, covariance=FactorAnalytic(2))
     assert fit.confusion().to_numpy().tolist() == [[12, 0], [0, 12]]
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -267,9 +270,9 @@ def test_classes_of_fewer_rows_than_columns_among_many_rows():
     """The roots of the classes are thin, though all rows are more than the columns."""
     tables = [WIDE.iloc[:, [*range(14), -1]], WIDE.iloc[:, [*range(30), -1]]]
     for data in tables:
-        fit = qda("y ~ .", data, covariance="factor", dimensions=1)
+        fit = qda("y ~ .", data, covariance=FactorAnalytic(1))
         held = discrim.moments("y ~ .", data, scatters="class")
-        again = qda(moments=held, covariance="factor", dimensions=1)
+        again = qda(moments=held, covariance=FactorAnalytic(1))
         assert np.allclose(fit.predict_log_proba(data), again.predict_log_proba(data), rtol=1e-9, atol=1e-9)
         assert np.allclose(fit.factors, again.factors, rtol=1e-9)
     assert fit._fit.numbers.moments.spread == "thin class"
@@ -280,10 +283,10 @@ def test_axes_may_be_turned_and_units_changed_together(form):
     rng = np.random.default_rng(1)
     turn = np.linalg.qr(rng.normal(size=(4, 4)))[0]
     x = IRIS.iloc[:, :4].to_numpy()
-    fit = qda("species ~ .", IRIS, covariance="factor", form=form)
+    fit = qda("species ~ .", IRIS, covariance=FactorAnalytic(form=form))
     for other in (x @ turn, 1e-160 * x, 1e150 * x):
         data = pd.DataFrame(other, columns=list("abcd")).assign(species=IRIS["species"])
-        again = qda("species ~ .", data, covariance="factor", form=form)
+        again = qda("species ~ .", data, covariance=FactorAnalytic(form=form))
         assert np.allclose(fit.predict_log_proba(IRIS), again.predict_log_proba(data), rtol=1e-9, atol=1e-9)
         assert again.dimensions.tolist() == fit.dimensions.tolist()
     with pytest.warns(DiscrimWarning, match="units of the columns, which differ by much"):
@@ -293,21 +296,20 @@ def test_axes_may_be_turned_and_units_changed_together(form):
 def test_standardized_columns_have_no_units():
     other = IRIS.assign(petal_width=1000 * IRIS["petal_width"])
     fits = [
-        qda("species ~ .", data, covariance="factor", standardize=True, dimensions="bic")
-        for data in (IRIS, other)
+        qda("species ~ .", data, covariance=FactorAnalytic("bic", standardize=True)) for data in (IRIS, other)
     ]
     assert np.allclose(fits[0].predict_log_proba(IRIS), fits[1].predict_log_proba(other), rtol=1e-10)
     assert np.allclose(fits[0].factors, fits[1].factors, rtol=1e-10)
     scaled = IRIS.copy()
     within = np.sqrt(np.diag(lda("species ~ .", IRIS).cov))
     scaled.iloc[:, :4] = scaled.iloc[:, :4] / within
-    plain = qda("species ~ .", scaled, covariance="factor", dimensions="bic")
+    plain = qda("species ~ .", scaled, covariance=FactorAnalytic("bic"))
     assert np.allclose(fits[0].predict_log_proba(IRIS), plain.predict_log_proba(scaled), rtol=1e-9)
     assert np.allclose(fits[0].scree().iloc[:, :4], plain.scree().iloc[:, :4], rtol=1e-8, equal_nan=True)
 
 
 def test_missing_columns_are_integrated_out():
-    fit = qda("species ~ .", IRIS, covariance="factor", dimensions=2)
+    fit = qda("species ~ .", IRIS, covariance=FactorAnalytic(2))
     some = IRIS.iloc[[0, 60, 120]].copy()
     some["petal_width"] = np.nan
     keep = fit.terms[:3]
@@ -323,10 +325,12 @@ def test_missing_columns_are_integrated_out():
     assert np.allclose(fit.predict_proba(some, missing="integrate"), want, rtol=1e-9)
 
 
-@pytest.mark.parametrize("options", [{}, {"dimensions": "bic", "form": "AkjBQkD"}, {"dimensions": 2}])
+@pytest.mark.parametrize(
+    "options", [{}, {"covariance": FactorAnalytic("bic", form="AkjBQkD")}, {"covariance": FactorAnalytic(2)}]
+)
 def test_files_keep_the_fit(options, tmp_path):
     for data, formula in ((IRIS, "species ~ ."), (WIDE, "y ~ .")):
-        fit = qda(formula, data, covariance="factor", **options)
+        fit = qda(formula, data, **{"covariance": "factor"} | options)
         fit.save(tmp_path / "fit.discrim")
         again = discrim.load(tmp_path / "fit.discrim")
         assert again.predict_log_proba(data).equals(fit.predict_log_proba(data))
@@ -337,31 +341,25 @@ def test_files_keep_the_fit(options, tmp_path):
 
 def test_parts_of_a_table_are_the_table():
     parts = [IRIS.iloc[i::4] for i in range(4)]
-    fit = qda("species ~ .", IRIS, covariance="factor", dimensions="bic")
-    again = qda("species ~ .", lambda: iter(parts), covariance="factor", dimensions="bic")
+    fit = qda("species ~ .", IRIS, covariance=FactorAnalytic("bic"))
+    again = qda("species ~ .", lambda: iter(parts), covariance=FactorAnalytic("bic"))
     assert np.allclose(again.predict_log_proba(IRIS), fit.predict_log_proba(IRIS), rtol=1e-9, atol=1e-9)
     assert np.allclose(again.error_rates(["loo"])["estimate"], fit.error_rates(["loo"])["estimate"])
+
+
+ONE_EACH = {"setosa": 1, "versicolor": 1, "virginica": 1}
 
 
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"dimensions": 4}, "4 dimensions .* class 'setosa', .* pass dimensions= of 3 at most"),
-        ({"dimensions": {"setosa": 1, "versicolor": 4, "virginica": 1}}, "class 'versicolor'"),
-        ({"dimensions": 4, "form": "ABQD"}, "the classes, whose rows vary within them in 4"),
-        ({"dimensions": {"setosa": 1}}, "nothing for class 'versicolor'"),
-        ({"dimensions": {"rose": 1}}, "names 'rose', which is no class"),
-        ({"dimensions": {"setosa": 1, "versicolor": 2, "virginica": 1}, "form": "ABQD"}, "give one number"),
-        ({"dimensions": 0}, "whole number from 1 on"),
-        ({"dimensions": True}, "whole number from 1 on"),
-        ({"dimensions": "scree"}, 'use "cattell", "bic"'),
-        ({"form": "AkBk"}, "use one of 'AkjBkQkDk'"),
-        ({"threshold": 0}, "between 0 and 1"),
-        ({"threshold": 0.1, "dimensions": 2}, "leave it out"),
-        ({"covariance": "full", "dimensions": 2}, 'goes with covariance="factor"'),
-        ({"shrinkage": 0.1}, "leave it out"),
-        ({"missing": "em"}, "leave out one of the two"),
-        ({"method": "mcd"}, 'pass method="moment" or "mle"'),
+        ({"covariance": FactorAnalytic(4)}, "4 dimensions .* class 'setosa', .* of 3 at most"),
+        ({"covariance": FactorAnalytic({**ONE_EACH, "versicolor": 4})}, "class 'versicolor'"),
+        ({"covariance": FactorAnalytic(4, form="ABQD")}, "the classes, whose rows vary within them in 4"),
+        ({"covariance": FactorAnalytic({"setosa": 1})}, "nothing for class 'versicolor'"),
+        ({"covariance": FactorAnalytic({"rose": 1})}, "names 'rose', which is no class"),
+        ({"covariance": FactorAnalytic({**ONE_EACH, "versicolor": 2}, form="ABQD")}, "give one number"),
+        ({"missing": "em"}, "Leave out one of the two"),
     ],
 )
 def test_what_is_refused(options, match):
@@ -372,20 +370,20 @@ def test_what_is_refused(options, match):
 def test_classes_that_have_no_such_covariance_are_named():
     few = IRIS.iloc[[*range(3), *range(50, 60), *range(100, 110)]]
     with pytest.raises(CollinearError, match=r"'setosa', whose 3 rows vary in 2 dimensions .* of 1 at most"):
-        qda("species ~ .", few, covariance="factor", dimensions=2)
+        qda("species ~ .", few, covariance=FactorAnalytic(2))
     with pytest.raises(CollinearError, match="'setosa', whose 2 rows vary in 1 dimension only"):
         qda("species ~ .", few.iloc[1:], covariance="factor")
     with pytest.raises(CollinearError, match="two columns or more"):
         qda("species ~ petal_width", IRIS, covariance="factor")
     twice = IRIS.assign(a=IRIS["petal_width"] * 2, b=IRIS["petal_width"] - IRIS["sepal_width"])
-    assert qda("species ~ .", twice, covariance="factor", dimensions=3).dimensions.tolist() == [3, 3, 3]
+    assert qda("species ~ .", twice, covariance=FactorAnalytic(3)).dimensions.tolist() == [3, 3, 3]
     with pytest.raises(CollinearError, match="vary in 4 dimensions only"):
-        qda("species ~ .", twice, covariance="factor", dimensions=4)
+        qda("species ~ .", twice, covariance=FactorAnalytic(4))
     rng = np.random.default_rng(0)
     wild = pd.DataFrame(rng.normal(size=(40, 3)) * np.repeat([1, 100], 20)[:, None], columns=list("abc"))
     wild["y"] = np.repeat(["tame", "wild"], 20)
     with pytest.raises(DataError, match="a signal of class 'tame' varies less than its noise"):
-        qda("y ~ .", wild, covariance="factor", form="AkBQkDk", dimensions=1)
+        qda("y ~ .", wild, covariance=FactorAnalytic(1, form="AkBQkDk"))
 
 
 def test_the_ladder_has_the_forms():
@@ -396,7 +394,7 @@ def test_the_ladder_has_the_forms():
     assert "factor AkjBkQkD" not in given.index
     chosen = qda("species ~ .", IRIS).covariance_models(dimensions="cattell", threshold=0.05)
     for form in FORMS:
-        fit = qda("species ~ .", IRIS, covariance="factor", form=form, threshold=0.05, method="mle")
+        fit = qda("species ~ .", IRIS, covariance=FactorAnalytic(form=form, threshold=0.05), method="mle")
         line = chosen.loc[f"factor {form}"]
         assert [line["df"], line["llf"], line["bic"]] == pytest.approx([fit.df_model, fit.llf, fit.bic])
         assert line["dimensions"] == ", ".join(map(str, fit.dimensions))
@@ -414,7 +412,7 @@ def test_the_picture_of_the_eigenvalues():
     assert axes.get_yscale() == "log"
     filled = [len(c.get_offsets()) for c in axes.collections][::2]
     assert filled == fit.dimensions.tolist()
-    pooled = qda("y ~ .", WIDE, covariance="factor", form="ABQD").plot("scree")
+    pooled = qda("y ~ .", WIDE, covariance=FactorAnalytic(form="ABQD")).plot("scree")
     assert [text.get_text() for text in pooled.get_legend().get_texts()] == ["pooled"]
     with pytest.raises(NotSupportedError, match='qda\\(covariance="factor"\\)'):
         qda("species ~ .", IRIS).plot("scree")
@@ -424,7 +422,7 @@ def test_the_summary_says_what_was_chosen():
     text = qda("y ~ .", WIDE, covariance="factor").summary().as_text()
     assert "Dimensions, Cattell, 0.2" in text
     assert "AkjBkQkDk" in text
-    common = qda("species ~ .", IRIS, covariance="factor", form="AjBQD").summary()
+    common = qda("species ~ .", IRIS, covariance=FactorAnalytic(form="AjBQD")).summary()
     assert "factor, common, 1/(N-K)" in common.as_text()
     # It would take a refit for each row.
     assert "leave-one-out" not in common.as_text()
@@ -442,7 +440,7 @@ def test_an_estimator_takes_them():
     x, y = WIDE.iloc[:, :-1].to_numpy(), WIDE["y"].to_numpy()
     search = GridSearchCV(QDAClassifier(covariance="factor"), {"dimensions": [1, 2, "cattell"]}, cv=3)
     search.fit(x, y)
-    again = qda("y ~ .", WIDE, covariance="factor", dimensions=search.best_params_["dimensions"])
+    again = qda("y ~ .", WIDE, covariance=FactorAnalytic(search.best_params_["dimensions"]))
     assert (search.predict(x) == again.predict(WIDE).to_numpy()).all()
 
 
@@ -456,7 +454,7 @@ def test_rows_left_out_by_the_largest_eigenvalues_alone(threshold, weighted):
     x = x @ np.linalg.qr(rng.normal(size=(p, p)))[0]
     data = pd.DataFrame(x, columns=[f"v{j}" for j in range(p)]).assign(y=y)
     weights = np.tile([0.5, 1.0, 1.5], 30) if weighted else None
-    fit = qda("y ~ .", data, covariance="factor", threshold=threshold, weights=weights)
+    fit = qda("y ~ .", data, covariance=FactorAnalytic(threshold=threshold), weights=weights)
     found = left_out_scores(fit._fit)
     for row in (0, 7, 30, 31, 64):
         again = scores_by_refit(fit._fit, fit._fit.blocks, row, anew=False)

@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import norm
 
 from discrim import lda, load, logistic
+from discrim.covariance import Shrunk
 from discrim.datasets import load_penguins, load_wine
 from discrim.errors import NotSupportedError
 
@@ -51,9 +52,7 @@ def test_errors_and_intervals_are_those_of_the_rows_of_log_odds():
     np.testing.assert_allclose(FIT.conf_int(0.9)["high"], FIT.params.T.stack().to_numpy() + half)
 
 
-@pytest.mark.parametrize(
-    "options", [{"covariance": "shrunk", "shrinkage": 0.3, "standardize": True}, {"ncomp": 1}]
-)
+@pytest.mark.parametrize("options", [{"covariance": Shrunk(0.3, standardize=True)}, {"ncomp": 1}])
 def test_where_there_are_no_errors_there_are_estimates(options):
     fit = lda(FORMULA, PENGUINS, **options)
     assert fit.params.T.stack().tolist() == fit.tidy()["estimate"].tolist()

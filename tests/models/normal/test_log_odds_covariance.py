@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import discrim
+from discrim.covariance import Shrunk
 from discrim.errors import NotSupportedError
 
 IRIS = discrim.datasets.load_iris()
@@ -67,4 +68,4 @@ def test_a_prior_that_is_given_adds_no_variance():
     found = np.sqrt(np.diag(fit.cov_params()))
     np.testing.assert_allclose(found, fit.bse.to_numpy().T.ravel(), rtol=1e-11)
     with pytest.raises(NotSupportedError):
-        discrim.lda("species ~ .", IRIS, covariance="shrunk", shrinkage=0.1).cov_params()
+        discrim.lda("species ~ .", IRIS, covariance=Shrunk(0.1)).cov_params()

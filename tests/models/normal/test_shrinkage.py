@@ -18,6 +18,7 @@ from discrim.core.normal.lda import fit_lda
 from discrim.core.normal.qda import fit_qda
 from discrim.core.scatter.covariance import pooled, separate
 from discrim.core.scatter.shrunk import Shrunk, oas, shrunk, spherical
+from discrim.covariance import Diagonal
 from discrim.datasets import load_iris
 from discrim.errors import CollinearError, DataError, NotSupportedError
 
@@ -240,8 +241,8 @@ def test_what_a_shrunk_covariance_has_not_is_refused_in_words(verb):
         {"covariance": "shrunk"},
         {"covariance": "pinv"},
         {"covariance": "correlation"},
-        {"covariance": "diagonal", "shrinkage": 0.5},
-        {"method": "t"},
+        {"covariance": Diagonal(0.5)},
+        {"covariance": "t"},
         {"ncomp": 1},
     ],
     ids=str,
@@ -356,19 +357,10 @@ def test_variances_shrunk_to_their_median_need_that_fewer_than_half_are_zero(p, 
     x = np.random.default_rng(0).standard_normal((40, p)) + codes[:, None]
     x[:, :constant] = 3.0 + codes[:, None]
     frame = pd.DataFrame(x).add_prefix("x").assign(y=codes)
-    fit = lda("y ~ .", frame, covariance="diagonal", shrinkage="strimmer")
+    fit = lda("y ~ .", frame, covariance=Diagonal("strimmer"))
     assert np.isfinite(fit.predict_log_proba(frame).to_numpy()).all()
     with pytest.raises(CollinearError, match="constant within classes"):
-        lda("y ~ .", frame.assign(**{f"x{constant}": codes}), covariance="diagonal", shrinkage="strimmer")
-
-
-def test_a_grid_is_not_asked_for_where_no_shrinkage_chooses_from_one():
-    for shrinkage in ("loo", "ledoit-wolf"):
-        with pytest.raises(DataError, match=f"shrinkage='{shrinkage}' is not known for covariance='corr"):
-            lda("species ~ .", IRIS, covariance="correlation", shrinkage=shrinkage, grid=[0.1, 0.2])
-    for shrinkage in (None, 0.1, "strimmer"):
-        with pytest.raises(DataError, match=r"grid= .*covariance='correlation' does not have: leave it out"):
-            lda("species ~ .", IRIS, covariance="correlation", shrinkage=shrinkage, grid=[0.1, 0.2])
+        lda("y ~ .", frame.assign(**{f"x{constant}": codes}), covariance=Diagonal("strimmer"))
 
 
 @pytest.mark.parametrize("verb", [lda, qda])
@@ -381,7 +373,7 @@ def test_analytic_variance_shrinkage_without_a_far_row_is_that_of_a_refit(verb, 
     # A row that is far away in one column; the others decide about it if that has little weight.
     x[row, 0] = distance * unit
     table = pd.DataFrame(x).add_prefix("x").assign(y=np.array(["a", "b"])[y])
-    fit = verb("y ~ .", table, covariance="diagonal", shrinkage="strimmer")
+    fit = verb("y ~ .", table, covariance=Diagonal("strimmer"))
     other = fit.update(data=table.drop(index=row))
     wanted = other.predict_proba(table.iloc[[row]], prior=fit.prior).iloc[0]
     np.testing.assert_allclose(fit.leave_one_out().iloc[row, 1:].astype(float), wanted, atol=1e-9)

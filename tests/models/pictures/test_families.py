@@ -27,7 +27,7 @@ PICTURES = {
     "densities": lambda: law().plot("densities"),
     "density": lambda: islands().plot("density"),
     "table": lambda: islands().plot("table"),
-    "distances": lambda: discrim.lda("species ~ .", IRIS, method="t").plot("distances"),
+    "distances": lambda: discrim.lda("species ~ .", IRIS, covariance="t").plot("distances"),
     "ranking": lambda: discrim.lda("species ~ .", IRIS, covariance="correlation").plot("ranking"),
     "fitted": lambda: discrim.indicator("species ~ petal_length", IRIS).plot("fitted"),
     "log_determinants": lambda: discrim.qda("species ~ .", IRIS).plot("log_determinants"),

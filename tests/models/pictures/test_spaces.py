@@ -176,7 +176,7 @@ def test_canonical_axes_are_drawn_with_the_options_of_plot():
 
 
 def test_new_rows_that_a_kind_cannot_draw_are_refused():
-    robust = discrim.lda("species ~ .", IRIS[50:].astype({"species": str}), method="t")
+    robust = discrim.lda("species ~ .", IRIS[50:].astype({"species": str}), covariance="t")
     with pytest.raises(NotSupportedError, match="data= does nothing"):
         robust.plot("distances", data=IRIS)
 

@@ -68,12 +68,12 @@ def test_a_class_without_rows_leaves_the_pooled_ellipse():
 
 
 def test_ellipses_of_robust_fits_are_robust():
-    linear = discrim.lda(BILL, PENGUINS, method="t")
+    linear = discrim.lda(BILL, PENGUINS, covariance="t")
     names = list(linear.terms)
     rings = outlines(linear.plot("ellipses"))[:3]
     for ring, mean in zip(rings, linear.means.to_numpy(), strict=True):
         assert squared(ring, mean, linear.cov) == pytest.approx(stats.chi2.ppf(0.68, 2), rel=1e-9)
-    quadratic = discrim.qda(BILL, PENGUINS, method="t")
+    quadratic = discrim.qda(BILL, PENGUINS, covariance="t")
     for ring, label in zip(outlines(quadratic.plot("ellipses"))[:3], quadratic.classes, strict=True):
         held = squared(ring, quadratic.means.loc[label], quadratic.covs[label].loc[names, names])
         assert held == pytest.approx(stats.chi2.ppf(0.68, 2), rel=1e-9)

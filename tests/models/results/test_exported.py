@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import discrim
+from discrim.covariance import FactorAnalytic
 from discrim.datasets import load_breast_cancer, load_iris, load_penguins
 from discrim.errors import DataError, NotSupportedError
 from discrim.models.results.exported import DIALECTS
@@ -311,8 +312,8 @@ def test_slips() -> None:
         ("lda", {"ncomp": 1}),
         ("lda", {"covariance": "shrunk"}),
         ("lda", {"covariance": "diagonal"}),
-        ("lda", {"method": "t"}),
-        ("qda", {"covariance": "factor", "dimensions": 1}),
+        ("lda", {"covariance": "t"}),
+        ("qda", {"covariance": FactorAnalytic(1)}),
         ("qda", {"covariance": "shrunk"}),
         ("rda", {"alpha": 0.0, "gamma": 0.5}),
         ("rda", {"alpha": 0.5, "gamma": 0.5, "standardize": True}),

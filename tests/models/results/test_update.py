@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import discrim
+from discrim.covariance import Shrunk
 from discrim.datasets import load_iris
 from discrim.errors import DataError, FormulaError, NotSupportedError
 from discrim.frame.grammar import updated
@@ -48,7 +49,7 @@ def test_the_columns_are_those_that_the_whole_formula_has():
     ("verb", "options", "changes"),
     [
         ("lda", {"method": "mle", "prior": "equal"}, {"covariance": "diagonal"}),
-        ("qda", {"covariance": "shrunk", "shrinkage": 0.2}, {"shrinkage": 0.4}),
+        ("qda", {"covariance": Shrunk(0.2)}, {"covariance": Shrunk(0.4)}),
         ("rda", {"alpha": 0.5, "gamma": 0.1}, {"gamma": 0.2}),
         ("knn", {"k": 3}, {"k": 5, "metric": "mahalanobis"}),
         ("naive_bayes", {"kernel": ["petal_width"]}, {"prior": [0.2, 0.3, 0.5]}),

@@ -19,6 +19,7 @@ import pytest
 
 from discrim import knn, lda, load, shrunken_centroids
 from discrim.core.numerics import whole_file
+from discrim.covariance import Shrunk
 from discrim.datasets import load_iris
 from discrim.errors import DataError, DiscrimError, MissingFileError, NotSupportedError, UnwritableFileError
 from discrim.frame.sources.sinks import write_frames
@@ -283,7 +284,7 @@ def check_same(fit, path, data, functions=None):
     "make",
     [
         lambda data: shrunken_centroids("y ~ .", data, threshold=0.1),
-        lambda data: lda("y ~ .", data, covariance="shrunk", standardize=True),
+        lambda data: lda("y ~ .", data, covariance=Shrunk(standardize=True)),
         lambda data: knn("y ~ .", data, k=1),
     ],
 )
