@@ -31,9 +31,10 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+import discrim
 from discrim.core.numerics.arrays import Array, Floats
 from discrim.core.rules.rules import LinearRule, Rule, log_posteriors, posteriors
-from discrim.core.scatter.robust import ROBUST
+from discrim.covariance import Shrunk
 from discrim.errors import (
     CollinearError,
     DataError,
@@ -666,12 +667,8 @@ def response_name(y: Any, names: Sequence[str]) -> str:
     return distinct(name if isinstance(name, str) and name else "y", names)
 
 
-SHRUNK = 'covariance="shrunk", standardize=True'
-"""What is fitted where a covariance does not exist: units of columns are nobody's choice there."""
-
-
-PLAIN = {"method": "moment", "nu": 5, "scatter": "covariance", "support_fraction": 0.5}
-"""The method in the place of a robust one, whose own options are as if they were not given."""
+SHRUNK = Shrunk(standardize=True)
+"""Covariance that is fitted if the one asked for does not exist, whatever the units of the columns."""
 
 
 MOST_FEW = 2
@@ -708,36 +705,38 @@ def fitted_instead(
     return results
 
 
-def shrinkable(options: Mapping[str, Any], *structures: str) -> bool:
-    """Whether the covariance asked for is one of these, by its name."""
-    asked = options["covariance"]
-    return isinstance(asked, str) and asked in structures
+def shrunk_options(options: Mapping[str, Any], covariance: Specification | None = None) -> dict[str, Any]:
+    """Return the options with a shrunk covariance, with the shrinkage of `covariance` if it has one.
 
-
-def shrunk_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options with a shrunk covariance, shrunk as was asked for if it was."""
-    own = options["covariance"] == "shrunk"
-    # A robust covariance that does not exist is shrunk by no rule.
-    plain = PLAIN if options.get("method") in ROBUST else {}
-    return {
-        **options,
-        "covariance": "shrunk",
-        "standardize": options.get("components") is None or options["standardize"],
-        **({} if own else {"shrinkage": None, "grid": None}),
-        **plain,
-    }
+    The columns are standardized, unless principal axes are, which have their own option for that.
+    """
+    shrunk = covariance if isinstance(covariance, Shrunk) else Shrunk()
+    if options.get("components") is None:
+        shrunk = replace(shrunk, standardize=True)
+    return {**options, "covariance": shrunk}
 
 
 def plainly_shrunk(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """A shrunk covariance, with those of the options that any model takes, and those named."""
-    own = ("prior", "weights", "na_action", "moments", *names)
-    shared = {name: options[name] for name in own if name in options}
-    return shrunk_options(shared | {"covariance": None})
+    """Return a shrunk covariance, the options that every model takes, and the options that are named."""
+    kept = ("prior", "weights", "na_action", "moments", *names)
+    return {name: options[name] for name in kept if name in options} | {"covariance": SHRUNK}
 
 
-def words(options: Mapping[str, Any]) -> str:
-    """What `shrunk_options` of these options fits, in words."""
-    return f'method="moment", {SHRUNK}' if options.get("method") in ROBUST else SHRUNK
+def shrunk_lda(
+    error: DiscrimError, formula: Any, data: Any, options: Mapping[str, Any], *names: str
+) -> ClassifierResults:
+    """Fit `lda()` with a shrunk covariance and a warning; `names` are options to keep."""
+    other = plainly_shrunk(options, *names) | {"collinear": "drop"}
+    return fitted_instead(error, f"lda() with covariance={SHRUNK}", discrim.lda, formula, data, **other)
+
+
+def from_words(words: Mapping[str, Callable[[], Specification]]) -> Callable[[Any], Any]:
+    """Return a function that replaces a word by the specification which it stands for."""
+
+    def read(value: Any) -> Any:
+        return words[value]() if isinstance(value, str) and value in words else value
+
+    return read
 
 
 class LinearCoefficients:

@@ -10,7 +10,8 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Self, get_args
+from types import MappingProxyType
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 import discrim
 from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Array, Floats
-from discrim.core.scatter.robust import ROBUST
+from discrim.core.scatter.robust import Robust
+from discrim.covariance import MCD, Full, StudentT
 from discrim.errors import (
     CollinearError,
     DataError,
@@ -36,13 +38,13 @@ from discrim.models.moments.moments import Moments, moments, of_fit
 from discrim.models.normal.covariance_models import (
     LINEAR,
     QUADRATIC,
-    QuadraticCovariance,
     read_covariance,
 )
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn import base
 from discrim.sklearn.base import LinearCoefficients, Simpler, WeightedClassifier
 from discrim.sklearn.signatures import estimator
+from discrim.subspace import MultipleCorrespondence, read_subspace
 
 
 class PartialClassifier(WeightedClassifier):
@@ -257,9 +259,8 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         Columns, by name or position, that the others are adjusted for, as after the `|` of a formula.
     collinear : {"drop", "raise"}
         "drop" leaves out columns that others determine within classes; if there are then still too few rows
-        for a covariance, or none by a robust method, it fits with `covariance="shrunk", standardize=True` and
-        the method "moment" in place of a robust one. Each gives a warning, and a search over models goes on.
-        "raise" refuses, as the verb does by default.
+        for a covariance, or none by a robust method, it fits with `covariance=Shrunk(standardize=True)`. Each
+        gives a warning, and a search over models goes on. "raise" refuses, as the verb does by default.
 
     Examples
     --------
@@ -270,8 +271,14 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
     """
 
     verb = staticmethod(discrim.lda)
+    specifications = MappingProxyType(
+        {"covariance": base.from_words(LINEAR.words), "components": read_subspace}
+    )
     takes_sparse = True
 
+    method: Any
+    covariance: Any
+    components: Any
     covariates: Sequence[Any] | None = None
     collinear: str = "drop"
 
@@ -295,16 +302,18 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         return super()._results(formula, data, {k: v for k, v in options.items() if k != "covariates"})
 
     def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
-        ways_on = options["collinear"] != "raise" and base.shrinkable(options, "pooled")
-        if not isinstance(error, CollinearError) or not ways_on or self._right_side() != ".":
+        asked = self._specification("covariance")
+        goes_on = options["collinear"] != "raise" and isinstance(asked, Full | StudentT | MCD)
+        if not isinstance(error, CollinearError) or not goes_on or self._right_side() != ".":
             return None
-        words = f"with {base.words(options)}"
-        return base.fitted_instead(error, words, discrim.lda, formula, data, **base.shrunk_options(options))
+        other = base.shrunk_options(options)
+        words = f"with covariance={other['covariance']}"
+        return base.fitted_instead(error, words, discrim.lda, formula, data, **other)
 
     def _spread(self) -> Spread | None:
         kind = read_covariance(LINEAR, self.covariance, self.method, self.components)
-        by_rows = kind.needs_rows or self.method in ROBUST or self.correspondence
-        return None if by_rows else kind.spread("pooled")
+        by_levels = isinstance(self.components, MultipleCorrespondence)
+        return None if kind.needs_rows or by_levels or isinstance(kind, Robust) else kind.spread("pooled")
 
     def transform(self, X: Any) -> Floats:
         """Discriminant scores (n, r) of rows, with unit variance within classes and centred at the mean.
@@ -354,28 +363,34 @@ class QDAClassifier(PartialClassifier):
     Parameters
     ----------
     singular : {"shrink", "raise"}
-        What to do if the covariance of a class is singular. "shrink" warns and fits covariance="shrunk" with
-        standardize=True, or `lda()` if a class leaves nothing to shrink. "raise" refuses, as the verb does.
+        What to do if the covariance of a class is singular. "shrink" warns and fits
+        `covariance=Shrunk(standardize=True)`, or `lda()` if a class leaves nothing to shrink. "raise"
+        refuses, as the verb does.
     """
 
     verb = staticmethod(discrim.qda)
+    specifications = MappingProxyType(
+        {"covariance": base.from_words(QUADRATIC.words), "components": read_subspace}
+    )
     _goes_on = ("singular", "shrink")
 
+    method: Any
+    covariance: Any
+    components: Any
     singular: str = "shrink"
 
     def _spread(self) -> Spread | None:
         kind = read_covariance(QUADRATIC, self.covariance, self.method, self.components)
         # Where a class has no covariance, those of all classes are turned to.
-        return None if kind.needs_rows or self.method in ROBUST else "class"
+        return None if kind.needs_rows or isinstance(kind, Robust) else "class"
 
     def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
-        if not isinstance(error, CollinearError) or not base.shrinkable(
-            options, *get_args(QuadraticCovariance)
-        ):
+        asked = self._specification("covariance")
+        if not isinstance(error, CollinearError) or asked is None:
             return None
-        for name in ("dimensions", "form", "threshold", "ncomp"):  # Of "factor", and of full covariances.
-            del options[name]
-        words, other = base.words(options), base.shrunk_options(options)
+        del options["ncomp"]  # It requires full covariances.
+        other = base.shrunk_options(options, asked)
+        words = f"covariance={other['covariance']}"
         try:
             return base.fitted_instead(error, f"with {words}", discrim.qda, formula, data, **other)
         except CollinearError as why:
@@ -391,7 +406,7 @@ class LocationClassifier(WeightedClassifier):
     ----------
     singular : {"shrink", "raise"}
         What to do if the covariance within cells is singular. "shrink" fits
-        `lda(covariance="shrunk", standardize=True)` with a warning, so that a search over models goes on.
+        `lda(covariance=Shrunk(standardize=True))` with a warning, so that a search over models goes on.
         "raise" refuses, as the verb does.
     """
 
@@ -403,8 +418,7 @@ class LocationClassifier(WeightedClassifier):
     def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         if not isinstance(error, CollinearError):
             return None
-        other = base.plainly_shrunk(options) | {"collinear": "drop"}
-        return base.fitted_instead(error, f"lda() with {base.SHRUNK}", discrim.lda, formula, data, **other)
+        return base.shrunk_lda(error, formula, data, options)
 
 
 @estimator
@@ -502,7 +516,7 @@ class RDAClassifier(LinearCoefficients, PartialClassifier):
     ----------
     singular : {"shrink", "raise"}
         What to do if a covariance is singular, or a class has too few rows for one, or too few to leave some
-        out for a choice. "shrink" fits `lda(covariance="shrunk", standardize=True)`, or `qda()` with these
+        out for a choice. "shrink" fits `lda(covariance=Shrunk(standardize=True))`, or `qda()` with these
         options if alpha=1 asks for a covariance of each class. It gives a warning, and a search over models
         goes on. "raise" refuses, as the verb does.
     """
@@ -524,12 +538,12 @@ class RDAClassifier(LinearCoefficients, PartialClassifier):
         few = base.class_sizes(data, options).min() <= base.MOST_FEW
         if not (few or isinstance(error, CollinearError)):
             return None
-        other, words = base.plainly_shrunk(options, "method"), f"with {base.SHRUNK}"
         if self.alpha == 1 and not few:
+            other = base.plainly_shrunk(options, "method")
+            words = f"qda() with covariance={base.SHRUNK}"
             with suppress(CollinearError):
-                return base.fitted_instead(error, f"qda() {words}", discrim.qda, formula, data, **other)
-        other["collinear"] = "drop"
-        return base.fitted_instead(error, f"lda() {words}", discrim.lda, formula, data, **other)
+                return base.fitted_instead(error, words, discrim.qda, formula, data, **other)
+        return base.shrunk_lda(error, formula, data, options, "method")
 
 
 @estimator
@@ -540,7 +554,7 @@ class PLDAClassifier(PartialClassifier):
     ----------
     singular : {"shrink", "raise"}
         What to do if the covariance within classes is singular. "shrink" fits
-        `lda(covariance="shrunk", standardize=True)` with a warning, so that a search over models goes on.
+        `lda(covariance=Shrunk(standardize=True))` with a warning, so that a search over models goes on.
         "raise" refuses, as the verb does.
     """
 
@@ -556,8 +570,7 @@ class PLDAClassifier(PartialClassifier):
     def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         if not isinstance(error, CollinearError):
             return None
-        other = base.plainly_shrunk(options) | {"collinear": "drop"}
-        return base.fitted_instead(error, f"lda() with {base.SHRUNK}", discrim.lda, formula, data, **other)
+        return base.shrunk_lda(error, formula, data, options)
 
 
 SIMPLER = (

@@ -66,7 +66,7 @@ class SparseLDAClassifier(LinearCoefficients, WeightedClassifier):
     ----------
     singular : {"shrink", "raise"}
         What to do if a class has too few rows to leave some out for a choice, or a direction does not vary
-        within classes. "shrink" fits `lda(covariance="shrunk", standardize=True)` with a warning, so that a
+        within classes. "shrink" fits `lda(covariance=Shrunk(standardize=True))` with a warning, so that a
         search over models goes on. "raise" refuses, as the verb does.
     """
 
@@ -80,5 +80,4 @@ class SparseLDAClassifier(LinearCoefficients, WeightedClassifier):
         few = base.class_sizes(data, options).min() <= base.MOST_FEW
         if not (few or isinstance(error, CollinearError)):
             return None
-        other = base.plainly_shrunk(options) | {"collinear": "drop"}
-        return base.fitted_instead(error, f"lda() with {base.SHRUNK}", discrim.lda, formula, data, **other)
+        return base.shrunk_lda(error, formula, data, options)
