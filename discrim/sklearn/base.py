@@ -429,9 +429,11 @@ class VerbClassifier(FittedClassifier):
                     self._refuse_nested(name, values, [])
                 super().set_params(**{f"{name}__{key}": value for key, value in values.items()})
                 continue
-            if values.keys() - specification.parameters().keys():
-                self._refuse_nested(name, values, specification.parameters())
-            setattr(self, name, replace(specification, **values))
+            current = specification.parameters()
+            if values.keys() - current.keys():
+                self._refuse_nested(name, values, current)
+            if any(value is not current[key] for key, value in values.items()):
+                setattr(self, name, replace(specification, **values))
         return self
 
     def _refuse_nested(self, name: str, values: Iterable[str], valid: Iterable[str]) -> NoReturn:

@@ -12,6 +12,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 import discrim
 import discrim.sklearn as estimators
+from discrim.covariance import MCD, Shrunk, StudentT
 from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarning
 from discrim.penalty import Ridge
 
@@ -27,8 +28,8 @@ RULES: dict[str, list[dict[str, Any]]] = {
     ],
     "LDAClassifier": [
         {}, {"covariance": "diagonal"}, {"covariance": "shrunk"}, {"covariance": "correlation"}, {"ncomp": 1},
-        {"covariance": "spherical"}, {"covariance": "pinv"}, {"method": "mle"}, {"method": "t", "nu": 4},
-        {"method": "mcd", "support_fraction": 0.75},
+        {"covariance": "spherical"}, {"covariance": "pinv"}, {"method": "mle"}, {"covariance": StudentT(4)},
+        {"covariance": MCD(0.75)},
     ],
     "LocationClassifier": [{"smoothing": 0.2}, {"smoothing": 1.0}],
     "LogisticClassifier": [{}, {"penalty": Ridge(0.1)}],
@@ -44,7 +45,7 @@ RULES: dict[str, list[dict[str, Any]]] = {
     "PerceptronClassifier": [{"maxiter": 5}],
     "QDAClassifier": [
         {}, {"covariance": "diagonal"}, {"covariance": "shrunk"}, {"covariance": "spherical"},
-        {"covariance": "factor"}, {"method": "mle"}, {"method": "t"}, {"method": "mcd"},
+        {"covariance": "factor"}, {"method": "mle"}, {"covariance": "t"}, {"covariance": "mcd"},
     ],
     "RDAClassifier": [
         {"alpha": 0, "gamma": 1.0}, {"alpha": 0.5, "gamma": 1.0}, {"alpha": 1, "gamma": 1.0}, {"alpha": 1},
@@ -114,11 +115,11 @@ def test_a_grid_over_regularized_rules_has_no_missing_score(alpha):
 @pytest.mark.parametrize(("alpha", "verb"), [(1, discrim.qda), (0, discrim.lda)])
 def test_what_is_fitted_instead_is_said_and_is_that(alpha, verb):
     x, y = dummies()
-    with pytest.warns(DiscrimWarning, match=rf'Fitted {verb.__name__}\(\) with covariance="shrunk"'):
+    with pytest.warns(DiscrimWarning, match=rf"Fitted {verb.__name__}\(\) with covariance=Shrunk"):
         model = estimators.RDAClassifier(alpha=alpha, gamma=1.0).fit(x, y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fit = verb("y ~ .", x.assign(y=y), covariance="shrunk", standardize=True)
+        fit = verb("y ~ .", x.assign(y=y), covariance=Shrunk(standardize=True))
     np.testing.assert_allclose(model.predict_proba(x), fit.predict_proba(), rtol=1e-9)
     with pytest.raises(CollinearError, match="singular at alpha"):
         estimators.RDAClassifier(alpha=alpha, gamma=1.0, singular="raise").fit(x, y)
@@ -128,8 +129,8 @@ def test_what_is_fitted_instead_is_said_and_is_that(alpha, verb):
     ("model", "said"),
     [
         (estimators.KNNClassifier(k=3, metric="mahalanobis"), 'metric="euclidean"'),
-        (estimators.LDAClassifier(method="mcd"), 'method="moment", covariance="shrunk"'),
-        (estimators.QDAClassifier(method="t"), 'method="moment", covariance="shrunk"'),
+        (estimators.LDAClassifier(covariance="mcd"), "covariance=Shrunk"),
+        (estimators.QDAClassifier(covariance="t"), "covariance=Shrunk"),
         (estimators.NaiveBayesClassifier(kernel=True), "kernel=False, smoothing=1e-9"),
     ],
     ids=str,

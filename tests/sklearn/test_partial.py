@@ -8,6 +8,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 
+from discrim.covariance import Shrunk, ShrunkCorrelation
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
 from discrim.sklearn import (
@@ -30,8 +31,8 @@ MODELS = [
     LDAClassifier(prior=[0.2, 0.3, 0.5], method="mle", ncomp=1),
     LDAClassifier(covariance="diagonal"),
     LDAClassifier(covariance="shrunk"),
-    LDAClassifier(covariance="shrunk", shrinkage=0.3, standardize=True),
-    LDAClassifier(covariance="correlation", shrinkage=0.3, variance_shrinkage=0.1),
+    LDAClassifier(covariance=Shrunk(0.3, standardize=True)),
+    LDAClassifier(covariance=ShrunkCorrelation(0.3, variance_shrinkage=0.1)),
     QDAClassifier(),
     QDAClassifier(covariance="diagonal", method="mle"),
     NaiveBayesClassifier(),
@@ -197,7 +198,7 @@ def test_missing_values_are_refused_or_integrated_out():
 
 
 def test_few_rows_are_fitted_as_fit_does_or_not_yet():
-    with pytest.warns(DiscrimWarning, match=r'covariance="shrunk", standardize=True'):
+    with pytest.warns(DiscrimWarning, match=r"covariance=Shrunk\(standardize=True\)"):
         shrunk = LDAClassifier().partial_fit(X[:5], Y[:5], CLASSES)
     assert shrunk.results_._fit.numbers.scatter.word == "shrunk"
     strict = LDAClassifier(collinear="raise").partial_fit(X[:5], Y[:5], CLASSES)
@@ -243,10 +244,10 @@ def test_what_is_refused_adds_nothing(ask, said):
 @pytest.mark.parametrize(
     "model",
     [
-        LDAClassifier(method="t"),
-        LDAClassifier(covariance="shrunk", shrinkage="loo"),
-        LDAClassifier(covariance="correlation", shrinkage=0.3),
-        QDAClassifier(method="mcd"),
+        LDAClassifier(covariance="t"),
+        LDAClassifier(covariance=Shrunk("loo")),
+        LDAClassifier(covariance=ShrunkCorrelation(0.3)),
+        QDAClassifier(covariance="mcd"),
         NaiveBayesClassifier(kernel=True),
     ],
     ids=repr,
@@ -254,4 +255,4 @@ def test_what_is_refused_adds_nothing(ask, said):
 def test_options_that_need_rows_have_no_partial_fit(model):
     assert not hasattr(model, "partial_fit")
     with pytest.raises(NotSupportedError, match=r"takes the rows with these options: use fit"):
-        LDAClassifier().partial_fit(X, Y, CLASSES).set_params(method="t")._scatters()
+        LDAClassifier().partial_fit(X, Y, CLASSES).set_params(covariance="t")._scatters()

@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validat
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from discrim.covariance import Shrunk
 from discrim.datasets import load_iris
 from discrim.penalty import Ridge
 from discrim.sklearn import LDAClassifier, LogisticClassifier, NaiveBayesClassifier, QDAClassifier
@@ -63,7 +64,7 @@ def test_weights_that_no_one_asked_for_are_refused_by_scikit_learn(make):
 
 
 def test_a_search_in_a_pipeline_scores_with_weights():
-    grid = {"ldaclassifier__shrinkage": [0.01, 0.9]}
+    grid = {"ldaclassifier__covariance__shrinkage": [0.01, 0.9]}
     with config_context(enable_metadata_routing=True):
         scaler = StandardScaler().set_fit_request(sample_weight=False)
         model = asking(LDAClassifier(covariance="shrunk"))
@@ -72,8 +73,8 @@ def test_a_search_in_a_pipeline_scores_with_weights():
     scores = []
     for train, test in FOLDS.split(X, Y):
         scaled = StandardScaler().fit(X.iloc[train])
-        best = search.best_params_["ldaclassifier__shrinkage"]
-        inner = LDAClassifier(covariance="shrunk", shrinkage=best)
+        best = search.best_params_["ldaclassifier__covariance__shrinkage"]
+        inner = LDAClassifier(covariance=Shrunk(best))
         inner.fit(scaled.transform(X.iloc[train]), Y.iloc[train], sample_weight=WEIGHTS[train])
         parts = scaled.transform(X.iloc[test]), Y.iloc[test]
         scores.append(inner.score(*parts, sample_weight=WEIGHTS[test]))

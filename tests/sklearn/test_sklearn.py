@@ -32,6 +32,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator, parametri
 
 import discrim
 from discrim import sklearn as estimators
+from discrim.covariance import MCD, Diagonal, Shrunk, StudentT
 from discrim.datasets import load_iris, load_penguins, load_wine
 from discrim.errors import (
     CollinearError,
@@ -201,7 +202,7 @@ def test_arguments_are_the_verbs(verb):
 
 CASES = {
     "lda": (estimators.LDAClassifier, {"prior": "equal", "method": "mle"}),
-    "qda": (estimators.QDAClassifier, {"covariance": "shrunk", "shrinkage": 0.1}),
+    "qda": (estimators.QDAClassifier, {"covariance": Shrunk(0.1)}),
     "rda": (estimators.RDAClassifier, {"alpha": 0.3, "gamma": 0.8}),
     "naive_bayes": (estimators.NaiveBayesClassifier, {"kernel": ["petal_width"]}),
     "shrunken_centroids": (estimators.ShrunkenCentroidsClassifier, {"threshold": 1.0}),
@@ -447,16 +448,30 @@ OF_WIDE = np.tile(["a", "b", "c"], 10)
 NONE = X.assign(none=1.0)
 GONE = "Left out 'none'"
 ALIKE = pd.concat([X.iloc[:1].loc[[0] * 50].reset_index(drop=True), X[50:]])
-SHRUNK = {"covariance": "shrunk", "standardize": True}
+SHRUNK = {"covariance": Shrunk(standardize=True)}
 
 
 @pytest.mark.parametrize(
     ("verb", "x", "y", "error", "said", "same"),
     [
         ("lda", TWICE, Y, "'twice' is a linear", "Dropped 'twice'", ("lda", X, {})),
-        ("lda", WIDE, OF_WIDE, "30 rows in 3", 'with covariance="shrunk"', ("lda", WIDE, SHRUNK)),
-        ("qda", STILL, Y, "'still' is constant in", 'with covariance="shrunk"', ("qda", STILL, SHRUNK)),
-        ("qda", ALIKE, Y, "in class 'setosa'", r'lda\(\) with covariance="shrunk"', ("lda", ALIKE, SHRUNK)),
+        (
+            "lda",
+            WIDE,
+            OF_WIDE,
+            "30 rows in 3",
+            "with covariance=Shrunk",
+            ("lda", WIDE, SHRUNK),
+        ),
+        (
+            "qda",
+            STILL,
+            Y,
+            "'still' is constant in",
+            "with covariance=Shrunk",
+            ("qda", STILL, SHRUNK),
+        ),
+        ("qda", ALIKE, Y, "in class 'setosa'", r"lda\(\) with covariance=Shrunk", ("lda", ALIKE, SHRUNK)),
         ("knn", NONE, Y, "'none' is constant", GONE, ("knn", X, {})),
         (
             "perceptron",
@@ -606,13 +621,13 @@ FORMULA = "species ~ log(petal_width) + sepal_length:petal_length + standardize(
 OPTIONS = {
     "lda": [
         {},
-        {"method": "t", "nu": None},
-        {"method": "mcd", "support_fraction": 0.8},
-        {"covariance": "shrunk", "shrinkage": "loo", "grid": [0.0, 0.2, 0.6]},
-        {"covariance": "diagonal", "shrinkage": 0.3, "prior": "equal"},
+        {"covariance": StudentT(None)},
+        {"covariance": MCD(0.8)},
+        {"covariance": Shrunk("loo", grid=[0.0, 0.2, 0.6])},
+        {"covariance": Diagonal(0.3), "prior": "equal"},
         {"covariance": ShrunkCovariance(shrinkage=0.3), "ncomp": 1},
     ],
-    "qda": [{}, {"method": "t", "nu": 7, "scatter": "scale"}, {"covariance": "shrunk"}],
+    "qda": [{}, {"covariance": StudentT(7, scatter="scale")}, {"covariance": "shrunk"}],
     "rda": [{"alpha": 0.3, "gamma": 0.2, "parametrization": "friedman", "method": "mle"}, {"seed": 4}],
     "naive_bayes": [
         {"kernel": ["log(petal_width)"], "bandwidth": {"log(petal_width)": 0.2}, "laplace": 1},
