@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Any
 
 from sklearn.utils import all_estimators
@@ -39,9 +40,13 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
     collinear : {"drop", "raise"}
         Whether columns that others determine are dropped with a warning, or refused. With a penalty it is not
         used.
+    penalty : {"ridge", "lasso", "elastic_net"} or specification of `discrim.penalty`, optional
+        Penalty on the coefficients; see `discrim.logistic`. A choice of the strength without a seed has the
+        seed 0, so that each fit assigns the rows to the same folds.
     """
 
     verb = staticmethod(discrim.logistic)
+    specifications = MappingProxyType({"penalty": read_penalty})
 
     separation: str = "reduce"
     penalty: Any

@@ -6,12 +6,13 @@ import pickle
 from dataclasses import fields, replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.covariance import LedoitWolf
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
-from discrim import covariance, subspace
+from discrim import covariance, penalty, subspace
 from discrim import sklearn as estimators
 from discrim.covariance import (
     MCD,
@@ -27,7 +28,8 @@ from discrim.covariance import (
 )
 from discrim.datasets import load_iris
 from discrim.errors import DataError
-from discrim.sklearn import LDAClassifier, QDAClassifier
+from discrim.penalty import ElasticNet, Lasso, Ridge
+from discrim.sklearn import LDAClassifier, LogisticClassifier, QDAClassifier
 from discrim.specification import Specification
 from discrim.subspace import MultipleCorrespondence, PrincipalComponents
 from tests.sklearn.test_sklearn import CHECKED, VARIANTS
@@ -52,10 +54,14 @@ SPECIFICATIONS = [
     *[(make, {"components": each}) for make in (LDAClassifier, QDAClassifier) for each in (
         2, 0.99, "loo", PrincipalComponents(2, standardize=True)
     )],
+    *[(LogisticClassifier, {"penalty": each}) for each in (
+        Ridge(0.01), Lasso(0.01, seed=2), ElasticNet(0.3, strength=0.01),
+        Lasso(grid=(0.01, 0.1), folds=3, select="1se", seed=1),
+    )],
     (LDAClassifier, {"components": MultipleCorrespondence(2)}),
     (LDAClassifier, {"covariance": Shrunk(0.1), "components": PrincipalComponents(3)}),
 ]  # fmt: skip
-"""Every specification of `lda` and `qda`, with the words, numbers and estimators that stand for one."""
+"""Specifications of every kind, with words, numbers and estimators that stand for one."""
 
 with_specifications = pytest.mark.parametrize(
     ("make", "options"), SPECIFICATIONS, ids=lambda each: getattr(each, "__name__", str(each))
@@ -64,7 +70,7 @@ with_specifications = pytest.mark.parametrize(
 
 def evaluated(text):
     """The object that a text is the code of."""
-    names = {name: getattr(module, name) for module in (estimators, covariance, subspace)
+    names = {name: getattr(module, name) for module in (estimators, covariance, penalty, subspace)
              for name in dir(module) if not name.startswith("_")}  # fmt: skip
     return eval(text, {"LedoitWolf": LedoitWolf, **names})
 
@@ -112,7 +118,7 @@ def test_parameters_of_specifications_are_nested(make, options):
 @pytest.mark.parametrize("model", CHECKED + VARIANTS, ids=str)
 def test_every_estimator_is_written_as_code_and_set_again(model):
     copy = clone(model)
-    if "Ridge" not in repr(model):
+    if "FDAClassifier" not in repr(model):
         assert same_parameters(evaluated(repr(model)), model)
     assert same_parameters(type(model)().set_params(**model.get_params(deep=False)), copy)
     assert same_parameters(copy.set_params(**copy.get_params(deep=True)), model)
@@ -142,6 +148,16 @@ def test_a_word_or_number_stands_for_its_specification():
     )
 
 
+def test_a_choice_of_the_strength_is_the_same_at_each_fit():
+    chosen = Ridge(grid=(0.01, 0.1), folds=3)
+    first, again, other = (
+        LogisticClassifier(penalty=each).fit(X, Y).results_.path
+        for each in (chosen, replace(chosen, seed=0), replace(chosen, seed=1))
+    )
+    pd.testing.assert_frame_equal(first, again, check_exact=True)
+    assert not first.equals(other)
+
+
 @pytest.mark.parametrize("nested", ["covariance__nu", "components__n", "prior__x", "other", "other__x"])
 def test_an_unknown_parameter_is_a_value_error_that_names_it(nested):
     model = LDAClassifier(covariance=Shrunk(0.1))
@@ -163,6 +179,7 @@ def test_an_invalid_value_is_refused_when_it_is_set():
         (LDAClassifier, {"shrinkage": 0.1}, "covariance=discrim.covariance.Shrunk(0.1)"),
         (LDAClassifier, {"method": "t", "nu": 5}, "covariance=discrim.covariance.StudentT(nu=5)"),
         (QDAClassifier, {"dimensions": 1}, "covariance=discrim.covariance.FactorAnalytic(dimensions=1)"),
+        (LogisticClassifier, {"penalty": "lasso", "strength": 0.1}, "discrim.penalty.Lasso("),
     ],
 )
 def test_an_old_keyword_is_a_type_error_with_the_new_spelling(make, old, new):
@@ -197,6 +214,11 @@ def mean_accuracy(verb, **options):
             QDAClassifier(covariance=LedoitWolf(), components=1),
             {"components__n": [1, 3], "covariance": [Full()]},
             [{"components": 1}, {"components": 3}],
+        ),
+        (
+            LogisticClassifier(penalty="ridge"),
+            {"penalty__strength": [0.001, 10.0]},
+            [{"penalty": Ridge(0.001)}, {"penalty": Ridge(10.0)}],
         ),
     ],
 )
