@@ -57,7 +57,6 @@ from numpy.typing import NDArray
 from discrim.core.neighbours.neighbours import pieces_of_runs, runs
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.rules.leave_one_out import SPOILT
-from discrim.core.rules.rules import FARTHEST_EXPONENT
 from discrim.core.scatter.covariance import EPS
 
 Keys = NDArray[np.int64]
@@ -381,7 +380,7 @@ class KernelSums:
                 mine = which == own[rows][of]
                 terms[mine] = log_left[rows][of[mine]]
             peak = np.maximum.reduceat(terms, first)
-            # Beyond 1e154 bandwidths the logarithm itself overflows: the density is zero.
+            # A sum whose only point is left out is zero.
             peak[np.isneginf(peak)] = 0.0
             out[rows] = np.log(np.add.reduceat(np.exp(terms - peak[of]), first)) + peak
         return out
@@ -564,31 +563,7 @@ class KernelColumns:
             known = ~np.isnan(values)
             for k, density in enumerate(column):
                 total[k, known] += density.log_density(values[known])
-        far = np.flatnonzero(np.isneginf(total).all(axis=0))
-        if len(far):
-            nearer = self._nearer(x[far])
-            moved = (nearer != x[far]).any(axis=1) & ~np.isnan(x[far]).all(axis=1)
-            total[:, far[moved]] = self.log_densities(nearer[moved])
         return total
-
-    def _nearer(self, x: Floats) -> Floats:
-        """Rows x (m, p), those beyond the range of squares moved in their direction to within it.
-
-        From there on the widest kernel has the largest density, and among equals the nearest point, as from
-        the row itself.
-        """
-        columns = self.densities
-        ends = np.array([[min(d.points[0] for d in c), max(d.points[-1] for d in c)] for c in columns])
-        middle = 0.5 * ends[:, 0] + 0.5 * ends[:, 1]
-        widths = np.frexp(self.bandwidths().min(axis=0))[1]
-        reach = np.minimum(
-            np.maximum(widths + 20, np.frexp(ends[:, 1] - middle)[1] + 10), widths + FARTHEST_EXPONENT
-        )
-        away = 0.5 * x[:, self.positions] - 0.5 * middle
-        over = (np.frexp(np.nan_to_num(away))[1] - reach).max(axis=1)
-        nearer = x.copy()
-        nearer[:, self.positions] = middle + np.ldexp(away, -np.maximum(over, 0)[:, None])
-        return nearer
 
     def left_out(self, x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         """The same of rows of the fit, each without itself; NaN where that has no bandwidth."""

@@ -87,8 +87,7 @@ def available_left_out(moments: ClassMoments, counts: Floats, log_prior: Floats,
             refit = -0.5 * (distances + np.log(without / (left - short)))
         total = np.repeat(log_prior[:, None], len(x), axis=1)
         for k, variance in enumerate(variances):
-            with np.errstate(over="ignore"):
-                others = -0.5 * ((z - means[k]) ** 2 / variance + np.log(variance))
+            others = -0.5 * ((z - means[k]) ** 2 / variance + np.log(variance))
             terms = np.where((codes == k)[:, None], refit, others)
             total[k] += np.where(there & ~spoilt, terms, 0.0).sum(axis=1)
         total[:, spoilt.any(axis=1)] = np.nan

@@ -39,7 +39,6 @@ from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.numerics.progress import tick
-from discrim.core.rules.rules import coordinates_within_range
 from discrim.core.scatter.covariance import EPS, Covariance
 from discrim.errors import DataError
 
@@ -359,9 +358,9 @@ class Space:
             size = size @ np.abs(within.inverse)
         return Space(metric, origin, unit, within, 4 * EPS * float(np.linalg.norm(size, norm)))
 
-    def coordinates(self, x: Floats, origin: Floats | None = None) -> Floats:
-        """The coordinates (m, p) of rows x (m, p), row by row in memory; from another origin, if given."""
-        z = np.subtract(x, self.origin if origin is None else origin, order="C")
+    def coordinates(self, x: Floats) -> Floats:
+        """The coordinates (m, p) of rows x (m, p), row by row in memory."""
+        z = np.subtract(x, self.origin, order="C")
         z *= self.unit
         return z if self.within is None else np.ascontiguousarray(self.within.whiten(z.T).T)
 
@@ -443,7 +442,7 @@ class NeighbourIndex:
                 f"metric={self.space.metric!r} takes columns of zeros and ones; column {column + 1} of the "
                 f"design holds {x[row, column]:g}. Take another metric."
             )
-        return self._nearest(coordinates_within_range(self.space.coordinates, x, self.space.origin), k)
+        return self._nearest(self.space.coordinates(x), k)
 
     def among(self, start: int, stop: int, k: int) -> Neighbours:
         """The k nearest rows, themselves among them, to the rows from start to stop."""

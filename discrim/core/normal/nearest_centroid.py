@@ -19,7 +19,7 @@ from discrim.core.moments.moments import LIGHT, ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut, squared_gaps
-from discrim.core.rules.rules import Distances, Rule, beyond_range, logs_of_prior, refuse_method
+from discrim.core.rules.rules import Distances, Rule, logs_of_prior, refuse_method
 from discrim.core.scatter.covariance import Covariance
 from discrim.core.scatter.principal import of_columns
 from discrim.core.scatter.scatter import all_constant
@@ -38,15 +38,7 @@ class EuclideanDistances:
 
     def scores(self, x: Floats) -> Floats:
         """Distances (m, K) of rows x (m, p)."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            squares = self.distances.squared(x)
-        far = beyond_range(x, squares.T)
-        found = self.sd * np.sqrt(squares)
-        if len(far):
-            nearby, exponent = self.distances.scaled(x[far])
-            with np.errstate(over="ignore"):
-                found[:, far] = np.ldexp(self.sd * np.sqrt(nearby), exponent)
-        return np.asarray(found.T)
+        return np.asarray((self.sd * np.sqrt(self.distances.squared(x))).T)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

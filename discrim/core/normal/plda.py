@@ -56,7 +56,6 @@ from discrim.core.rules.rules import (
     Distances,
     GaussianRule,
     Rule,
-    coordinates_within_range,
     logs_of_prior,
     refuse_method,
 )
@@ -96,17 +95,9 @@ class LengthNormalization:
 
     def on(self, x: Floats) -> Floats:
         """Rows x (m, p) on the sphere of radius sqrt(p); a row at the centre stays there."""
-        root = Covariance.from_root(self.root)
-
-        def coordinates(x: Floats, origin: Floats) -> Floats:
-            z = standard_columns(x, origin, self.scale)
-            return np.asarray(root.whiten(z - self.centre[:, None]).T)
-
-        z = coordinates_within_range(coordinates, x, self.origin)
-        with np.errstate(under="ignore"):
-            # By the largest coordinate first, so that no square is out of range.
-            z /= np.maximum(np.abs(z).max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-            lengths = np.sqrt((z**2).sum(axis=1, keepdims=True) / z.shape[1])
+        z = standard_columns(x, self.origin, self.scale) - self.centre[:, None]
+        z = Covariance.from_root(self.root).whiten(z).T
+        lengths = np.sqrt((z**2).mean(axis=1, keepdims=True))
         return np.asarray(z / np.where(lengths > 0, lengths, 1.0))
 
 
@@ -202,13 +193,9 @@ class PLDAFit:
 
     def places(self, x: Floats) -> Floats:
         """Rows x (m, p) on the r axes in which classes differ, less m: (m, r), with unit variance within."""
-        axes = self.axes[:, : self.n_axes]
-
-        def coordinates(x: Floats, origin: Floats) -> Floats:
-            return np.asarray((standard_columns(x, origin, self.scale) - self.mean[:, None]).T @ axes)
-
         x = x if self.sphere is None else self.sphere.on(x)
-        return coordinates_within_range(coordinates, x, self.origin)
+        z = standard_columns(x, self.origin, self.scale) - self.mean[:, None]
+        return np.asarray(z.T @ self.axes[:, : self.n_axes])
 
     def class_laws(self) -> tuple[Floats, Floats]:
         """Means and variances (K, r) of y_k on these axes, given the rows of the classes."""

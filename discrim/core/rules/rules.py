@@ -5,11 +5,6 @@ expected costs follow from scores alone. Rows come as x (m, p); everything insid
 layout of a table. Scores (m, K) lie in memory class by class where classes are few, row by row where they are
 many: the longer side is the fast one.
 
-*Rows so far away that a score is larger than any double.* What a posterior needs of a row are differences of
-its scores. With z = 2^e u and |u| below one, a square is 4^e |u|^2: differences are taken of the |u|^2 and
-multiplied afterwards. They may become minus infinity, which is what the log posterior then is in doubles, but
-never infinity less infinity.
-
 *Sparse rows.* A linear score of x = b + s is that of the base b plus s'coef, and a product with s costs as
 much as is stored. The multinomials of naive Bayes do the same with logarithms of probabilities. Other rules
 take rows that are written out.
@@ -21,7 +16,7 @@ perpendicular from x is x less this many unit normals; the distance of the plane
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, NoReturn, Protocol
@@ -34,89 +29,6 @@ from discrim.core.moments.sparse_rows import SparseRows
 from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.scatter.covariance import Covariance
 from discrim.errors import NotSupportedError
-
-Exponents = NDArray[np.int32]
-
-FARTHEST_EXPONENT = 400
-"""Binary order of magnitude of coordinates up to which rows are measured where they are."""
-
-LARGEST_EXPONENT = 1024
-"""That of the largest double."""
-
-
-def beyond_range(x: Floats, scores: Floats) -> NDArray[np.intp]:
-    """Rows of x (m, p) without a missing value whose scores (m, K) have no finite largest one."""
-    if np.isfinite(scores.sum()):
-        return np.zeros(0, dtype=np.intp)
-    rows = np.flatnonzero(~np.isfinite(scores.max(axis=1)))
-    return rows[np.isfinite(x[rows]).all(axis=1)]
-
-
-def coordinates_within_range(
-    coordinates: Callable[[Floats, Floats], Floats], x: Floats, origin: Floats
-) -> Floats:
-    """Coordinates (m, p) of rows x (m, p) whose squares are doubles.
-
-    A row farther away is taken nearer to the origin in its own direction, from where all rows of a fit are
-    equally far to rounding, as they are from the row itself. The function gives coordinates of rows from an
-    origin (p,) or (m, p), linear in the difference of the two.
-    """
-    over = np.zeros((len(x), 1), dtype=np.int32)
-    with np.errstate(over="ignore", invalid="ignore"):
-        z = coordinates(x, origin)
-        far = np.flatnonzero(~_within_range(z) & np.isfinite(x).all(axis=1))
-        while len(far):
-            # How far beyond the largest double a row is is not known: it comes nearer until its place is.
-            size = np.abs(z[far]).max(axis=1, keepdims=True)
-            over[far] += np.where(np.isfinite(size), np.frexp(size)[1], LARGEST_EXPONENT) - FARTHEST_EXPONENT
-            z[far] = coordinates(np.ldexp(x[far], -over[far]), np.ldexp(origin, -over[far]))
-            # Where row and origin are zero by now, what is left is of no fit, but of a damaged file.
-            far = far[~_within_range(z[far]) & (over[far, 0] <= 2 * LARGEST_EXPONENT + FARTHEST_EXPONENT)]
-    return z
-
-
-def _within_range(z: Floats) -> NDArray[np.bool_]:
-    return np.asarray((np.abs(z) <= 2.0**FARTHEST_EXPONENT).all(axis=1))
-
-
-def exponents(x: Floats, origin: Floats, scale: Floats) -> Exponents:
-    """Exponents (m,) of two, above x * scale of each of the rows x (m, p) and of origins (p,) or (K, p)."""
-    unit = np.frexp(scale)[1]
-    powers = (np.frexp(x)[1] + unit).max(axis=1, initial=0)
-    return np.asarray(np.maximum(powers, (np.frexp(origin)[1] + unit).max(initial=0)))
-
-
-def scaled_columns(x: Floats, origin: Floats, scale: Floats, exponent: Exponents) -> Floats:
-    """The coordinates z (p, m) = (x - origin) * scale of rows x (m, p), over 2^exponent."""
-    mantissa, power = np.frexp(scale[:, None])
-    shift = power - exponent
-    return np.asarray((np.ldexp(x.T, shift) - np.ldexp(origin[:, None], shift)) * mantissa)
-
-
-def squares_in_range(whitened: Iterable[Floats]) -> tuple[Floats, Exponents]:
-    """Squared lengths (K, m) of the columns of each (p, m), over 4 to the power of exponents (m,).
-
-    Exponents are those of the shortest, as a class of a tiny covariance is infinitely far from what is near
-    another.
-    """
-    squares, powers = [], []
-    for z in whitened:
-        power = np.frexp(np.abs(z).max(axis=0, initial=0.0))[1]
-        squares.append(column_squares(np.ldexp(z, -power)))
-        powers.append(power)
-    least = np.min(powers, axis=0)
-    with np.errstate(over="ignore"):
-        return np.ldexp(squares, 2 * (powers - least)), least
-
-
-def stretched(scores: Floats, constant: Floats, exponent: Exponents) -> Floats:
-    """Scores (m, K) times 2^exponent (m,) plus constants (K,), up to a number of the row."""
-    possible = np.where(np.isneginf(constant), -np.inf, scores)
-    with np.errstate(over="ignore"):
-        return np.asarray(
-            np.ldexp(possible - possible.max(axis=1, keepdims=True), exponent[:, None]) + constant
-        )
-
 
 MANY_CLASSES = 64
 """Classes beyond which scores lie row by row in memory, not class by class."""
@@ -149,17 +61,9 @@ class LinearRule:
 
     def scores(self, x: Floats) -> Floats:
         """Scores (m, K) of rows x (m, p)."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            scores = self._products(x)
-            scores += self.intercept
-            far = beyond_range(x, scores)
-            if self.crowds:
-                scores = self._crowds_scored(x, scores)
-        if len(far):
-            exponent = exponents(x[far], self.origin, self.scale)
-            z = scaled_columns(x[far], self.origin, self.scale, exponent)
-            scores[far] = stretched(z.T @ self.coef, self.intercept, exponent)
-        return np.asarray(scores)
+        scores = self._products(x)
+        scores += self.intercept
+        return self._crowds_scored(x, scores) if self.crowds else scores
 
     def _products(self, x: Floats) -> Floats:
         """Products z'coef (m, K)."""
@@ -236,13 +140,6 @@ class Nearest:
         excess += column_squares(self.whiten(z))[:, None]
         return np.asarray(excess.T)
 
-    def scaled(self, x: Floats) -> tuple[Floats, Exponents]:
-        """Distances (K, m) of rows far from all points, over 4 to the power of exponents (m,)."""
-        exponent = exponents(x, self.rule.origin, self.rule.scale)
-        z = scaled_columns(x, self.rule.origin, self.rule.scale, exponent)
-        squares, more = squares_in_range([self.whiten(z)])
-        return np.repeat(squares, len(self.centres), axis=0), exponent + more
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distances:
@@ -271,22 +168,6 @@ class Distances:
             distances[k] = column_squares(covariance.whiten(z))
         return distances
 
-    def scaled(self, x: Floats) -> tuple[Floats, Exponents]:
-        """Distances (K, m) of rows far from all means, over 4 to the power of exponents (m,).
-
-        Of missing columns (NaN), which covariances that are diagonal allow, nothing is added.
-        """
-        if self.nearest is not None:
-            return self.nearest.scaled(x)
-        missing = np.isnan(x.T)
-        exponent = exponents(x, self.origin, self.scale)
-        whitened = (
-            covariance.whiten(scaled_columns(x, origin, self.scale, exponent))
-            for covariance, origin in zip(self.covariances, self.origin, strict=True)
-        )
-        squares, more = squares_in_range(np.where(missing, 0.0, z) if missing.any() else z for z in whitened)
-        return squares, exponent + more
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GaussianRule:
@@ -298,15 +179,9 @@ class GaussianRule:
 
     def scores(self, x: Floats) -> Floats:
         """Scores (m, K) of rows x (m, p)."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            scores = self.distances.squared(x)
-            scores *= -0.5 * self.factor[:, None]
-            scores += self.constant[:, None]
-        far = beyond_range(x, scores.T)
-        if len(far):
-            squares, exponent = self.distances.scaled(x[far])
-            leading = -0.5 * self.factor * squares.T
-            scores[:, far] = stretched(leading, self.constant, 2 * exponent).T
+        scores = self.distances.squared(x)
+        scores *= -0.5 * self.factor[:, None]
+        scores += self.constant[:, None]
         return scores.T
 
 
@@ -321,17 +196,11 @@ class StudentRule:
 
     def scores(self, x: Floats) -> Floats:
         """Scores (m, K) of rows x (m, p)."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            scores = self.distances.squared(x)
-            scores /= self.spread[:, None]
-            np.log1p(scores, out=scores)
-            scores *= -self.power[:, None]
-            scores += self.constant[:, None]
-        far = beyond_range(x, scores.T)
-        if len(far):
-            squares, exponent = self.distances.scaled(x[far])
-            logs = np.log(squares / self.spread[:, None]) + 2 * np.log(2.0) * exponent
-            scores[:, far] = self.constant[:, None] - self.power[:, None] * logs
+        scores = self.distances.squared(x)
+        scores /= self.spread[:, None]
+        np.log1p(scores, out=scores)
+        scores *= -self.power[:, None]
+        scores += self.constant[:, None]
         return scores.T
 
 
@@ -379,13 +248,8 @@ class IndependentRule:
         known = ~np.isnan(part.T)
         for k, covariance in enumerate(distances.covariances):
             z = standard_columns(part, distances.origin[k], distances.scale) - distances.means[k][:, None]
-            with np.errstate(over="ignore"):
-                density = -0.5 * covariance.whiten(z) ** 2 - np.log(covariance.root)[:, None]
+            density = -0.5 * covariance.whiten(z) ** 2 - np.log(covariance.root)[:, None]
             scores[rows, k] = self.log_prior[k] + np.where(known, density, 0.0).sum(axis=0)
-        far = np.flatnonzero(np.isneginf(scores[rows]).all(axis=1))
-        if len(far):
-            squares, exponent = distances.scaled(part[far])
-            scores[rows[far]] = stretched(-0.5 * squares.T, self.log_prior, 2 * exponent)
         return scores
 
 
@@ -587,13 +451,8 @@ def stored_scores(rule: Rule, rows: SparseRows) -> Floats:
         return np.asarray(total.T)
     if not isinstance(rule, LinearRule):
         raise TypeError(f"{type(rule).__name__} takes rows that are written out: pass rows.dense().")
-    with np.errstate(over="ignore", invalid="ignore"):
-        base = ((rows.base - rule.origin) * rule.scale) @ rule.coef + rule.intercept
-        scores = rows.products(base, rule.coef * rule.scale[:, None])
-        far = np.flatnonzero(~np.isfinite(scores).all(axis=1))
-    if len(far):
-        scores[far] = rule.scores(rows.rows(far).dense())
-    return scores
+    base = ((rows.base - rule.origin) * rule.scale) @ rule.coef + rule.intercept
+    return rows.products(base, rule.coef * rule.scale[:, None])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

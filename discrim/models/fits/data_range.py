@@ -4,9 +4,10 @@ Two limits apply. A column varies by 1e-303 to 1e304, so that its coefficients a
 No value lies more than 1e100 within-class standard deviations from the class means, so that squared distances
 are within double precision and no model has to consider overflow.
 
-In a fit a distant value inflates the standard deviation that it is compared with. Class means far apart show
-in the moments. Single distant values show as a standard deviation far from one, in which case the rows are
-read again and compared with the median absolute deviation from the median.
+In a fit a distant value inflates the standard deviation of its class. Class means far apart, and standard
+deviations of classes that differ by as much, show in the moments. Of one standard deviation for all classes
+only the size shows: if it is far from one, the rows are read again and compared with the median absolute
+deviation from the median. A column of which all values but one are below 1e-50 is not detected.
 """
 
 from __future__ import annotations
@@ -52,22 +53,36 @@ def check_data_range(moments: ClassMoments, blocks: Blocks) -> None:
         The rows, if there are any, to name the row at fault.
     """
     sd, means = _within_sd(moments), moments.means[moments.rows > 0]
-    gaps = means.max(axis=0) - means.min(axis=0)
-    _check_sizes(np.log10(np.maximum(sd, gaps)) - np.log10(moments.scale), blocks.terms)
-    distant = np.flatnonzero(gaps / MAX_DEVIATIONS > sd)
+    largest_sd = np.sqrt(_variances(moments).max(axis=0))
+    extent = np.maximum(largest_sd, means.max(axis=0) - means.min(axis=0))
+    _check_sizes(np.log10(np.maximum(sd, extent)) - np.log10(moments.scale), blocks.terms)
+    distant = np.flatnonzero(extent / MAX_DEVIATIONS > sd)
     if len(distant):
-        _refuse_distant_means(moments, sd, int(distant[0]), blocks)
-    suspect = np.flatnonzero(np.abs(np.log10(sd) - np.log10(moments.scale)) > np.log10(SUSPECT_SD))
+        _refuse_distant_classes(moments, int(distant[0]), blocks)
+    log_sd = np.log10(sd) - np.log10(moments.scale)
+    suspect = np.flatnonzero(np.abs(log_sd) > np.log10(SUSPECT_SD))
     if len(suspect) and blocks.table.nrows:
         _check_rows(blocks, suspect)
 
 
+def _variances(moments: ClassMoments) -> Floats:
+    """Variances (K, p) or, of pooled moments, (1, p), in units of z."""
+    squares = moments.squares
+    by_class = len(squares) == moments.n_classes
+    counts = moments.counts[:, None] if by_class else moments.total
+    return np.asarray(np.divide(squares, counts, out=np.zeros_like(squares), where=squares > 0))
+
+
 def _within_sd(moments: ClassMoments) -> Floats:
-    """Standard deviations (p,) in z within classes; over all rows if these are zero, and one if both are."""
-    within = np.sqrt(moments.squares.sum(axis=0) / moments.total)
+    """Smallest positive standard deviation (p,) of the classes, in units of z.
+
+    If a column does not vary within classes, it is that over all rows, and one if that is zero, too.
+    """
+    variances = _variances(moments)
+    within = np.where(variances > 0, variances, np.inf).min(axis=0)
     with np.errstate(over="ignore"):
-        overall = np.sqrt(total_squares(moments) / moments.total)
-    return np.asarray(np.where(within > 0, within, np.where(overall > 0, overall, 1.0)))
+        overall = total_squares(moments) / moments.total
+    return np.sqrt(np.where(np.isfinite(within), within, np.where(overall > 0, overall, 1.0)))
 
 
 def _check_sizes(log_sizes: Floats, terms: tuple[str, ...]) -> None:
@@ -83,18 +98,18 @@ def _check_sizes(log_sizes: Floats, terms: tuple[str, ...]) -> None:
         )
 
 
-def _refuse_distant_means(moments: ClassMoments, sd: Floats, column: int, blocks: Blocks) -> NoReturn:
-    """Raise the OutOfRangeError of class means that are too far apart."""
-    largest = int(np.argmax(moments.counts))
-    centre, unit = moments.class_means[largest], sd / moments.scale
+def _refuse_distant_classes(moments: ClassMoments, column: int, blocks: Blocks) -> NoReturn:
+    """Raise the OutOfRangeError of classes that are far from the one that varies least in a column."""
     if blocks.table.nrows:
-        _refuse_far_rows(blocks, np.array([column]), centre[[column]], unit[[column]])
-    distances = np.abs(moments.class_means[:, column] - centre[column])
-    label = blocks.design.levels[int(np.argmax(np.where(moments.rows > 0, distances, 0.0)))]
+        variances = _variances(moments)[:, column]
+        by_class = len(variances) == moments.n_classes
+        k = np.argmin(np.where(variances > 0, variances, np.inf)) if by_class else np.argmax(moments.counts)
+        unit = _within_sd(moments)[[column]] / moments.scale[column]
+        _refuse_far_rows(blocks, np.array([column]), moments.class_means[k, [column]], unit)
     name = blocks.terms[column]
     raise OutOfRangeError(
-        f"The mean of column {name!r} in class {label!r} is more than {MAX_DEVIATIONS:g} within-class "
-        "standard deviations from the mean of another class. Correct the values, or leave the column out.",
+        f"Values of column {name!r} lie more than {MAX_DEVIATIONS:g} standard deviations of a class from the "
+        "mean of that class. Correct the values, or leave the column out.",
         columns=(name,),
     )
 

@@ -437,8 +437,7 @@ class Measure:
             numbers = fit.numbers
             distances = numbers.unbiased_distances()[0] if self.kind == "distance" else numbers.distances()
             for place, x, _ in blocks.every_row():
-                with np.errstate(over="ignore", invalid="ignore"):
-                    yield place, self._relative(distances.squared(x).T, x, None)
+                yield place, self._relative(distances.squared(x).T, x, None)
             return
         rule = fit.rule_of(blocks, None if self.kind == "scores" else "equal")
         for place, scores in scored(blocks, rule, len(fit.classes)):
@@ -452,11 +451,9 @@ class Measure:
 
     def _relative(self, values: Floats, x: Floats, left_out: Floats | None) -> Floats:
         """Values (m, K) less distances to all rows, those (m,) where each row is left out."""
-        if self.whole is not None:
-            values = values - (self.whole.squared(x) if left_out is None else left_out)[:, None]
-        # A row that misses no value and has no distance is beyond the range of squares.
-        there = np.isfinite(x).all(axis=1, keepdims=True)
-        return np.where(np.isnan(values) & there, np.inf, values)
+        if self.whole is None:
+            return values
+        return values - (self.whole.squared(x) if left_out is None else left_out)[:, None]
 
     def of_own(self, fit: Fit[Any]) -> Floats:
         """Values (n, K) of the rows of the fit, each under what is fitted without it."""
@@ -744,11 +741,7 @@ def typical_rows(
     counts = numbers.moments.counts
     distances, free = numbers.unbiased_distances() if numbers.has_distances else (numbers.distances(), counts)
     for place, x, _ in blocks.every_row():
-        with np.errstate(over="ignore", invalid="ignore"):
-            d2 = distances.squared(x)
-        # A row that misses no value and has no distance is beyond the range of squares.
-        d2[np.isnan(d2) & ~np.isnan(x).any(axis=1)] = np.inf
-        yield place, law(d2, counts[:, None], free[:, None], p)
+        yield place, law(distances.squared(x), counts[:, None], free[:, None], p)
 
 
 def _refuse_light(fit: Fit[Any], least: int, what: str) -> None:
