@@ -427,8 +427,6 @@ def test_kernel_posteriors_hold_where_every_density_underflows():
     logs = fit.predict_log_proba(far)
     assert np.isfinite(logs).all(axis=None)
     assert fit.predict(far).tolist() == ["virginica", "setosa"]
-    beyond = pd.DataFrame({"petal_length": [1e90, -1e90]})
-    assert fit.predict_proba(beyond).idxmax(axis=1).tolist() == ["virginica", "setosa"]
 
 
 @pytest.mark.parametrize("scale", [2.0**-600, 2.0**500])
