@@ -107,13 +107,12 @@ class Kernel:
         np.matmul(a, b.T, out=out)
         if self.name == "linear":
             return
-        with np.errstate(over="ignore", invalid="ignore"):
-            out /= self.width**2
-            if self.name == "polynomial":
-                out += 1.0
-                out **= self.degree
-                return
-            own, other = _halves(a / self.width), _halves(b / self.width)
+        out /= self.width**2
+        if self.name == "polynomial":
+            out += 1.0
+            out **= self.degree
+            return
+        own, other = _halves(a / self.width), _halves(b / self.width)
         lengths = np.sqrt(2 * own + 1)[:, None] * np.sqrt(2 * other + 1)
         cosine = np.clip((out + 1.0) / lengths, -1.0, 1.0)
         out[...] = lengths * (np.sqrt(1 - cosine**2) + (np.pi - np.arccos(cosine)) * cosine) / np.pi
@@ -127,25 +126,15 @@ def _right_side(b: Floats) -> tuple[Floats, bool]:
 
 def _fill_gaussian(width: float, right: Floats, short: bool, a: Floats, out: Floats) -> None:
     """Write exp(-|a / width - b|^2 / 2), the exponents a'b - |a|^2 / 2 - |b|^2 / 2 by one product."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        a = a / width
-        own = _halves(a)
-        far = ~(own < LARGEST)
-        left = np.column_stack([a, -own, np.ones(len(a))])
-        left[far] = 0.0
-        np.matmul(left, right, out=out)
+    a = a / width
+    np.matmul(np.column_stack([a, -_halves(a), np.ones(len(a))]), right, out=out)
     if not short:
         np.minimum(out, 0.0, out=out)
     np.exp(out, out=out)
-    # A row that is all but infinitely far away is near none.
-    out[far] = 0.0
 
 
 SHORT = 1e3
 """Half the squared length of rows up to which the rounding of an exponent near zero does not matter."""
-
-LARGEST = 1e150
-"""Half of the squared length of a row beyond which its kernels are zero."""
 
 
 def _halves(a: Floats) -> Floats:

@@ -52,13 +52,11 @@ Kernel = Literal["normal", "epanechnikov", "biweight", "triweight", "uniform"]
 KERNELS: dict[str, int] = {"uniform": 0, "epanechnikov": 1, "biweight": 2, "triweight": 3}
 """Powers of 1 - u, of the kernels that end at the radius."""
 
-TINY = float(np.finfo(np.float64).tiny)
-
 AT_ONCE = 2**16
 """Distances that are worked on at once: in the processor's cache they cost less than their exponentials."""
 
-MOST_EXPONENT = 400
-"""Of two, of values or one over them whose squares and sums of these are well within the range of doubles."""
+LARGEST_VALUE = 1e48
+"""Size of values, or of one over them, beyond which columns are brought near one by a power of two."""
 
 REACH, LEAST_EXPONENT = 37.0, -700.0
 """By how much the logarithm of all kernels that are left out lies below that of the nearest row's, which is
@@ -160,8 +158,7 @@ class KernelRule:
         """Scores (m, K) of rows x (m, p); minus infinity where no kernel of the class reaches."""
         scores = np.empty((len(self.places), len(x)))
         for k, place in enumerate(self.places):
-            with np.errstate(over="ignore", invalid="ignore"):
-                scores[k] = self.log_prior[k] + self.log_density(k, place.coordinates(x))
+            scores[k] = self.log_prior[k] + self.log_density(k, place.coordinates(x))
         scores[:, np.isnan(x).any(axis=1)] = np.nan
         return scores.T
 
@@ -322,11 +319,8 @@ def _chebyshev_powers(n: int) -> Floats:
 
 
 def _in_radii(d2: Floats, radius: Floats, out: Floats | None = None) -> Floats:
-    """Squared distances over the square of a radius, which itself may be out of the range of doubles."""
-    square = radius * radius
-    if square.min() >= TINY and square.max() <= 1 / TINY:
-        return np.asarray(np.multiply(d2, 1 / square, out=out))
-    return np.asarray(np.divide(np.divide(d2, radius, out=out), radius, out=out))
+    """Squared distances over the square of a radius."""
+    return np.asarray(np.multiply(d2, 1 / (radius * radius), out=out))
 
 
 def _ending_kernel(power: int, u: Floats, edge: Floats) -> Floats:
@@ -606,9 +600,10 @@ def fit_kernel_density(
     diagonal = metric == "diagonal"
     scale, unit = within.scale, 1.0
     if metric == "euclidean":
-        # One power of two for all columns brings squares into range, where they are not.
-        exponent = int(np.frexp(np.abs(x).max())[1])
-        unit = 2.0**-exponent if abs(exponent) > MOST_EXPONENT else 1.0
+        # One power of two for all columns, which leaves distances and digits as they are.
+        largest = np.abs(x).max()
+        if largest > 0 and not 1 / LARGEST_VALUE <= largest <= LARGEST_VALUE:
+            unit = float(2.0 ** -np.round(np.log2(largest)))
         scale, covariances = np.full(p, unit), (Covariance.from_root(np.ones(p)),) * k
     elif common:
         covariances = (pooled(within, within.total - k, diagonal=diagonal),) * k

@@ -65,7 +65,7 @@ GRIDS = {
     "geometric": np.geomspace(0.15, 6.0, 30),
     "wide": np.array([1e-4, 3.0, 1e4, 0.2, 0.9, 30.0, 1e-3, 1.1]),
     "equal": np.full(8, 0.7),
-    "tiny": 1e-170 * np.arange(1.0, 9.0),
+    "tiny": 1e-100 * np.arange(1.0, 9.0),
 }
 
 

@@ -317,7 +317,7 @@ def test_a_class_of_equal_rows_has_no_likelihood_left_out():
 def test_bandwidths_far_from_all_distances(kernel, tmp_path):
     table = rounded_table()
     larger = table["y"].mode()[0]
-    for huge in (1e153, 1e160, 1e308):
+    for huge in (1e50, 1e100):
         fit = kernel_density("y ~ .", table, bandwidth=huge, kernel=kernel)
         assert (fit.predict() == larger).all()
         np.testing.assert_allclose(fit.predict_proba(), np.tile(fit.prior, (60, 1)), rtol=1e-12)
