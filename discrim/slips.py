@@ -74,11 +74,7 @@ step <- eta eta0 learningrate
 it is not needed here, so leave it out <- solver njobs verbose disp storecovariance trace fitintercept
 enter | stepwise() chooses columns <- pin slentry sle stepwise
 stay | stepwise() chooses columns <- pout slstay sls
-f_enter | stepwise() chooses columns <- fin ftoenter fentry
-f_stay | stepwise() chooses columns <- fout ftoremove fremove
-r2_enter | stepwise() chooses columns <- pr2entry
-r2_stay | stepwise() chooses columns <- pr2stay
-v_enter | stepwise() chooses columns <- vin
+stepwise() chooses columns <- fin ftoenter fentry fout ftoremove fremove pr2entry pr2stay vin
 logistic() fits two classes or more <- family link
 bias_reduction: robust() of the fit gives robust standard errors <- robust
 covariance="t" and covariance="mcd" of lda() and qda() are robust <- robust
@@ -241,8 +237,16 @@ REWRITTEN: dict[str, dict[str, str]] = {
         "seed": "penalty=discrim.penalty.Lasso(seed={}) if a strength is chosen; else leave it out",
         "randomstate": "penalty=discrim.penalty.Lasso(seed={}) if a strength is chosen; else leave it out",
     },
+    "stepwise": {
+        **dict.fromkeys(("fenter", "fin", "ftoenter", "fentry"), 'by="F", enter={}'),
+        **dict.fromkeys(("fstay", "fout", "ftoremove", "fremove"), 'by="F", stay={}'),
+        **dict.fromkeys(("r2enter", "pr2entry"), 'by="r2", enter={}'),
+        **dict.fromkeys(("r2stay", "pr2stay"), 'by="r2", stay={}'),
+        **dict.fromkeys(("venter", "vin"), 'by="v", enter={}, with criterion="rao"'),
+        "options": 'verb=functools.partial(discrim.qda, prior="equal"), for example',
+    },
 }
-"""Keywords that are parameters of a specification, by verb, and what to write with their value."""
+"""Keywords that are parts of another option here, by verb, and what to write with their value."""
 
 
 def plain(name: str) -> str:

@@ -75,10 +75,6 @@ VERB_KEYWORDS = {
     ("kernel_lda", "gamma"): "use width=, which is 1 over the root of 2 gamma",
     ("shrunken_centroids", "shrink_threshold"): "use threshold=.",
     ("stepwise", "slentry"): "use enter=.",
-    ("stepwise", "FIN"): "use f_enter=.",
-    ("stepwise", "FOUT"): "use f_stay=.",
-    ("stepwise", "PR2ENTRY"): "use r2_enter=.",
-    ("stepwise", "VIN"): "use v_enter=.",
     ("stepwise", "tol"): "use tolerance=.",
     ("perceptron", "eta0"): "use step=.",
     ("from_stats", "priors"): "it takes means, covs, counts, method",
@@ -108,6 +104,13 @@ REWRITTEN = {
     ): "penalty=discrim.penalty.Ridge(1 / (N * 2.0)), where N is the number of observations",
     ("logistic", "nfolds", 5): "penalty=discrim.penalty.Lasso(folds=5)",
     ("logistic", "random_state", 1): "penalty=discrim.penalty.Lasso(seed=1)",
+    ("stepwise", "f_enter", 3.84): 'by="F", enter=3.84',
+    ("stepwise", "FIN", 3.84): 'by="F", enter=3.84',
+    ("stepwise", "FOUT", 2.71): 'by="F", stay=2.71',
+    ("stepwise", "PR2ENTRY", 0.1): 'by="r2", enter=0.1',
+    ("stepwise", "r2_stay", 0.1): 'by="r2", stay=0.1',
+    ("stepwise", "VIN", 1): 'by="v", enter=1, with criterion="rao"',
+    ("stepwise", "options", None): 'verb=functools.partial(discrim.qda, prior="equal")',
 }
 
 METHOD_KEYWORDS = {

@@ -189,7 +189,7 @@ def stepwise(verb: str, options: dict[str, Any]) -> None:
     sections, errors = options.pop("sections", None), errors_of(options)
     if "model" in options:
         model = model_of(options.pop("model"))
-        options |= {"verb": getattr(discrim, model.verb), "options": model.options}
+        options["verb"] = partial(getattr(discrim, model.verb), **model.options)
     found = of_table(given, [formula], output, lambda data: discrim.stepwise(formula, data, **options))
     summary = found.summary(sections)
     summary = summary if errors is None else with_errors(summary, found.fit, errors)

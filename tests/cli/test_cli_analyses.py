@@ -49,7 +49,9 @@ def test_stepwise_prints_the_steps_and_saves_the_fit(capsys):
 def test_steps_by_f_with_all_tables(capsys):
     options = ["--f-enter", "3.84", "--f-stay", "2.71", "--tolerance", "0.4", "--criterion", "minresid"]
     printed = said(capsys, "stepwise", FORMULA, "iris", *options, "--sections", "all")
-    found = discrim.stepwise(FORMULA, IRIS, f_enter=3.84, f_stay=2.71, tolerance=0.4, criterion="minresid")
+    found = discrim.stepwise(
+        FORMULA, IRIS, by="F", enter=3.84, stay=2.71, tolerance=0.4, criterion="minresid"
+    )
     assert printed == found.summary("all").as_text() + "\n"
     assert "criterion='minresdi' is not known" in refused(
         capsys, "stepwise", FORMULA, "iris", "--criterion", "minresdi"

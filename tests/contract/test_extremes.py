@@ -1,5 +1,7 @@
 """Columns of unlike units, very few rows, and options of odd types and sizes."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -73,12 +75,18 @@ def fitted(iris):
     ("call", "said"),
     [
         (lambda iris: discrim.perceptron("species ~ .", iris, maxiter=10**400), "maxiter="),
-        (lambda iris: discrim.stepwise("species ~ .", iris, options={"k": 3}), "options= names 'k'"),
         (
-            lambda iris: discrim.stepwise("species ~ .", iris, options={"levels": 3}),
-            "options= names 'levels'",
+            lambda iris: discrim.stepwise("species ~ .", iris, verb=partial(discrim.lda, k=3)),
+            "verb= has the option 'k'",
         ),
-        (lambda iris: discrim.stepwise("species ~ .", iris, options={1: 3}), "options= names 1"),
+        (
+            lambda iris: discrim.stepwise("species ~ .", iris, verb=partial(discrim.lda, levels=3)),
+            "verb= has the option 'levels'",
+        ),
+        (
+            lambda iris: discrim.stepwise("species ~ .", iris, verb=partial(discrim.lda, "species ~ .")),
+            "name the options of the verb",
+        ),
         (
             lambda iris: discrim.cross_validate(discrim.lda("species ~ .", iris), repeats=10**400),
             "fewer repeats",

@@ -75,11 +75,9 @@ def fits():
         ("choose", "candidates", ["lda", 3, TWO, [1], {1: "lda"}, {"a": 3}]),
         ("choose", "seconds", [TWO, "a", -1, True]),
         ("choose", "select", ["best", 3, TWO, None]),
-        ("stepwise", "enter", [TWO, "a", pd.NA, 1j, None]),
-        ("stepwise", "stay", [TWO, "a", pd.NA, 1j, None]),
-        ("stepwise", "f_enter", [TWO, "a", pd.NA, 1j, -1, HUGE]),
-        ("stepwise", "r2_enter", [TWO, "a", pd.NA, 1j, 2]),
-        ("stepwise", "v_enter", [TWO, "a", pd.NA, 1j, 2]),
+        ("stepwise", "enter", [TWO, "a", pd.NA, 1j, -1, 2]),
+        ("stepwise", "stay", [TWO, "a", pd.NA, 1j, -1, 2]),
+        ("stepwise", "by", [TWO, "a", pd.NA, None]),
         ("stepwise", "tolerance", [TWO, "a", pd.NA, 1j, 1, -1]),
         ("stepwise", "include", [3, [1], TWO, True, None]),
         ("manova", "method", ["wilks", 3, TWO, [], True]),
@@ -97,7 +95,6 @@ def fits():
         ("box_m", "method", ["box", 3, TWO, [], True]),
         ("manova", "term", [3, TWO, [], pd.NA, np.array([1.0, 2.0])]),
         ("stepwise", "verb", ["no such verb", 3, TWO, lambda: 1, lambda *args, **options: 1]),
-        ("stepwise", "options", ["no", 3, TWO, [1]]),
     ],
 )
 def test_options_of_verbs(verb, option, values):

@@ -57,17 +57,12 @@ def stepwise(
     *,
     direction: Direction = "both",
     criterion: Criterion = "wilks",
-    enter: float = 0.15,
-    stay: float = 0.15,
-    f_enter: float | None = None,
-    f_stay: float | None = None,
-    r2_enter: float | None = None,
-    r2_stay: float | None = None,
-    v_enter: float | None = None,
+    enter: float | None = None,
+    stay: float | None = None,
+    by: By = "p",
     tolerance: float | None = None,
     include: Sequence[str] = (),
     verb: Callable[..., ClassifierResults] | str | None = None,
-    options: Mapping[str, Any] | None = None,
     folds: int = 10,
     seed: int | None = None,
     weights: Any = None,
@@ -98,16 +93,16 @@ def stepwise(
         Rao's V ("rao"); the cross-validated error of `verb` ("cv"); or, as in R's `step`, the AIC or BIC of
         `discrim.logistic`. With the last two a term that another one contains does not leave, such as `a`
         while `a:b` is in.
-    enter, stay : float
-        Levels of significance: a term enters if the p-value of its partial F is at most `enter`, and has to
-        leave if it is above `stay`. "cv", "aic" and "bic" do not use them and go on as long as they fall.
-    f_enter, f_stay : float, optional
-        Limits of the partial F itself, in place of levels of significance: a term enters if its F is at least
-        `f_enter`, and has to leave if it is below `f_stay`. SPSS has 3.84 and 2.71 by default.
-    r2_enter, r2_stay : float, optional
-        The same for the partial R2, one less the partial Wilks' lambda, as SAS's PR2ENTRY= and PR2STAY=.
-    v_enter : float, optional
-        With criterion="rao", what a term has to add to Rao's V to enter, as SPSS's VIN.
+    enter, stay : float, optional
+        Limits of the statistic that `by` names: a term enters if it is as good as `enter`, and has to leave
+        if it is worse than `stay`. Levels of significance are 0.15 by default. "cv", "aic" and "bic" do not
+        use them and go on as long as they fall.
+    by : {"p", "F", "r2", "v"}
+        Statistic of the limits. "p" is the p-value of the partial F, at most `enter`. "F" is the partial F
+        itself, at least `enter`; SPSS has enter=3.84 and stay=2.71. "r2" is the partial R2, one less the
+        partial Wilks' lambda, as SAS's PR2ENTRY= and PR2STAY=. "v", with criterion="rao", is what a term adds
+        to Rao's V, as SPSS's VIN; `stay` is then a level of significance, which a term has to meet to enter
+        as well.
     tolerance : float, optional
         The smallest tolerance that is allowed. The tolerance of a column is the share of its variance within
         classes that the other chosen columns do not explain. A term does not enter if one of its columns, or
@@ -116,10 +111,9 @@ def stepwise(
     include : sequence of str
         Terms that are always in: names of columns, or terms as the formula writes them.
     verb : callable or str, optional
-        The model of the final fit, and of "cv": any verb of the package, or its name. By default it is
+        The model of the final fit, and of "cv": any verb of the package, its name, or a `functools.partial`
+        with options of the verb, such as ``partial(discrim.qda, prior="equal")``. By default it is
         `discrim.lda`, and `discrim.logistic` for "aic" and "bic".
-    options : mapping, optional
-        Arguments of the verb, by name.
     folds : int
         Number of folds of criterion="cv"; all candidates are judged on the same folds.
     seed : int, optional
@@ -148,9 +142,8 @@ def stepwise(
     Raises
     ------
     DataError
-        A criterion, direction or term is unknown; a limit is out of its range, easier to enter by than to
-        stay by, missing beside its other, or none of the criterion's; or a candidate of "aic" or "bic"
-        separates the classes.
+        A criterion, direction or term is unknown; a limit is out of its range, missing, easier to enter by
+        than to stay by, or not used by the criterion; or a candidate of "aic" or "bic" separates the classes.
     NotSupportedError
         AIC or BIC is asked of a verb whose likelihood is also that of the columns, or of penalized
         coefficients.
@@ -186,7 +179,7 @@ def stepwise(
 
     As in SPSS, with the terms that its second step compared:
 
-    >>> found = stepwise("species ~ .", load_iris(), f_enter=3.84, f_stay=2.71, tolerance=0.001)
+    >>> found = stepwise("species ~ .", load_iris(), by="F", enter=3.84, stay=2.71, tolerance=0.001)
     >>> found.not_in_analysis.loc[1].round(3)[["tolerance", "min_tolerance", "F", "wilks"]]
                   tolerance  min_tolerance       F  wilks
     term
@@ -213,13 +206,12 @@ def stepwise(
     apparent      0.25   held
     cv            0.53   anew
     """
-    model = model_for(verb, criterion)
+    model, options = model_for(verb, criterion)
     arguments: dict[str, Any] = {"levels": levels, "na_action": na_action, "functions": functions}
     # Not every verb has weights.
     arguments |= {} if weights is None else {"weights": weights}
     check_verb_options(direction, criterion, model, options, arguments)
-    pairs: dict[By, tuple[Any, Any]] = {"F": (f_enter, f_stay), "partial_R2": (r2_enter, r2_stay)}
-    limits = checked_limits(direction, criterion, (enter, stay), pairs, v_enter, tolerance)
+    limits = read_limits(direction, criterion, enter, stay, by, tolerance)
     if criterion == "cv":
         seed = drawn_seed(seed)
     on_rows = partial(
@@ -227,10 +219,9 @@ def stepwise(
         formula,
         weights,
         {
-            "direction": direction, "criterion": criterion, "enter": enter, "stay": stay, "f_enter": f_enter,
-            "f_stay": f_stay, "r2_enter": r2_enter, "r2_stay": r2_stay, "v_enter": v_enter,
-            "tolerance": tolerance, "include": include, "verb": verb, "options": options, "folds": folds,
-            "seed": seed, "functions": functions,
+            "direction": direction, "criterion": criterion, "enter": enter, "stay": stay, "by": by,
+            "tolerance": tolerance, "include": include, "verb": verb, "folds": folds, "seed": seed,
+            "functions": functions,
         },
     )  # fmt: skip
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
@@ -240,7 +231,7 @@ def stepwise(
     texts = {part.label: part.text for part in design.parts()}
     parts = {label: np.array(columns) for label, columns in parts_of(blocks).items()}
     include = included(blocks, include)
-    arguments = dict(options or {}) | arguments
+    arguments = options | arguments
 
     def fit(terms: Sequence[str]) -> ClassifierResults:
         shorter = f"{design.response_code} ~ {' + '.join(texts[term] for term in terms)}"
@@ -249,7 +240,7 @@ def stepwise(
             raise DataError(f"verb={told(model)} gives no fit: give a verb, such as discrim.qda.")
         return fitted
 
-    search = term_choice.StepwiseSearch(criterion, direction, include, limits, options or {}, folds, seed)
+    search = term_choice.StepwiseSearch(criterion, direction, include, limits, options, folds, seed)
     choice = search.choice(blocks, moments, parts, fit)
     fitted = fit(choice.terms) if choice.terms else None
     if fitted is not None:
@@ -261,13 +252,26 @@ GIVEN = ("formula", "data", "moments", "weights", "levels", "na_action", "functi
 """Arguments of a verb that are those of `stepwise`, or made by it."""
 
 
-def model_for(verb: Any, criterion: Any) -> Any:
-    """The verb, also by its name; of AIC and BIC one whose likelihood is of the classes given the row."""
+def model_for(verb: Any, criterion: Any) -> tuple[Any, dict[str, Any]]:
+    """Return the verb that fits the chosen terms, and the options that it is called with.
+
+    Parameters
+    ----------
+    verb : callable, str or None
+        A verb, its name, a `functools.partial` of a verb with options, or None for the default.
+    criterion : str
+        The criterion. AIC and BIC require a likelihood of the classes given the row.
+    """
+    options = {}
+    if isinstance(verb, partial):
+        if verb.args:
+            raise DataError(f"verb= is a partial with {told(verb.args[0])}: name the options of the verb.")
+        verb, options = verb.func, dict(verb.keywords)
     verb = verb_named(verb)
     if not isinstance(criterion, str) or criterion not in ("aic", "bic"):
         from discrim.models.normal.lda import lda
 
-        return lda if verb is None else verb
+        return lda if verb is None else verb, options
     from discrim.models.regression.logistic import logistic
 
     if verb is not None and verb is not logistic:
@@ -275,88 +279,75 @@ def model_for(verb: Any, criterion: Any) -> Any:
             f"criterion={criterion!r} compares likelihoods of the classes given the row, which only "
             'logistic() has: leave verb= out, or use criterion="cv", which goes with any verb.'
         )
-    return logistic
+    return logistic, options
 
 
 BY_MOMENTS = ("wilks", "mahalanobis", "maxminf", "minresid", "rao")
 """Criteria whose steps go by the partial F."""
 
-LIMIT_NAMES: dict[By, tuple[str, str]] = {
-    "p": ("enter", "stay"),
-    "F": ("f_enter", "f_stay"),
-    "partial_R2": ("r2_enter", "r2_stay"),
-}
+LEVEL = 0.15
+"""Level of significance of a term to enter and to stay, by default."""
 
 
-def checked_limits(
-    direction: Direction,
-    criterion: Criterion,
-    levels: tuple[Any, Any],
-    others: Mapping[By, tuple[Any, Any]],
-    v_enter: Any,
-    tolerance: Any,
+def read_limits(
+    direction: Direction, criterion: Criterion, enter: Any, stay: Any, by: Any, tolerance: Any
 ) -> Limits:
-    """The limits that were asked for: levels of significance, or others in their place."""
-    for name, level in zip(LIMIT_NAMES["p"], levels, strict=True):
-        check_number(name, level, 0, 1, ends="(]", what="a level of significance")
-    given: list[By] = [by for by, pair in others.items() if any(value is not None for value in pair)]
-    named = [LIMIT_NAMES[by][0] for by in given]
-    named += [name for name, value in (("v_enter", v_enter), ("tolerance", tolerance)) if value is not None]
-    if named and criterion not in BY_MOMENTS:
+    """Return the validated limits of the steps; the parameters are those of `stepwise`."""
+    check_word("by", by, By)
+    if criterion not in BY_MOMENTS and (by != "p" or tolerance is not None):
+        given = "tolerance=" if by == "p" else f'by="{by}"'
         raise DataError(
-            f"{named[0]}= is of steps by the partial F, which criterion={criterion!r} does not take: leave "
+            f"{given} applies to steps by the partial F, which criterion={criterion!r} does not use. Leave "
             f"it out, or use one of {listed(BY_MOMENTS)}."
         )
-    if v_enter is not None and criterion != "rao":
-        raise DataError(f'v_enter= is of Rao\'s V: use criterion="rao", not {criterion!r}, or leave it out.')
-    if v_enter is not None:
-        check_number("v_enter", v_enter, 0)
     if tolerance is not None:
         check_number("tolerance", tolerance, 0, 1, ends="[)", what="a share of variance")
-    if len(given) > 1 or (given and levels != (0.15, 0.15)):
-        first, second = (LIMIT_NAMES[by][0] for by in (*given, "p")[:2])
-        raise DataError(f"{first}= and {second}= are two limits for one step: give one kind of them.")
-    by: By = given[0] if given else "p"
-    enter, stay = _checked_pair(direction, by, others[by]) if given else levels
-    if direction == "both" and (stay < enter if by == "p" else stay > enter):
-        names, side = LIMIT_NAMES[by], "below" if by == "p" else "above"
-        raise DataError(
-            f"{names[1]}={stay!r} is {side} {names[0]}={enter!r}: a term could enter and leave for ever."
-        )
-    return Limits(float(enter), float(stay), by, tolerance, v_enter)
+    if by == "v":
+        if criterion != "rao":
+            raise DataError(f'by="v" requires criterion="rao", not {criterion!r}.')
+        level = _level("stay", stay)
+        added = _limit("enter", enter, by, np.inf, needed=direction != "backward")
+        return Limits(level, level, "p", tolerance, added)
+    if by == "p":
+        first, last = _level("enter", enter), _level("stay", stay)
+    else:
+        high = np.inf if by == "F" else 1.0
+        first = _limit("enter", enter, by, high, needed=direction != "backward")
+        last = _limit("stay", stay, by, high, needed=direction != "forward")
+    if direction == "both" and (last < first if by == "p" else last > first):
+        side = "below" if by == "p" else "above"
+        raise DataError(f"stay={last!r} is {side} enter={first!r}: a term could enter and leave for ever.")
+    return Limits(first, last, by, tolerance)
 
 
-def _checked_pair(direction: Direction, by: By, pair: tuple[Any, Any]) -> tuple[float, float]:
-    """Limits of F or of R2, of which a direction may need one only."""
-    needed = {"forward": (True, False), "backward": (False, True), "both": (True, True)}[direction]
-    numbers = []
-    for name, value, is_needed in zip(LIMIT_NAMES[by], pair, needed, strict=True):
-        if value is None and is_needed:
-            raise DataError(
-                f"{name}= is missing: direction={direction!r} goes by {' and '.join(LIMIT_NAMES[by])}, so "
-                "give it too (SPSS has f_enter=3.84, f_stay=2.71)."
-            )
-        if value is not None:
-            check_number(name, value, 0, np.inf if by == "F" else 1)
-        numbers.append(np.nan if value is None else float(value))
-    return numbers[0], numbers[1]
+def _level(name: str, value: Any) -> float:
+    """Return a validated level of significance, or the default."""
+    return check_number(
+        name, LEVEL if value is None else value, 0, 1, ends="(]", what="a level of significance"
+    )
+
+
+def _limit(name: str, value: Any, by: str, high: float, *, needed: bool) -> float:
+    """Return a validated limit of a statistic, or NaN for one that the direction does not need."""
+    if value is None and needed:
+        hint = " (SPSS has enter=3.84, stay=2.71)" if by == "F" else ""
+        raise DataError(f'{name}= is missing: by="{by}" has no default limits{hint}.')
+    return np.nan if value is None else check_number(name, value, 0, high)
 
 
 def check_verb_options(
-    direction: Any, criterion: Any, verb: Any, options: Any, given: Mapping[str, Any]
+    direction: Any, criterion: Any, verb: Any, options: Mapping[str, Any], given: Mapping[str, Any]
 ) -> None:
     """Raise a DataError for an option that is none; `given` are those that `stepwise` passes to a verb."""
     check_word("direction", direction, Direction)
     check_word("criterion", criterion, Criterion)
     if not callable(verb):
         raise DataError(f"verb={told(verb)}: give a verb, such as discrim.qda, or None for lda.")
-    if options is not None and not isinstance(options, Mapping):
-        raise DataError(f"options={told(options)}: give a dict of names and values, for the verb.")
     try:
         signature = inspect.signature(verb)
     except (TypeError, ValueError):
         return
-    _refuse_unknown(verb, signature.parameters, options or {})
+    _refuse_unknown(verb, signature.parameters, options)
     try:
         signature.bind("formula", "data", **dict.fromkeys(given))
     except TypeError as error:
@@ -375,7 +366,7 @@ def _refuse_unknown(verb: Any, known: Mapping[str, inspect.Parameter], options: 
     if unknown:
         free = [option for option in known if option not in GIVEN]
         raise DataError(
-            f"options= names {listed(unknown)}, which {name}() does not know: give some of "
+            f"verb= has the option {listed(unknown)}, which {name}() does not take here: give some of "
             f"{listed(free, most=20)}."
         )
 

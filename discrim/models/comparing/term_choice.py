@@ -48,8 +48,8 @@ Move = tuple[str, str, list[str]]
 """What is done with which term ("entered" or "removed"), and the terms that are then in."""
 
 
-By = Literal["p", "F", "partial_R2"]
-"""What of a partial test the limits are of."""
+By = Literal["p", "F", "r2", "v"]
+"""Statistics that limits refer to: of a partial test, or the increase of Rao's V."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Limits:
 
     enter: float
     stay: float
-    by: By = "p"
+    by: Literal["p", "F", "r2"] = "p"
     tolerance: float | None = None
     v_enter: float | None = None
 
@@ -82,7 +82,7 @@ class Limits:
 
     def words(self) -> str:
         """The limits, as a note says them."""
-        name = {"p": "p", "F": "F", "partial_R2": "partial R2"}[self.by]
+        name = {"p": "p", "F": "F", "r2": "partial R2"}[self.by]
         within, beyond = ("<=", ">") if self.by == "p" else (">=", "<")
         words = f"Enters at {name} {within} {self.enter:g}, leaves at {name} {beyond} {self.stay:g}"
         words += "." if self.by == "F" else " (partial F)."
@@ -222,7 +222,7 @@ class StepwiseSearch:
             blocks,
             moments,
             drop=options.get("collinear") == "drop",
-            instead='pass options={"collinear": "drop"}',
+            instead='pass verb=partial(logistic, collinear="drop")',
         )
         dropped = sorted(set(self.include) - set(parts_of(blocks)))
         if dropped:

@@ -330,7 +330,7 @@ def of_formulas() -> dict[str, Callable[[], Any]]:
                 made[f"stepwise {rule} {table}"] = partial(discrim.stepwise, formula, data, criterion=rule)
     made["stepwise cv"] = lambda: discrim.stepwise(every, iris, criterion="cv", folds=4, seed=1)
     made["stepwise cv knn"] = lambda: discrim.stepwise(
-        every, iris, criterion="cv", verb=discrim.knn, options={"k": 5}, direction="forward", folds=4, seed=1
+        every, iris, criterion="cv", verb=partial(discrim.knn, k=5), direction="forward", folds=4, seed=1
     )
     return made
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import pickle
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -61,7 +62,7 @@ def test_a_choice_by_moments_is_that_of_a_call_without_each_fold(criterion, verb
 
 @pytest.mark.parametrize("verb", [naive_bayes, lda])
 def test_a_choice_by_calls_is_that_of_a_call_without_each_fold(verb):
-    options = {"verb": verb, **({"options": {"covariance": "diagonal"}} if verb is lda else {}), **STRICT}
+    options = {"verb": partial(lda, covariance="diagonal") if verb is lda else verb, **STRICT}
     data = PENGUINS.dropna()
     choice = stepwise(BILLS, data, **options)
     assert choice.fit._fit.selection.anew.refits.called is not None

@@ -15,7 +15,7 @@ from tests import support
 
 CASES = json.loads((support.GOLDEN / "stepwise.json").read_text(encoding="utf-8"))
 IRIS = discrim.datasets.load_iris()
-SPSS = {"f_enter": 3.84, "f_stay": 2.71}
+SPSS = {"by": "F", "enter": 3.84, "stay": 2.71}
 TESTS = ["F", "df1", "df2"]
 
 
@@ -107,7 +107,7 @@ def test_the_nearest_pair_is_named_and_the_change_of_v_tested():
 def test_terms_of_several_columns_have_the_least_tolerance_of_theirs():
     data = discrim.datasets.load_penguins().dropna()
     formula = "species ~ island + bill_length_mm + body_mass_g + sex"
-    found = stepwise(formula, data, f_enter=1.0, f_stay=0.5, direction="forward")
+    found = stepwise(formula, data, by="F", enter=1.0, direction="forward")
     terms = list(found.selected)
     x = pd.get_dummies(data[["island", "sex"]], drop_first=True).astype(float)
     x = pd.concat([x, data[["bill_length_mm", "body_mass_g"]]], axis=1)
@@ -134,7 +134,7 @@ def test_limits_of_partial_r2_are_those_of_its_f():
     # One column's F is R2/(1 - R2) df2/df1, so that limits of R2 between the steps stop where F does.
     every = stepwise("species ~ .", IRIS, direction="forward", enter=1.0)
     least = every.steps["partial_R2"].iloc[2:].min()
-    found = stepwise("species ~ .", IRIS, r2_enter=least + 1e-9, r2_stay=0.0)
+    found = stepwise("species ~ .", IRIS, by="r2", enter=least + 1e-9, stay=0.0)
     assert found.selected.tolist() == every.selected.tolist()[:3]
     assert "Enters at partial R2 >= " in found.summary().as_text()
 
@@ -143,7 +143,7 @@ def test_v_to_enter_is_what_a_term_adds_to_v():
     every = stepwise("species ~ .", IRIS, criterion="rao")
     third = every.steps["change"].iloc[2]
     for limit, count in ((0.999 * third, 4), (1.001 * third, 2)):
-        assert len(stepwise("species ~ .", IRIS, criterion="rao", v_enter=limit).selected) == count
+        assert len(stepwise("species ~ .", IRIS, criterion="rao", by="v", enter=limit).selected) == count
 
 
 def test_the_choice_anew_keeps_its_limits():
@@ -166,11 +166,11 @@ def test_summary_sections_and_no_step():
     for words in ("Terms in the analysis", "Terms not in the analysis", "versicolor, virginica"):
         assert words in text
     assert "See summary" in found.summary().as_text()
-    none = stepwise("species ~ sepal_width", IRIS, f_enter=1e6, f_stay=1.0)
+    none = stepwise("species ~ sepal_width", IRIS, by="F", enter=1e6, stay=1.0)
     assert [len(table) for table in (none.pairs, none.in_analysis, none.overall)] == [0, 0, 0]
     assert none.not_in_analysis.loc[(0, "sepal_width"), "F"] == pytest.approx(49.16, abs=0.005)
     assert "Pairs" in none.summary("all").as_text()
-    backward = stepwise("species ~ .", IRIS, direction="backward", f_stay=10.0)
+    backward = stepwise("species ~ .", IRIS, direction="backward", by="F", stay=10.0)
     assert backward.selected.tolist() == ["sepal_width", "petal_length", "petal_width"]
     assert len(backward.in_analysis.loc[0]) == 4
 
@@ -178,15 +178,17 @@ def test_summary_sections_and_no_step():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"f_enter": 3.84}, "f_stay= is missing"),
-        ({"f_enter": 2.0, "f_stay": 3.0}, "f_stay=3.0 is above f_enter=2.0"),
-        ({**SPSS, "enter": 0.05}, "f_enter= and enter= are two limits"),
-        ({**SPSS, "r2_enter": 0.1, "r2_stay": 0.1}, "f_enter= and r2_enter= are two limits"),
-        ({**SPSS, "criterion": "aic"}, "f_enter= is of steps by the partial F"),
-        ({"tolerance": 0.1, "criterion": "cv"}, "tolerance= is of steps by the partial F"),
-        ({"v_enter": 1.0}, 'use criterion="rao"'),
-        ({"r2_enter": 1.5, "r2_stay": 0.1}, "r2_enter=1.5"),
-        ({"f_enter": -1, "f_stay": -2}, "f_enter=-1"),
+        ({"by": "F", "enter": 3.84}, "stay= is missing"),
+        ({"by": "r2", "stay": 0.1}, "enter= is missing"),
+        ({"by": "F", "enter": 2.0, "stay": 3.0}, "stay=3.0 is above enter=2.0"),
+        ({"enter": 0.2}, "stay=0.15 is below enter=0.2"),
+        ({**SPSS, "criterion": "aic"}, 'by="F" applies to steps by the partial F'),
+        ({"tolerance": 0.1, "criterion": "cv"}, "tolerance= applies to steps by the partial F"),
+        ({"by": "v", "enter": 1.0}, 'requires criterion="rao"'),
+        ({"by": "v", "criterion": "rao"}, "enter= is missing"),
+        ({"by": "r2", "enter": 1.5, "stay": 0.1}, "enter=1.5"),
+        ({"by": "F", "enter": -1, "stay": -2}, "enter=-1"),
+        ({"by": "t"}, "by='t' is not known"),
         ({"tolerance": 1.0}, "tolerance=1.0"),
     ],
 )

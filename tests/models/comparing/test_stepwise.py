@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import mpmath
 import numpy as np
 import pandas as pd
 import pytest
 
-from discrim import lda, qda, stepwise
+from discrim import lda, logistic, qda, stepwise
 from discrim.core.scatter.covariance import UpdatedRoot
 from discrim.datasets import load_iris, load_penguins, load_wine
 from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarning, FormulaError
@@ -267,7 +269,7 @@ def test_rows_complete_in_the_chosen_terms_only_are_fitted_and_counted():
 
 def test_weights_levels_and_quoted_names_reach_the_fit():
     data = WINE.rename(columns={"hue": "the hue", "ash": "class"}).assign(w=1.0 + np.arange(178) % 3)
-    shared = {"include": ["the hue"], "enter": 0.01, "stay": 0.01, "options": {"prior": "equal"}}
+    shared = {"include": ["the hue"], "enter": 0.01, "stay": 0.01, "verb": partial(lda, prior="equal")}
     result = stepwise("cultivar ~ .", data, weights="w", **shared)
     repeated = data.loc[data.index.repeat(data["w"].astype(int))]
     other = stepwise("cultivar ~ . - w", repeated, **shared)
@@ -322,10 +324,10 @@ def test_the_ways_out_of_collinear_candidates_are_ways_out():
     with pytest.raises(CollinearError, match=r'or pass direction="both"\.'):
         stepwise(formula, data, direction="backward")
     assert "twice" not in stepwise(formula, data, direction="both").selected
-    with pytest.raises(CollinearError, match=r'or pass options=\{"collinear": "drop"\}\.'):
+    with pytest.raises(CollinearError, match=r'or pass verb=partial\(logistic, collinear="drop"\)\.'):
         stepwise(formula, data, criterion="aic")
-    options = {"collinear": "drop"}
+    drops = partial(logistic, collinear="drop")
     with pytest.warns(DiscrimWarning, match="Dropped 'twice'"):
-        assert "twice" not in stepwise(formula, data, criterion="aic", options=options).selected
+        assert "twice" not in stepwise(formula, data, criterion="aic", verb=drops).selected
     with pytest.warns(DiscrimWarning), pytest.raises(CollinearError, match="include= names 'twice'"):
-        stepwise(formula, data, criterion="aic", include=["twice"], options=options)
+        stepwise(formula, data, criterion="aic", include=["twice"], verb=drops)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import mpmath
@@ -229,7 +229,7 @@ def test_a_fit_with_a_penalty_is_no_maximum_of_the_likelihood():
     with pytest.raises(NotSupportedError, match="penalty="):
         lr_test(*fits)
     with pytest.raises(NotSupportedError, match="'penalty'"):
-        stepwise("sex ~ year", PENGUINS, criterion="aic", options={"penalty": Ridge(0.1)})
+        stepwise("sex ~ year", PENGUINS, criterion="aic", verb=partial(logistic, penalty=Ridge(0.1)))
     with pytest.raises(NotSupportedError, match="draws the estimates to zero"):
         fits[0].robust()
 
