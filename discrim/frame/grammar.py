@@ -72,7 +72,7 @@ class ScannedFormula:
     def error(self, message: str, start: int, end: int) -> FormulaError:
         """Build an error that points at code[start:end], in the text as typed."""
         first = self._typed(start)
-        return _pointing(message, self.text, first, max(self._typed(end), first + 1))
+        return pointing_error(message, self.text, first, max(self._typed(end), first + 1))
 
     def typed(self, start: int, end: int) -> tuple[int, int]:
         """Where code[start:end] stands in the text as typed."""
@@ -186,7 +186,7 @@ def scan(text: str) -> ScannedFormula:
             raise _unreadable(text, position)
         operators += token.lastgroup == "operator"
         if operators > MAX_OPERATORS:
-            raise _pointing(
+            raise pointing_error(
                 f"The formula has more than {MAX_OPERATORS:,} operators: write `.` for all columns.",
                 text,
                 position,
@@ -201,14 +201,14 @@ def scan(text: str) -> ScannedFormula:
         if piece == "|":
             if bar >= 0 or opened or "~" not in pieces:
                 way_out = _way_out_of_bar(bar, opened)
-                raise _pointing(f"{_BAR}: {way_out}.", text, position, token.end())
+                raise pointing_error(f"{_BAR}: {way_out}.", text, position, token.end())
             bar = length
         starts.append((length, position))
         pieces.append(piece)
         length += len(piece)
         position = token.end()
     if opened:
-        raise _pointing(
+        raise pointing_error(
             "This bracket is never closed: close it, or leave it out.", text, opened[-1], opened[-1] + 1
         )
     return ScannedFormula(text, "".join(pieces), names, (*starts, (length, end)), bar)
@@ -231,17 +231,17 @@ def _put_aside(text: str, token: re.Match[str]) -> str | None:
         return None
     name, start, end = token[0], token.start(), token.end()
     if not unicodedata.is_normalized("NFKC", name):
-        raise _pointing(
+        raise pointing_error(
             f"The name {name!r} is not in Unicode's normal form NFKC, so two names could look alike; "
             "if a column has exactly this name, put it in backticks.",
             text, start, end,
         )  # fmt: skip
     if any(part.startswith("__") for part in name.split(".")):
-        raise _pointing(
+        raise pointing_error(
             f"{name!r} is not allowed; if a column has this name, put it in backticks.", text, start, end
         )
     if text[end : end + 1] in {'"', "'"}:
-        raise _pointing(
+        raise pointing_error(
             "A string may have no prefix: leave out what stands before the quotes.", text, start, end + 1
         )
     if ("." in name and not _CALL.match(text, end)) or (
@@ -249,7 +249,9 @@ def _put_aside(text: str, token: re.Match[str]) -> str | None:
     ):
         return name
     if not all(part.isidentifier() for part in name.split(".")):
-        raise _pointing(f"{name!r} is not a name; if a column is called so, use backticks.", text, start, end)
+        raise pointing_error(
+            f"{name!r} is not a name; if a column is called so, use backticks.", text, start, end
+        )
     # To patsy, whatever float() reads is a number.
     if name.lower() in {"inf", "infinity", "nan"} and not _CALL.match(text, end):
         return name
@@ -263,15 +265,17 @@ def _plain_piece(text: str, token: re.Match[str], opened: list[int]) -> str:
     match token.lastgroup:
         case "space":
             if not set(piece) <= set(" \t\r\n\f\v\u00a0\u3000"):
-                raise _pointing("This kind of space is not allowed: write a plain blank.", text, start, end)
+                raise pointing_error(
+                    "This kind of space is not allowed: write a plain blank.", text, start, end
+                )
             return " " * len(piece)
         case "number" if re.match(r"\w", text[end : end + 1]):
-            raise _pointing(
+            raise pointing_error(
                 "A number cannot run into a name; a column that starts with a digit goes in backticks.",
                 text, start, end + 1,
             )  # fmt: skip
         case "string" if text[start - 1 : start] in {'"', "'"} or text[end : end + 1] in {'"', "'"}:
-            raise _pointing(
+            raise pointing_error(
                 "Strings may not follow one another: write one string, or a comma between them.",
                 text,
                 start,
@@ -280,7 +284,7 @@ def _plain_piece(text: str, token: re.Match[str], opened: list[int]) -> str:
         case "open":
             opened.append(start)
             if len(opened) > MAX_NESTING:
-                raise _pointing(
+                raise pointing_error(
                     f"Brackets are nested more than {MAX_NESTING} deep: leave out those that are not needed.",
                     text,
                     start,
@@ -288,7 +292,9 @@ def _plain_piece(text: str, token: re.Match[str], opened: list[int]) -> str:
                 )
         case "close":
             if not opened or text[opened.pop()] + piece not in {"()", "[]"}:
-                raise _pointing("This bracket was never opened: open it, or leave it out.", text, start, end)
+                raise pointing_error(
+                    "This bracket was never opened: open it, or leave it out.", text, start, end
+                )
         case "operator" if piece == "^":
             return "**"
         case _:
@@ -299,20 +305,20 @@ def _plain_piece(text: str, token: re.Match[str], opened: list[int]) -> str:
 def _unreadable(text: str, position: int) -> FormulaError:
     character = text[position]
     if character == "`":
-        return _pointing("This backtick is never closed.", text, position, position + 1)
+        return pointing_error("This backtick is never closed.", text, position, position + 1)
     if character in "\"'":
-        return _pointing(
+        return pointing_error(
             "This string is never closed, or holds an unknown escape.", text, position, position + 1
         )
     way_out = " A comparison is computed before the fit, as a column." if character in "<>=!" else ""
-    return _pointing(
+    return pointing_error(
         f"{character!r} is not part of the formula language; a column whose name has it goes in "
         f"backticks.{way_out}",
         text, position, position + 1,
     )  # fmt: skip
 
 
-def _pointing(message: str, text: str, start: int, end: int, around: int = 40) -> FormulaError:
+def pointing_error(message: str, text: str, start: int, end: int, around: int = 40) -> FormulaError:
     """An error with the part of the text around start:end and a line of carets below it."""
     first, last = max(start - around, 0), min(end + around, start + _MAX_SHOWN, len(text))
     shown = "".join(c if c.isprintable() else " " for c in text[first:last])
