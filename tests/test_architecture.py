@@ -95,6 +95,7 @@ ARROWS = {
         "core.numerics",
         "datasets",
         "errors",
+        "slips",
     },
     "__main__": {"cli"},
     "": {"models", "models.registry", "datasets", "errors", "slips"},

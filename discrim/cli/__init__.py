@@ -47,13 +47,13 @@ def _run(argv: Sequence[str] | None) -> int:
         warnings.showwarning = _shown_once()
         try:
             options = dict(vars(arguments))
-            resolve(VERBS[arguments.verb].run)(options.pop("verb"), options)
+            resolve(VERBS[arguments.command].run)(options.pop("command"), options)
         except DiscrimError as error:
             if isinstance(error, OSError):
                 raise
             # The way out of some errors is an option here, and an argument elsewhere.
             message = getattr(error, "on_command_line", error)
-            say(with_options(message, parser_of(parser, arguments.verb), vars(arguments)))
+            say(with_options(message, parser_of(parser, arguments.command), vars(arguments)))
             return 2
     return 0
 
@@ -108,10 +108,11 @@ def complete() -> None:
 
 
 def _completed_parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line, whose arguments know what may stand in their places."""
+    """Return the parser of the verb that is typed, whose arguments know what may stand in their places."""
     from argcomplete.completers import FilesCompleter
 
-    parser, files = build_parser(), FilesCompleter()
+    # The options of a verb are read from the function, whose import takes a second.
+    parser, files = build_parser(only=os.environ.get("COMP_LINE", "").split()[1:2]), FilesCompleter()
 
     def tables(prefix: str, **about: Any) -> list[str]:
         return [name for name in datasets.names() if name.startswith(prefix)]

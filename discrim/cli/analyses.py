@@ -12,15 +12,15 @@ from functools import partial
 from typing import Any, NamedTuple, get_args
 
 import discrim
+from discrim.cli.models import check_taken
 from discrim.cli.output import Output, deliver, output_of, refuse_part, suffix
-from discrim.cli.parsing import by_label, one_of, parse_prior
+from discrim.cli.parsing import one_of
 from discrim.cli.reading import TableArgument, given_of, labels_in, labels_of_fit, labels_to_fit
-from discrim.cli.verbs import model_of, models_of
+from discrim.cli.values import has_labels, with_labels
 from discrim.errors import DataError, FormulaError, NotSupportedError
 from discrim.frame.sources.parts import Source
 from discrim.models.judging.assessment import ErrorMethod
 from discrim.models.judging.calibrated import calibrator_of
-from discrim.models.registry import resolve
 from discrim.report.grid import INTERVAL, Section
 from discrim.report.tables import Summary
 
@@ -31,8 +31,7 @@ def assess(verb: str, options: dict[str, Any]) -> None:
     given = given_of(options)
     output = output_of(options, given.data, file)
     fit = loaded_fit(file)
-    if "prior" in options:
-        options["prior"] = by_label(parse_prior(options["prior"]), fit.classes)
+    options = with_labels(options, fit.classes)
     if output.picture is not None and suffix(output.picture) == "html":
         raise DataError("Pictures of assess answer no pointer: name a file that ends in .png, .svg or .pdf.")
     found = _assessed(fit, given, options)
@@ -134,15 +133,12 @@ def save_fit(fit: Any, path: str, *, calibrated: bool) -> None:
     fit.save(path)
 
 
-def with_prior(options: dict[str, Any], formula: str, data: Any) -> dict[str, Any]:
-    """Options in which a prior by class has the labels of the response column, which need not be text."""
-    if "prior" not in options:
+def with_labels_of(options: dict[str, Any], formula: str, data: Any) -> dict[str, Any]:
+    """Return options in which classes have the labels of the response of a table or source."""
+    response, columns = formula.partition("~")[0].strip().strip("`"), getattr(data, "columns", None)
+    if not has_labels(options) or response not in (data.names if columns is None else columns):
         return options
-    prior, response = parse_prior(options["prior"]), formula.partition("~")[0].strip().strip("`")
-    columns = getattr(data, "columns", None)
-    if isinstance(prior, dict) and response in (data.names if columns is None else columns):
-        prior = by_label(prior, labels_in(data, response) if columns is None else data[response].unique())
-    return options | {"prior": prior}
+    return with_labels(options, labels_in(data, response) if columns is None else data[response].unique())
 
 
 def summarize(verb: str, options: dict[str, Any]) -> None:
@@ -151,11 +147,7 @@ def summarize(verb: str, options: dict[str, Any]) -> None:
     output = output_of(options, given.data, *([options["test"]] if "test" in options else []))
     sections, errors = options.pop("sections", None), errors_of(options)
     test = TableArgument(options.pop("test"), given.dialect) if "test" in options else None
-    if "prior" in options:
-        parse_prior(options["prior"])
-    if "engine" in options:
-        options["engine"] = engine_of(options["engine"])
-    fit = _fitted(verb, formula, given, output, options)
+    fit = _made(verb.replace("-", "_"), formula, given, output, options)
     summary = fit.summary() if sections is None else fit.summary(sections=sections)
     summary = with_errors(summary, fit, errors)
     if test is not None:
@@ -168,10 +160,15 @@ def summarize(verb: str, options: dict[str, Any]) -> None:
     )
 
 
-def _fitted(verb: str, formula: str, given: TableArgument, output: Output, options: dict[str, Any]) -> Any:
-    fit = getattr(discrim, verb.replace("-", "_"))
+def _made(verb: str, formula: str, given: TableArgument, output: Output, options: dict[str, Any]) -> Any:
+    """Return what a public function makes of a formula, a table and options."""
+    check_taken(verb, options)
+    function = getattr(discrim, verb)
     return of_table(
-        given, [formula], output, lambda data: fit(formula, data=data, **with_prior(options, formula, data))
+        given,
+        [formula],
+        output,
+        lambda data: function(formula, data=data, **with_labels_of(options, formula, data)),
     )
 
 
@@ -187,10 +184,10 @@ def stepwise(verb: str, options: dict[str, Any]) -> None:
     formula, given = options.pop("formula"), given_of(options)
     output = output_of(options, given.data)
     sections, errors = options.pop("sections", None), errors_of(options)
-    if "model" in options:
-        model = model_of(options.pop("model"))
+    if "verb" in options:
+        model = options["verb"]
         options["verb"] = partial(getattr(discrim, model.verb), **model.options)
-    found = of_table(given, [formula], output, lambda data: discrim.stepwise(formula, data, **options))
+    found = _made("stepwise", formula, given, output, options)
     summary = found.summary(sections)
     summary = summary if errors is None else with_errors(summary, found.fit, errors)
     deliver(
@@ -206,11 +203,10 @@ def choose(verb: str, options: dict[str, Any]) -> None:
     formula, given = options.pop("formula"), given_of(options)
     output = output_of(options, given.data)
     if "verbs" in options:
-        typed = models_of(options.pop("verbs"))
         options["candidates"] = {
-            model.typed: (getattr(discrim, model.verb), model.options) for model in typed
+            model.typed: (getattr(discrim, model.verb), model.options) for model in options.pop("verbs")
         }
-    found = of_table(given, [formula], output, lambda data: discrim.choose(formula, data, **options))
+    found = _made("choose", formula, given, output, options)
     deliver(
         found.summary(),
         output,
@@ -233,16 +229,13 @@ def canonical(verb: str, options: dict[str, Any]) -> None:
     sections, convention = options.pop("sections", None), options.pop("convention", None)
     tested = _of_terms(options)
     if not tested and not _several(formula):
-        fit = _fitted("lda", formula, given, output, options)
+        fit = _made("lda", formula, given, output, options)
         found = fit.canonical(convention)
         draw = partial(_variates, fit, found)
     else:
-        for name in ("convention", "collinear", "prior", "levels"):
-            if name in options or (name == "convention" and convention is not None):
-                raise DataError(
-                    f"--{name} goes with one factor on the left, without --term and --type: leave it out."
-                )
-        found = _model(formula, given, output, options).canonical(**tested)
+        if convention is not None:
+            raise DataError("--convention is for one factor on the left, without --term: leave it out.")
+        found = _made("mlm", formula, given, output, options).canonical(**tested)
         draw = partial(_ellipses, found)
     deliver(found.summary(sections), output, draw=draw)
 
@@ -265,10 +258,6 @@ def _of_terms(options: dict[str, Any]) -> dict[str, Any]:
     return {name: options.pop(name) for name in ("term", "type") if name in options}
 
 
-def _model(formula: str, given: TableArgument, output: Output, options: dict[str, Any]) -> Any:
-    return of_table(given, [formula], output, lambda data: discrim.mlm(formula, data, **options))
-
-
 def _several(formula: str) -> bool:
     """Whether the left side is a model of several factors."""
     from discrim.frame.linear_model import one_class
@@ -285,9 +274,9 @@ def manova(verb: str, options: dict[str, Any]) -> None:
         return
     if _several(formula) and "method" not in options:
         tested = _of_terms(options)
-        deliver(_terms(_model(formula, given, output, options), **tested), output)
+        deliver(_terms(_made("mlm", formula, given, output, options), **tested), output)
         return
-    table = of_table(given, [formula], output, lambda data: discrim.manova(formula, data, **options))
+    table = _made("manova", formula, given, output, options)
     made = _of_many_columns(formula, table, options["method"]) if "method" in options else None
     deliver(
         made
@@ -311,18 +300,14 @@ def _of_many_columns(formula: str, table: Any, method: str) -> Summary:
 def _by_permutation(formula: str, given: TableArgument, output: Output, options: dict[str, Any]) -> None:
     """Show tests by permutation, of distances or of the multivariate statistics."""
     if "distance" in options:
-        for name in ("term", "method"):
-            if name in options:
-                raise DataError(f"--{name} does not go with --distance, which tests all terms: leave it out.")
-        tested = of_table(given, [formula], output, lambda data: discrim.permanova(formula, data, **options))
-        deliver(tested.summary(), output)
+        deliver(_made("permanova", formula, given, output, options).summary(), output)
         return
-    table = of_table(given, [formula], output, lambda data: discrim.manova(formula, data, **options))
+    table = _made("manova", formula, given, output, options)
     title, source = "Tests of the means, also by permutation", "manova(formula, data, permutations=)"
     deliver(_four_statistics(formula, title, table, source), output)
 
 
-def _terms(fit: Any, term: str | None = None, type: str = "2") -> Summary:
+def _terms(fit: Any, term: str | None = None, type: int | str = 2) -> Summary:
     """The tests of the terms of a model, or all four statistics of one."""
     if term is None:
         summary: Summary = fit.summary(["header", "tests", "manova"], type=type)
@@ -337,12 +322,3 @@ def _four_statistics(formula: str, title: str, table: Any, source: str) -> Summa
         title, table, _FORMATS, headings={"F_is": "F is", "p_permutation": "p by perm."}, source=source
     )
     return Summary(f"Multivariate analysis of variance: {formula}", {"manova": section})
-
-
-def engine_of(text: str) -> Any:
-    """A regression of scikit-learn by its name and options."""
-    try:
-        made = resolve("discrim.sklearn.regressions:engine_of")
-    except ImportError:
-        raise DataError("fda takes its engine from scikit-learn: pip install scikit-learn") from None
-    return made(text)

@@ -15,7 +15,8 @@ import pandas as pd
 
 import discrim
 from discrim import datasets
-from discrim.cli.analyses import loaded_fit, of_table, with_prior
+from discrim.cli.analyses import loaded_fit, of_table, with_labels_of
+from discrim.cli.models import TypedModel, fitted, model_of, models_of
 from discrim.cli.output import (
     Output,
     check_place,
@@ -25,9 +26,8 @@ from discrim.cli.output import (
     write_output,
     write_to_file,
 )
-from discrim.cli.parsing import by_label, parse_prior
 from discrim.cli.reading import Labels, TableArgument, dialect_of_output, given_of, labels_of_fit
-from discrim.cli.verbs import TypedModel, fitted, model_of, models_of
+from discrim.cli.values import with_labels
 from discrim.errors import DataError, kept_warnings, warn_user
 from discrim.frame.sources.files import FORMATS, with_decimal_sign
 from discrim.frame.sources.sinks import csv_text, write_frames
@@ -69,7 +69,7 @@ def _of_formulas(
     """Fits of each verb to each formula, side by side."""
     from discrim.models.comparing.comparison import cross_validated, paired
 
-    models = models_of(options.pop("verbs", "lda,qda"))
+    models = options.pop("verbs", None) or models_of("lda,qda")
     folds, repeats, seed = (options.pop(name, None) for name in ("folds", "repeats", "seed"))
     if folds is None and (repeats is not None or seed is not None):
         option = "--seed" if seed is not None else "--repeats"
@@ -77,7 +77,7 @@ def _of_formulas(
 
     def fits_to(data: Any) -> list[Any]:
         return [
-            fitted(model, formula, data, with_prior(options, formula, data))
+            fitted(model, formula, data, with_labels_of(options, formula, data))
             for formula in formulas
             for model in models
         ]
@@ -123,7 +123,7 @@ def _of_files(files: list[str], given: TableArgument, options: dict[str, Any]) -
     from discrim.models.comparing.comparison import compared_on
 
     for name, option in (
-        ("verbs", "verbs"), ("na_action", "na"), ("prior", "prior"), ("weights", "weights"),
+        ("verbs", "verbs"), ("na_action", "na-action"), ("prior", "prior"), ("weights", "weights"),
         ("folds", "folds"), ("repeats", "repeats"), ("seed", "seed"),
     ):  # fmt: skip
         if name in options:
@@ -224,22 +224,22 @@ def _fit_of_formula(formula: str, target: str, options: dict[str, Any]) -> tuple
         raise DataError(
             f"{formula!r} is fitted to a table: name one behind it, as in report {formula!r} iris"
         )
-    model = model_of(options.pop("model", "lda"))
+    model = options.pop("verb", None) or model_of("lda")
     given = given_of(options)
 
     def fit(data: Any) -> Any:
-        return fitted(model, formula, data, with_prior(options, formula, data))
+        return fitted(model, formula, data, with_labels_of(options, formula, data))
 
     return of_table(given, [formula], Output("html", path=target), fit), _code_of(given)
 
 
 def _saved(path: str, options: dict[str, Any]) -> Any:
     """A fit that was saved."""
-    for name, option in (("data", "DATA"), ("model", "--verb")):
+    for name, option in (("data", "DATA"), ("verb", "--verb")):
         if name in options:
             raise DataError(f"{path!r} is a saved fit, which is reported as it is: leave {option} out")
     for name in options:
-        option = {"na_action": "na"}.get(name, name)
+        option = name.replace("_", "-")
         raise DataError(f"--{option} goes with a formula that is fitted: leave it out beside a saved fit")
     return loaded_fit(path)
 
@@ -267,7 +267,7 @@ def predict(verb: str, options: dict[str, Any]) -> None:
         raise DataError("--augment uses the prior of the fit: leave out --prior, or use --proba")
     if "method" in options and "proba" not in options:
         raise DataError("--method says how posteriors are computed: add --proba, or leave it out")
-    prior = by_label(parse_prior(options["prior"]), fit.classes) if "prior" in options else None
+    prior = with_labels(options, fit.classes).get("prior")
     given = given_of(options)
     dialect = dialect_of_output(options, given, out)
     data = given.rows(labels_of_fit(fit, whole=augment))
@@ -316,7 +316,8 @@ def export(verb: str, options: dict[str, Any]) -> None:
         check_place(target)
         refuse_same(option, target, file)
     fit = loaded_fit(file)
-    prior = by_label(parse_prior(options.pop("prior")), fit.classes) if "prior" in options else None
+    prior = with_labels(options, fit.classes).get("prior")
+    options.pop("prior", None)
     if path is None:
         text = f"{fit.to_sql(options.pop('sql'), prior=prior, **options)};\n"
         if target is None:
@@ -325,7 +326,7 @@ def export(verb: str, options: dict[str, Any]) -> None:
             write_to_file(target, text.encode())
         return
     for name in options:
-        raise DataError(f"--{'give' if name == 'output' else name} is of a query: leave it out beside --onnx")
+        raise DataError(f"--{name} is of a query: leave it out beside --onnx")
     write_to_file(path, fit.to_onnx(prior=prior).SerializeToString())
 
 

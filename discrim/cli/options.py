@@ -1,12 +1,24 @@
-"""The options of the command line: one table of rows, and what puts those of a verb into its parser."""
+"""The options of the command line.
+
+What a verb takes is read from its signature and docstring: the name, the default and the kinds of values of
+each parameter, and the first sentence of its description. Stated here is what only the command line has:
+places for formulas and files, how tables are read, and what is shown and written.
+"""
 
 from __future__ import annotations
 
 import argparse
+import inspect
+import re
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from discrim.cli import parsing
-from discrim.models.registry import BY_VERB, MODELS
+from discrim.cli.models import engine_of, model_of, models_of
+from discrim.cli.output import error_line
+from discrim.cli.values import ValueKind, annotations_of, kind_of
+from discrim.errors import DiscrimError
+from discrim.models.registry import BY_VERB, HOME, MODELS, resolve
 
 FITTED, READ, SHOWN, WRITTEN = "what is fitted", "how DATA is read", "what is shown", "what is written"
 
@@ -16,7 +28,7 @@ HEADINGS = {
     "predict": "what is predicted",
     "report": "what is reported",
 }
-"""What verbs that fit nothing, or not only that, call what others call fitted."""
+"""Headings of the first group of verbs that do not fit a model only."""
 
 PICTURED = {"stepwise": "lda", "canonical": "lda"}
 """Verbs that are no models, and the model whose pictures they draw."""
@@ -26,12 +38,20 @@ JUDGED = ("confusion", "roc", "calibration")
 
 
 class Option(NamedTuple):
-    """One option, or one place for a word without an option.
+    """An option, or a place for a word without an option, that only the command line has.
 
-    It is `typed` in one form or several, behind which its value has a name; a place has no hyphens. The
-    `kind` is what reads the text, the words that it may be, or what the option alone stands for. The verbs
-    that have it are set apart by blanks; "models" stands for all of these, and "posteriors", "weights" and
-    "files" for those that have them. What follows is as argparse has it.
+    Attributes
+    ----------
+    typed : str
+        The option and what its value is called in the help; a place has no hyphens.
+    kind : callable, str or True
+        What reads the text, the words that it may be, or True for a flag.
+    help : str
+        Text of the help, in which {choices} stands for the words.
+    verbs : str
+        Verbs that have it. "models" stands for all models, "files" for those whose fits can be saved.
+    dest, nargs, required
+        As argparse has them.
     """
 
     typed: str
@@ -43,19 +63,57 @@ class Option(NamedTuple):
     required: bool = False
 
 
+class Source(NamedTuple):
+    """A function whose parameters are options, with the names of those that are; all if none are named."""
+
+    function: str
+    names: tuple[str, ...] = ()
+
+
+def _of_method(results: str, method: str, *names: str) -> Source:
+    return Source(f"{HOME[results]}:{results}.{method}", names)
+
+
+def _of_verb(verb: str, *names: str) -> Source:
+    return Source(f"{HOME[verb]}:{verb}", names)
+
+
+_OF_FITS = _of_verb("lda", "prior", "weights", "na_action")
+
+SOURCES = {
+    "stepwise": (_of_verb("stepwise"),),
+    "choose": (_of_verb("choose"),),
+    "compare": (_of_verb("compare", "folds", "repeats", "seed"), _OF_FITS),
+    "assess": (
+        _of_method("ClassifierResults", "assess", "prior", "level", "bins", "weights", "unseen", "missing"),
+    ),
+    "canonical": (
+        _of_verb("lda", "prior", "weights", "collinear", "levels", "na_action"),
+        _of_method("LDAResults", "canonical"),
+        _of_method("MLMResults", "canonical"),
+    ),
+    "manova": (_of_verb("manova"),),
+    "plan": (_of_verb("plan"),),
+    "predict": (_of_method("ClassifierResults", "predict_proba", "prior", "method", "unseen", "missing"),),
+    "export": (_of_method("ClassifierResults", "to_sql", "table", "output", "keep", "prior"),),
+    "report": (_of_method("ClassifierResults", "report", "title", "pictures"), _OF_FITS),
+}
+"""Functions whose parameters are the options of a verb that is not a model."""
+
+NOT_TYPED = {"self", "formula", "data", "moments", "functions", "candidates", "costs", "options"}
+"""Parameters that have places of their own, or values that cannot be typed."""
+
+
+READERS: dict[str, Callable[[str], Any]] = {"verb": model_of, "engine": engine_of}
+"""Readers of parameters whose values are calls of more than specifications."""
+
 _FORMULA = "models stepwise choose canonical manova"
 _READ = f"{_FORMULA} compare assess"
 _SUMMARIES = f"{_READ} plan"
 _PICTURES = "models stepwise canonical"
-_BY_FOLDS = "shrunken-centroids pls sparse-lda"
 _TABLE = "name of a table, file, folder or pattern; see below"
 _SAVED = "file that --save wrote"
-_GAPS = "rows with missing values"
-_STRUCTURES = "diagonal shrunk spherical"
-_STRUCTURE_HELP = "diagonal: no correlations; shrunk: towards a sphere; spherical: one variance"
-_CHOSEN = "chosen by cross-validation if not given"
-_DEALT = "deals the rows to folds"
-_BY_DEFAULT = 'lda if not given; with options, as "knn --k 5"'
+_CALLS = "options may follow in brackets, as knn(k=5)"
 
 PLACES = (
     Option("formula FORMULA", str, 'classes ~ columns, as "species ~ ."; quote it', _FORMULA),
@@ -72,278 +130,11 @@ PLACES = (
     ),
     Option("data DATA", str, _TABLE, f"{_FORMULA} compare assess predict"),
     Option("data DATA", str, "of a formula: name of a table, file, folder or pattern", "report", nargs="?"),
-    Option("--na", "drop raise", _GAPS, f"{_FORMULA} compare report", dest="na_action"),
+    Option("--verb VERB", model_of, f"the model: lda if not given; {_CALLS}", "report"),
+    Option("--verbs VERB,...", models_of, f"models that are tried, the simplest first; {_CALLS}", "choose"),
+    Option("--verbs VERB,...", models_of, f"the models: lda,qda if not given; {_CALLS}", "compare"),
 )
 """What is fitted, judged or reported."""
-
-OF_MODELS = (
-    Option(
-        "--covariance KIND",
-        f"pooled {_STRUCTURES} correlation pinv",
-        f"pooled; {_STRUCTURE_HELP}; correlation: correlations towards zero; pinv: pooled, "
-        f"with the inverse of Moore and Penrose",
-        "lda",
-    ),
-    Option(
-        "--variance-shrinkage H",
-        parsing.number_or_word,
-        "of the variances of correlation: 0 to 1, or strimmer",
-        "lda",
-    ),
-    Option("--ncomp", int, "number of discriminants the rule uses", "lda"),
-    Option("--ncomp", int, "number of axes by sliced average variance estimation", "qda"),
-    Option(
-        "--covariance",
-        f"full {_STRUCTURES} factor",
-        f"{_STRUCTURE_HELP}; factor: a few large variances, one beyond",
-        "qda",
-    ),
-    Option("--dimensions", parsing.dimensions, "of factor: a number, cattell or bic", "qda"),
-    Option("--form", str, "of factor: what classes have of their own, as AkjBkQkDk", "qda"),
-    Option("--threshold", float, "of cattell: share of the largest fall", "qda"),
-    Option(
-        "--shrinkage",
-        parsing.number_or_word,
-        "of shrunk: 0 to 1, oas, ledoit-wolf or loo; of diagonal: 0 to 1, strimmer or loo; of"
-        " lda's correlation: 0 to 1 or strimmer",
-        "lda qda",
-    ),
-    Option("--grid G,...", parsing.numbers, "what --shrinkage loo tries", "lda qda"),
-    Option("--method", "moment mle t mcd", "divisor of the covariance, or a robust one", "lda qda"),
-    Option("--missing", "drop em", f"{_GAPS}; em uses them", "lda mixture qda"),
-    Option("--nu", parsing.degrees, "degrees of freedom of --method t; or estimate", "lda qda"),
-    Option("--scatter", "covariance scale", "what --method t gives", "lda qda"),
-    Option("--support-fraction", float, "share of the rows of --method mcd", "lda qda"),
-    Option("--alpha", float, f"1: a covariance for each class; {_CHOSEN}", "rda"),
-    Option("--gamma", float, f"the ridge; see rda(); {_CHOSEN}", "rda"),
-    Option("--parametrization", "esl friedman klar", "what is mixed", "rda"),
-    Option(
-        "--standardize", True, "shrink columns over their standard deviations within classes", "lda qda rda"
-    ),
-    Option("--shape R,C", parsing.whole_numbers, "rows and columns of the matrix of columns", "lda qda"),
-    Option("--components", parsing.axes_count, "principal axes: a number, a share, cv or loo", "lda qda rda"),
-    Option("--correspondence", True, "axes of multiple correspondence of the levels", "lda"),
-    Option(
-        "--kernel NAME,...",
-        parsing.columns,
-        "columns with a kernel density each; all: every one",
-        "naive-bayes",
-    ),
-    Option(
-        "--counts NAME,...", parsing.columns, "columns with one multinomial; all: every one", "naive-bayes"
-    ),
-    Option("--bandwidth", parsing.number_or_word, "of the kernels: nrd0, nrd, or a number", "naive-bayes"),
-    Option("--laplace", float, "added to each count of a level or word", "naive-bayes"),
-    Option("--smoothing", float, "share of the largest variance added to each", "naive-bayes"),
-    Option("--unseen", "raise missing", "levels that the fit has not seen", "naive-bayes"),
-    Option("--missing", "drop available", f"{_GAPS}; available uses them", "naive-bayes"),
-    Option("--method", "moment mle", "divisor of the covariance", "rda naive-bayes"),
-    Option("--threshold", float, _CHOSEN, "shrunken-centroids"),
-    Option(
-        "--offset", parsing.offset, "added to each column's spread: a number, or median", "shrunken-centroids"
-    ),
-    Option(
-        "--bandwidth",
-        parsing.number_or_word,
-        'radius in the metric, or "normal"; else chosen',
-        "kernel-density",
-    ),
-    Option("--kernel", "normal epanechnikov biweight triweight uniform", "its shape", "kernel-density"),
-    Option("--metric", "mahalanobis diagonal euclidean", "what is near", "kernel-density"),
-    Option("--covariance", "pooled class", "whose covariance the metric is of", "kernel-density"),
-    Option("--select", "likelihood error", "what chooses a bandwidth", "kernel-density"),
-    Option("--grid R,...", parsing.numbers, "bandwidths to choose from", "kernel-density"),
-    Option("--components", parsing.components, 'a number for each class, or "bic"', "mixture"),
-    Option("--covariance", str, "full, diagonal, pooled, bic, or a name of mclust, as VEV", "mixture"),
-    Option("--over", "class classes", "what a form is common to", "mixture"),
-    Option("--most", int, "components up to which bic tries", "mixture"),
-    Option("--starts", int, "partitions from which EM is tried", "mixture"),
-    Option("--seed", int, "draws the partitions", "mixture"),
-    Option("--tol", float, "gain of log-likelihood a row at which EM ends", "mixture plda"),
-    Option("--maxiter", int, "most steps of EM", "mixture plda"),
-    Option(
-        "--smoothing", float, "what a row counts in a cell beside its own; chosen if not given", "location"
-    ),
-    Option("--grid L,...", parsing.numbers, "smoothings to choose from", "location"),
-    Option("--components", int, "rank of B; free if not given", "plda"),
-    Option("--normalize", True, "rows whitened and brought to one length", "plda"),
-    Option("--ncomp", int, _CHOSEN, "pls"),
-    Option("--orthogonal", parsing.orthogonal_count, "orthogonal components, or cv to choose", "pls"),
-    Option("--nonzero Q,...", parsing.column_counts, "columns of each component; one: of all", "pls"),
-    Option("--within COLUMN", str, "subjects: deviations from their means", "pls"),
-    Option("--rule", "lda max centroid", "what decides from the scores; lda has posteriors", "pls"),
-    Option("--indicators", "scaled centred", "indicators of classes over their SD, or not", "pls"),
-    Option("--algorithm", "nipals simpls", "how columns are deflated", "pls"),
-    Option("--nonzero Q,...", parsing.whole_numbers, "columns of each direction", "sparse-lda"),
-    Option("--penalty P,...", parsing.numbers, "chosen by folds if not given", "sparse-lda"),
-    Option("--ridge", float, "of the squared coefficients", "sparse-lda"),
-    Option("--ncomp", int, "number of directions", "sparse-lda"),
-    Option("--k", int, "chosen by leave-one-out if not given", "knn"),
-    Option("--grid K,...", parsing.whole_numbers, "what k is chosen from", "knn"),
-    Option("--metric", str, "euclidean, mahalanobis, or another of scipy's cdist", "knn"),
-    Option("--no-scale", False, "columns as they are, not over their SD", "pls knn", dest="scale"),
-    Option("--reference CLASS", str, "class that the log odds are against", "logistic"),
-    Option("--bias-reduction", True, "Firth's penalty; finite where classes are separated", "logistic"),
-    Option("--separation", "raise warn", "what to do where a hyperplane separates classes", "logistic"),
-    Option("--penalty", "ridge lasso elastic_net", "shrink coefficients towards zero", "logistic"),
-    Option("--strength", float, "of the penalty; chosen by folds if not given", "logistic"),
-    Option("--l1-ratio", float, "share of the lasso in the elastic net", "logistic"),
-    Option("--step", float, "scale of the coefficients", "perceptron"),
-    Option("--maxiter", int, "most passes over the rows", "perceptron"),
-    Option("--seed", int, "shuffles the rows anew for each pass", "perceptron"),
-    Option(
-        "--start C,B,...",
-        parsing.planes,
-        "first constant and coefficients, as --start=5,-2,1; of more classes with ';' between them",
-        "perceptron",
-    ),
-    Option(
-        "--engine NAME",
-        str,
-        "a regression of scikit-learn with its options, quoted, as \"KernelRidge(kernel='rbf')\"",
-        "fda",
-        required=True,
-    ),
-    Option("--ncomp N", int, "number of axes that are kept", "fda kernel-lda"),
-    Option("--kernel", "auto gaussian laplace polynomial linear arccos", "of two rows", "kernel-lda"),
-    Option("--kernel-width", float, "chosen by leave-one-out if not given", "kernel-lda", dest="width"),
-    Option("--ridge", float, "penalty; chosen by leave-one-out if not given", "kernel-lda"),
-    Option("--scale", "auto sd ranks categories none", "how columns of numbers are scaled", "kernel-lda"),
-    Option("--degree", int, "of the polynomial kernel", "kernel-lda"),
-    Option("--components", int, "features for the kernel of all rows", "kernel-lda"),
-    Option("--features", "landmarks random", "what these are", "kernel-lda"),
-    Option("--select", "squared log_loss error", "criterion that the choice minimizes", "kernel-lda"),
-    Option("--no-calibrate", False, "posteriors of normal classes, as fda", "kernel-lda", dest="calibrate"),
-    Option("--grid G,...", parsing.numbers, "values to try for what is not given", "rda"),
-    Option("--grid A,...", parsing.whole_numbers, "numbers of components to try", "pls"),
-    Option("--grid P,...", parsing.numbers, "penalties to choose from", "sparse-lda"),
-    Option("--n-penalties", int, "how many without --grid", "sparse-lda"),
-    Option("--grid S,...", parsing.numbers, "strengths to choose from", "logistic"),
-    Option("--folds", parsing.folds, 'folds of the choice, or "loo"', "rda"),
-    Option("--folds", int, "folds of the choice", f"{_BY_FOLDS} logistic"),
-    Option("--select", "min 1se", "least error, or simplest within one SE of it", "rda"),
-    Option("--select", "min 1se", "least error, or within a standard error", _BY_FOLDS),
-    Option(
-        "--select",
-        "min 1se",
-        "least deviance of rows left out, or largest strength within one SE of it",
-        "logistic",
-    ),
-    Option("--seed", int, _DEALT, f"rda {_BY_FOLDS} logistic"),
-    Option(
-        "--collinear", "raise drop", "what to do with collinear columns", "lda logistic indicator canonical"
-    ),
-)
-"""Options of a model, which may stand behind its name wherever a model is named."""
-
-OTHERS = (
-    Option("--direction", "forward backward both", "both if not given", "stepwise"),
-    Option(
-        "--criterion NAME",
-        str,
-        "what a term that enters makes best: wilks, mahalanobis, maxminf, minresid, rao; cv, the error of "
-        "--verb left out; aic or bic of logistic",
-        "stepwise",
-    ),
-    Option("--enter P", float, "level of the partial F to enter: 0.15", "stepwise"),
-    Option("--stay P", float, "level beyond which a term leaves: 0.15", "stepwise"),
-    Option("--f-enter F", float, "partial F to enter, in place of a level, as SPSS's 3.84", "stepwise"),
-    Option("--f-stay F", float, "partial F below which a term leaves, as SPSS's 2.71", "stepwise"),
-    Option("--r2-enter R2", float, "partial R2 to enter, in place of a level", "stepwise"),
-    Option("--r2-stay R2", float, "partial R2 below which a term leaves", "stepwise"),
-    Option("--v-enter V", float, "what a term has to add to Rao's V", "stepwise"),
-    Option("--tolerance T", float, "smallest tolerance within classes, as SPSS's 0.001", "stepwise"),
-    Option("--include TERM,...", parsing.names, "terms that are always in", "stepwise"),
-    Option("--verb VERB", str, f"of the final fit, and of cv: {_BY_DEFAULT}", "stepwise", dest="model"),
-    Option("--verb VERB", str, f"the model: {_BY_DEFAULT}", "report", dest="model"),
-    Option("--folds N", parsing.fold_count, "folds of cv: 10 if not given", "stepwise"),
-    Option("--by", "log_loss error brier", "the loss that chooses: log_loss if not given", "choose"),
-    Option("--select", "1se min", "1se, if not given: the simplest within one standard error", "choose"),
-    Option(
-        "--verbs VERB,...",
-        str,
-        'models that are tried, the simplest first; options may follow each, as in "lda, knn --k 5"',
-        "choose",
-    ),
-    Option("--no-calibration", False, "try no calibrated posteriors", "choose", dest="calibrate"),
-    Option("--seconds S", float, "begin no model after so many seconds", "choose"),
-    Option("--folds N", parsing.fold_count, "folds: 10 if not given", "choose"),
-    Option(
-        "--verbs VERB,...",
-        str,
-        "models that are fitted to each formula: lda,qda if not given; options may follow "
-        'each, as in "lda, knn --k 5"',
-        "compare",
-    ),
-    Option(
-        "--folds N",
-        parsing.fold_count,
-        "cross-validate all on the same N folds, pair by pair",
-        "compare",
-    ),
-    Option("--repeats N", parsing.fold_count, "assign the rows to folds N times", "compare"),
-    Option("--seed N", int, _DEALT, "stepwise choose compare"),
-    Option("--permutations N", int, "also test by this number of permutations of the rows, as 999", "manova"),
-    Option("--within COLUMN", str, "blocks within which rows, or groups, are permuted", "manova"),
-    Option("--groups COLUMN", str, "groups of rows that are permuted as wholes", "manova"),
-    Option(
-        "--distance METRIC",
-        "euclidean manhattan bray-curtis jaccard gower canberra hellinger cosine",
-        "test distances between rows by permutation: {choices}",
-        "manova",
-    ),
-    Option("--seed N", int, "draws the permutations", "manova"),
-    Option(
-        "--convention",
-        "mass stata sas spss sklearn",
-        "scale, signs and names of the axes as that program has them",
-        "canonical",
-    ),
-    Option(
-        "--method",
-        "srivastava chen-qin cai-liu-xia dempster",
-        "one test, for more columns than rows, of one factor",
-        "manova",
-    ),
-    Option("--distance D", float, "Mahalanobis distance of the means of two classes", "plan", required=True),
-    Option("--p P", int, "number of columns", "plan", required=True),
-    Option("--classes K", int, "number of classes: 2 if not given", "plan"),
-    Option("--error E", float, "expected error that is wanted", "plan"),
-    Option("--excess E", float, "the same, above the error of the best rule", "plan"),
-    Option("--width W", float, "width of an interval of the error that is wanted", "plan"),
-    Option("--level L", float, "level of that interval: 0.95 if not given", "plan"),
-    Option("--rows N,...", parsing.whole_numbers, "rows of each class that are shown", "plan"),
-    Option("--draws N", int, "samples that are drawn for each number", "plan"),
-    Option("--seed N", int, "draws the samples", "plan"),
-    Option("--term TERM", str, 'of several factors on the left: one, as "sex"', "canonical manova"),
-    Option(
-        "--type",
-        "1 2 3",
-        "of several factors: each after those before it, after all that do not contain it (2,"
-        " if not given), or after all others",
-        "canonical manova",
-    ),
-    Option("--prior", str, parsing.PRIOR_HELP, "posteriors compare canonical export predict report"),
-    Option("--prior", str, f"shares of the classes that figures are for: {parsing.PRIOR_HELP}", "assess"),
-    Option(
-        "--weights COLUMN",
-        str,
-        "column of frequency weights",
-        "weights stepwise choose compare assess canonical manova report",
-    ),
-    Option(
-        "--method",
-        "plugin predictive debiased calibrated",
-        "how the posteriors of --proba are computed",
-        "predict",
-    ),
-    Option("--unseen", "raise missing", "rows with levels that the fit has not seen", "assess predict"),
-    Option("--missing", "drop integrate", f"{_GAPS}: left out if not given", "assess"),
-    Option(
-        "--missing", "drop integrate", f"{_GAPS}: no label, or the label by their other columns", "predict"
-    ),
-)
-"""The others of what is fitted, judged or reported."""
 
 READING = (
     Option(
@@ -368,13 +159,7 @@ SHOWING = (
         "models stepwise compare assess canonical",
     ),
     Option("--format", "text html latex markdown", "text if not given; html is a whole page", _SUMMARIES),
-    Option(
-        "--width N",
-        parsing.text_width,
-        "columns of text: those of the terminal, or 100",
-        _READ,
-        dest="text_width",
-    ),
+    Option("--text-width N", parsing.text_width, "columns of text: those of the terminal, or 100", _READ),
     Option(
         "--errors METHOD,...",
         parsing.names,
@@ -396,14 +181,14 @@ SHOWING = (
 
 WRITING = (
     Option(
-        "--output FILE",
+        "--out FILE",
         str,
         "the summary, and not to standard output; .html, .tex, .md and .xlsx say its format",
         _SUMMARIES,
     ),
-    Option("--output FILE", str, "and not to standard output", "datasets"),
+    Option("--out FILE", str, "and not to standard output", "datasets"),
     Option(
-        "--out --output PATH",
+        "--out PATH",
         str,
         "write to a file .parquet or .csv, or to a new folder of Parquet, and not to standard"
         " output; it is there when it is whole",
@@ -427,25 +212,9 @@ WRITING = (
         "a query for duckdb, postgres, sqlite, mysql, bigquery, snowflake or spark",
         "export",
     ),
-    Option(
-        "--table NAME,...",
-        parsing.names,
-        "the table that it reads, or SCHEMA,TABLE: data if not given",
-        "export",
-    ),
-    Option(
-        "--give NAME,...",
-        parsing.names,
-        "what it gives: label, proba, log_proba, decision",
-        "export",
-        "output",
-    ),
-    Option("--keep NAME,...", parsing.names, "columns that it gives as well, such as a key", "export"),
     Option("--out FILE", str, "the query, and not to standard output", "export"),
     Option("--onnx FILE", str, "a model of ONNX; needs the package onnx", "export"),
-    Option("--out --output FILE", str, "the page: .html, .docx, .md or .qmd", "report", required=True),
-    Option("--title TEXT", str, "its title, in place of the model's name", "report"),
-    Option("--pictures NAME,...", parsing.names, "kinds of its pictures; or all, or none", "report"),
+    Option("--out FILE", str, "the page: .html, .docx, .md or .qmd", "report", required=True),
     Option("--plot FILE", str, "a picture: .png, .svg or .pdf; .html answers a pointer", _PICTURES),
     Option("--plot FILE", str, "a picture: .png, .svg or .pdf", "choose assess plan"),
     Option("--kind NAME", "", "what --plot draws: {choices}", f"{_PICTURES} assess"),
@@ -463,60 +232,163 @@ WRITING = (
     Option("--force", True, "let --save replace a file that is no fit", "files stepwise choose"),
 )
 
-ROWS = {FITTED: (*PLACES, *OF_MODELS, *OTHERS), READ: READING, SHOWN: SHOWING, WRITTEN: WRITING}
-"""All that verbs take, in the groups of their help."""
+GROUPS = {FITTED: PLACES, READ: READING, SHOWN: SHOWING, WRITTEN: WRITING}
+"""What only the command line has, in the groups of the help."""
+
+
+class Parameter(NamedTuple):
+    """A parameter of a function that is an option: default, kinds of values, and what the help says."""
+
+    name: str
+    default: Any
+    kind: ValueKind
+    help: str
+
+    @property
+    def option(self) -> str:
+        """The option as it is typed."""
+        return "--" + self.name.replace("_", "-")
+
+
+def sources_of(verb: str) -> tuple[Source, ...]:
+    """Return the functions whose parameters are options of a verb of the command line."""
+    model = verb.replace("-", "_")
+    return (_of_verb(model),) if model in BY_VERB else SOURCES.get(verb, ())
+
+
+def parameters_of(source: Source) -> list[Parameter]:
+    """Return the parameters of a function that can be typed."""
+    module, _, path = source.function.partition(":")
+    function: Any = resolve(module)
+    for name in path.split("."):
+        function = getattr(function, name)
+    described, annotations = _descriptions(function), annotations_of(function)
+    found = []
+    for name, each in inspect.signature(function).parameters.items():
+        kind = kind_of(annotations.get(name, Any))
+        wanted = name in source.names if source.names else name not in NOT_TYPED
+        if wanted and each.kind is not each.VAR_POSITIONAL and (name in READERS or kind != ValueKind()):
+            found.append(Parameter(name, each.default, kind, described.get(name, "")))
+    return sorted(found, key=lambda one: source.names.index(one.name)) if source.names else found
+
+
+_ENTRY = re.compile(r"^(\*{0,2}\w+(?:, \w+)*)(?: : .*)?$")
+_SENTENCE = re.compile(r".+?[.](?=\s+[\"'`A-Z]|\s*$)")
+
+
+def _descriptions(function: Callable[..., Any]) -> dict[str, str]:
+    """Return the first sentence that the docstring of a function has for each parameter."""
+    text = inspect.getdoc(function) or ""
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w[^\n]*\n---|\Z)", text, re.MULTILINE | re.DOTALL)
+    found: dict[str, str] = {}
+    names: list[str] = []
+    for line in (section[1] if section else "").splitlines():
+        entry = _ENTRY.match(line)
+        if entry is not None:
+            names = entry[1].replace("*", "").split(", ")
+            found |= dict.fromkeys(names, "")
+        for name in names if line.startswith(" ") else ():
+            found[name] = f"{found[name]} {line.strip()}".strip()
+    first = {name: _SENTENCE.match(description) for name, description in found.items()}
+    return {name: sentence[0] if sentence else found[name] for name, sentence in first.items()}
+
+
+def specifications_help(verb: str) -> list[str]:
+    """Return the specifications that options of a verb take, as they are typed with their defaults."""
+    calls = []
+    for parameter in (each for source in sources_of(verb) for each in parameters_of(source)):
+        for each in parameter.kind.specifications:
+            taken = inspect.signature(each).parameters.values()
+            required = any(one.default is one.empty for one in taken)
+            if taken and (required or each.word in parameter.kind.words):
+                options = [
+                    one.name if one.default is one.empty else f"{one.name}={one.default!r}" for one in taken
+                ]
+                calls.append(f'{parameter.option} "{each.word}({", ".join(options)})"')
+    return calls
 
 
 def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     """Add all that a verb of the command line takes, in the groups of its help."""
-    for heading, rows in ROWS.items():
+    for heading, rows in GROUPS.items():
         own = _rows_of(rows, verb)
-        if not own:
+        sources = sources_of(verb) if heading == FITTED else ()
+        if not own and not sources:
             continue
         group: Any = parser.add_argument_group(HEADINGS.get(verb, FITTED) if heading == FITTED else heading)
-        if (verb, heading) == ("predict", SHOWN):
-            group = group.add_mutually_exclusive_group()
+        exclusive = group.add_mutually_exclusive_group() if (verb, heading) == ("predict", SHOWN) else group
         for row in own:
             # A verb that deals rows to folds itself keeps its own --folds and --seed.
             if row.typed.split()[0] not in parser._option_string_actions:
-                _add(group, row, verb)
+                _add(exclusive, row, verb)
+        for source in sources:
+            for parameter in parameters_of(source):
+                if parameter.option not in parser._option_string_actions:
+                    _add_parameter(group, parameter)
 
 
-def add_model_options(parser: argparse.ArgumentParser, verb: str) -> None:
-    """Add the options of a model alone."""
-    for row in _rows_of(OF_MODELS, verb):
-        _add(parser, row, verb)
+def _add_parameter(group: Any, parameter: Parameter) -> None:
+    """Add a parameter of a function as an option."""
+    name, kind, default = parameter.name, parameter.kind, parameter.default
+    text = parameter.help.replace("%", "%%")
+    if kind.is_flag:
+        action = "store_true" if default is False else argparse.BooleanOptionalAction
+        group.add_argument(parameter.option, dest=name, action=action, help=text)
+        return
+    if "WORD" in kind.metavar:
+        text += f" Words: {', '.join(kind.words)}."
+    if default not in (None, False, (), inspect.Parameter.empty):
+        text += f" Default: {default}."
+    more = {"choices": kind.words} if kind.is_word and kind.metavar != "WORD" else {"metavar": kind.metavar}
+    group.add_argument(
+        parameter.option,
+        dest=name,
+        type=_reader(READERS.get(name, kind.read)),
+        required=default is inspect.Parameter.empty,
+        help=text,
+        **more,
+    )
+
+
+def _reader(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return a reader whose errors are argparse's, which replaces the message of any ValueError."""
+
+    def value(text: str) -> Any:
+        try:
+            return read(text)
+        except DiscrimError as error:
+            raise argparse.ArgumentTypeError(error_line(error)) from error
+
+    return value
 
 
 def _rows_of(rows: tuple[Option, ...], verb: str) -> list[Option]:
-    """The rows of a verb."""
+    """Return the rows of a verb."""
     model, words = BY_VERB.get(verb.replace("-", "_")), {verb}
     if model is not None:
-        has = {"posteriors": model.posteriors, "weights": model.weights, "files": model.can_be_saved}
-        words |= {"models", *(word for word, there in has.items() if there)}
+        words |= {"models", *(["files"] if model.can_be_saved else [])}
     return [row for row in rows if words & set(row.verbs.split())]
 
 
 def _add(group: Any, row: Option, verb: str) -> None:
     """Add one row to a group of a parser."""
-    first, *words = row.typed.split()
-    flags = [first, *(word for word in words if word.startswith("-"))]
+    flag, *metavar = row.typed.split()
     more = {name: value for name in ("dest", "nargs", "required") if (value := getattr(row, name))}
-    if words[len(flags) - 1 :]:
-        more["metavar"] = words[-1]
+    if metavar:
+        more["metavar"] = metavar[0]
     text = row.help
-    if isinstance(row.kind, bool):
-        more["action"] = "store_true" if row.kind else "store_false"
+    if row.kind is True:
+        more["action"] = "store_true"
     elif isinstance(row.kind, str):
         more["choices"] = row.kind.split() or _pictures_of(verb)
         text = text.format(choices=", ".join(more["choices"]))
     else:
-        more["type"] = row.kind
-    group.add_argument(*flags, help=text, **more)
+        more["type"] = _reader(row.kind)
+    group.add_argument(flag, help=text, **more)
 
 
 def _pictures_of(verb: str) -> tuple[str, ...]:
-    """Kinds of pictures that a verb draws."""
+    """Return the kinds of pictures that a verb draws."""
     if verb == "assess":
         return JUDGED
     model = PICTURED.get(verb, verb.replace("-", "_"))

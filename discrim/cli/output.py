@@ -179,7 +179,7 @@ class Output(NamedTuple):
 def output_of(options: dict[str, Any], *read: str) -> Output:
     """Take the options of the output from the others; what cannot be written, or is read here, is refused."""
     force, calibrated = options.pop("force", False), options.pop("calibrated", False)
-    save, path, picture = (options.pop(name, None) for name in ("save", "output", "plot"))
+    save, path, picture = (options.pop(name, None) for name in ("save", "out", "plot"))
     # As everywhere, - is the standard stream.
     path = None if path == "-" else path
     view: dict[str, Any] = {
@@ -195,14 +195,14 @@ def output_of(options: dict[str, Any], *read: str) -> Output:
         style = "text" if path is None else STYLES.get(PurePath(path).suffix.lower(), "text")
     width = options.pop("text_width", None)
     if width is not None and style != "text":
-        raise DataError(f"--width is for text, and this is {style}: leave it out, or give --format text")
+        raise DataError(f"--text-width is for text, and this is {style}: leave it out, or give --format text")
     if save is not None:
         _check_target(save, force)
     elif calibrated:
         raise DataError("--calibrated is of the file that --save writes: add --save FILE, or leave it out")
     if picture is not None:
         suffix(picture)
-    for option, target in (("--output", path), ("--plot", picture)):
+    for option, target in (("--out", path), ("--plot", picture)):
         if target is not None:
             check_place(target)
             refuse_same(option, target, *read)
@@ -213,7 +213,7 @@ def output_of(options: dict[str, Any], *read: str) -> Output:
             raise DataError(f"{target!r} is named for two things to be written: name another file for one")
     if unfit:
         raise DataError(
-            f"--output {path!r} would hold text under a name that says otherwise: name a file that ends in "
+            f"--out {path!r} would hold text under a name that says otherwise: name a file that ends in "
             ".txt, .html, .tex, .md or .xlsx, or give --plot for a picture"
         )
     return Output(style, width, path, picture, view, save, calibrated)
@@ -271,7 +271,7 @@ def refuse_part(output: Output, rows: Any) -> None:
     from discrim.frame.sources.sources import rows_given
 
     source = rows_given(rows)
-    for option, target in (("--output", output.path), ("--plot", output.picture), ("--save", output.save)):
+    for option, target in (("--out", output.path), ("--plot", output.picture), ("--save", output.save)):
         if target is not None and source.reads(target):
             raise DataError(
                 f"{option} {target!r} belongs to {source.what}, which the rows come from: name another file"

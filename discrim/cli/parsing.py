@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import math
 import re
 import shutil
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from discrim import slips
 from discrim.cli.output import say, write_output
-from discrim.errors import PriorError
-from discrim.models.registry import PROPORTIONAL
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
-
-T = TypeVar("T")
-
-PRIOR_HELP = (
-    "equal; proportional; or CLASS=P,CLASS=P,...; or P,P,... in the order of the classes; P may be 1/3"
-)
 
 NARROWEST = 40
 """Columns of a text below which its numbers no longer stand beside their labels."""
@@ -47,43 +38,6 @@ fold_count = whole_from(1, "number of folds", "a whole one, such as 10")
 text_width = whole_from(NARROWEST, "number of columns", f"a whole one, {NARROWEST} or more")
 
 
-def number_or(
-    number: Callable[[str], T], *words: str, what: str = "whole number"
-) -> Callable[[str], T | str]:
-    """A reader of numbers and of some words; where none is named, any word is left to the verb."""
-
-    def read(text: str) -> T | str:
-        try:
-            return text if text in words else number(text)
-        except ValueError:
-            if not words:
-                return text
-            known = " or ".join(words)
-            raise argparse.ArgumentTypeError(
-                f"{text!r} is neither a {what} nor {known}: give one of them"
-            ) from None
-
-    return read
-
-
-number_or_word, folds = number_or(float), number_or(int)
-components = number_or(int, "bic")
-dimensions = number_or(int, "cattell", "bic")
-orthogonal_count = number_or(int, "cv")
-offset = number_or(float, "median", what="number")
-
-
-def axes_count(text: str) -> int | float | str:
-    """A number of principal axes, a share of the variance, or how the number is chosen."""
-    return int(text) if text.isdigit() else number_or_word(text)
-
-
-def degrees(text: str) -> float | None:
-    """Degrees of freedom; None where they are to be estimated."""
-    found = number_or(float, "estimate", what="number")(text)
-    return None if isinstance(found, str) else found
-
-
 def separator(text: str) -> str:
     """The sign between two fields of a line, for which tab may be written."""
     found = "\t" if text.lower() in ("tab", "\\t") else text
@@ -95,87 +49,6 @@ def separator(text: str) -> str:
 def names(text: str) -> list[str]:
     """Names set apart by commas."""
     return [name.strip() for name in text.split(",")]
-
-
-def columns(text: str) -> list[str] | bool:
-    """Names of columns, or all of them."""
-    return True if text.strip() == "all" else names(text)
-
-
-def list_of(number: Callable[[str], T], what: str) -> Callable[[str], list[T]]:
-    """A reader of numbers set apart by commas."""
-
-    def read(text: str) -> list[T]:
-        try:
-            return [number(each) for each in text.split(",")]
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"{text!r} is no list of {what}") from None
-
-    return read
-
-
-numbers = list_of(float, "numbers, such as 0,0.1,0.5")
-whole_numbers = list_of(int, "whole numbers, such as 1,3,5")
-
-
-def column_counts(text: str) -> int | list[int]:
-    """A number of columns, or one for each component, set apart by commas."""
-    found = whole_numbers(text)
-    return found[0] if len(found) == 1 else found
-
-
-def planes(text: str) -> list[float] | list[list[float]]:
-    """Coefficients of a plane, set apart by commas, or of several, set apart by semicolons."""
-    found = [numbers(plane) for plane in text.split(";")]
-    return found[0] if len(found) == 1 else found
-
-
-def parse_prior(text: str) -> str | dict[str, float] | list[float]:
-    """Read a prior as a word, ``class=number,...`` or ``number,...``; a number may be a fraction.
-
-    Examples
-    --------
-    >>> parse_prior("setosa=1/2,versicolor=.25,virginica=.25")
-    {'setosa': 0.5, 'versicolor': 0.25, 'virginica': 0.25}
-    >>> parse_prior("1/3,1/3,1/3")
-    [0.3333333333333333, 0.3333333333333333, 0.3333333333333333]
-    """
-    if text.strip() in ("equal", *PROPORTIONAL):
-        return text.strip()
-    parts = text.split(",")
-    named = ["=" in part for part in parts]
-    if not any(named):
-        return [_probability(part, text) for part in parts]
-    if not all(named):
-        part = parts[named.index(False)]
-        raise PriorError(f"prior {text!r}: {part!r} names no class; write it as CLASS=P")
-    prior: dict[str, float] = {}
-    for part in parts:
-        label, _, number = part.rpartition("=")
-        label = label.strip()
-        if label in prior:
-            raise PriorError(f"prior {text!r}: class {label!r} is named twice; name each class once")
-        prior[label] = _probability(number, text)
-    return prior
-
-
-def _probability(number: str, text: str) -> float:
-    try:
-        # A fraction of two integers is exact; of one number with an exponent it would have all of its digits.
-        value = float(Fraction(number.strip()) if "/" in number else number)
-    except (ValueError, ArithmeticError):
-        value = math.nan
-    if not math.isfinite(value):
-        raise PriorError(f"prior {text!r}: {number.strip()!r} is not a number; write {PRIOR_HELP}")
-    return value
-
-
-def by_label(prior: Any, labels: Any) -> Any:
-    """Name the classes of a prior by their labels, of which the command line has the text."""
-    if not isinstance(prior, dict):
-        return prior
-    label_of = {str(label): label for label in labels}
-    return {label_of.get(name, name): value for name, value in prior.items()}
 
 
 _WIDEST = 100
@@ -202,7 +75,9 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
         return "\n".join(indent + line for line in lines)
 
     def _split_lines(self, text: str, width: int) -> list[str]:
-        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
+        # A line does not end in a minus sign.
+        joined = " ".join(text.split()).replace(" - ", "\u00a0-\u00a0")
+        return [line.replace("\u00a0", " ") for line in textwrap.wrap(joined, width, break_on_hyphens=False)]
 
 
 class Parser(argparse.ArgumentParser):
@@ -225,6 +100,7 @@ class Parser(argparse.ArgumentParser):
             # What begins with a minus and is no number is taken for another option.
             option = message.split()[1].partition("/")[0].rstrip(":")
             message += f"; one that begins with - is joined to it by =, as in {option}=-1"
+        message = message.removesuffix(".")
         self.refuse(f"{message}{' See' if message.endswith('?') else ': see'} {self.prog} --help")
 
     def refuse(self, message: str) -> NoReturn:
@@ -280,10 +156,17 @@ class Parser(argparse.ArgumentParser):
 
     def _refuse_option(self, word: str) -> NoReturn:
         option = word.partition("=")[0]
-        near = nearest(option, self.options())
         whose = f" of {self.verb}" if self.verb else ""
-        meant = "" if near is None else f": did you mean {near}?"
-        self.error(f"no option {option!r}{whose}{meant}")
+        self.error(f"no option {option!r}{whose}{self._meant(option)}")
+
+    def _meant(self, option: str) -> str:
+        """Return the end of a message: the option that is meant, or how it is written now."""
+        known = {each.lstrip("-").replace("-", "_"): each for each in self.options()}
+        found = slips.nearest(option.lstrip("-").replace("-", "_")[:200], known, slips.KEYWORDS)
+        if not found:
+            near = nearest(option, known.values())
+            return "" if near is None else f": did you mean {near}?"
+        return f": did you mean {known[found]}?" if found in known else f": {found}."
 
 
 def nearest(word: Any, known: Iterable[str]) -> str | None:

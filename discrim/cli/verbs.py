@@ -1,25 +1,22 @@
 """The verbs of the command line: what each takes, what it says of itself, and what runs it.
 
-A verb of a model may also be typed in the value of an option, with options of its own behind it. An error
-names the arguments of Python, so that here the options of that name are put behind it.
+An error names the arguments of Python; the options for these are put behind it here.
 """
 
 from __future__ import annotations
 
 import argparse
-import inspect
 import re
-import shlex
 import textwrap
 from collections.abc import Container, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from discrim import datasets
-from discrim.cli.options import add_arguments, add_model_options
+from discrim.cli.options import add_arguments, sources_of, specifications_help
 from discrim.cli.output import check_place, write_output, write_to_file
 from discrim.cli.parsing import Parser, command_lines, help_width, one_of
-from discrim.errors import DataError, DiscrimError, NotSupportedError
-from discrim.models.registry import BY_VERB, MODELS, Row
+from discrim.errors import DataError
+from discrim.models.registry import MODELS, Row
 
 MODEL_GROUP = "models"
 GROUPS = {
@@ -97,7 +94,7 @@ VERBS = {
             "discrim.cli.analyses:choose",
             (
                 'choose "species ~ ." iris --verbs "lda, qda, naive-bayes" --seed 1',
-                'choose "species ~ ." iris --verbs "lda, knn --k 5" --by error --seed 1 --plot models.png',
+                'choose "species ~ ." iris --verbs "lda, knn(k=5)" --by error --seed 1 --plot models.png',
             ),
         ),
         Verb(
@@ -107,7 +104,7 @@ VERBS = {
             "formulas or files of fits, and then DATA",
             "discrim.cli.comparing:compare",
             (
-                'compare "species ~ ." iris --verbs "lda, qda, knn --k 5"',
+                'compare "species ~ ." iris --verbs "lda, qda, knn(k=5)"',
                 'compare "species ~ ." "species ~ petal_length" iris --verbs lda --folds 10 --seed 1',
             ),
         ),
@@ -181,7 +178,7 @@ VERBS = {
             "tables",
             "at most one name",
             "discrim.cli.verbs:show_datasets",
-            ("datasets", "datasets penguins --output penguins.csv"),
+            ("datasets", "datasets penguins --out penguins.csv"),
             reads=False,
         ),
     )
@@ -238,7 +235,7 @@ def build_parser(only: Sequence[str] | None = None) -> argparse.ArgumentParser:
     parser.add_argument(
         "--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="print the version and exit"
     )
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB", parser_class=Parser)
+    verbs = parser.add_subparsers(dest="command", required=True, metavar="VERB", parser_class=Parser)
     for verb in VERBS.values():
         if only is None or verb.name in only:
             _add_verb(verbs, verb)
@@ -260,7 +257,7 @@ def _add_verb(verbs: Any, verb: Verb) -> None:
         verb.name,
         help=verb.text,
         description=f"{verb.text[0].upper()}{verb.text[1:]}.",
-        epilog=_examples(verb.examples) + about,
+        epilog=_examples(verb.examples) + _values(verb.name) + about,
         argument_default=argparse.SUPPRESS,
         verb=verb.name,
         takes=verb.takes,
@@ -272,6 +269,24 @@ def _add_verb(verbs: Any, verb: Verb) -> None:
     parser.usage = f"discrim {verb.name} {words} [OPTION ...]"
 
 
+_VALUES = (
+    "X is a number, which may be written as 1/3, N a whole number, X,... a list, and CLASS=X,... a number "
+    "for each class."
+)
+
+
+def _values(verb: str) -> str:
+    """Return how the values of options are written, and the specifications that they may be."""
+    calls = specifications_help(verb)
+    wrapped = [
+        line
+        for call in calls
+        for line in textwrap.wrap(call, help_width() - 2, initial_indent="  ", subsequent_indent="      ")
+    ]
+    heading = "\n\nSpecifications, with their defaults; each is described in Python's help:\n"
+    return f"\n\n{_VALUES}" * bool(sources_of(verb)) + (heading + "\n".join(wrapped)) * bool(calls)
+
+
 def _examples(commands: Sequence[str]) -> str:
     heading = "example:" if len(commands) == 1 else "examples:"
     width = help_width() - 2
@@ -280,12 +295,10 @@ def _examples(commands: Sequence[str]) -> str:
 
 def show_datasets(verb: str, options: dict[str, Any]) -> None:
     """List the tables, or write one of them."""
-    name, target = options.get("name"), options.get("output")
+    name, target = options.get("name"), options.get("out")
     if name is None:
         if target is not None:
-            raise DataError(
-                "--output takes one table: name it, as in discrim datasets iris --output iris.csv"
-            )
+            raise DataError("--out takes one table: name it, as in discrim datasets iris --out iris.csv")
         write_output(_listed())
         return
     if name not in datasets.names():
@@ -314,7 +327,9 @@ def _listed() -> str:
     return "\n".join([*lines, "", *textwrap.wrap(hint, width)]) + "\n"
 
 
-_ARGUMENT = re.compile(r"""\b([a-z_]+)=(True|False|'[^']*'|"[^"]*"|[0-9][0-9.]*\b)""")
+_ARGUMENT = re.compile(
+    r"""\b([a-z_]+)=(True|False|'[^']*'|"[^"]*"|[0-9][0-9.]*\b|(?:discrim\.\w+\.)?[A-Z]\w*\([^()]*\))"""
+)
 
 
 def with_options(message: object, parser: argparse.ArgumentParser, typed: Container[str]) -> str:
@@ -336,81 +351,14 @@ def with_options(message: object, parser: argparse.ArgumentParser, typed: Contai
         if action is None or name in typed:
             continue
         if action.nargs == 0:
-            if action.const is (value == "True"):
-                found[action.option_strings[0]] = None
+            # A flag that is set by default has a second option, which unsets it.
+            option = dict(zip(("True", "False"), action.option_strings, strict=False)).get(value)
+            found |= {} if option is None else {option: None}
         else:
-            bare = value.strip("'\"")
+            bare = value.strip("'\"").rpartition("discrim.")[2]
+            bare = bare.partition(".")[2] if value.startswith("discrim.") else bare
             if action.choices is None or bare in action.choices:
-                found[f"{action.option_strings[0]} {bare}"] = None
+                quoted = f'"{bare}"' if "(" in bare else bare
+                found[f"{action.option_strings[0]} {quoted}"] = None
     text = str(message)
     return f"{text} Typed as {' or '.join(found)}." if found else text
-
-
-class TypedModel(NamedTuple):
-    """A model that is to be fitted: its public verb and arguments, as they were typed, and their parser."""
-
-    verb: str
-    options: dict[str, Any]
-    typed: str
-    parser: Parser
-
-
-def models_of(typed: str) -> list[TypedModel]:
-    """Models set apart by commas.
-
-    Examples
-    --------
-    >>> [(model.verb, model.options) for model in models_of("lda, rda --grid 0,0.5")]
-    [('lda', {}), ('rda', {'grid': [0.0, 0.5]})]
-    """
-    known = {name.replace("_", "-") for name in BY_VERB}
-    items: list[str] = []
-    for piece in typed.split(","):
-        first = piece.split()[0] if piece.split() else ""
-        # What follows a comma may be the rest of an option's value.
-        if items and "--" in items[-1] and first not in known:
-            items[-1] += f",{piece}"
-        else:
-            items.append(piece.strip())
-    return [model_of(item) for item in items]
-
-
-def model_of(typed: str) -> TypedModel:
-    """One model."""
-    try:
-        words = shlex.split(typed)
-    except ValueError as error:
-        raise DataError(f"{typed!r} cannot be read as a verb: {error}. Put the closing sign") from None
-    if not words:
-        raise DataError("the name of a model is empty: give one, such as lda, and no comma without one")
-    known = {
-        name.replace("_", "-"): name
-        for name, row in BY_VERB.items()
-        if row.command is not None and row.can_be_saved
-    }
-    verb = known.get(words[0].replace("_", "-"))
-    if verb is None:
-        raise DataError(
-            f"{words[0]!r} is no verb of a model that can be fitted here{one_of(words[0], list(known))}"
-        )
-    parser = Parser(prog=f"discrim {words[0]}", verb=words[0], argument_default=argparse.SUPPRESS)
-    add_model_options(parser, words[0])
-    return TypedModel(verb, vars(parser.parse_args(words[1:])), typed, parser)
-
-
-def fitted(model: TypedModel, formula: str, data: Any, options: dict[str, Any]) -> Any:
-    """Fit a model, with options that it shares with others; an error names the model."""
-    import discrim
-
-    verb = getattr(discrim, model.verb)
-    taken = inspect.signature(verb).parameters
-    for name in options:
-        if name not in taken:
-            raise DataError(f"{model.verb} takes no --{name}: leave out --{name}, or that verb")
-    try:
-        return verb(formula, data=data, **options, **model.options)
-    except DiscrimError as error:
-        said = with_options(error, model.parser, model.options)
-        # What does not go with a source is tried again with the rows in memory.
-        kind = NotSupportedError if isinstance(error, NotSupportedError) else DiscrimError
-        raise kind(f"{model.typed}: {said}") from error

@@ -674,7 +674,7 @@ MODELS = (
         chosen={"kernel": "kernel_name", "scale": "scale", "width": "width", "ridge": "ridge"},
         choosing=("select",),
         command="kernel discriminant analysis: curved discriminants, chosen by rows left out",
-        examples=('"species ~ ." iris --kernel gaussian --kernel-width 2 --ridge 0.1',),
+        examples=('"species ~ ." iris --kernel gaussian --width 2 --ridge 0.1',),
     ),
     Row(
         "pls",

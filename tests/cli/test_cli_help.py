@@ -102,8 +102,8 @@ def test_only_the_verb_that_is_typed_has_its_options():
         (("compare", "species ~ .", "iris", "--verbs", "lda,qad"), "did you mean qda?"),
         (("stepwise", "species ~ .", "iris", "--verb", "lada"), "did you mean lda?"),
         (
-            ("compare", "species ~ .", "iris", "--verbs", "knn --kk 3"),
-            "'--kk' of knn: did you mean --k?",
+            ("compare", "species ~ .", "iris", "--verbs", "knn(n_neighbors=3)"),
+            "knn() has no keyword 'n_neighbors': use k=",
         ),
         (("lda", "species", ".", "iris"), "quote a formula"),
         (("lda", "iris", "species ~ ."), "change the order"),

@@ -33,7 +33,7 @@ def elsewhere(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("width", [40, 60, 200])
 def test_width_is_that_of_the_summary(width, capsys):
-    printed = said(capsys, "lda", FORMULA, "iris", "--width", str(width))
+    printed = said(capsys, "lda", FORMULA, "iris", "--text-width", str(width))
     assert printed == discrim.lda(FORMULA, IRIS).summary().as_text(width=width) + "\n"
     assert max(map(len, printed.splitlines())) <= width
 
@@ -114,18 +114,18 @@ def test_latex_and_markdown_stay_parts_of_a_document(style, capsys):
     ],
 )
 def test_the_name_of_a_file_says_its_format(name, style, tmp_path, capsys):
-    assert said(capsys, "lda", FORMULA, "iris", *HEADER, "--output", name) == ""
+    assert said(capsys, "lda", FORMULA, "iris", *HEADER, "--out", name) == ""
     expected = said(capsys, "lda", FORMULA, "iris", *HEADER, "--format", style)
     assert (tmp_path / name).read_text(encoding="utf-8") == expected
     other = "markdown" if style != "markdown" else "text"
-    assert said(capsys, "lda", FORMULA, "iris", *HEADER, "--output", name, "--format", other) == ""
+    assert said(capsys, "lda", FORMULA, "iris", *HEADER, "--out", name, "--format", other) == ""
     expected = said(capsys, "lda", FORMULA, "iris", *HEADER, "--format", other)
     assert (tmp_path / name).read_text(encoding="utf-8") == expected
 
 
 def test_a_dash_is_standard_output(capsys):
     expected = said(capsys, "lda", FORMULA, "iris", *HEADER)
-    assert said(capsys, "lda", FORMULA, "iris", *HEADER, "--output", "-") == expected
+    assert said(capsys, "lda", FORMULA, "iris", *HEADER, "--out", "-") == expected
     assert os.listdir() == []
 
 
@@ -136,11 +136,11 @@ def test_what_is_read_is_not_replaced(tmp_path, capsys):
     text = datasets.text("iris")
     (tmp_path / "table.csv").write_text(text, encoding="utf-8")
     os.link("table.csv", "other.png")
-    for option, name in (("--output", "table.csv"), ("--output", "./table.csv"), ("--plot", "other.png")):
+    for option, name in (("--out", "table.csv"), ("--out", "./table.csv"), ("--plot", "other.png")):
         assert "is a file that is read here" in refused(capsys, "lda", FORMULA, "table.csv", option, name)
     (tmp_path / "days").mkdir()
     (tmp_path / "days" / "a.csv").write_text(text, encoding="utf-8")
-    for option, name in (("--output", "days/a.csv"), ("--output", "days/b.csv"), ("--plot", "days/c.png")):
+    for option, name in (("--out", "days/a.csv"), ("--out", "days/b.csv"), ("--plot", "days/c.png")):
         assert "belongs to the folder" in refused(capsys, "lda", FORMULA, "days", option, name)
     assert os.listdir("days") == ["a.csv"]
     assert (tmp_path / "table.csv").read_text(encoding="utf-8") == text
@@ -162,9 +162,9 @@ def test_a_picture_in_a_page_answers_a_pointer(capsys, monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--output", "no/such/a.txt"], "'no/such': There is no such folder"),
-        (["--output", "."], "This is a folder"),
-        (["--output", "a/"], "This is a folder"),
+        (["--out", "no/such/a.txt"], "'no/such': There is no such folder"),
+        (["--out", "."], "This is a folder"),
+        (["--out", "a/"], "This is a folder"),
         (["--plot", "no/such/a.png"], "'no/such': There is no such folder"),
         (
             ["--plot", "a.jpg"],
@@ -173,14 +173,14 @@ def test_a_picture_in_a_page_answers_a_pointer(capsys, monkeypatch, tmp_path):
         (["--plot", "png"], "does not say what to write"),
         (["--kind", "scores"], "--kind says what --plot draws: add --plot FILE"),
         (["--axes", "LD1,LD2"], "--axes says what --plot draws: add --plot FILE"),
-        (["--output", "a.svg", "--plot", "a.svg"], "named for two things"),
-        (["--output", "a.png", "--save", "./a.png"], "named for two things"),
-        (["--width", "60", "--format", "html"], "--width is for text"),
-        (["--width", "60", "--output", "a.md"], "--width is for text"),
-        (["--output", "a.pdf"], "a name that says otherwise"),
-        (["--output", "a.DOCX"], "a name that says otherwise"),
-        (["--width", "39"], "40 or more"),
-        (["--width", "wide"], "'wide' is no number of columns"),
+        (["--out", "a.svg", "--plot", "a.svg"], "named for two things"),
+        (["--out", "a.png", "--save", "./a.png"], "named for two things"),
+        (["--text-width", "60", "--format", "html"], "--text-width is for text"),
+        (["--text-width", "60", "--out", "a.md"], "--text-width is for text"),
+        (["--out", "a.pdf"], "a name that says otherwise"),
+        (["--out", "a.DOCX"], "a name that says otherwise"),
+        (["--text-width", "39"], "40 or more"),
+        (["--text-width", "wide"], "'wide' is no number of columns"),
     ],
 )
 def test_what_cannot_be_written_is_said_before_the_fit(options, says, capsys, monkeypatch):
@@ -191,7 +191,7 @@ def test_what_cannot_be_written_is_said_before_the_fit(options, says, capsys, mo
 
 def test_a_summary_may_be_sheets_of_excel(capsys):
     openpyxl = pytest.importorskip("openpyxl", reason="workbooks are read back by openpyxl")
-    assert said(capsys, "lda", FORMULA, "iris", "--output", "a.xlsx", "--errors", "loo") == ""
+    assert said(capsys, "lda", FORMULA, "iris", "--out", "a.xlsx", "--errors", "loo") == ""
     names = openpyxl.load_workbook("a.xlsx").sheetnames
     assert names[:3] == ["about", "header", "classes"]
     assert names[-1] == "errors"
@@ -214,7 +214,7 @@ def test_a_report_of_another_format_is_refused(capsys):
 def test_a_folder_that_cannot_be_written_to_is_named(tmp_path, capsys):
     (tmp_path / "locked").mkdir(mode=0o555)
     assert "'locked': This folder cannot be written to" in refused(
-        capsys, "lda", FORMULA, "iris", "--output", "locked/a.txt"
+        capsys, "lda", FORMULA, "iris", "--out", "locked/a.txt"
     )
 
 
@@ -222,7 +222,7 @@ def test_a_command_that_fails_leaves_what_was_there(tmp_path, capsys, system_fai
     (tmp_path / "a.txt").write_text("before", encoding="utf-8")
     discrim.qda(FORMULA, IRIS).save("a.fit")
     before = (tmp_path / "a.fit").read_bytes()
-    arguments = ["--output", "a.txt", "--save", "a.fit", "--plot", "a.svg"]
+    arguments = ["--out", "a.txt", "--save", "a.fit", "--plot", "a.svg"]
     # That there is no such column is seen when they are drawn.
     drawn = ["--kind", "regions", "--columns", "petal_length,nosuch"]
     assert "'nosuch'" in refused(capsys, "qda", FORMULA, "iris", *arguments, *drawn)
@@ -284,7 +284,7 @@ def test_a_picture_needs_no_display_and_text_no_matplotlib(tmp_path):
     code = "import sys; from discrim.cli import main; status = main(sys.argv[1:]); " + (
         "print(status, *({'matplotlib', 'statsmodels', 'sklearn', 'argcomplete'} & set(sys.modules)))"
     )
-    command = [sys.executable, "-c", code, "lda", FORMULA, "iris", "--output", "a.txt"]
+    command = [sys.executable, "-c", code, "lda", FORMULA, "iris", "--out", "a.txt"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "0\n"
     done = subprocess.run(

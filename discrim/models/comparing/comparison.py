@@ -232,7 +232,7 @@ class Comparison(ResultTable):
 @displayed()
 def compare(
     *fits: Any,
-    folds: Any = None,
+    folds: int | str | Any = None,
     repeats: int = 1,
     groups: Any = None,
     seed: int | None = None,

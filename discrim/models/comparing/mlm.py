@@ -14,6 +14,7 @@ from discrim.core.numerics.special import f_sf
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.linear_model import dot_without, equations, model_rows, one_class, responses_right
 from discrim.frame.rows import read
+from discrim.inference.distance_tests import Metric
 from discrim.inference.effect_sizes import shares_explained
 from discrim.inference.manova import (
     Hypothesis,
@@ -654,7 +655,7 @@ def manova(
     permutations: int | None = None,
     within: Any = None,
     groups: Any = None,
-    distance: Any = None,
+    distance: Metric | Any = None,
     seed: int | None = None,
 ) -> pd.DataFrame:
     """The four multivariate tests that all classes have the same mean, or that a term has no effect.

@@ -329,7 +329,7 @@ def kernel_density(
     formula: str,
     data: Data,
     *,
-    bandwidth: Any = None,
+    bandwidth: float | Literal["normal"] | Mapping[Any, float] | None = None,
     kernel: Kernel = "normal",
     metric: Metric = "mahalanobis",
     covariance: Literal["pooled", "class"] = "pooled",

@@ -46,7 +46,7 @@ def perceptron(
     step: float = 1.0,
     maxiter: int | None = None,
     seed: int | None = None,
-    start: Any = None,
+    start: Sequence[float] | Sequence[Sequence[float]] | Mapping[str, float] | Any = None,
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,

@@ -1,0 +1,112 @@
+"""Models in the value of an option, such as knn(k=5), or lda, qda(covariance=shrunk(0.1))."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any, NamedTuple
+
+from discrim.cli.parsing import one_of
+from discrim.cli.values import annotations_of, kind_of, specification_of
+from discrim.errors import DataError, DiscrimError, NotSupportedError
+from discrim.frame.calls import LiteralCall, read_calls
+from discrim.models.registry import BY_VERB, HOME, resolve
+from discrim.slips import refuse_keyword
+
+
+class TypedModel(NamedTuple):
+    """A model that is to be fitted.
+
+    Attributes
+    ----------
+    verb : str
+        The public name of the verb.
+    options : dict of str to object
+        Its keyword arguments.
+    typed : str
+        The model as it was typed.
+    """
+
+    verb: str
+    options: dict[str, Any]
+    typed: str
+
+
+def models_of(typed: str) -> list[TypedModel]:
+    """Read models set apart by commas.
+
+    Examples
+    --------
+    >>> [(model.verb, model.options) for model in models_of("lda, rda(grid=[0, 0.5])")]
+    [('lda', {}), ('rda', {'grid': [0, 0.5]})]
+    """
+    if not typed.strip():
+        raise DataError("The name of a model is empty. Write one, such as lda.")
+    # Verbs of the command line have hyphens, which are operators in a call.
+    hyphened = [verb.replace("_", "-") for verb in BY_VERB if "_" in verb]
+    code = re.sub("|".join(hyphened), lambda found: found[0].replace("-", "_"), typed)
+    return [_model(call) for call in read_calls(code)]
+
+
+def model_of(typed: str) -> TypedModel:
+    """Read one model."""
+    found = models_of(typed)
+    if len(found) > 1:
+        raise DataError(f"{typed!r} names {len(found)} models. Write one.")
+    return found[0]
+
+
+def _model(call: LiteralCall) -> TypedModel:
+    """Return the model of a call, whose keyword arguments are checked by name and whose values are not."""
+    known = [verb for verb, row in BY_VERB.items() if row.command is not None and row.can_be_saved]
+    if call.name not in known:
+        raise call.error(f"{call.name!r} is not a model that can be fitted here{one_of(call.name, known)}.")
+    if call.args:
+        raise call.error(f"Write each option of {call.name} by its name, as in knn(k=5).")
+    function = resolve(f"{HOME[call.name]}:{call.name}")
+    annotations = annotations_of(function)
+    options: dict[str, Any] = {}
+    for name, value in call.kwargs.items():
+        try:
+            refuse_keyword(function, {name: value})
+        except TypeError as error:
+            raise call.error(str(error), name) from None
+        options[name] = value
+        specifications = kind_of(annotations[name]).specifications
+        if isinstance(value, LiteralCall) and specifications:
+            options[name] = specification_of(value, specifications)
+        elif isinstance(value, LiteralCall):
+            raise call.error(f"{name}= takes no call. Write a number, a text in quotes or a list.", name)
+    return TypedModel(call.name, options, call.text[call.start : call.end])
+
+
+def fitted(model: TypedModel, formula: str, data: Any, options: dict[str, Any]) -> Any:
+    """Fit a model, with options that it shares with others; an error names the model."""
+    import discrim
+
+    verb = getattr(discrim, model.verb)
+    check_taken(model.verb, options)
+    try:
+        return verb(formula, data=data, **options, **model.options)
+    except DiscrimError as error:
+        # What is not supported for a source is tried again with the rows in memory.
+        kind = NotSupportedError if isinstance(error, NotSupportedError) else DiscrimError
+        raise kind(f"{model.typed}: {error}") from error
+
+
+def check_taken(verb: str, options: dict[str, Any]) -> None:
+    """Raise a DataError if a function takes no parameter of the name of an option."""
+    taken = inspect.signature(resolve(f"{HOME[verb]}:{verb}")).parameters
+    for name in options:
+        if name not in taken:
+            option = "--" + name.replace("_", "-")
+            raise DataError(f"{verb} takes no {option}: leave it out, or use another verb.")
+
+
+def engine_of(text: str) -> Any:
+    """Return a regression of scikit-learn by its name and options."""
+    try:
+        made = resolve("discrim.sklearn.regressions:engine_of")
+    except ImportError:
+        raise DataError("fda takes its engine from scikit-learn: pip install scikit-learn") from None
+    return made(text)
