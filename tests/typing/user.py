@@ -9,6 +9,7 @@ import polars as pl
 
 import discrim
 from discrim import ClassifierResults, LDAResults, Moments, lda, load, logistic, moments, qda
+from discrim.covariance import Shrunk
 from discrim.datasets import load_iris
 from discrim.penalty import Lasso
 from discrim.sklearn import LDAClassifier
@@ -57,8 +58,4 @@ print(
     discrim.compare(plain, lda("species ~ .", two)),
     discrim.knn("species ~ .", iris, metric="cityblock", k=5).error_rates(),
 )
-print(
-    LDAClassifier(shrinkage=0.1, covariance="shrunk")
-    .fit(iris.iloc[:, :4], iris["species"])
-    .predict(iris.iloc[:, :4])
-)
+print(LDAClassifier(covariance=Shrunk(0.1)).fit(iris.iloc[:, :4], iris["species"]).predict(iris.iloc[:, :4]))
