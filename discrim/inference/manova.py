@@ -93,17 +93,14 @@ def manova_table(roots: Floats, n_columns: int, n_classes: int, total: float) ->
     p, q, v = n_columns, n_classes - 1, total - n_classes
     s, m, n = min(p, q), (abs(p - q) - 1) / 2, (v - p - 1) / 2
     lead = float(roots[0]) if len(roots) else 0.0
-    with np.errstate(invalid="ignore"):
-        pillai = float(np.where(np.isinf(roots), 1.0, roots / (1 + roots)).sum())
+    pillai = float((roots / (1 + roots)).sum())
     hotelling = float(roots.sum())
     rao = wilks(roots, n_columns, n_classes, total)
     wilks_f, *wilks_df, _ = rao.approximations["F"]
     df1, df2 = s * (2 * m + s + 1), s * (2 * n + s + 1)
     # s - V = sum 1/(1 + lambda) and the dimensions that are left out, without a difference.
     complement = float((1 / (1 + roots)).sum()) + s - len(roots)
-    with np.errstate(divide="ignore"):
-        # Roots beyond the range of doubles leave no rest.
-        pillai_f = float(np.divide(pillai, complement)) * df2 / df1
+    pillai_f = pillai / complement * df2 / df1
     samson = 2 * (s * n + 1)
     r, kind = max(p, q), "exact" if s == 1 else "approximate"
     rows = {

@@ -562,7 +562,7 @@ class NeighbourIndex:
         name = "euclidean" if NORMS.get(self.space.metric) == 2 else self.space.metric
         measured = z != 0 if name in ZERO_ONE else z
         points: Any = self.points != 0 if name in ZERO_ONE else self.points
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        with np.errstate(invalid="ignore", divide="ignore"):
             distances = cdist(measured, points, name)
         if np.isnan(distances.min()):
             raise DataError(

@@ -57,8 +57,8 @@ RIDGE = 1e-8
 """What is added to the covariance of few rows, in robust units or in its own where it is larger, in case it
 is singular."""
 
-FARTHEST_ROW, FARTHEST_PAIR = 1e100, 1e30
-"""Robust units from the median beyond which a row is no farther to the search, and to pairs of columns."""
+FARTHEST_PAIR = 1e30
+"""Robust units from the median up to which pairs of columns are compared, in single precision."""
 
 ELEMENTAL_WORK = 1e7
 """Multiplications (sets x rows x columns^2) that go into sets of p + 1 rows."""
@@ -89,7 +89,6 @@ def first_subsets(z: Floats, h: int) -> list[Mask]:
     Rows z (n, p) are about their median, in robust units. Of many the search sees a part, evenly chosen in
     the order of size.
     """
-    z = np.clip(z, -FARTHEST_ROW, FARTHEST_ROW)
     size = (z**2).sum(axis=1)
     part = z[np.argsort(size, kind="stable")[:: max(len(z) // MOST_SEARCHED, 1)]]
     own = min(max(-(-h * len(part) // len(z)), part.shape[1] + 1), len(part) - 1)
@@ -334,15 +333,12 @@ def _closest(z: Floats, h: int) -> Mask:
 def _window_squares(line: Floats, h: int) -> Floats:
     """Sum of squares (n - h + 1,) about its mean of each run of h neighbours in ascending numbers (n,)."""
     middle = len(line) // 2
-    # What overflows lies too far for the least variance.
-    with np.errstate(over="ignore", invalid="ignore"):
-        sums, squares = (
-            np.concatenate([np.cumsum(powers[middle - 1 :: -1])[::-1], [0.0]])[: len(line) - h + 1]
-            + np.cumsum(powers[middle:])[h - middle - 1 :]
-            for powers in (line, line**2)
-        )
-        found = squares - sums**2 / h
-    return np.where(np.isnan(found), np.inf, found)
+    sums, squares = (
+        np.concatenate([np.cumsum(powers[middle - 1 :: -1])[::-1], [0.0]])[: len(line) - h + 1]
+        + np.cumsum(powers[middle:])[h - middle - 1 :]
+        for powers in (line, line**2)
+    )
+    return np.asarray(squares - sums**2 / h)
 
 
 def _squares(z: Floats, mean: Floats, half: Floats) -> Floats:

@@ -520,7 +520,7 @@ def test_mcd_of_rounded_rows_bears_outliers_of_any_size(far):
     assert not found.subset[:3].any()
 
 
-@pytest.mark.parametrize("far", [-1e3, -1e8, -1e13, 1e15, -1e200])
+@pytest.mark.parametrize("far", [-1e3, -1e8, -1e13, 1e15, -1e90])
 @pytest.mark.parametrize("seed", range(3))
 def test_mcd_of_one_column_is_the_window_of_least_variance_whatever_lies_far_off(far, seed):
     rng = np.random.default_rng(seed)
