@@ -27,7 +27,7 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.frame.column_range import ColumnRange
 from discrim.frame.design import Design
 from discrim.frame.levels import refuse_values, unseen_rows
-from discrim.frame.matrix import DesignMatrix, design_of_columns, missing_rows
+from discrim.frame.matrix import DesignMatrix, design_of_columns, missing_rows, refuse_infinite
 from discrim.frame.sources.rows import named
 from discrim.frame.table import Table
 
@@ -475,10 +475,22 @@ class Blocks:
             weights = None if weights is None else weights[kept]
         return Block(x, codes, weights)
 
-    def every_row(self) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.bool_] | None]]:
-        """All rows, for prediction: their place, x, and which hold a missing value (None: none does)."""
-        for start, x, missing, *_ in self._filled(classed=False):
+    def every_row(
+        self, *, checked: bool = True
+    ) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.bool_] | None]]:
+        """All rows, for prediction: their place, x, and which hold a missing value (None: none does).
+
+        Unchecked rows are left to `missing`, if a score of them is not finite or is large.
+        """
+        for start, x, missing, *_ in self._filled(checked=checked, classed=False):
             yield slice(start, start + len(x)), x, missing
+
+    def missing(self, x: NDArray[np.float64], start: int) -> NDArray[np.bool_]:
+        """Return which rows (m,) of an unchecked block miss a value; infinite and far values are refused."""
+        refuse_infinite(self.terms, self.table, x, np.arange(start, start + len(x)))
+        if self.column_range is not None:
+            self.column_range.check(x, start, self.terms, self.table)
+        return np.asarray(np.isnan(x).any(axis=1))
 
     def rows_at(self, positions: NDArray[np.intp]) -> NDArray[np.float64]:
         """Some rows (m, p) of the table, by position."""
@@ -557,11 +569,13 @@ class Blocks:
         # Of rows that are used in part, the columns that are made of such a level are missing alone.
         return replace(part, has_unseen=rows is not None, excluded=None if self.partial else rows)
 
-    def _filled(self, left_out: list[int] | None = None, *, classed: bool = True) -> Iterator[_Filled]:
+    def _filled(
+        self, left_out: list[int] | None = None, *, checked: bool = True, classed: bool = True
+    ) -> Iterator[_Filled]:
         """First row, x, which rows miss a value (None: none does), codes and weights, block by block."""
         # Chained, as generators within each other would all be gone through again for each block.
         parts = self._parts(left_out, classed)
-        return chain.from_iterable(map(self._blocks_of, parts))
+        return chain.from_iterable(map(partial(self._blocks_of, checked=checked), parts))
 
     def _parts(self, left_out: list[int] | None, classed: bool) -> Iterator[TableRows]:
         """The parts; after the last one, `dropped` is the sum of what the pass has put into the list."""
@@ -569,7 +583,7 @@ class Blocks:
         if left_out is not None:
             self.dropped = sum(left_out)
 
-    def _blocks_of(self, part: TableRows) -> Iterator[_Filled]:
+    def _blocks_of(self, part: TableRows, checked: bool = True) -> Iterator[_Filled]:
         """The blocks of one part, as of `_filled`; errors name the file that it is of."""
         with nullcontext() if part.where is None else named(part.where):
             part = self._compared(part)
@@ -589,6 +603,7 @@ class Blocks:
                     design, table, self.functions, partial=self.partial, unseen=bool(part.has_unseen),
                     excluded=part.excluded, unused=part.unused,
                 )  # fmt: skip
+            checked = checked or design.spec is not None
             most = n if table.part else n // 32  # A part of a source is a block already.
             in_place = view is not None and view.dtype == np.float64
             m = _rows_a_block(p, n, most, in_place=in_place, sparse=table.sparse is not None)
@@ -607,11 +622,12 @@ class Blocks:
                     x = x[:, self.keep]
                 if self.unit is not None:
                     x = (x.T / self.unit[:, None]).T
-                in_range = self.column_range is not None and self.column_range.contains(x)
-                if matrix is None and not in_range and not _has_finite_sum(whole):
-                    missing = missing_rows(design.terms, table, start, whole)
-                if self.column_range is not None and not in_range:
-                    self.column_range.check(x, start, self.terms, table)
+                accepted = self.column_range
+                if checked and not (accepted is not None and accepted.contains(x)):
+                    if matrix is None and not _has_finite_sum(whole):
+                        missing = missing_rows(design.terms, table, start, whole)
+                    if accepted is not None:
+                        accepted.check(x, start, self.terms, table)
                 weights = None if part.weights is None else part.weights[start:stop]
                 yield part.start + start, x, missing, part.codes[start:stop], weights
                 tick()

@@ -18,6 +18,7 @@ import numpy as np
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.rules.rules import LinearRule
 from discrim.core.scatter.covariance import total_squares
 from discrim.errors import DataError, OutOfRangeError
 from discrim.frame.blocks import Blocks
@@ -30,6 +31,9 @@ MIN_LOG_SIZE, MAX_LOG_SIZE = -303.0, 304.0
 SUSPECT_SD = 1e50
 """Standard deviation above which, or below whose inverse, the rows are searched for distant values."""
 
+MIN_SCORE_LIMIT = 1e50
+"""Limit of scores that is far above the scores of any rows like those of a fit."""
+
 SAMPLE_ROWS = 10_000
 """Rows from which the median of a column is taken."""
 
@@ -38,8 +42,21 @@ def column_range(moments: ClassMoments) -> ColumnRange:
     """Return the range of values, in the units of the data, that a fit accepts in new observations."""
     means = moments.class_means[moments.rows > 0]
     with np.errstate(over="ignore"):
-        reach = MAX_DEVIATIONS * (_within_sd(moments) / moments.scale)
+        reach = MAX_DEVIATIONS * (_within_sd(moments, _variances(moments)) / moments.scale)
         return ColumnRange(means.min(axis=0) - reach, means.max(axis=0) + reach)
+
+
+def score_limit(rule: LinearRule, accepted: ColumnRange | None) -> float:
+    """Return a size of linear scores below which no value is outside the range that is accepted.
+
+    A single value outside it moves some score by more than twice the limit. If some column moves the scores
+    by little, as one with coefficients of zero, the limit is zero; without a range it is infinite.
+    """
+    if accepted is None:
+        return np.inf
+    reach = (accepted.high - accepted.low) * rule.scale / 2
+    limit = float((np.abs(rule.coef).max(axis=1) * reach).min()) / 2
+    return limit if limit > MIN_SCORE_LIMIT else 0.0
 
 
 def check_data_range(moments: ClassMoments, blocks: Blocks) -> None:
@@ -52,9 +69,11 @@ def check_data_range(moments: ClassMoments, blocks: Blocks) -> None:
     blocks : Blocks
         The rows, if there are any, to name the row at fault.
     """
-    sd, means = _within_sd(moments), moments.means[moments.rows > 0]
-    largest_sd = np.sqrt(_variances(moments).max(axis=0))
+    variances, means = _variances(moments), moments.means[moments.rows > 0]
+    sd, largest_sd = _within_sd(moments, variances), np.sqrt(variances.max(axis=0))
     extent = np.maximum(largest_sd, means.max(axis=0) - means.min(axis=0))
+    if (moments.scale == 1).all() and sd.min() > 1 / SUSPECT_SD and max(sd.max(), extent.max()) < SUSPECT_SD:
+        return
     _check_sizes(np.log10(np.maximum(sd, extent)) - np.log10(moments.scale), blocks.terms)
     distant = np.flatnonzero(extent / MAX_DEVIATIONS > sd)
     if len(distant):
@@ -68,17 +87,18 @@ def check_data_range(moments: ClassMoments, blocks: Blocks) -> None:
 def _variances(moments: ClassMoments) -> Floats:
     """Variances (K, p) or, of pooled moments, (1, p), in units of z."""
     squares = moments.squares
-    by_class = len(squares) == moments.n_classes
-    counts = moments.counts[:, None] if by_class else moments.total
-    return np.asarray(np.divide(squares, counts, out=np.zeros_like(squares), where=squares > 0))
+    if len(squares) < moments.n_classes:
+        return np.asarray(squares / moments.total)
+    return np.asarray(squares / np.maximum(moments.counts, np.finfo(np.float64).tiny)[:, None])
 
 
-def _within_sd(moments: ClassMoments) -> Floats:
-    """Smallest positive standard deviation (p,) of the classes, in units of z.
+def _within_sd(moments: ClassMoments, variances: Floats) -> Floats:
+    """Smallest positive standard deviation (p,) of the classes, in units of z, from their variances.
 
     If a column does not vary within classes, it is that over all rows, and one if that is zero, too.
     """
-    variances = _variances(moments)
+    if variances.min() > 0:
+        return np.asarray(np.sqrt(variances.min(axis=0)))
     within = np.where(variances > 0, variances, np.inf).min(axis=0)
     with np.errstate(over="ignore"):
         overall = total_squares(moments) / moments.total
@@ -104,7 +124,7 @@ def _refuse_distant_classes(moments: ClassMoments, column: int, blocks: Blocks) 
         variances = _variances(moments)[:, column]
         by_class = len(variances) == moments.n_classes
         k = np.argmin(np.where(variances > 0, variances, np.inf)) if by_class else np.argmax(moments.counts)
-        unit = _within_sd(moments)[[column]] / moments.scale[column]
+        unit = _within_sd(moments, _variances(moments))[[column]] / moments.scale[column]
         _refuse_far_rows(blocks, np.array([column]), moments.class_means[k, [column]], unit)
     name = blocks.terms[column]
     raise OutOfRangeError(

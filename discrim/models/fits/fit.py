@@ -25,7 +25,7 @@ from discrim.core.numerics.progress import late_bar
 from discrim.core.rules import rules
 from discrim.core.rules.gaussian import MarginalRule
 from discrim.core.rules.leave_one_out import LeftOut
-from discrim.core.rules.rules import CalibratedRule, IndependentRule, Rule
+from discrim.core.rules.rules import CalibratedRule, IndependentRule, LinearRule, Rule
 from discrim.core.scatter.covariance import Covariance, Dependency
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
@@ -33,7 +33,7 @@ from discrim.frame.column_range import ColumnRange
 from discrim.frame.levels import Unseen
 from discrim.frame.rows import new_blocks
 from discrim.frame.values import LabelType
-from discrim.models.fits.data_range import column_range
+from discrim.models.fits.data_range import column_range, score_limit
 from discrim.models.fits.reading import check_word, every_sparse_row, listed, prior_vector, told
 
 
@@ -93,7 +93,7 @@ def _pieces(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice,
     complete = rule.rule if isinstance(rule, MarginalRule) else rule
     stored = every_sparse_row(blocks) if rules.takes_stored(complete) else None
     if stored is None or (blocks.partial and stored[1].any()):
-        for place, x, missing in blocks.every_row():
+        for place, x, missing in blocks.every_row(checked=not isinstance(rule, LinearRule)):
             yield from block_scores(blocks, rule, n_classes, place, x, missing)
         return
     rows, missing = stored
@@ -113,11 +113,15 @@ def block_scores(
     """Scores (m, K) of the rows of one block, as `every_row` gives it, in pieces that fit the cache."""
     # Columns that are each looked at by themselves, class by class, gain nothing by pieces in the cache.
     piece = max((2**21 if isinstance(rule, IndependentRule) else 2**16) // n_classes, 64)
+    # Of linear scores a look at these is enough, which are few.
+    limit = score_limit(rule, blocks.column_range) if isinstance(rule, LinearRule) else None
     if missing is None and isinstance(rule, MarginalRule):
         rule = rule.rule
     for start in range(0, len(x), piece):
         stop = min(start + piece, len(x))
         scores = rule.scores(x[start:stop])
+        if limit is not None and not -limit < scores.min(initial=0.0) <= scores.max(initial=0.0) < limit:
+            missing = blocks.missing(x, place.start)
         if missing is not None and not blocks.partial:
             scores[missing[start:stop]] = np.nan
         yield slice(place.start + start, place.start + stop), scores

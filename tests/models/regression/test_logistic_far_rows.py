@@ -52,7 +52,7 @@ def test_a_far_row_leaves_the_estimates_of_many_digits(far):
 
 
 @pytest.mark.parametrize("k", [2, 3])
-@pytest.mark.parametrize("far", [1e12, -1e12, 1e100, 1e300])
+@pytest.mark.parametrize("far", [1e12, -1e12, 1e90])
 def test_no_separation_is_claimed_of_a_far_row(k, far):
     data = table(120, k, far)
     said = ""
