@@ -237,6 +237,9 @@ REWRITTEN: dict[str, dict[str, str]] = {
         "seed": "penalty=discrim.penalty.Lasso(seed={}) if a strength is chosen; else leave it out",
         "randomstate": "penalty=discrim.penalty.Lasso(seed={}) if a strength is chosen; else leave it out",
     },
+    "kernellda": {
+        "features": "components=discrim.subspace.RandomFeatures(n) or Landmarks(n), with the number n",
+    },
     "stepwise": {
         **dict.fromkeys(("fenter", "fin", "ftoenter", "fentry"), 'by="F", enter={}'),
         **dict.fromkeys(("fstay", "fout", "ftoremove", "fremove"), 'by="F", stay={}'),

@@ -1,6 +1,7 @@
-"""Specifications of the subspace in which classes are compared: what `components=` of `lda` and `qda` takes.
+"""Specifications of the subspace in which classes are compared: what `components=` takes.
 
-A number, a share, "cv" or "loo" stands for `PrincipalComponents` of that number.
+In `lda` and `qda` a number, a share, "cv" or "loo" stands for `PrincipalComponents` of that number. In
+`kernel_lda` a number stands for `Landmarks`.
 """
 
 from __future__ import annotations
@@ -10,9 +11,19 @@ from typing import Any, Literal
 
 from discrim.errors import DataError
 from discrim.options import check_flag, check_number, check_whole, is_whole
-from discrim.specification import Specification
+from discrim.specification import Specification, read_specification
 
-__all__ = ["MultipleCorrespondence", "PrincipalComponents", "SubspaceSpecification"]
+__all__ = [
+    "KernelFeatures",
+    "Landmarks",
+    "MultipleCorrespondence",
+    "PrincipalComponents",
+    "RandomFeatures",
+    "SubspaceSpecification",
+]
+
+MAX_FEATURES = 100_000
+"""Largest number of features of a kernel: a matrix of their products has to fit into memory."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -116,6 +127,75 @@ SUBSPACES: tuple[type[SubspaceSpecification], ...] = (PrincipalComponents, Multi
 """All specifications of a subspace."""
 
 
+@dataclass(frozen=True, repr=False)
+class KernelFeatures(Specification):
+    """Base class of the features that stand for a kernel in `kernel_lda`.
+
+    Parameters
+    ----------
+    n : int
+        Number of features, from some hundreds to some thousands.
+    """
+
+    n: int
+
+    def __post_init__(self) -> None:
+        """Validate the parameter."""
+        self._set("n", check_whole("n", self.n, 1, MAX_FEATURES, what="a number of features"))
+
+
+@dataclass(frozen=True, repr=False)
+class Landmarks(KernelFeatures):
+    """Values of the kernel with some of the observations, the landmarks.
+
+    Landmarks are drawn by randomly pivoted Cholesky (Chen, Epperly, Tropp & Webber, 2025, Communications on
+    Pure and Applied Mathematics 78, 995-1041). For the same number of features they are closer to the kernel
+    than random features.
+
+    Parameters
+    ----------
+    n : int
+        Number of landmarks, from some hundreds to some thousands.
+
+    Examples
+    --------
+    >>> from discrim import kernel_lda
+    >>> from discrim.subspace import Landmarks
+    >>> kernel_lda("species ~ .", "iris", components=Landmarks(50)).confusion().to_numpy().trace().item()
+    146
+    """
+
+    word = "landmarks"
+
+
+@dataclass(frozen=True, repr=False)
+class RandomFeatures(KernelFeatures):
+    """Random projections, which cost less than landmarks.
+
+    For the kernels "gaussian" and "laplace" these are cosines and sines of random projections, in pairs
+    (Rahimi & Recht, 2007, NIPS 20), for "arccos" rectified linear units of them. Other kernels have none.
+
+    Parameters
+    ----------
+    n : int
+        Number of features, even for "gaussian" and "laplace".
+
+    Examples
+    --------
+    >>> from discrim import kernel_lda
+    >>> from discrim.subspace import RandomFeatures
+    >>> fit = kernel_lda("species ~ .", "iris", components=RandomFeatures(200))
+    >>> fit.confusion().to_numpy().trace().item()
+    146
+    """
+
+    word = "random"
+
+
+FEATURES: tuple[type[KernelFeatures], ...] = (Landmarks, RandomFeatures)
+"""All specifications of features of a kernel."""
+
+
 def _number(value: Any, name: str = "n") -> int | float | str:
     """Return a validated number of axes, a share of the variance, or the name of a choice."""
     if isinstance(value, str) and value in ("cv", "loo"):
@@ -128,6 +208,17 @@ def _number(value: Any, name: str = "n") -> int | float | str:
     return check_number(
         name, value, 0.0, 1.0, ends="()", what="a share of the variance", also=', "cv" or "loo"'
     )
+
+
+def read_features(value: Any) -> KernelFeatures | None:
+    """Return the specification that `components=` of `kernel_lda` stands for; None for the whole kernel."""
+    if value is None or isinstance(value, KernelFeatures):
+        return value
+    if isinstance(value, Specification | type):
+        features: KernelFeatures = read_specification("components", value, {}, FEATURES)
+        return features
+    also = ", or None for the kernel of all rows"
+    return Landmarks(check_whole("components", value, 1, MAX_FEATURES, also=also))
 
 
 def read_subspace(value: Any) -> SubspaceSpecification | None:

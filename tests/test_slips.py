@@ -104,6 +104,7 @@ REWRITTEN = {
     ): "penalty=discrim.penalty.Ridge(1 / (N * 2.0)), where N is the number of observations",
     ("logistic", "nfolds", 5): "penalty=discrim.penalty.Lasso(folds=5)",
     ("logistic", "random_state", 1): "penalty=discrim.penalty.Lasso(seed=1)",
+    ("kernel_lda", "features", "random"): "components=discrim.subspace.RandomFeatures(n)",
     ("stepwise", "f_enter", 3.84): 'by="F", enter=3.84',
     ("stepwise", "FIN", 3.84): 'by="F", enter=3.84',
     ("stepwise", "FOUT", 2.71): 'by="F", stay=2.71',

@@ -14,7 +14,7 @@ import discrim
 from discrim.covariance import MCD, Diagonal, FactorAnalytic, Shrunk
 from discrim.datasets import load_iris, load_penguins
 from discrim.models.registry import MODELS
-from discrim.subspace import PrincipalComponents
+from discrim.subspace import PrincipalComponents, RandomFeatures
 
 VERBS = {
     "lda": (discrim.lda, {}),
@@ -78,7 +78,7 @@ VERBS = {
     ),
     "kernel_lda-random": (
         discrim.kernel_lda,
-        {"kernel": "gaussian", "width": 2.0, "ridge": 0.1, "components": 40, "features": "random"},
+        {"kernel": "gaussian", "width": 2.0, "ridge": 0.1, "components": RandomFeatures(40)},
     ),
     "kernel_lda-weights": (
         discrim.kernel_lda,

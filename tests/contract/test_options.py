@@ -19,6 +19,7 @@ from discrim.errors import DataError, DiscrimError
 from discrim.models.saving.tensor_file import read_file, write_file
 from discrim.penalty import Lasso
 from discrim.sklearn import as_estimator
+from discrim.subspace import RandomFeatures
 
 IRIS = load_iris()
 WINE = load_wine()
@@ -84,7 +85,7 @@ CASES = {
         "kernel_lda",
         EVERY,
         IRIS,
-        {"kernel": "gaussian", "scale": "none", "width": 2.0, "components": 40, "features": "random"},
+        {"kernel": "gaussian", "scale": "none", "width": 2.0, "components": RandomFeatures(40)},
     ),
     "kernel_lda": (
         "kernel_lda",

@@ -11,6 +11,7 @@ import pytest
 
 import discrim
 from discrim.errors import DataError, DiscrimError, NotSupportedError
+from discrim.subspace import RandomFeatures
 
 BY_PASSES = {
     "lda": {},
@@ -38,8 +39,7 @@ BY_PASSES = {
     "qda factor": {"covariance": "factor"},
     "kernel_lda features": {"components": 40, "kernel": "gaussian", "scale": "sd"},
     "kernel_lda random": {
-        "components": 40,
-        "features": "random",
+        "components": RandomFeatures(40),
         "width": 2.0,
         "ridge": 0.1,
         "kernel": "arccos",

@@ -36,7 +36,7 @@ from discrim.models.fits.reading import class_moments, used_sparse_rows
 from discrim.models.registry import BY_MODEL, BY_RESULTS, Row, resolve
 from discrim.penalty import PENALTIES
 from discrim.specification import Specification
-from discrim.subspace import SUBSPACES
+from discrim.subspace import FEATURES, SUBSPACES
 
 NOT_OPTIONS = ("formula", "data", "moments", "prior", "weights", "levels", "na_action", "functions")
 """Arguments of a verb that say which rows are fitted, or that a fit holds in a form of its own."""
@@ -194,7 +194,7 @@ def _name_of(kind: type[Specification]) -> str:
 
 
 SPECIFICATIONS: dict[str, type[Specification]] = {
-    _name_of(kind): kind for kind in (*COVARIANCES, *SUBSPACES, *PENALTIES.values())
+    _name_of(kind): kind for kind in (*COVARIANCES, *SUBSPACES, *FEATURES, *PENALTIES.values())
 }
 """Classes of specifications by their names in files."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -44,9 +44,7 @@ from discrim.frame.blocks import Blocks
 from discrim.models.fits import reading
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.refits import moment_refits
-
-FeatureKind = Literal["landmarks", "random"]
-"""What features are of."""
+from discrim.subspace import KernelFeatures, Landmarks, RandomFeatures
 
 SAMPLED = 5_000
 """Rows of the sample, or twice as many as landmarks where that is more."""
@@ -54,16 +52,12 @@ SAMPLED = 5_000
 COMPARED = 1_000
 """Rows of the sample by which kernel, scale and width are chosen."""
 
-MOST = 100_000
-"""More features are none that a matrix of their products has memory for."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeaturePlan:
-    """What is fitted: so many features of a kind, by what kernel, and how posteriors are made."""
+    """What is fitted: features, by what kernel, and how posteriors are made."""
 
-    components: int
-    kind: FeatureKind
+    features: KernelFeatures
     search: Search
     calibrate: bool
     ncomp: int | None
@@ -93,26 +87,24 @@ def factor_columns(blocks: Blocks) -> list[list[int]]:
     return [group for group in groups if group]
 
 
-def check_features(components: Any, kind: Any, search: Search) -> None:
-    """Raise a DataError of options that no features can be made of."""
-    reading.check_whole("components", components, 1, MOST, also=", or None for the kernel of all rows")
-    reading.check_word("features", kind, FeatureKind)
-    if kind == "random":
+def check_features(features: KernelFeatures, search: Search) -> None:
+    """Raise a DataError of features that the kernel does not have."""
+    if isinstance(features, RandomFeatures):
         if search.kernels[0] != "auto":
             law_of(search.kernels[0])
-        if components % 2 and search.kernels[0] != "arccos":
+        if features.n % 2 and search.kernels[0] != "arccos":
             raise DataError(
-                f"components={components}: random features of a kernel of distances are cosines and sines, "
-                f"two for each direction: give an even number, such as {components + 1}."
+                f"components={features!r}: random features of a kernel of distances are cosines and sines, "
+                f"two for each direction. Give an even number, such as {features.n + 1}."
             )
-    refuse_many_features(components)
+    refuse_many_features(features.n)
 
 
 def fit_by_features(
     blocks: Blocks, moments: ClassMoments, prior: Floats, plan: FeaturePlan, *, estimated_prior: bool = True
 ) -> FittedByFeatures:
     """The fit of rows, in two passes: for a sample of them, and for the moments of the features."""
-    most = max(SAMPLED, 2 * plan.components if plan.kind == "landmarks" else 0)
+    most = max(SAMPLED, 2 * plan.features.n if isinstance(plan.features, Landmarks) else 0)
     with late_bar(0, "sample of the rows"):
         rows = sampled_rows(blocks, most, len(blocks.terms))
     standard, factors = _standard(moments), factor_columns(blocks)
@@ -137,7 +129,7 @@ def fit_by_features(
         fitted = y[there] - residuals[there] / left[there, None]
         calibrator = fit_calibrator(fitted, rows.codes[there], weights, "vector")
     numbers = feature_lda(
-        indicators, sums, moments, prior, kind=plan.kind, scale=scale, sample=sample,
+        indicators, sums, moments, prior, kind=plan.features.word, scale=scale, sample=sample,
         ncomp=plan.ncomp, calibrator=calibrator, estimated_prior=estimated_prior,
     )  # fmt: skip
     return FittedByFeatures(numbers, chosen, ridges)
@@ -172,13 +164,13 @@ def _kernel(sample: KernelRows, search: Search) -> tuple[Kernel, str, Chosen | N
 
 
 def _features(plan: FeaturePlan, kernel: Kernel, located: Located, rows: RowSample) -> FeatureMap:
-    if plan.kind == "random":
+    if isinstance(plan.features, RandomFeatures):
         columns = located(rows.x[:1]).shape[1]
-        drawn = random_features(law_of(kernel.name), kernel.width, columns, plan.components)
+        drawn = random_features(law_of(kernel.name), kernel.width, columns, plan.features.n)
         return FeatureMap(located, drawn)
-    pool = located(rows.first(max(2 * plan.components, COMPARED)).x)
+    pool = located(rows.first(max(2 * plan.features.n, COMPARED)).x)
     with late_bar(0, "choice of landmarks"):
-        places = drawn_landmarks(kernel.matrix, pool, plan.components)
+        places = drawn_landmarks(kernel.matrix, pool, plan.features.n)
         return FeatureMap(located, landmarks(kernel.matrix, pool[places]))
 
 

@@ -39,7 +39,6 @@ from discrim.models.fits.tied_axes import warn_of_tied_axes
 from discrim.models.judging.assessment import labelled_rows, refuse_none
 from discrim.models.kernels import feature_lda
 from discrim.models.kernels.feature_lda import (
-    FeatureKind,
     FeaturePlan,
     FittedByFeatures,
     factor_columns,
@@ -48,6 +47,7 @@ from discrim.models.kernels.feature_lda import (
 )
 from discrim.models.regression.fda import VariateResults
 from discrim.models.saving.fit_file import NOTHING, Saved
+from discrim.subspace import KernelFeatures, read_features
 
 KernelFunction = Callable[[Any, Any], Any]
 """From rows (m, q) and (n, q), in coordinates, to their kernels (m, n)."""
@@ -69,8 +69,7 @@ def kernel_lda(
     select: Select = "squared",
     calibrate: bool = True,
     ncomp: int | None = None,
-    components: int | None = None,
-    features: FeatureKind = "landmarks",
+    components: int | KernelFeatures | None = None,
     prior: Prior = None,
     weights: Any = None,
     levels: Sequence[Any] | None = None,
@@ -120,13 +119,9 @@ def kernel_lda(
         slope and a constant a class, or from normal classes in the space of the variates, as those of `fda`.
     ncomp : int, optional
         Number of axes to keep; by default K - 1. Calibrated posteriors use all of them.
-    components : int, optional
-        Number of features that stand for the kernel of all rows, from some hundreds to some thousands. They
-        make it possible to fit many rows.
-    features : {"landmarks", "random"}
-        What the features are: the kernel with landmarks, which are rows, or cosines and sines of random
-        projections for the kernels "gaussian" and "laplace", in pairs, and rectified linear units of them for
-        "arccos". For the same number, landmarks are closer to the kernel, and random features cost less.
+    components : int, or specification of `discrim.subspace`, optional
+        Features that stand for the kernel of all rows, which make it possible to fit many rows:
+        `discrim.subspace.Landmarks` or `RandomFeatures`. A number stands for so many landmarks.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the data.
     weights : column name or (n,) array, optional
@@ -216,16 +211,16 @@ def kernel_lda(
     [7.0]
     """
     options = verb_options(locals())
+    features = read_features(components)
     search = _read_search(kernel, width, ridge, scale, degree, select)
     reading.check_flag("calibrate", calibrate)
-    if components is None:
+    why = None
+    if features is None:
         why = "kernel_lda() without components= compares every row with every other, and"
-        _refuse_kind(features)
     else:
-        why = None
-        feature_lda.check_features(components, features, search)
+        feature_lda.check_features(features, search)
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions, in_memory=why)
-    if components is None:
+    if features is None:
         _refuse_many(blocks)
     blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
     reading.refuse_no_spread(moments)
@@ -233,8 +228,8 @@ def kernel_lda(
     if ncomp is not None:
         reading.check_whole("ncomp", ncomp, 1, most, also=f", the axes of {most + 1} classes, or None")
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, moments.counts)
-    if components is not None:
-        plan = FeaturePlan(components, features, search, bool(calibrate), ncomp)
+    if features is not None:
+        plan = FeaturePlan(features, search, bool(calibrate), ncomp)
         made = fit_by_features(blocks, moments, shares, plan, estimated_prior=estimated)
         warn_of_tied_axes("ncomp", len(made.numbers.flexible.values), made.numbers.flexible.tied_axes())
         return KernelLDAResults(_feature_fit(made, blocks, options, plan))
@@ -247,15 +242,6 @@ def kernel_lda(
     warn_of_tied_axes("ncomp", len(numbers.flexible.values), numbers.flexible.tied_axes())
     path = _path(chosen) if chosen.tried else None
     return KernelLDAResults(kernel_lda_result(numbers, blocks, options, search=search, path=path))
-
-
-def _refuse_kind(features: Any) -> None:
-    """Raise where a kind of features is asked for, and no number of them."""
-    reading.check_word("features", features, FeatureKind)
-    if features != "landmarks":
-        raise DataError(
-            f'features="{features}" goes with components=, their number: give it, or leave features= out.'
-        )
 
 
 def _read_search(kernel: Any, width: Any, ridge: Any, scale: Any, degree: Any, select: Any) -> Search:
@@ -345,7 +331,7 @@ def _feature_fit(
 ) -> Fit[FeatureLDAFit]:
     """A kernel discriminant analysis by features as one value, with all that was tried."""
     numbers, chosen, ridges = made
-    feature_lda.say_fewer(numbers, plan.components)
+    feature_lda.say_fewer(numbers, plan.features.n)
     kernel, least = numbers.kernel, min((each.loss for each in ridges), default=np.nan)
     lines = [] if chosen is None else [_line(each, chosen) | {"chosen": False} for each in chosen.tried]
     for line in lines:

@@ -10,7 +10,7 @@ import discrim
 from discrim.covariance import Shrunk
 from discrim.errors import DiscrimError, NotSupportedError
 from discrim.penalty import Lasso
-from discrim.subspace import MultipleCorrespondence, PrincipalComponents
+from discrim.subspace import MultipleCorrespondence, PrincipalComponents, RandomFeatures
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -64,7 +64,7 @@ VERBS = {
     "logistic lasso": ("logistic", {"penalty": Lasso(0.05)}),
     "kernel_lda": ("kernel_lda", {**KERNEL, "components": None, "scale": "categories"}),
     "kernel_lda landmarks": ("kernel_lda", {**KERNEL, "scale": "sd", "calibrate": False}),
-    "kernel_lda random": ("kernel_lda", {**KERNEL, "scale": "sd", "features": "random"}),
+    "kernel_lda random": ("kernel_lda", {**KERNEL, "scale": "sd", "components": RandomFeatures(60)}),
     "kernel_lda ranks": ("kernel_lda", {**KERNEL, "scale": "ranks"}),
     "pls": ("pls", {"ncomp": 2}),
     "sparse_lda": ("sparse_lda", {"nonzero": 2}),

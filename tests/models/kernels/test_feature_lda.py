@@ -7,6 +7,7 @@ import pytest
 import discrim
 from discrim.datasets import load_iris
 from discrim.errors import DataError, DiscrimWarning, NotSupportedError
+from discrim.subspace import Landmarks, PrincipalComponents, RandomFeatures
 
 IRIS = load_iris()
 GIVEN = {"kernel": "gaussian", "width": 2.0, "ridge": 0.1, "scale": "sd"}
@@ -49,9 +50,9 @@ def test_all_rows_as_landmarks_give_the_fit_of_the_kernel(scale, calibrate):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("features", ["landmarks", "random"])
+@pytest.mark.parametrize("features", [Landmarks, RandomFeatures])
 def test_one_fit_for_rows_in_parts_in_any_order_weighted_or_repeated(features, tmp_path):
-    options = {"components": 60, "features": features, "kernel": "gaussian"}
+    options = {"components": features(60), "kernel": "gaussian"}
     fit = discrim.kernel_lda("y ~ u + v + g", MIXED, weights="w", **options)
     again = MIXED.loc[MIXED.index.repeat(MIXED["w"])].sample(frac=1, random_state=2)
     repeated = discrim.kernel_lda("y ~ u + v + g", again, **options)
@@ -71,8 +72,8 @@ def test_more_features_are_nearer_to_the_kernel():
         fit = discrim.kernel_lda("species ~ .", IRIS, **GIVEN, calibrate=False, **options)
         return float(np.abs(fit.predict_proba() - exact).to_numpy().mean())
 
-    for features, most in (("landmarks", 60), ("random", 1000)):
-        few, many = (gap(features=features, components=count) for count in (10, most))
+    for features, most in ((Landmarks, 60), (RandomFeatures, 1000)):
+        few, many = (gap(components=features(count)) for count in (10, most))
         assert many < few / 5
 
 
@@ -98,15 +99,14 @@ def test_landmarks_that_are_too_many_are_counted():
     assert fit.components == 30
 
 
-@pytest.mark.parametrize("features", ["landmarks", "random"])
+@pytest.mark.parametrize("features", [Landmarks, RandomFeatures])
 def test_a_file_predicts_alike(features, tmp_path):
-    fit = discrim.kernel_lda(
-        "y ~ u + v + g", MIXED, kernel="laplace", scale="ranks", components=40, features=features
-    )
+    fit = discrim.kernel_lda("y ~ u + v + g", MIXED, kernel="laplace", scale="ranks", components=features(40))
     fit.save(tmp_path / "fit")
     loaded = discrim.load(tmp_path / "fit")
     pd.testing.assert_frame_equal(loaded.predict_proba(MIXED), fit.predict_proba(MIXED))
     assert loaded.components == 40
+    assert loaded._fit.options["components"] == features(40)
 
 
 @pytest.mark.parametrize(
@@ -114,10 +114,11 @@ def test_a_file_predicts_alike(features, tmp_path):
     [
         ({"components": 0}, "components=0"),
         ({"components": 2.5}, "components=2.5"),
-        ({"components": 9, "features": "random"}, "an even number, such as 10"),
-        ({"components": 10, "features": "random", "kernel": "polynomial"}, "gaussian, laplace, arccos"),
-        ({"components": 10, "features": "fourier"}, "features="),
-        ({"features": "fourier"}, "features="),
+        ({"components": RandomFeatures(9)}, "an even number, such as 10"),
+        ({"components": RandomFeatures(10), "kernel": "polynomial"}, "gaussian, laplace, arccos"),
+        ({"components": "random"}, "components='random'"),
+        ({"components": PrincipalComponents(2)}, "is not supported here"),
+        ({"components": RandomFeatures}, "is a class"),
     ],
 )
 def test_options_that_make_no_features_are_refused(options, words):
@@ -135,8 +136,3 @@ def test_the_summary_says_what_the_features_are():
     with pytest.raises(NotSupportedError, match="data="):
         fit.importance()
     assert len(fit.importance(IRIS, seed=1)) == 4
-
-
-def test_a_kind_of_features_without_their_number_is_refused():
-    with pytest.raises(DataError, match="goes with components="):
-        discrim.kernel_lda("species ~ .", load_iris(), features="random")
