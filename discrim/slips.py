@@ -410,24 +410,49 @@ def _written(parameters: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={text if len(text) <= 60 else '...'}" for name, text in texts.items())
 
 
+def rewritten_keyword(function: Callable[..., Any], given: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the first unknown keyword that is a parameter of a specification, and what to write.
+
+    Parameters
+    ----------
+    function : callable
+        The function that is called.
+    given : dict of str to object
+        All keywords of the call.
+
+    Returns
+    -------
+    str, str
+        The keyword and a sentence; both are empty if there is none.
+    """
+    parameters = inspect.signature(function).parameters
+    unknown = [name for name in given if name not in parameters]
+    called = _called(function)
+    if called in TAKE_SPECIFICATIONS:
+        options = {name: given[name] for name in given if name in unknown or name in _WITH_SPECIFICATIONS}
+        name, hint = specification_hint(options)
+        if name in unknown:
+            return name, hint
+    rewritten = REWRITTEN.get(plain(called).removesuffix("classifier"), {})
+    name = next((name for name in unknown[:1] if plain(name) in rewritten), "")
+    return name, f"Write {rewritten[plain(name)].format(_value_text(given[name]))}." if name else ""
+
+
+def _called(function: Callable[..., Any]) -> str:
+    """Return the name by which a function or class is called."""
+    return function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+
+
 def refuse_keyword(function: Callable[..., Any], given: Mapping[str, Any]) -> None:
     """Raise the TypeError of a keyword that a function does not take, if there is one, with the way out."""
     parameters = inspect.signature(function).parameters
     taken = [name for name in parameters if name not in ("self", "cls")]
     unknown = [name for name in given if name not in parameters]
     if unknown and not any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
-        called = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
-        if called in TAKE_SPECIFICATIONS:
-            options = {name: given[name] for name in given if name in unknown or name in _WITH_SPECIFICATIONS}
-            name, hint = specification_hint(options)
-            if name in unknown:
-                raise TypeError(f"{called}() has no keyword {name!r}. {hint}") from None
-        rewritten = REWRITTEN.get(plain(called).removesuffix("classifier"), {}).get(plain(unknown[0]))
-        if rewritten:
-            value = _value_text(given[unknown[0]])
-            raise TypeError(
-                f"{called}() has no keyword {unknown[0]!r}. Write {rewritten.format(value)}."
-            ) from None
+        called = _called(function)
+        name, hint = rewritten_keyword(function, given)
+        if name:
+            raise TypeError(f"{called}() has no keyword {name!r}. {hint}") from None
         found = nearest(unknown[0], taken, KEYWORDS)
         way_out = f"use {found}=" if found in taken else found or f"it takes {', '.join(taken) or 'none'}"
         way_out += ', as in "species ~ a + b"' if found == "formula" else ""

@@ -10,7 +10,9 @@ from __future__ import annotations
 import argparse
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from discrim.cli import parsing
@@ -19,6 +21,7 @@ from discrim.cli.output import error_line
 from discrim.cli.values import ValueKind, annotations_of, kind_of
 from discrim.errors import DiscrimError
 from discrim.models.registry import BY_VERB, HOME, MODELS, resolve
+from discrim.slips import rewritten_keyword
 
 FITTED, READ, SHOWN, WRITTEN = "what is fitted", "how DATA is read", "what is shown", "what is written"
 
@@ -256,12 +259,18 @@ def sources_of(verb: str) -> tuple[Source, ...]:
     return (_of_verb(model),) if model in BY_VERB else SOURCES.get(verb, ())
 
 
-def parameters_of(source: Source) -> list[Parameter]:
-    """Return the parameters of a function that can be typed."""
+def _function_of(source: Source) -> Any:
+    """Return the function of a source."""
     module, _, path = source.function.partition(":")
-    function: Any = resolve(module)
+    function = resolve(module)
     for name in path.split("."):
         function = getattr(function, name)
+    return function
+
+
+def parameters_of(source: Source) -> list[Parameter]:
+    """Return the parameters of a function that can be typed."""
+    function = _function_of(source)
     described, annotations = _descriptions(function), annotations_of(function)
     found = []
     for name, each in inspect.signature(function).parameters.items():
@@ -288,7 +297,7 @@ def _descriptions(function: Callable[..., Any]) -> dict[str, str]:
             names = entry[1].replace("*", "").split(", ")
             found |= dict.fromkeys(names, "")
         for name in names if line.startswith(" ") else ():
-            found[name] = f"{found[name]} {line.strip()}".strip()
+            found[name] = f"{found[name]} {line.strip()}".strip().replace("``", "`")
     first = {name: _SENTENCE.match(description) for name, description in found.items()}
     return {name: sentence[0] if sentence else found[name] for name, sentence in first.items()}
 
@@ -321,14 +330,13 @@ def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
             # A verb that deals rows to folds itself keeps its own --folds and --seed.
             if row.typed.split()[0] not in parser._option_string_actions:
                 _add(exclusive, row, verb)
-        for source in sources:
-            for parameter in parameters_of(source):
-                if parameter.option not in parser._option_string_actions:
-                    _add_parameter(group, parameter)
+        parameters = {each.name: each for source in sources for each in parameters_of(source)}
+        for parameter in parameters.values():
+            _add_parameter(group, parameter, list(parameters.values()))
 
 
-def _add_parameter(group: Any, parameter: Parameter) -> None:
-    """Add a parameter of a function as an option."""
+def _add_parameter(group: Any, parameter: Parameter, all_parameters: Sequence[Parameter]) -> None:
+    """Add a parameter of a function as an option; the error of a wrong word finds it in all of these."""
     name, kind, default = parameter.name, parameter.kind, parameter.default
     text = parameter.help.replace("%", "%%")
     if kind.is_flag:
@@ -343,23 +351,72 @@ def _add_parameter(group: Any, parameter: Parameter) -> None:
     group.add_argument(
         parameter.option,
         dest=name,
-        type=_reader(READERS.get(name, kind.read)),
+        type=_reader(READERS.get(name, kind.read), {each.option: each.kind.words for each in all_parameters}),
         required=default is inspect.Parameter.empty,
         help=text,
         **more,
     )
 
 
-def _reader(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Return a reader whose errors are argparse's, which replaces the message of any ValueError."""
+def _reader(
+    read: Callable[[str], Any], words: Mapping[str, Sequence[str]] = MappingProxyType({})
+) -> Callable[[str], Any]:
+    """Return a reader whose errors are argparse's, which replaces the message of any other ValueError.
+
+    Parameters
+    ----------
+    read : callable
+        Reads the text of a value.
+    words : dict of str to sequence of str
+        Words of all options, for the hint that a word is a value of another option.
+
+    Returns
+    -------
+    callable
+    """
 
     def value(text: str) -> Any:
         try:
             return read(text)
         except DiscrimError as error:
             raise argparse.ArgumentTypeError(error_line(error)) from error
+        except argparse.ArgumentTypeError as error:
+            other = next((option for option, known in words.items() if text in known), None)
+            if other is None:
+                raise
+            raise argparse.ArgumentTypeError(f"{error}. It is a value of {other}.") from error
 
     return value
+
+
+def unknown_option_hint(verb: str, known: Mapping[str, Any], unknown: Mapping[str, str]) -> str:
+    """Return what to write in place of options that are parameters of a specification.
+
+    Parameters
+    ----------
+    verb : str
+        The verb of the command line.
+    known : dict of str to object
+        Values of the other options, by parameter.
+    unknown : dict of str to str
+        Texts of the values of unknown options.
+
+    Returns
+    -------
+    str
+        The message, or nothing if there is no such option.
+    """
+    one = ValueKind(whole=True, number=True, text=True)
+    literal = replace(one, items=one)
+    names = {option: option.lstrip("-").replace("-", "_") for option in unknown}
+    given = {names[option]: literal.read(text) if text else True for option, text in unknown.items()}
+    for source in sources_of(verb):
+        function = _function_of(source)
+        taken = {name: known[name] for name in inspect.signature(function).parameters if name in known}
+        name, hint = rewritten_keyword(function, {**taken, **given})
+        if name:
+            return f"no option '--{name.replace('_', '-')}' of {verb}. {hint}"
+    return ""
 
 
 def _rows_of(rows: tuple[Option, ...], verb: str) -> list[Option]:

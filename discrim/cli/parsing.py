@@ -15,6 +15,9 @@ from discrim.cli.output import say, write_output
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
+Hint = Callable[[dict[str, Any], dict[str, str]], str]
+"""What gives a message on unknown options, from the values of known options and the texts of unknown ones."""
+
 NARROWEST = 40
 """Columns of a text below which its numbers no longer stand beside their labels."""
 
@@ -89,9 +92,11 @@ class Parser(argparse.ArgumentParser):
     color = False
     """Python 3.14 would colour help by control characters, which a terminal is shown as escapes here."""
 
-    def __init__(self, *, verb: str | None = None, takes: str = "", **options: Any) -> None:
+    def __init__(
+        self, *, verb: str | None = None, takes: str = "", hint: Hint | None = None, **options: Any
+    ) -> None:
         super().__init__(formatter_class=_Formatter, allow_abbrev=False, **options)
-        self.verb, self.takes = verb, takes
+        self.verb, self.takes, self.hint = verb, takes, hint
         self.color = False
 
     def error(self, message: str) -> NoReturn:
@@ -117,7 +122,7 @@ class Parser(argparse.ArgumentParser):
             if value == []:
                 self.error(f"argument {name}: -- is no value of it")
         if rest:
-            self._refuse_rest(rest)
+            self._refuse_rest(rest, vars(found))
         return found, rest
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
@@ -145,11 +150,18 @@ class Parser(argparse.ArgumentParser):
         way_out = one_of(value, known)
         raise argparse.ArgumentError(action, f"{value!r} is not known{way_out}")
 
-    def _refuse_rest(self, rest: Sequence[str]) -> NoReturn:
-        """Refuse what no argument of the verb takes."""
-        wrong = next((word for word in rest if word.startswith("-") and len(word) > 1), None)
-        if wrong is not None:
-            self._refuse_option(wrong)
+    def _refuse_rest(self, rest: Sequence[str], known: dict[str, Any]) -> NoReturn:
+        """Refuse what no argument of the verb takes; `known` are the values of the others."""
+        unknown: dict[str, str] = {}
+        for word, following in zip(rest, [*rest[1:], ""], strict=True):
+            if word.startswith("-") and len(word) > 1:
+                option, equals, value = word.partition("=")
+                unknown[option] = value if equals or following.startswith("-") else following
+        if unknown:
+            hint = self.hint(known, unknown) if self.hint is not None else ""
+            if hint:
+                self.error(hint)
+            self._refuse_option(next(iter(unknown)))
         takes = f"{self.verb} takes {self.takes}" if self.takes else self.prog
         hint = 'quote a formula, as in "species ~ .", and put options last'
         self.error(f"{takes}, and {rest[0]!r} is one more: {hint}")

@@ -157,8 +157,12 @@ class ValueKind:
         if self.items is not None:
             with suppress(argparse.ArgumentTypeError):
                 return [self.items.read(item.strip()) for item in _split(text, self.items)]
-        said = f"not known{one_of(typed, self.words)}" if self.is_word else f"not {self.description()}"
-        raise argparse.ArgumentTypeError(f"{text!r} is {said}")
+        words = [*self.words, *(each.word for each in self.specifications)]
+        if self.is_word:
+            raise argparse.ArgumentTypeError(f"{text!r} is not known{one_of(typed, words)}")
+        near = nearest(typed, words)
+        hint = "" if near is None or near == typed else f": did you mean {near}?"
+        raise argparse.ArgumentTypeError(f"{text!r} is not {self.description()}{hint}")
 
     def description(self) -> str:
         """Return what the value may be, in words."""
@@ -175,7 +179,8 @@ class ValueKind:
         if self.values is not None:
             parts.append("a value for each as a=1,b=2")
         if self.specifications:
-            parts.append(f"a specification such as {self.specifications[-1].word}(...)")
+            example = next(each.word for each in self.specifications if each.__match_args__)
+            parts.append(f"a specification such as {example}(...)")
         return " or ".join(parts) if len(parts) < 3 else f"{', '.join(parts[:-1])} or {parts[-1]}"
 
     def _dictionary(self, text: str, kind: ValueKind) -> dict[str, Any]:

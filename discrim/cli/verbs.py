@@ -12,7 +12,7 @@ from collections.abc import Container, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from discrim import datasets
-from discrim.cli.options import add_arguments, sources_of, specifications_help
+from discrim.cli.options import add_arguments, sources_of, specifications_help, unknown_option_hint
 from discrim.cli.output import check_place, write_output, write_to_file
 from discrim.cli.parsing import Parser, command_lines, help_width, one_of
 from discrim.errors import DataError
@@ -261,6 +261,9 @@ def _add_verb(verbs: Any, verb: Verb) -> None:
         argument_default=argparse.SUPPRESS,
         verb=verb.name,
         takes=verb.takes,
+    )
+    parser.hint = lambda known, unknown: with_options(
+        unknown_option_hint(verb.name, known, unknown), parser, ()
     )
     add_arguments(parser, verb.name)
     places = [action for action in parser._actions if not action.option_strings]

@@ -60,13 +60,15 @@ class LiteralCall:
         return pointing_error(message, self.text, *self.places[keyword])
 
 
-def read_call(text: str) -> LiteralCall:
+def read_call(text: str, example: str = "shrunk(shrinkage=0.1)") -> LiteralCall:
     """Read a name, or a call with literal arguments.
 
     Parameters
     ----------
     text : str
         A name such as ``shrunk``, which stands for a call without arguments, or a call.
+    example : str
+        A call that messages show.
 
     Returns
     -------
@@ -83,7 +85,7 @@ def read_call(text: str) -> LiteralCall:
     >>> call.name, call.args, call.kwargs
     ('shrunk', (0.1,), {'grid': [0, 0.5]})
     """
-    reader, tree = _parsed(text, "shrunk(shrinkage=0.1)", nested=False)
+    reader, tree = _parsed(text, example, nested=False)
     return reader.call(tree, 0)
 
 

@@ -1,11 +1,10 @@
 """Estimators over regressions on the classes: logistic, of indicators, and any regression as an engine.
 
-An engine may also be named in a text, as on the command line, which is read as data and never run as code.
+The command line names an engine in a text, which is read as data and never run as code.
 """
 
 from __future__ import annotations
 
-import ast
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any
@@ -14,6 +13,7 @@ from sklearn.utils import all_estimators
 
 import discrim
 from discrim.errors import DataError, DiscrimError, SeparationError
+from discrim.frame.calls import read_call
 from discrim.models.fits.reading import check_word
 from discrim.models.results.results import ClassifierResults
 from discrim.penalty import read_penalty
@@ -131,58 +131,44 @@ class KernelLDAClassifier(WeightedClassifier):
 
 
 def engine_of(text: str) -> Any:
-    """A regression of scikit-learn as text has it: a name, with options in parentheses that are literals.
+    """Return the regression of scikit-learn that a text names, such as ``Ridge(alpha=2.0)``.
 
     One that takes a single response is wrapped in `MultiOutputRegressor`.
+
+    Parameters
+    ----------
+    text : str
+        The name of a class, or a call of it with literal options by name.
+
+    Returns
+    -------
+    estimator
+
+    Raises
+    ------
+    FormulaError
+        The text is not such a call; the message points at the place.
+    DataError
+        The class refuses an option.
 
     Examples
     --------
     >>> engine_of("Ridge(alpha=2.0)")
     Ridge(alpha=2.0)
     """
-    try:
-        tree: ast.expr = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
-        raise _unread(text) from None
-    name, words = tree, list[ast.keyword]()
-    if isinstance(tree, ast.Call) and not tree.args:
-        name, words = tree.func, tree.keywords
-    if not isinstance(name, ast.Name):
-        raise _unread(text)
-    options: dict[str, Any] = {}
-    for word in words:
-        if word.arg is None:
-            raise _unread(text)
-        try:
-            options[word.arg] = ast.literal_eval(word.value)
-        except (ValueError, TypeError, RecursionError):
-            raise DataError(
-                f"engine={text!r}: {word.arg}= is no literal: give a number, a text in quotes, True, False, "
-                "None, or a list of these."
-            ) from None
-    return _made(text, name.id, options)
-
-
-def _made(text: str, name: str, options: dict[str, Any]) -> Any:
+    call = read_call(text, "KernelRidge(kernel='rbf', gamma=0.1)")
     known = dict(all_estimators(type_filter="regressor"))
-    if name not in known:
-        near = get_close_matches(name, known, n=1)
-        way_out = f"Did you mean {near[0]}?" if near else "Give one, such as Ridge or KernelRidge."
-        raise DataError(f"engine={text!r}: {name} is no regression of scikit-learn. {way_out}")
+    if call.name not in known:
+        near = get_close_matches(call.name, known, n=1)
+        hint = f"Did you mean {near[0]}?" if near else "Use one, such as Ridge or KernelRidge."
+        raise call.error(f"{call.name!r} is not a regression of scikit-learn. {hint}")
     try:
-        made = known[name](**options)
+        engine = known[call.name](*call.args, **call.kwargs)
     except TypeError as error:
-        raise DataError(f"engine={text!r} cannot be made: {error}. Give options that {name} has.") from error
-    tags = made.__sklearn_tags__().target_tags
+        raise DataError(f"engine={text!r}: {error}. Use options that {call.name} has.") from error
+    tags = engine.__sklearn_tags__().target_tags
     if tags is not None and not tags.multi_output:
         from sklearn.multioutput import MultiOutputRegressor
 
-        return MultiOutputRegressor(made)
-    return made
-
-
-def _unread(text: str) -> DataError:
-    return DataError(
-        f"engine={text!r} cannot be read: give the name of a regression of scikit-learn, with options by "
-        "name, as \"KernelRidge(kernel='rbf', gamma=0.1)\"."
-    )
+        return MultiOutputRegressor(engine)
+    return engine

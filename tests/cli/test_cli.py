@@ -116,7 +116,7 @@ def test_shrunken_centroids_are_reached_by_their_name_with_a_hyphen(capsys):
 
 
 def test_a_penalty_and_its_strength(capsys):
-    cli.main(["logistic", "species ~ .", "iris", "--penalty", "lasso", "--strength", "0.05"])
+    cli.main(["logistic", "species ~ .", "iris", "--penalty", "lasso(strength=0.05)"])
     said = capsys.readouterr().out
     assert "Penalized logistic regression" in said
     assert "4 of 12" in said

@@ -88,7 +88,7 @@ def test_only_the_verb_that_is_typed_has_its_options():
         (("stepwize", "y ~ .", "iris"), "no verb 'stepwize': did you mean stepwise?"),
         (("--verison",), "no option '--verison': did you mean --version? See discrim --help"),
         (("lda", "s ~ .", "iris", "--pirors=x"), "no option '--pirors' of lda: did you mean --prior?"),
-        (("lda", "s ~ .", "iris", "--support_fraction", "1"), "did you mean --support-fraction?"),
+        (("lda", "s ~ .", "iris", "--na_action", "drop"), "did you mean --na-action?"),
         (
             ("lda", "s ~ .", "iris", "--method", "mel"),
             "--method: 'mel' is not known: did you mean mle?",
