@@ -384,7 +384,7 @@ def _reader(
             other = next((option for option, known in words.items() if text in known), None)
             if other is None:
                 raise
-            raise argparse.ArgumentTypeError(f"{error}. It is a value of {other}.") from error
+            raise argparse.ArgumentTypeError(f"{error}. Use it with {other}.") from error
 
     return value
 

@@ -340,7 +340,8 @@ def specification_of(call: LiteralCall, classes: Sequence[type[Specification]]) 
     try:
         inspect.signature(found).bind(*call.args, **call.kwargs)
     except TypeError as error:
-        raise call.error(f"{call.name}: {error}. Its parameters are {', '.join(names) or 'none'}.") from None
+        parameters = ", ".join(names) or "none"
+        raise call.error(f"{call.name}: {error}. Write its parameters: {parameters}.") from None
     try:
         return found(*call.args, **call.kwargs)
     except DiscrimError as error:

@@ -107,7 +107,7 @@ def read_calls(text: str) -> list[LiteralCall]:
 def _parsed(text: str, example: str, *, nested: bool) -> tuple[_CallReader, ast.expr]:
     """Parse a text within the limits; `example` is what an error says to write."""
     if len(text) > MAX_CALL_TEXT:
-        raise FormulaError(f"The value has {len(text):,} characters. The limit is {MAX_CALL_TEXT:,}.")
+        raise FormulaError(f"The value has {len(text):,} characters. Write {MAX_CALL_TEXT:,} or fewer.")
     odd = next((i for i, char in enumerate(text) if not char.isprintable()), None)
     if odd is not None:
         message = f"The character {text[odd]!a} is not allowed here. Write a blank instead."
