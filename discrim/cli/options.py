@@ -107,8 +107,11 @@ NOT_TYPED = {"self", "formula", "data", "moments", "functions", "candidates", "c
 """Parameters that have places of their own, or values that cannot be typed."""
 
 
-READERS: dict[str, Callable[[str], Any]] = {"verb": model_of, "engine": engine_of}
-"""Readers of parameters whose values are calls of more than specifications."""
+READERS: dict[str, tuple[Callable[[str], Any], str]] = {
+    "verb": (model_of, "qda(prior='equal')"),
+    "engine": (engine_of, "Ridge(alpha=2)"),
+}
+"""Readers of parameters whose values are calls of models, by name, and an example of such a call."""
 
 _FORMULA = "models stepwise choose canonical manova"
 _READ = f"{_FORMULA} compare assess"
@@ -345,13 +348,18 @@ def _add_parameter(group: Any, parameter: Parameter, all_parameters: Sequence[Pa
         return
     if "WORD" in kind.metavar:
         text += f" Words: {', '.join(kind.words)}."
+    read, example = READERS.get(name, (kind.read, ""))
+    if example:
+        text += f" Typed as {example}."
     if default not in (None, False, (), inspect.Parameter.empty):
         text += f" Default: {default}."
-    more = {"choices": kind.words} if kind.is_word and kind.metavar != "WORD" else {"metavar": kind.metavar}
+    more: dict[str, Any] = {"metavar": "CALL" if example else kind.metavar}
+    if kind.is_word and kind.metavar != "WORD":
+        more = {"choices": kind.words}
     group.add_argument(
         parameter.option,
         dest=name,
-        type=_reader(READERS.get(name, kind.read), {each.option: each.kind.words for each in all_parameters}),
+        type=_reader(read, {each.option: each.kind.words for each in all_parameters}),
         required=default is inspect.Parameter.empty,
         help=text,
         **more,

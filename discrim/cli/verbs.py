@@ -83,7 +83,7 @@ VERBS = {
             (
                 'stepwise "cultivar ~ ." wine --direction forward --enter 0.01',
                 'stepwise "species ~ ." iris --criterion cv --seed 1',
-                'stepwise "species ~ ." iris --f-enter 3.84 --f-stay 2.71 --sections all',
+                'stepwise "species ~ ." iris --by F --enter 3.84 --stay 2.71 --sections all',
             ),
         ),
         Verb(

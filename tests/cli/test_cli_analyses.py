@@ -47,7 +47,18 @@ def test_stepwise_prints_the_steps_and_saves_the_fit(capsys):
 
 
 def test_steps_by_f_with_all_tables(capsys):
-    options = ["--f-enter", "3.84", "--f-stay", "2.71", "--tolerance", "0.4", "--criterion", "minresid"]
+    options = [
+        "--by",
+        "F",
+        "--enter",
+        "3.84",
+        "--stay",
+        "2.71",
+        "--tolerance",
+        "0.4",
+        "--criterion",
+        "minresid",
+    ]
     printed = said(capsys, "stepwise", FORMULA, "iris", *options, "--sections", "all")
     found = discrim.stepwise(
         FORMULA, IRIS, by="F", enter=3.84, stay=2.71, tolerance=0.4, criterion="minresid"
@@ -333,14 +344,14 @@ def test_what_saved_fits_do_not_take_is_said(saved, capsys):
         ("KernelRidge(kernel='rbf', gamma=0.1)", None),
         ("HuberRegressor(max_iter=300)", None),
         ("ridge", "Did you mean Ridge?"),
-        ("LogisticRegression", "is no regression"),
+        ("LogisticRegression", "'LogisticRegression' is not a regression"),
         ("Ridge(alpha=[1", "cannot be read"),
-        ("Ridge(2.5)", "cannot be read"),
-        ("Ridge(**{})", "cannot be read"),
-        ("Ridge().fit", "cannot be read"),
-        ("__import__('os').system('true')", "cannot be read"),
-        ("Ridge(alpha=__import__('os'))", "alpha= is no literal"),
-        ("Ridge(alhpa=1)", "cannot be made"),
+        ("Ridge(2.5)", None),
+        ("Ridge(**{})", "character 7"),
+        ("Ridge().fit", "character 1"),
+        ("__import__('os').system('true')", "character 1"),
+        ("Ridge(alpha=__import__('os'))", "character 13"),
+        ("Ridge(alhpa=1)", "'alhpa'"),
         ("", "cannot be read"),
         ("(" * 5000, "cannot be read"),
     ],

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,13 +18,22 @@ from discrim import cli, datasets
 from discrim.cli.options import NOT_TYPED, parameters_of, sources_of
 from discrim.cli.values import ByClass, annotations_of, kind_of, specification_of
 from discrim.cli.verbs import VERBS, build_parser, parser_of
-from discrim.covariance import COVARIANCES, CovarianceSpecification, Diagonal, Full, Separable, Shrunk
+from discrim.covariance import (
+    COVARIANCES,
+    CovarianceSpecification,
+    Diagonal,
+    FactorAnalytic,
+    Full,
+    Separable,
+    Shrunk,
+    StudentT,
+)
 from discrim.errors import DataError, DiscrimError, FormulaError
 from discrim.frame.calls import read_call
 from discrim.models.registry import MODELS
-from discrim.penalty import PENALTIES
+from discrim.penalty import PENALTIES, ElasticNet
 from discrim.specification import Specification
-from discrim.subspace import SUBSPACES
+from discrim.subspace import SUBSPACES, PrincipalComponents
 from tests.cli.support import refused
 
 FORMULA = "species ~ ."
@@ -241,3 +252,63 @@ def test_an_unknown_option_is_answered_as_an_unknown_keyword_is(capsys):
     assert "did you mean --k?" in refused(capsys, "knn", FORMULA, "iris", "--n-neighbors", "5")
     assert "did you mean --maxiter?" in refused(capsys, "perceptron", FORMULA, "iris", "--maxit", "5")
     assert "bias_reduction" not in refused(capsys, "perceptron", FORMULA, "iris", "--no-such", "5")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "typed"),
+    [
+        (["lda", "--shrinkage", "0.1"], '--covariance "Shrunk(0.1)"'),
+        (["lda", "--covariance", "t", "--nu", "4"], '--covariance "StudentT(nu=4)"'),
+        (["qda", "--shape", "2,2"], '--covariance "Separable(rows=2, columns=2)"'),
+        (["lda", "--components=2", "--correspondence"], '--components "MultipleCorrespondence(2)"'),
+        (["logistic", "--penalty", "lasso", "--strength=0.1"], '--penalty "Lasso(0.1)"'),
+    ],
+)
+def test_an_option_of_a_specification_is_answered_with_the_specification(arguments, typed, capsys):
+    verb, *options = arguments
+    message = refused(capsys, verb, FORMULA, "iris", *options)
+    assert typed in message
+    option, _, value = typed.partition(" ")
+    parser = build_parser(only=[verb])
+    found = vars(parser.parse_args([verb, FORMULA, "iris", option, value.strip('"')]))
+    assert isinstance(found[option.lstrip("-")], Specification)
+
+
+def test_a_word_of_another_option_is_found_there(capsys):
+    assert "--covariance" in refused(capsys, "lda", FORMULA, "iris", "--method", "t")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "call"),
+    [
+        (
+            ["lda", "--covariance", "t(nu=None)", "--components", "pca(n=2, standardize=True)"],
+            lambda data: discrim.lda(
+                FORMULA, data, covariance=StudentT(None), components=PrincipalComponents(2, standardize=True)
+            ),
+        ),
+        (
+            ["qda", "--covariance", "factor(dimensions=1)"],
+            lambda data: discrim.qda(FORMULA, data, covariance=FactorAnalytic(1)),
+        ),
+        (
+            ["logistic", "--penalty", "elastic_net(l1_ratio=0.5, strength=0.1)"],
+            lambda data: discrim.logistic(FORMULA, data, penalty=ElasticNet(0.5, 0.1)),
+        ),
+        (["stepwise", "--verb", "qda(prior='equal', covariance=shrunk(0.1))"], None),
+    ],
+    ids=lambda each: each[0] if isinstance(each, list) else "",
+)
+def test_specifications_give_the_fit_of_the_call(arguments, call, capsys, tmp_path):
+    verb, *options = arguments
+    iris = datasets.load_iris().groupby("species", observed=True).head(12)
+    path = tmp_path / "few.csv"
+    iris.to_csv(path, index=False)
+    assert cli.main([verb, FORMULA, str(path), *options, "--save", str(tmp_path / "a.fit")]) == 0
+    capsys.readouterr()
+    saved = discrim.load(tmp_path / "a.fit")
+    if call is None:
+        call = partial(discrim.qda, saved.formula, prior="equal", covariance=Shrunk(0.1))
+    np.testing.assert_allclose(
+        saved.predict_proba(iris), call(iris.astype({"species": str})).predict_proba(iris)
+    )
