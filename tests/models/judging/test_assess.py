@@ -62,7 +62,7 @@ def test_errors_of_new_rows_are_a_row_of_the_error_rates():
 
 def test_errors_within_classes_are_weighted_by_the_prior_that_is_meant():
     own = FIT.error_rates(data=TEST, by_class=True).loc["new rows", list(PRIOR)].astype(float)
-    found = FIT.error_rates(["apparent", "loo", "cv", "632+"], TEST, prior=PRIOR, seed=1, by_class=True)
+    found = FIT.error_rates(TEST, ["apparent", "loo", "cv", "632+"], prior=PRIOR, seed=1, by_class=True)
     rates = found[list(PRIOR)] @ pd.Series(PRIOR)
     np.testing.assert_allclose(found["estimate"].drop("632+"), rates.drop("632+"))
     assert found.loc["new rows", "estimate"] == pytest.approx(own @ pd.Series(PRIOR))
