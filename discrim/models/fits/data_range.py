@@ -54,8 +54,9 @@ def score_limit(rule: LinearRule, accepted: ColumnRange | None) -> float:
     """
     if accepted is None:
         return np.inf
-    reach = (accepted.high - accepted.low) * rule.scale / 2
-    limit = float((np.abs(rule.coef).max(axis=1) * reach).min()) / 2
+    with np.errstate(over="ignore", invalid="ignore"):
+        reach = (accepted.high - accepted.low) / 2 * rule.scale
+        limit = float((np.abs(rule.coef).max(axis=1) * reach).min()) / 2
     return limit if limit > MIN_SCORE_LIMIT else 0.0
 
 

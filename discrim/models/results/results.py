@@ -607,9 +607,8 @@ class ClassifierResults(Judging, NewRows, Updating, Pictured, Reported, ShownMod
         Raises
         ------
         DataError
-            A column is missing, is infinite, or holds a category that the fit has not seen; a value lies more
-            than 1e100 within-class standard deviations from the class means (OutOfRangeError); the costs do
-            not fit the classes; or `out` is not a path to a table, or belongs to the source.
+            A column is missing, infinite or out of range (OutOfRangeError), or holds a category that the fit
+            has not seen; the costs do not fit the classes; or `out` is not a path, or belongs to the source.
         PriorError
             The prior is not a distribution over the classes.
         NotSupportedError
