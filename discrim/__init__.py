@@ -15,8 +15,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from discrim import covariance as covariance
     from discrim import datasets as datasets
     from discrim import errors as errors
+    from discrim import penalty as penalty
+    from discrim import subspace as subspace
     from discrim.models.comparing.choose import ChooseResults as ChooseResults
     from discrim.models.comparing.choose import choose as choose
     from discrim.models.comparing.comparison import compare as compare

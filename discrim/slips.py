@@ -288,9 +288,6 @@ def nearest(name: str, there: Iterable[str], table: str) -> str:
     return alike[near[0]] if near else ""
 
 
-TAKE_SPECIFICATIONS = ("lda", "qda", "LDAClassifier", "QDAClassifier")
-"""Functions whose `covariance=` takes specifications."""
-
 SPECIFICATIONS = {
     "StudentT": ("nu", "scatter"),
     "MCD": ("support_fraction",),
@@ -362,7 +359,9 @@ def specification_hint(given: Mapping[str, Any]) -> tuple[str, str]:
     if not first:
         return "", ""
     values = {names[name]: value for name, value in given.items()}
-    values = {name: each for name, each in values.items() if each is not None and each is not False}
+    values = {
+        name: each for name, each in values.items() if name == "nu" or not (each is None or each is False)
+    }
     advice, note = [], ""
     if values.pop("correspondence", False):
         advice.append(f"components=discrim.subspace.MultipleCorrespondence({values.pop('components', 2)!r})")
@@ -396,6 +395,8 @@ def _specification_of(values: Mapping[str, Any]) -> str:
         word = values.get(option)
         if isinstance(word, str) and word in SPECIFICATION_WORDS:
             return SPECIFICATION_WORDS[word]
+    if values.get("shrinkage") == "strimmer":
+        return "ShrunkCorrelation"
     own = [name for name in _OWN_KEYWORDS if name in values]
     return next((kind for kind, names in SPECIFICATIONS.items() if own and own[0] in names), "Shrunk")
 
@@ -428,7 +429,8 @@ def rewritten_keyword(function: Callable[..., Any], given: Mapping[str, Any]) ->
     parameters = inspect.signature(function).parameters
     unknown = [name for name in given if name not in parameters]
     called = _called(function)
-    if called in TAKE_SPECIFICATIONS:
+    # Only lda() and qda(), and their estimators, have all of these.
+    if {"covariance", "components", "ncomp"} <= set(parameters):
         options = {name: given[name] for name in given if name in unknown or name in _WITH_SPECIFICATIONS}
         name, hint = specification_hint(options)
         if name in unknown:

@@ -13,6 +13,7 @@ from discrim import slips
 from discrim.datasets import load_iris
 from discrim.errors import DiscrimWarning, NotSupportedError
 from discrim.models.fits.reading import with_ways_out
+from discrim.specification import Specification
 
 IRIS = load_iris()
 FORMULA = "species ~ ."
@@ -25,7 +26,6 @@ VERB_KEYWORDS = {
     ("lda", "colinear"): "use collinear=.",
     ("lda", "priors"): "use prior=.",
     ("lda", "na.action"): "use na_action=.",
-    ("lda", "standardise"): "use standardize=.",
     ("lda", "type"): "predict_proba() posteriors",
     ("lda", "n_components"): "use ncomp=.",
     ("lda", "grouping"): 'use formula=, as in "species ~ a + b".',
@@ -35,12 +35,11 @@ VERB_KEYWORDS = {
     ("lda", "n_neighbors"): "knn() has neighbours, as k=",
     ("lda", "level"): "conf_int(level=)",
     ("lda", "slpool"): "lr_test(lda_fit, qda_fit)",
-    ("lda", "robust"): 'method="mcd"',
+    ("lda", "robust"): 'covariance="mcd"',
     ("lda", "covariates"): 'as in "y ~ x|age"',
     ("lda", "folds"): "leave_one_out()",
     ("stepwise", "method"): "use criterion=.",
     ("lda", "nothing_like_it"): "it takes formula, data, moments, prior,",
-    ("qda", "reg_param"): "use shrinkage=.",
     ("rda", "lambda_"): "alpha= is one less the lambda of Friedman and klaR",
     ("rda", "reg_param"): "use gamma=.",
     ("rda", "ridge"): "use gamma=.",
@@ -167,7 +166,7 @@ NAMES = {
     ("", "LDA"): "use lda.",
     ("", "stepclass"): "use stepwise.",
     ("", "dr"): "use qda(..., ncomp=2).",
-    ("", "disqual"): "use lda(..., components=2, correspondence=True).",
+    ("", "disqual"): "use lda(..., components=discrim.subspace.MultipleCorrespondence(2)).",
     ("", "AutoML"): "use choose.",
     ("", "GridSearchCV"): "use choose.",
     ("", "predict"): "fit.predict()",
@@ -209,6 +208,57 @@ def test_an_old_keyword_names_its_specification(verb, keyword, value):
     message = refused(TypeError, getattr(discrim, verb), **{keyword: value})
     assert message.startswith(f"{verb}() has no keyword {keyword!r}. Write ")
     assert REWRITTEN[verb, keyword, value] in message
+
+
+SPECIFIED = [
+    ("lda", {"shrinkage": 0.1}, "Write covariance=discrim.covariance.Shrunk(0.1)."),
+    ("lda", {"method": "t", "nu": 5}, "Write covariance=discrim.covariance.StudentT(nu=5)."),
+    ("qda", {"method": "t", "nu": None}, "Write covariance=discrim.covariance.StudentT(nu=None)."),
+    (
+        "lda",
+        {"covariance": "shrunk", "shrinkage": 0.1, "standardize": True},
+        "Write covariance=discrim.covariance.Shrunk(shrinkage=0.1, standardize=True).",
+    ),
+    ("lda", {"solver": "lsqr", "shrinkage": "auto"}, "Shrunk(shrinkage='ledoit-wolf', standardize=True)."),
+    ("lda", {"standardise": True}, "Write covariance=discrim.covariance.Shrunk(standardize=True)."),
+    ("qda", {"reg_param": 0.2}, "Write covariance=discrim.covariance.Shrunk(0.2)."),
+    (
+        "lda",
+        {"lambda": 0.2, "lambda.var": 0.1},
+        "Write covariance=discrim.covariance.ShrunkCorrelation(shrinkage=0.2, variance_shrinkage=0.1).",
+    ),
+    ("lda", {"lambda": 0.2}, "Write covariance=discrim.covariance.ShrunkCorrelation(0.2)."),
+    ("lda", {"support_fraction": 0.7}, "Write covariance=discrim.covariance.MCD(support_fraction=0.7)."),
+    ("lda", {"shape": (2, 2)}, "Write covariance=discrim.covariance.Separable(rows=2, columns=2)."),
+    (
+        "qda",
+        {"dimensions": "bic", "form": "ABQD"},
+        "Write covariance=discrim.covariance.FactorAnalytic(dimensions='bic', form='ABQD').",
+    ),
+    (
+        "lda",
+        {"components": 3, "standardize": True},
+        "Write components=discrim.subspace.PrincipalComponents(3, standardize=True).",
+    ),
+    (
+        "lda",
+        {"components": 2, "correspondence": True},
+        "Write components=discrim.subspace.MultipleCorrespondence(2).",
+    ),
+    ("lda", {"shrinkage": None}, "Leave it out."),
+]
+
+
+@pytest.mark.parametrize(("verb", "keywords", "advice"), SPECIFIED)
+def test_keywords_together_name_one_specification(verb, keywords, advice):
+    message = refused(TypeError, getattr(discrim, verb), FORMULA, IRIS, **keywords)
+    assert advice in message
+    for written, module in re.findall(r"=(discrim\.(\w+)\.\w+\([^()]*(?:\([^()]*\))?\))", message):
+        specification = eval(written, {"discrim": discrim})
+        assert isinstance(specification, Specification)
+        option = "covariance" if module == "covariance" else "components"
+        if "lda" in verb and option == "covariance" and "Separable" not in written:
+            assert getattr(discrim, verb)(FORMULA, IRIS, covariance=specification).nobs == 150
 
 
 @pytest.mark.parametrize(("method", "keyword"), METHOD_KEYWORDS)
@@ -304,7 +354,17 @@ def test_every_way_out_is_there():
 
 
 def test_functions_and_methods_in_clauses_are_there():
-    there = {*discrim.__all__, *names_of_results(), "dir", "query", "sample", "repeat", "subplots", "C"}
+    there = {
+        *discrim.__all__,
+        *discrim.subspace.__all__,
+        *names_of_results(),
+        "dir",
+        "query",
+        "sample",
+        "repeat",
+        "subplots",
+        "C",
+    }
     for table in (slips.KEYWORDS, slips.NAMES):
         for way, _ in every_way(table):
             assert set(re.findall(r"(\w+)\(", way)) <= there | set(dir(discrim.datasets)), way

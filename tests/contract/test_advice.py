@@ -88,8 +88,10 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("moments", {}),
 ]
 
-CALL = re.compile(r"\b(?P<verb>[a-z_]+)\((?P<options>[^()]*)\)")
-OPTION = re.compile(r"""\b(?P<name>[a-z_]+)=(?P<value>"[\w-]+"|'[\w-]+'|True|False|-?\d[\d.e+-]*\d|-?\d|)""")
+CALL = re.compile(r"\b(?P<verb>[a-z_]+)\((?P<options>(?:[^()]|\([^()]*\))*)\)")
+OPTION = re.compile(
+    r"""\b(?P<name>[a-z_]+)=(?P<value>discrim\.[\w.]+\([^()]*\)|"[\w-]+"|'[\w-]+'|True|False|-?\d[\d.e+-]*\d|-?\d|)"""
+)
 CLAUSE = re.compile(r"\b(?:[Pp]ass|[Gg]ive|[Uu]se|fit with)\b((?:(?!\. |; ).)*)")
 ADDRESSED = re.compile(r"\bto ([a-z_]+)\(")
 WITHOUT = re.compile(r"\b(?:leave out|without) ([a-z_]+)=")
@@ -104,7 +106,7 @@ class Advice(NamedTuple):
 
 
 def parsed_value(text: str) -> Any:
-    return eval(text, {}) if text else None
+    return eval(text, {"discrim": discrim, "n": 2}) if text else None
 
 
 def options_in(text: str) -> dict[str, Any]:

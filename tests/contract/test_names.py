@@ -212,7 +212,11 @@ def test_a_name_of_ours_is_none(name):
 
 def test_arguments_have_one_name():
     wrong = []
-    verbs = {name: getattr(discrim, name) for name in discrim.__all__ if name not in ("datasets", "errors")}
+    verbs = {
+        name: getattr(discrim, name)
+        for name in discrim.__all__
+        if not inspect.ismodule(getattr(discrim, name))
+    }
     for name, verb in verbs.items():
         parts = inspect.getmembers(verb, inspect.isfunction) if inspect.isclass(verb) else [("", verb)]
         for part, function in parts:

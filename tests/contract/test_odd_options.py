@@ -32,8 +32,9 @@ def fits():
     ("verb", "option", "values"),
     [
         ("lda", "prior", [HUGE, TWO, object(), pd.NA]),
-        ("lda", "nu", [TWO, pd.NA, "a", HUGE]),
-        ("lda", "support_fraction", [TWO, pd.NA, None, "a"]),
+        ("lda", "covariance", [TWO, pd.NA, None, 3, "VXV", {}]),
+        ("lda", "components", [TWO, pd.NA, 0, "two", {}, []]),
+        ("qda", "covariance", [TWO, pd.NA, None, 3, "VXV", {}]),
         ("lda", "functions", ["f", 3, [abs], abs, TWO, pd.NA]),
         ("rda", "alpha", [HUGE, TWO, "a"]),
         ("rda", "gamma", [HUGE, TWO, "a"]),

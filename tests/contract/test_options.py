@@ -16,9 +16,11 @@ import discrim
 from discrim.covariance import MCD, Diagonal, FactorAnalytic, Shrunk, ShrunkCorrelation, StudentT
 from discrim.datasets import load_iris, load_wine
 from discrim.errors import DataError, DiscrimError
+from discrim.models.registry import BY_RESULTS
 from discrim.models.saving.tensor_file import read_file, write_file
 from discrim.penalty import Lasso
 from discrim.sklearn import as_estimator
+from discrim.specification import Specification
 from discrim.subspace import RandomFeatures
 
 IRIS = load_iris()
@@ -122,6 +124,11 @@ def refitted(fit, table):
     return again.fit(table, table[fit.formula.split(" ~")[0]]).results_, model.options
 
 
+def chosen_parameters(fit, name):
+    """Return the parameters of a specification that the rows chose."""
+    return getattr(fit._fit.numbers, BY_RESULTS[type(fit).__name__].chosen[name])
+
+
 def loaded(fit, folder):
     fit.save(folder / "fit")
     return discrim.load(folder / "fit")
@@ -147,8 +154,8 @@ def test_options_are_those_that_were_given(made):
             if isinstance(plain, tuple)
             else plain
         )
-        if isinstance(plain, Lasso):
-            plain = plain.with_chosen(strength=options[name].strength)
+        if isinstance(plain, Specification):
+            plain = plain.with_chosen(**chosen_parameters(fit, name))
         if "bic" not in (plain if isinstance(plain, dict) else {}).values():
             assert options[name] == plain, name
 
@@ -190,7 +197,7 @@ def test_what_was_given_is_not_held_by_reference():
     grid = [0.0, 0.5]
     fit = discrim.lda(EVERY, IRIS, covariance=Shrunk("loo", grid=grid))
     grid.append(7.0)
-    assert as_estimator(fit).options["grid"] == [0.0, 0.5]
+    assert fit._fit.options["covariance"] == Shrunk("loo", grid=[0.0, 0.5])
 
 
 @pytest.mark.parametrize("verb", ["lda", "qda"])
@@ -199,7 +206,7 @@ def test_what_can_be_read_once_or_is_no_list_is_fitted_again(verb, kind, tmp_pat
     grid = [0.1, 0.4]
     fit = getattr(discrim, verb)(EVERY, IRIS, covariance=Shrunk("loo", grid=kind(grid)))
     for each in (fit, loaded(fit, tmp_path), pickle.loads(pickle.dumps(fit))):
-        assert as_estimator(each).options["grid"] == grid
+        assert each._fit.options["covariance"] == Shrunk("loo", grid=grid)
         assert refitted(each, IRIS)[0].predict(IRIS).tolist() == fit.predict(IRIS).tolist()
 
 
@@ -207,9 +214,9 @@ def test_what_can_be_read_once_or_is_no_list_is_fitted_again(verb, kind, tmp_pat
     ("change", "said"),
     [
         ({"covarience": "pooled"}, "argument 'covarience' .* unknown"),
-        ({"grid": {"list": [1]}}, "its argument 'grid' has a form that no argument has"),
-        ({"grid": [[[[[1]]]]]}, "its argument 'grid' has a form that no argument has"),
-        ({"grid": {"dict": [[[1], 2]]}}, "its argument 'grid' has a form that no argument has"),
+        ({"ncomp": {"list": [1]}}, "its argument 'ncomp' has a form that no argument has"),
+        ({"ncomp": [[[[[1]]]]]}, "its argument 'ncomp' has a form that no argument has"),
+        ({"ncomp": {"dict": [[[1], 2]]}}, "its argument 'ncomp' has a form that no argument has"),
         ("pooled", "the arguments of its verb are no dict"),
     ],
 )

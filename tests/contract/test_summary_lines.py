@@ -222,7 +222,11 @@ SAID = [
     ("lda", {"prior": "equal"}, "prior equal"),
     ("lda", {"prior": [0.5, 0.25, 0.25]}, "prior given"),
     ("nearest_centroid", {"prior": None}, "prior class proportions"),
-    ("qda", {"covariance": FactorAnalytic(1)}, 'covariance="factor"; dimensions (given) 1'),
+    (
+        "qda",
+        {"covariance": FactorAnalytic(1)},
+        "FactorAnalytic(dimensions=1); dimensions (given) 1",
+    ),
     ("rda", {"alpha": 0.5, "gamma": 0.1}, "alpha 0.5, gamma 0.1"),
     ("rda", {"seed": 0}, "chosen by 10-fold cross-validation"),
     ("knn", {}, "chosen by leave-one-out"),

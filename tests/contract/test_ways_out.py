@@ -164,9 +164,9 @@ def test_classes_without_bandwidth_or_counts():
 
 
 def test_robust_covariances_have_their_own_way_out():
-    for method in ("t", "mcd"):
-        with pytest.raises(DiscrimError, match=r"covariance=\"shrunk\" and leave out method="):
-            discrim.qda(FORMULA, still(), method=method)
+    for covariance in ("t", "mcd"):
+        with pytest.raises(DiscrimError, match=r"[Pp]ass covariance=\"shrunk\""):
+            discrim.qda(FORMULA, still(), covariance=covariance)
 
 
 def wide():

@@ -79,7 +79,9 @@ def _refuse_singular(fit: SparseFit, blocks: Blocks) -> None:
         does, it = ("does", "it") if len(constant) == 1 else ("do", "them")
         tells = reading.said_of_separation(fit.moments, blocks.terms)
         way_out = (
-            'Use lda(covariance="shrunk", shrinkage=1e-6)' if tells else f"Leave {it} out of the formula"
+            "Use lda(covariance=discrim.covariance.Shrunk(1e-6))"
+            if tells
+            else f"Leave {it} out of the formula"
         )
         raise CollinearError(
             f"{reading.listed(blocks.terms[j] for j in constant)} {does} not vary within classes, where "
