@@ -53,7 +53,7 @@ def test_what_is_fitted_is_what_the_warning_says():
         found = NaiveBayesClassifier().fit(x, y).predict_proba(x)
     expected = discrim.lda("y ~ .", data, covariance="diagonal")
     np.testing.assert_allclose(found, expected.predict_proba())
-    with pytest.warns(DiscrimWarning, match=r'lda\(\) with covariance="shrunk", standardize=True'):
+    with pytest.warns(DiscrimWarning, match=r"lda\(\) with covariance=Shrunk\(standardize=True\)"):
         found = RDAClassifier().fit(x, y).predict_proba(x)
     expected = discrim.lda("y ~ .", data, covariance=Shrunk(standardize=True))
     np.testing.assert_allclose(found, expected.predict_proba())

@@ -438,9 +438,11 @@ def test_an_estimator_takes_them():
     from discrim.sklearn import QDAClassifier
 
     x, y = WIDE.iloc[:, :-1].to_numpy(), WIDE["y"].to_numpy()
-    search = GridSearchCV(QDAClassifier(covariance="factor"), {"dimensions": [1, 2, "cattell"]}, cv=3)
+    search = GridSearchCV(
+        QDAClassifier(covariance="factor"), {"covariance__dimensions": [1, 2, "cattell"]}, cv=3
+    )
     search.fit(x, y)
-    again = qda("y ~ .", WIDE, covariance=FactorAnalytic(search.best_params_["dimensions"]))
+    again = qda("y ~ .", WIDE, covariance=FactorAnalytic(search.best_params_["covariance__dimensions"]))
     assert (search.predict(x) == again.predict(WIDE).to_numpy()).all()
 
 

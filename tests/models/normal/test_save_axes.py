@@ -256,7 +256,7 @@ def test_an_estimator_is_the_verb():
 
 def test_an_estimator_goes_on_where_columns_are_collinear():
     x, y = IRIS.drop(columns="species").assign(twice=2 * IRIS["sepal_width"]), IRIS["species"]
-    with pytest.warns(DiscrimWarning, match=r"shrunk.*instead"):
+    with pytest.warns(DiscrimWarning, match=r"Shrunk.*instead"):
         found = QDAClassifier(ncomp=2).fit(x, y)
     want = qda("species ~ .", x.assign(species=y), covariance=Shrunk(standardize=True))
     np.testing.assert_allclose(found.predict_proba(x), want.predict_proba(), atol=1e-12)

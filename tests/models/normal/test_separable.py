@@ -127,7 +127,7 @@ def test_moments_files_and_estimators(tmp_path):
         pd.testing.assert_frame_equal(again.column_cov, one.column_cov, rtol=1e-9)
     x, y = IRIS.drop(columns="species"), IRIS["species"].astype(str)
     np.testing.assert_allclose(
-        LDAClassifier(shape=(2, 2)).fit(x, y).predict_proba(x), fit.predict_proba(), rtol=1e-8
+        LDAClassifier(covariance=Separable(2, 2)).fit(x, y).predict_proba(x), fit.predict_proba(), rtol=1e-8
     )
     assert fit.update(prior="equal").row_cov.equals(fit.row_cov)
 

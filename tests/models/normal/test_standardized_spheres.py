@@ -148,7 +148,7 @@ def test_the_estimators_standardize_what_they_turn_to():
     few = WINE.groupby("cultivar", observed=True).head(5)
     x, y = few.drop(columns="cultivar"), few["cultivar"].to_numpy(dtype=str)
     for model, verb in ((LDAClassifier, lda), (QDAClassifier, qda)):
-        with pytest.warns(DiscrimWarning, match=r'Fitted with covariance="shrunk", standardize=True instead'):
+        with pytest.warns(DiscrimWarning, match=r"Fitted with covariance=Shrunk\(standardize=True\) instead"):
             found = model().fit(x, y)
         expected = verb(F, few, covariance=Shrunk(standardize=True))
         np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(WINE), rtol=1e-9)
