@@ -110,51 +110,36 @@ NOT_TYPED = {"self", "formula", "data", "moments", "functions", "candidates", "c
 READERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "verb": (model_of, "qda(prior='equal')"),
     "engine": (engine_of, "Ridge(alpha=2)"),
+    "output": (parsing.names, "label,proba"),
 }
-"""Readers of parameters whose values are calls of models, by name, and an example of such a call."""
+"""Readers of parameters whose annotations do not say how a text is read, and an example of a text."""
 
 _FORMULA = "models stepwise choose canonical manova"
 _READ = f"{_FORMULA} compare assess"
 _SUMMARIES = f"{_READ} plan"
+_CSV = f"{_READ} predict report"
+_STEPS = "models stepwise"
 _PICTURES = "models stepwise canonical"
+_SAVING = "files stepwise choose"
 _TABLE = "name of a table, file, folder or pattern; see below"
-_SAVED = "file that --save wrote"
 _CALLS = "options may follow in brackets, as knn(k=5)"
 
 PLACES = (
     Option("formula FORMULA", str, 'classes ~ columns, as "species ~ ."; quote it', _FORMULA),
-    Option(
-        "compared FORMULA|FIT",
-        str,
-        "formulas, quoted; or files of fits that --save wrote",
-        "compare",
-        nargs="+",
-    ),
-    Option("fit FIT", str, _SAVED, "assess export predict"),
-    Option(
-        "reported FORMULA|FIT", str, "a formula, quoted; or the file of a fit that --save wrote", "report"
-    ),
+    Option("compared FORMULA|FIT", str, "formulas, quoted; or files of saved fits", "compare", nargs="+"),
+    Option("fit FIT", str, "file that --save wrote", "assess export predict"),
+    Option("reported FORMULA|FIT", str, "a formula, quoted; or the file of a saved fit", "report"),
     Option("data DATA", str, _TABLE, f"{_FORMULA} compare assess predict"),
-    Option("data DATA", str, "of a formula: name of a table, file, folder or pattern", "report", nargs="?"),
+    Option("data DATA", str, f"of a formula: {_TABLE}", "report", nargs="?"),
     Option("--verb VERB", model_of, f"the model: lda if not given; {_CALLS}", "report"),
-    Option("--verbs VERB,...", models_of, f"models that are tried, the simplest first; {_CALLS}", "choose"),
+    Option("--verbs VERB,...", models_of, f"the models, the simplest first; {_CALLS}", "choose"),
     Option("--verbs VERB,...", models_of, f"the models: lda,qda if not given; {_CALLS}", "compare"),
 )
 """What is fitted, judged or reported."""
 
 READING = (
-    Option(
-        "--sep SIGN",
-        parsing.separator,
-        "between the fields of CSV: a comma if not given; ; or tab",
-        f"{_READ} predict report",
-    ),
-    Option(
-        "--decimal SIGN",
-        ". ,",
-        "decimal sign of its numbers: a point if not given",
-        f"{_READ} predict report",
-    ),
+    Option("--sep SIGN", parsing.separator, "between fields of CSV: a comma if not given; ; or tab", _CSV),
+    Option("--decimal SIGN", ". ,", "decimal sign of its numbers: a point if not given", _CSV),
 )
 
 SHOWING = (
@@ -162,80 +147,49 @@ SHOWING = (
         "--sections NAME,...",
         parsing.names,
         "only these parts of the summary, or all",
-        "models stepwise compare assess canonical",
+        f"{_PICTURES} compare assess",
     ),
     Option("--format", "text html latex markdown", "text if not given; html is a whole page", _SUMMARIES),
     Option("--text-width N", parsing.text_width, "columns of text: those of the terminal, or 100", _READ),
     Option(
-        "--errors METHOD,...",
-        parsing.names,
-        "add error rates: apparent, loo, cv, 632+, posterior, ...",
-        "models stepwise",
+        "--errors METHOD,...", parsing.names, "add error rates: apparent, loo, cv, 632+, posterior", _STEPS
     ),
-    Option("--folds N", parsing.fold_count, "folds of --errors cv", "models stepwise", dest="error_folds"),
-    Option("--seed N", int, "seed of --errors cv and 632+", "models stepwise", dest="error_seed"),
-    Option(
-        "--test TABLE",
-        str,
-        "also assess the fit on another table with classes, as discrim assess does",
-        "models",
-    ),
+    Option("--folds N", parsing.fold_count, "folds of --errors cv", _STEPS, dest="error_folds"),
+    Option("--seed N", int, "seed of --errors cv and 632+", _STEPS, dest="error_seed"),
+    Option("--test TABLE", str, "also assess the fit on another table with classes", "models"),
     Option("--proba", True, "the posterior of each class as well", "predict"),
     Option("--augment", True, "the table itself, label and posteriors beside it", "predict"),
     Option("name NAME", str, "the table to write as CSV; without it, all are listed", "datasets", nargs="?"),
 )
 
+_PAGE = "the page: .html, .docx, .md or .qmd"
+_FORMATS = "to a file, whose .html, .tex, .md or .xlsx says the format"
+_LABELS = "to a file .parquet or .csv, or a new folder of Parquet; it is there when it is whole"
+_PICTURE = "a picture: .png, .svg or .pdf"
+_ENGINES = "a query for duckdb, postgres, sqlite, mysql, bigquery, snowflake or spark"
+_CALIBRATED = "with it the calibration of its posteriors, for predict --method calibrated"
+
 WRITING = (
+    Option("--out FILE", str, _FORMATS, _SUMMARIES),
+    Option("--out FILE", str, "to a file", "datasets export"),
+    Option("--out PATH", str, _LABELS, "predict"),
+    Option("--out FILE", str, _PAGE, "report", required=True),
     Option(
-        "--out FILE",
-        str,
-        "the summary, and not to standard output; .html, .tex, .md and .xlsx say its format",
-        _SUMMARIES,
+        "--out-sep SIGN", parsing.separator, "between fields of written CSV: --sep if not given", "predict"
     ),
-    Option("--out FILE", str, "and not to standard output", "datasets"),
-    Option(
-        "--out PATH",
-        str,
-        "write to a file .parquet or .csv, or to a new folder of Parquet, and not to standard"
-        " output; it is there when it is whole",
-        "predict",
-    ),
-    Option(
-        "--out-sep SIGN",
-        parsing.separator,
-        "between the fields that are written as CSV: that of --sep if not given",
-        "predict",
-    ),
-    Option(
-        "--out-decimal SIGN",
-        ". ,",
-        "decimal sign of all numbers that are written as CSV: that of --decimal if not given",
-        "predict",
-    ),
-    Option(
-        "--sql ENGINE",
-        str,
-        "a query for duckdb, postgres, sqlite, mysql, bigquery, snowflake or spark",
-        "export",
-    ),
-    Option("--out FILE", str, "the query, and not to standard output", "export"),
+    Option("--out-decimal SIGN", ". ,", "decimal sign of written CSV: --decimal if not given", "predict"),
+    Option("--sql ENGINE", str, _ENGINES, "export"),
     Option("--onnx FILE", str, "a model of ONNX; needs the package onnx", "export"),
-    Option("--out FILE", str, "the page: .html, .docx, .md or .qmd", "report", required=True),
-    Option("--plot FILE", str, "a picture: .png, .svg or .pdf; .html answers a pointer", _PICTURES),
-    Option("--plot FILE", str, "a picture: .png, .svg or .pdf", "choose assess plan"),
+    Option("--plot FILE", str, f"{_PICTURE}; .html answers a pointer", _PICTURES),
+    Option("--plot FILE", str, _PICTURE, "choose assess plan"),
     Option("--kind NAME", "", "what --plot draws: {choices}", f"{_PICTURES} assess"),
     Option(
         "--columns NAME,...", parsing.names, "columns that --plot draws, of kinds that take some", _PICTURES
     ),
     Option("--axes NAME,NAME", parsing.names, "axes that --plot draws, such as LD1,LD3", _PICTURES),
-    Option("--save FILE", str, "the fit, for discrim predict", "files stepwise choose"),
-    Option(
-        "--calibrated",
-        True,
-        "with it the calibration of its posteriors, for predict --method calibrated",
-        "files stepwise choose",
-    ),
-    Option("--force", True, "let --save replace a file that is no fit", "files stepwise choose"),
+    Option("--save FILE", str, "the fit, for discrim predict", _SAVING),
+    Option("--calibrated", True, _CALIBRATED, _SAVING),
+    Option("--force", True, "let --save replace a file that is no fit", _SAVING),
 )
 
 GROUPS = {FITTED: PLACES, READ: READING, SHOWN: SHOWING, WRITTEN: WRITING}
@@ -353,7 +307,7 @@ def _add_parameter(group: Any, parameter: Parameter, all_parameters: Sequence[Pa
         text += f" Typed as {example}."
     if default not in (None, False, (), inspect.Parameter.empty):
         text += f" Default: {default}."
-    more: dict[str, Any] = {"metavar": "CALL" if example else kind.metavar}
+    more: dict[str, Any] = {"metavar": "VALUE" if example else kind.metavar}
     if kind.is_word and kind.metavar != "WORD":
         more = {"choices": kind.words}
     group.add_argument(

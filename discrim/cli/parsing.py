@@ -6,7 +6,7 @@ import argparse
 import re
 import shutil
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from discrim import slips
@@ -15,7 +15,7 @@ from discrim.cli.output import say, write_output
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-Hint = Callable[[dict[str, Any], dict[str, str]], str]
+Hint = Callable[[Mapping[str, Any], Mapping[str, str]], str]
 """What gives a message on unknown options, from the values of known options and the texts of unknown ones."""
 
 NARROWEST = 40
@@ -150,7 +150,7 @@ class Parser(argparse.ArgumentParser):
         way_out = one_of(value, known)
         raise argparse.ArgumentError(action, f"{value!r} is not known{way_out}")
 
-    def _refuse_rest(self, rest: Sequence[str], known: dict[str, Any]) -> NoReturn:
+    def _refuse_rest(self, rest: Sequence[str], known: Mapping[str, Any]) -> NoReturn:
         """Refuse what no argument of the verb takes; `known` are the values of the others."""
         unknown: dict[str, str] = {}
         for word, following in zip(rest, [*rest[1:], ""], strict=True):

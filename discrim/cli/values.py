@@ -7,17 +7,15 @@ a specification such as shrunk(shrinkage=0.1).
 from __future__ import annotations
 
 import argparse
-import builtins
 import inspect
 import math
 import re
-import types
-import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from types import SimpleNamespace, UnionType
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from discrim.cli.parsing import nearest, one_of
 from discrim.errors import DiscrimError
@@ -162,26 +160,16 @@ class ValueKind:
             raise argparse.ArgumentTypeError(f"{text!r} is not known{one_of(typed, words)}")
         near = nearest(typed, words)
         hint = "" if near is None or near == typed else f": did you mean {near}?"
-        raise argparse.ArgumentTypeError(f"{text!r} is not {self.description()}{hint}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not {self.description}{hint}")
 
+    @property
     def description(self) -> str:
-        """Return what the value may be, in words."""
-        parts = []
-        if self.whole and not self.number:
-            parts.append("a whole number")
-        elif self.number:
-            parts.append("a number")
-        parts += self.words
-        if self.flag:
-            parts.append("True or False")
-        if self.items is not None:
-            parts.append("a list a,b,c")
-        if self.values is not None:
-            parts.append("a value for each as a=1,b=2")
-        if self.specifications:
-            example = next(each.word for each in self.specifications if each.__match_args__)
-            parts.append(f"a specification such as {example}(...)")
-        return " or ".join(parts) if len(parts) < 3 else f"{', '.join(parts[:-1])} or {parts[-1]}"
+        """What the value may be, in words."""
+        parts = ["a number" if self.number else "a whole number"] * (self.whole or self.number)
+        parts += [*self.words, *["True or False"] * self.flag, *["a list a,b,c"] * (self.items is not None)]
+        parts += ["a value for each as a=1,b=2"] * (self.values is not None)
+        parts += ["a specification with its parameters in brackets"] * bool(self.specifications)
+        return " or ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
 
     def _dictionary(self, text: str, kind: ValueKind) -> dict[str, Any]:
         found: dict[str, Any] = ByClass() if self.by_class else {}
@@ -221,24 +209,8 @@ def _split(text: str, kind: ValueKind) -> list[str]:
     return text.split(",") if kind.items is None else re.split(r",(?![^\[]*\])", text)
 
 
-class _Unknown(type):
-    """Class of a name that only type checkers import, and of its attributes."""
-
-    def __getattr__(cls, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return cls
-
-    def __getitem__(cls, item: object) -> Any:
-        return cls
-
-
-class _NotTyped(metaclass=_Unknown):
-    """Stands for a type that only type checkers import; its values are text that the function checks."""
-
-
-def kind_of(annotation: Any) -> ValueKind:
-    """Return what an annotation accepts.
+def kind_of(*annotations: Any) -> ValueKind:
+    """Return what a value of one of some annotations may be.
 
     Examples
     --------
@@ -248,37 +220,37 @@ def kind_of(annotation: Any) -> ValueKind:
     # Not at the top: it imports numpy, which the help of the program does without.
     from discrim.specification import Specification
 
-    if annotation in (Any, _NotTyped):
-        return ValueKind(text=True)
-    origin, inner = get_origin(annotation), get_args(annotation)
-    if origin in (typing.Union, types.UnionType):
+    unions = (Union, UnionType)
+    members = [
+        one for each in annotations for one in (get_args(each) if get_origin(each) in unions else [each])
+    ]
+    words: list[str] = []
+    items: list[Any] = []
+    values: list[Any] = []
+    specifications: list[type[Specification]] = []
+    for member in members:
+        origin, inner = get_origin(member), get_args(member)
+        if origin is Literal:
+            words += [word for word in inner if isinstance(word, str)]
+        elif inspect.isclass(origin) and issubclass(origin, Mapping):
+            values.append(inner)
+        elif inspect.isclass(origin) and issubclass(origin, Sequence):
+            items.append(inner[0])
+        elif inspect.isclass(member) and issubclass(member, Specification):
+            specifications += _concrete(member)
+    return ValueKind(
+        words=tuple(words),
+        flag=bool in members,
+        whole=int in members,
+        number=float in members,
         # Any beside other types stands for what cannot be typed, such as a table.
-        return _joined([kind_of(each) for each in inner if each is not Any])
-    if origin is Literal:
-        return ValueKind(words=tuple(word for word in inner if isinstance(word, str)))
-    if inspect.isclass(origin) and issubclass(origin, Mapping):
-        return ValueKind(values=kind_of(inner[1]), by_class=inner[0] is Any)
-    if inspect.isclass(origin) and issubclass(origin, Sequence):
-        return ValueKind(items=kind_of(inner[0]))
-    if inspect.isclass(annotation) and issubclass(annotation, Specification):
-        return ValueKind(specifications=_concrete(annotation))
-    plain = {bool: "flag", int: "whole", float: "number", str: "text", type(None): "none"}
-    return ValueKind(**{plain[annotation]: True}) if annotation in plain else ValueKind()
-
-
-def _joined(kinds: Sequence[ValueKind]) -> ValueKind:
-    """Return what any of several kinds accepts."""
-    values: dict[str, Any] = {}
-    for each in fields(ValueKind):
-        given = [getattr(kind, each.name) for kind in kinds]
-        if each.name in ("items", "values"):
-            inner = [kind for kind in given if kind is not None]
-            values[each.name] = _joined(inner) if inner else None
-        elif each.name in ("words", "specifications"):
-            values[each.name] = tuple(dict.fromkeys(word for words in given for word in words))
-        else:
-            values[each.name] = any(given)
-    return ValueKind(**values)
+        text=str in members or members == [Any],
+        none=type(None) in members,
+        items=kind_of(*items) if items else None,
+        values=kind_of(*(each for _, each in values)) if values else None,
+        by_class=any(key is Any for key, _ in values),
+        specifications=tuple(specifications),
+    )
 
 
 def _concrete(specification: type[Specification]) -> tuple[type[Specification], ...]:
@@ -288,21 +260,15 @@ def _concrete(specification: type[Specification]) -> tuple[type[Specification], 
     return tuple(each for below in specification.__subclasses__() for each in _concrete(below))
 
 
-class _Names(dict[str, Any]):
-    """Names of a module, and `_NotTyped` for every other name."""
-
-    def __contains__(self, name: object) -> bool:
-        return True
-
-    def __missing__(self, name: str) -> Any:
-        return _NotTyped
-
-
 def annotations_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the annotations of a function, evaluated in its module."""
+    """Return the annotations of a function, evaluated in its module; Any if only a type checker can do so."""
     plain: Any = inspect.unwrap(function)
-    names = _Names({**vars(builtins), **plain.__globals__})
-    return typing.get_type_hints(plain, globalns=names, localns=names)
+    found: dict[str, Any] = dict.fromkeys(plain.__annotations__, Any)
+    for name, annotation in plain.__annotations__.items():
+        with suppress(NameError):
+            one: Any = SimpleNamespace(__annotations__={name: annotation})
+            found |= get_type_hints(one, globalns=plain.__globals__)
+    return found
 
 
 def specification_of(call: LiteralCall, classes: Sequence[type[Specification]]) -> Specification:
