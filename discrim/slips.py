@@ -106,11 +106,33 @@ formula <- call
 coef | params | coefficients() <- coef coefficients coefs betas weights
 means | centroids | canonical() <- theta centroids centers centres
 cov | covs <- covariance sigma within
-scaling | rotations | canonical() <- scalings loadings rotation ld
+subspace.loadings | scaling | rotations | canonical() <- loadings
+scaling | rotations | canonical() <- scalings rotation ld
 explained | proportion <- explainedvarianceratio proportionoftrace trace
 correlations | canonical() <- cancorr canonicalcorrelations
-canonical() <- eigenvalues structure
-adjusted_means() <- emmeans lsmeans marginalmeans
+subspace.eigenvalues | canonical() <- eigenvalues
+canonical() <- structure
+covariate_model.adjusted_means() <- adjustedmeans emmeans lsmeans marginalmeans
+covariate_model.slopes() <- slopes
+covariate_model.tests() <- covariatetests
+covariate_model.covariates <- covariates
+covariance_model.variance_shrinkage | covariance="correlation" shrinks variances too <- varianceshrinkage
+covariance_model.path | subspace.path <- path
+covariance_model.nu | a fit of t distributions has it <- nu
+covariance_model.row_cov | a fit with a separable covariance has it <- rowcov
+covariance_model.column_cov | a fit with a separable covariance has it <- columncov
+covariance_model.separability_test() | a fit with a separable covariance has it <- separabilitytest
+covariance_model.robust_distances() | a robust fit, by "t" or "mcd", has them <- robustdistances
+covariance_model.factors | qda(covariance="factor") has them <- factors
+covariance_model.dimensions | qda(covariance="factor") has them <- dimensions
+covariance_model.scree() | qda(covariance="factor") has it <- scree
+subspace.n_components <- components
+subspace.shares <- componentshares
+subspace.level_coordinates() | lda() on axes of multiple correspondence analysis has them <- levelcoordinates
+boundary().distance() <- distance
+boundary().foot() <- foot
+assess().classification() <- classification misclassified
+discrim.covariance_models(formula, data) <- covariancemodels
 wilks | manova() <- wilkslambda lambda
 discrim.box_m(formula, data) <- boxm boxtest
 distances() | centroid_distances() <- mahalanobis d2
@@ -467,10 +489,29 @@ def _value_text(value: Any) -> str:
     return text if len(text) <= 40 and not text.startswith("<") else "..."
 
 
+def attribute_hint(owner: str, name: str, names: Iterable[Iterable[str]], table: str) -> str:
+    """Return the message for an unknown attribute, with a suggestion.
+
+    Parameters
+    ----------
+    owner : str
+        Name of the class or module.
+    name : str
+        The unknown attribute.
+    names : iterable of iterables of str
+        Existing attributes. Those of the first iterable are suggested first.
+    table : str
+        Names from elsewhere, as in `ATTRIBUTES`.
+    """
+    found = next(filter(None, (nearest(name, each, table) for each in names)), "dir() lists what there is")
+    is_name = found.replace(".", "").isidentifier() or (
+        found.endswith(")") and " " not in found.partition("(")[0]
+    )
+    hint = f"use {found}" if is_name else found
+    return f"{owner} has no attribute {name!r}: {hint}."
+
+
 def refuse_attribute(owner: str, name: str, there: Iterable[str], table: str) -> NoReturn:
-    """Raise the AttributeError of a name that something does not have, with the way out."""
-    found = nearest(name, there, table) or "dir() lists what there is"
-    is_name = found.isidentifier() or (found.endswith(")") and " " not in found.partition("(")[0])
-    way_out = f"use {found}" if is_name else found
+    """Raise the AttributeError of a name that a module or class does not have, with a suggestion."""
     # Without an object Python itself appends no second guess.
-    raise AttributeError(f"{owner} has no attribute {name!r}: {way_out}.", name=name, obj=None)
+    raise AttributeError(attribute_hint(owner, name, [there], table), name=name, obj=None)

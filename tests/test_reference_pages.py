@@ -37,11 +37,11 @@ def described(text, *kinds):
     return re.findall(rf"^ *\.\. py:(?:{'|'.join(kinds)}):: ([\w.]+)", text, re.MULTILINE)
 
 
-def test_a_page_has_the_verb_and_its_results_and_asks_six_questions():
+def test_a_page_groups_the_results_of_a_verb_by_six_purposes():
     page = reference.of_verb("lda", {"LDAResults": discrim.LDAResults}, "", lambda code: "...")
     assert described(page, "function", "class") == ["lda", "LDAResults"]
     titles = re.findall(r"^(.+)\n-+$", page, re.MULTILINE)
-    assert titles == [*reference.QUESTIONS, "Parameters", "Notes"]
+    assert titles == [*reference.PURPOSES, "Parameters", "Notes"]
     for name in ("means", "scaling", "wilks", "log_odds()", "manova()", "box_m()", "tidy()"):
         assert re.search(
             rf"^ +\.\. py:(method|attribute):: LDAResults\.{re.escape(name)}$", page, re.MULTILINE
@@ -73,7 +73,7 @@ def test_what_a_class_has_is_on_its_page_once(written):
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.results)
-def test_every_public_name_of_a_fit_stands_by_a_question(model):
+def test_every_public_name_of_a_fit_serves_a_purpose(model):
     kind = getattr(discrim, model.results)
     described = {*reference.own_names(kind), *reference.own_names(ClassifierResults)}
     public = {name for name in dir(kind) if not name.startswith("_")}
@@ -81,7 +81,7 @@ def test_every_public_name_of_a_fit_stands_by_a_question(model):
         name for name in public - described if reference.is_refused(kind, discrim.LogisticResults, name)
     }
     assert public - described - refused == set()
-    # What no question has is what the model says, which has to stay a list that can be read.
+    # All other names are estimates, which have to stay a list that can be read.
     assert sum(name not in reference.ANSWERS for name in reference.own_names(kind)) <= 22
 
 

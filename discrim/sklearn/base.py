@@ -55,10 +55,21 @@ from discrim.specification import Specification
 
 
 class SetMethods:
-    """Conformal prediction sets, for children of `FittedClassifier`."""
+    """Conformal prediction sets."""
+
+    results_: ClassifierResults
+    _order: NDArray[np.intp]
+
+    @abstractmethod
+    def _asked(self, X: Any) -> tuple[Any, Any]:
+        """Return the fit, and the rows of X as its methods take them."""
+
+    @abstractmethod
+    def _table(self, X: Any) -> Table:
+        """Return the rows of X as a table that `results_` can predict."""
 
     def predict_set(
-        self: Any,
+        self,
         X: Any,
         level: float = 0.95,
         *,
@@ -137,7 +148,7 @@ class SetMethods:
         found[:, self._order >= 0] = inside[:, self._order[self._order >= 0]]
         return found
 
-    def _calibration(self: Any, calibration: Any) -> Any:
+    def _calibration(self, calibration: Any) -> Any:
         """X and y as a table with the response of the fit."""
         if not (isinstance(calibration, (tuple, list)) and len(calibration) == 2):
             raise DataError("calibration= takes rows and their classes: give a tuple (X, y).")
@@ -209,12 +220,7 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
     A child fits.
     """
 
-    results_: ClassifierResults
     classes_: Array
-
-    @abstractmethod
-    def _table(self, X: Any) -> Table:
-        """The rows of X as a table that `results_` can predict."""
 
     def _keep(self, results: ClassifierResults, classes: Array, *, every: bool = False) -> None:
         """Hold results, and their classes, sorted and with the dtype of y, or every class."""
@@ -304,14 +310,14 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
         return np.asarray(found if (np.diff(self._order) == 1).all() else found[:, self._order])
 
 
-class PosteriorMethods:
+class PosteriorMethods(FittedClassifier):
     """Posterior probabilities, of rules that have them."""
 
     def _has_posteriors(self) -> bool:
         return True
 
     @only_if(lambda self: self._has_posteriors())
-    def predict_proba(self: Any, X: Any) -> Floats:
+    def predict_proba(self, X: Any) -> Floats:
         """Posterior probabilities (n, K) of the classes in the order of `classes_`.
 
         Rules without posteriors, such as the perceptron, do not have this method.
@@ -321,10 +327,10 @@ class PosteriorMethods:
         X : (n, p) array or frame
             Rows with the columns of the fit.
         """
-        return cast("Floats", self._posteriors(X, logs=False))
+        return self._posteriors(X, logs=False)
 
     @only_if(lambda self: self._has_posteriors())
-    def predict_log_proba(self: Any, X: Any) -> Floats:
+    def predict_log_proba(self, X: Any) -> Floats:
         """Logarithms of the posteriors (n, K), which are exact even where the posterior underflows.
 
         Rules without posteriors, such as the perceptron, do not have this method.
@@ -334,7 +340,7 @@ class PosteriorMethods:
         X : (n, p) array or frame
             Rows with the columns of the fit.
         """
-        return cast("Floats", self._posteriors(X, logs=True))
+        return self._posteriors(X, logs=True)
 
 
 class VerbClassifier(FittedClassifier):
@@ -749,7 +755,7 @@ class LinearCoefficients:
     """
 
     @property
-    def coef_(self: Any) -> Floats:
+    def coef_(self) -> Floats:
         """Coefficients (K, p) by class and feature, or (1, p) for two classes.
 
         `X @ coef_.T + intercept_` is the decision function for two classes, and for models without
@@ -760,7 +766,7 @@ class LinearCoefficients:
         return _planes(self)[0]
 
     @property
-    def intercept_(self: Any) -> Floats:
+    def intercept_(self) -> Floats:
         """Constants (K,), or (1,) for two classes.
 
         The constant of a class without rows, or with a prior of zero, is minus infinity.

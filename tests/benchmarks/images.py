@@ -167,10 +167,10 @@ def on_axes(name: str, path: Path) -> None:
         fit = verb("digit ~ .", train, components=components)
         spent = time.perf_counter() - start
         right = 100 * float((fit.predict(test).to_numpy() == actual).mean())
-        share = f"{fit.component_shares.sum():.1%} of variance"
+        share = f"{fit.subspace.shares.sum():.1%} of variance"
         print(f"{'':14} {label:22} {right:6.2f} %  fit {spent:6.1f} s  {share}", flush=True)
     pixels = list(fit.terms)
-    centre, loadings = train[pixels].to_numpy(np.float64).mean(axis=0), fit.loadings.to_numpy()
+    centre, loadings = train[pixels].to_numpy(np.float64).mean(axis=0), fit.subspace.loadings.to_numpy()
     rows, new = ((part[pixels].to_numpy(np.float64) - centre) @ loadings for part in (train, test))
     unit = rows[:, 0].std()
     rows, new, labels = rows / unit, new / unit, train["digit"].to_numpy()
@@ -214,7 +214,7 @@ def kernel_table(name: str, path: Path) -> None:
     warnings.simplefilter("ignore", DiscrimWarning)
     train, test = frames(path)
     start = time.perf_counter()
-    loadings = lda("digit ~ .", train, components=max(KERNEL_AXES)).loadings
+    loadings = lda("digit ~ .", train, components=max(KERNEL_AXES)).subspace.loadings
     held = np.random.default_rng(0).permutation(len(train)) < len(train) // 6
     by: dict[str, Any] = {"kernel": "gaussian", "scale": "none"}
 

@@ -283,7 +283,8 @@ def test_a_class_of_prior_zero_is_never_predicted_and_its_log_odds_are_infinite(
 
 
 def test_a_boundary_is_where_two_classes_tie():
-    normal, offset, midpoint = FIT.boundary("versicolor", "virginica")
+    plane = FIT.boundary("versicolor", "virginica")
+    normal, offset, midpoint = plane.normal, plane.offset, plane.midpoint
     on = midpoint.to_frame().T - normal.to_numpy() * (normal @ midpoint + offset) / (normal @ normal)
     proba = FIT.predict_log_proba(on).iloc[0]
     assert abs(proba["versicolor"] - proba["virginica"]) < 1e-9

@@ -479,8 +479,11 @@ def test_folds_are_those_of_the_table_and_cross_validation_says_what_error_rates
 def test_a_classification_is_its_confusion(verb, name):
     fit = held(verb, name)
     by_folds = {"method": "cv"} | judged_by(verb)
-    for options, counted in (({}, fit.confusion()), (by_folds, confusion_by_folds(verb, name))):
-        result = fit.classification(**options)
+    for options, counted in (
+        ({"method": "apparent"}, fit.confusion()),
+        (by_folds, confusion_by_folds(verb, name)),
+    ):
+        result = fit.assess(**options).classification()
         pd.testing.assert_frame_equal(result.confusion, counted)
         wrong = result.confusion.to_numpy().sum() - np.trace(result.confusion)
         assert (len(result.misclassified) == wrong) or "weights" in VERBS[verb][1]

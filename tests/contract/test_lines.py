@@ -51,7 +51,7 @@ def test_labels_follow_from_values_and_all_rows_are_on_their_side(verb, name):
     assert (labels[known] == np.where(values[known] > 0, fit.classes[1], fit.classes[0])).all()
     assert labels[~known].isna().all()
     assert (labels[known] == data["species"][known]).all()
-    np.testing.assert_array_equal(np.sign(fit.distance()[known]), np.sign(values[known]))
+    np.testing.assert_array_equal(np.sign(fit.boundary().distance()[known]), np.sign(values[known]))
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -59,7 +59,9 @@ def test_labels_follow_from_values_and_all_rows_are_on_their_side(verb, name):
 def test_order_of_rows_does_not_matter(verb, name):
     data = TABLES[name][1]
     fit, shuffled = fitted(verb, name), fitted(verb, name, data.sample(frac=1, random_state=3))
-    np.testing.assert_allclose(fit.distance(), shuffled.distance(data), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        fit.boundary().distance(), shuffled.boundary().distance(data), rtol=1e-9, atol=1e-9
+    )
     if verb == "hyperplane":
         assert set(fit.support) == set(shuffled.support)
 
@@ -109,9 +111,9 @@ def test_a_row_with_a_missing_value_keeps_its_place(verb, name):
     new = TABLES[name][1].dropna().iloc[:6].copy()
     column = fit._fit.blocks.design.columns[0]
     new.iloc[2, new.columns.get_loc(column)] = np.nan
-    for missing in (fit.predict(new), fit.decision_function(new), fit.distance(new)):
+    for missing in (fit.predict(new), fit.decision_function(new), fit.boundary().distance(new)):
         assert missing.isna().tolist() == [False, False, True, False, False, False]
-    assert fit.foot(new).isna().any(axis=1).tolist() == [False, False, True, False, False, False]
+    assert fit.boundary().foot(new).isna().any(axis=1).tolist() == [False, False, True, False, False, False]
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -203,7 +205,7 @@ def test_tables_and_pictures_of_every_kind(verb, name):
         lambda fit: fit.error_rates(["apparent"], costs=[[0, 1], [2, 0]]),
         lambda fit: fit.error_rates(["posterior"]),
         lambda fit: fit.error_rates(["D"]),
-        lambda fit: fit.classification(),
+        lambda fit: fit.assess(method="apparent").classification(),
         lambda fit: fit.typicality(),
         lambda fit: fit.posterior_intervals(),
         lambda fit: fit.llf,

@@ -49,7 +49,7 @@ TABLES: dict[str, Callable[[Any, pd.DataFrame], Any]] = {
     "leave_one_out": lambda fit, data: fit.leave_one_out(),
     "typicality": lambda fit, data: fit.typicality(data),
     "intervals": lambda fit, data: fit.posterior_intervals(data),
-    "classification": lambda fit, data: fit.classification(),
+    "classification": lambda fit, data: fit.assess(method="apparent").classification(),
     "cv": lambda fit, data: fit.error_rates(["cv"]),
 }
 

@@ -101,7 +101,7 @@ def test_every_summary_takes_all_sections_by_name():
         fit,
         fit.assess(),
         fit.canonical(),
-        fit.classification(),
+        fit.assess(method="apparent").classification(),
         fit.estimate_prior(DATA[:10]),
         fit.learning_curve(sizes=[0.3, 0.5, 0.8], repeats=2, seed=1),
         discrim.choose("y ~ u + x", DATA, candidates=["lda", "qda"], seed=1),

@@ -45,7 +45,7 @@ def results(fits):
         "overlap": logit.separation,
         "separation": apart.separation,
         "canonical": linear.canonical(),
-        "classification": linear.classification(),
+        "classification": linear.assess(method="apparent").classification(),
         "cross_validate": cross_validate(linear, folds=3, seed=1),
         "stepwise": stepwise("species ~ .", IRIS),
         "moments": moments("species ~ .", IRIS),
@@ -67,12 +67,11 @@ def test_every_result_has_a_short_form_as_text_and_as_html(results):
         assert not re.search(r"<h\d| id=", page), name
 
 
-def test_a_named_tuple_stays_one(results):
-    normal, offset, midpoint = results["boundary"]
-    assert offset == results["boundary"].offset
-    assert list(normal.index) == list(midpoint.index) == list(IRIS.columns[:4])
-    assert f"{offset:.6g}" in repr(results["boundary"])
-    assert pickle.loads(pickle.dumps(results["boundary"])).offset == offset
+def test_a_plane_shows_its_offset_and_can_be_pickled(results):
+    plane = results["boundary"]
+    assert list(plane.normal.index) == list(plane.midpoint.index) == list(IRIS.columns[:4])
+    assert f"{plane.offset:.6g}" in repr(plane)
+    assert pickle.loads(pickle.dumps(plane)).offset == plane.offset
 
 
 def test_a_test_shows_its_approximations_and_no_p_value_of_zero(results):
@@ -147,7 +146,7 @@ def test_labels_are_escaped_wherever_they_are_shown():
         fit.wilks,
         fit.boundary(HOSTILE, "virginica"),
         fit.canonical(),
-        fit.classification(),
+        fit.assess(method="apparent").classification(),
     ]
     shown = [*tests, moments("species ~ .", data), fit.log_odds(), fit.anova(), fit.tidy(), fit.confusion()]
     for result in [*shown, fit, qda("species ~ .", data).quadratic(HOSTILE, "virginica")]:
@@ -173,7 +172,7 @@ def tables(fits) -> dict[str, pd.DataFrame]:
         "partial_tests": linear.partial_tests(),
         "group_summary": linear.group_summary(),
         "compare": compare(linear, quadratic),
-        "covariance_models": linear.covariance_models(),
+        "covariance_models": quadratic.covariance_models(),
         "log_determinants": quadratic.log_determinants(),
         "steps": stepwise("species ~ .", IRIS).steps,
     }

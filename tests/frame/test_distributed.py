@@ -63,7 +63,9 @@ def one_thread():
 
 
 def scores(fit, frame):
-    values = fit.decision_function(frame) if fit.title.startswith("Regression") else fit.predict_proba(frame)
+    values = (
+        fit.decision_function(frame) if fit._fit.title.startswith("Regression") else fit.predict_proba(frame)
+    )
     return values.dropna().to_numpy()
 
 

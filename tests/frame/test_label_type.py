@@ -71,8 +71,8 @@ def test_whatever_gives_labels_gives_them_in_the_dtype_of_the_response(kind, tmp
         "predict": fit.predict(),
         "loaded": loaded.predict(data),
         "augment": fit.augment()[".fitted"],
-        "actual": fit.classification().misclassified["actual"],
-        "predicted": fit.classification().misclassified["predicted"],
+        "actual": fit.assess(method="apparent").classification().misclassified["actual"],
+        "predicted": fit.assess(method="apparent").classification().misclassified["predicted"],
         "cross_validate": discrim.cross_validate(fit, 3, seed=0).labels[1],
         "leave_one_out": fit.leave_one_out()["label"],
     }
@@ -199,7 +199,7 @@ def test_the_name_of_a_method_may_come_first():
     assert not nearest.confusion("loo").equals(nearest.confusion("apparent"))
     pd.testing.assert_frame_equal(fit.confusion("cv", seed=1), fit.confusion(method="cv", seed=1))
     pd.testing.assert_frame_equal(
-        fit.classification("loo").confusion, fit.classification(method="loo").confusion
+        fit.assess("loo").classification().confusion, fit.assess(method="loo").classification().confusion
     )
     pd.testing.assert_frame_equal(fit.error_rates("loo"), fit.error_rates(["loo"]))
     for wrong in ({"data": "LOO"}, {"data": "loo", "method": "cv"}):

@@ -63,7 +63,7 @@ RESULTS = {
     "steps": lambda: discrim.stepwise(FORMULA, IRIS),
     "cross-validation": lambda: discrim.cross_validate(discrim.lda(FORMULA, IRIS), folds=3, seed=0),
     "assessment": lambda: discrim.lda(FORMULA, IRIS).assess(),
-    "classification": lambda: discrim.lda(FORMULA, IRIS).classification("loo"),
+    "classification": lambda: discrim.lda(FORMULA, IRIS).assess("loo").classification(),
     "canonical": lambda: discrim.lda(FORMULA, IRIS).canonical(),
     "known law": lambda: discrim.bayes(
         {"a": 0.5, "b": 0.5}, pd.DataFrame([[0.5, 0.5], [0.1, 0.9]], index=["a", "b"])

@@ -1,7 +1,8 @@
 """Pages of reference, one a verb with what it gives, written from the public names before they are read.
 
-A page begins with lines that run and what they print. What a fit answers stands by the question that it
-answers, each with a line that opens; then come the parameters in groups, and the notes.
+A page begins with lines that run and what they print. Attributes and methods are grouped by purpose
+(estimates, prediction, evaluation, tests, plots, export), each with a line that opens; then come the
+parameters in groups, and the notes.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from sphinx.util.nodes import make_refnode
 import discrim
 import discrim.sklearn
 from discrim import datasets, errors
+from discrim.models.fits.available import Conditional
 from discrim.models.registry import MODELS, resolve
 from discrim.models.results.results import ClassifierResults
 from discrim.report.result_table import ResultTable
@@ -40,16 +42,26 @@ FIT = "fit"
 CALLED = {
     "Assessment": "assessment",
     "BayesResults": "law",
+    "Boundary": "plane",
     "ChooseResults": "choice",
     "CanonicalResults": "variates",
     "Comparison": "comparison",
+    "CovariateModel": "fit.covariate_model",
     "CrossValidation": "validation",
+    "CorrespondenceSubspace": "fit.subspace",
     "Dispersion": "spread",
+    "FactorModel": "fit.covariance_model",
     "LearningCurve": "curve",
     "Moments": "whole",
     "ProfileResults": "profile",
     "RepeatedResults": "measures",
+    "RobustModel": "fit.covariance_model",
+    "SeparableModel": "fit.covariance_model",
+    "ShrunkCorrelationModel": "fit.covariance_model",
+    "ShrunkModel": "fit.covariance_model",
+    "SlicedSubspace": "fit.subspace",
     "StepwiseResults": "choice",
+    "Subspace": "fit.subspace",
     "Summary": "summary",
     "TermCanonicalResults": "variates",
     "TestResult": "test",
@@ -64,6 +76,15 @@ GIVEN = (
     "inference.result:TestResult",
     "report.tables:Summary",
     "models.results.geometry:Boundary",
+    "models.normal.shrunk:ShrunkModel",
+    "models.normal.shrunk:ShrunkCorrelationModel",
+    "models.normal.robust:RobustModel",
+    "models.normal.separable:SeparableModel",
+    "models.normal.factor:FactorModel",
+    "models.normal.components:Subspace",
+    "models.normal.components:CorrespondenceSubspace",
+    "models.normal.components:SlicedSubspace",
+    "models.normal.covariates:CovariateModel",
     "models.results.geometry:Quadratic",
     "models.comparing.term_model:TermCanonicalResults",
     "models.comparing.repeated:ProfileResults",
@@ -73,40 +94,38 @@ GIVEN = (
 )
 """Classes of what methods give, which nobody makes."""
 
-READ = "What the model says"
-QUESTIONS = {
-    READ: (),
-    "Axes": (
-        "scaling", "svd", "explained", "components", "component_shares", "loadings", "eigenvalues",
-        "level_coordinates", "row_cov", "column_cov",
+ESTIMATES = "Estimates"
+PURPOSES = {
+    ESTIMATES: (
+        "scaling", "svd", "explained", "covariance_model", "subspace", "covariate_model",
     ),
-    "Predict": (
+    "Prediction": (
         "predict", "predict_proba", "predict_log_proba", "predict_set", "predict_indicators",
         "decision_function", "transform", "values", "votes", "component_posteriors", "density",
         "log_densities", "densities", "sample", "posterior_intervals", "typicality", "casewise",
-        "relative_distances", "centroid_distances", "distance", "foot", "estimate_prior",
+        "relative_distances", "centroid_distances", "boundary", "distance", "foot", "estimate_prior",
     ),
-    "Judge": (
+    "Evaluation": (
         "error_rates", "error_rate", "error_bound", "error_method", "confusion", "assess", "leave_one_out",
-        "classification", "cross_validate", "risk", "bounds", "robust_distances", "leverage", "influence",
-        "dfbetas", "residuals", "masked",
+        "classification", "cross_validate", "learning_curve", "risk", "bounds", "robust_distances",
+        "leverage", "influence", "dfbetas", "residuals", "masked",
     ),
-    "Test and compare": (
-        "wilks", "manova", "tests", "anova", "partial_tests", "slopes", "adjusted_means",
-        "covariate_tests", "separability_test", "distances", "generalized_distances", "box_m",
+    "Tests": (
+        "wilks", "manova", "tests", "anova", "partial_tests", "ranking", "slopes", "adjusted_means",
+        "separability_test", "distances", "differences", "generalized_distances", "box_m",
         "covariance_models", "lr_test", "wald_test", "linear_hypothesis", "drop1", "permutation_test",
         "effect_sizes", "q2", "llf", "llf_given", "llf_rows", "llnull", "deviance", "null_deviance",
         "prsquared", "df_model", "df_resid", "aic", "bic", "pairs",
     ),
-    "Draw": ("plot",),
-    "Export and keep": (
-        "summary", "to_excel", "report", "tidy", "glance", "augment", "table", "to_list", "to_statsmodels",
-        "save",
+    "Plots": ("plot",),
+    "Export": (
+        "summary", "to_excel", "report", "tidy", "glance", "augment", "table", "to_list", "to_sql", "to_onnx",
+        "to_marginaleffects", "to_statsmodels", "save", "update",
     ),
 }  # fmt: skip
-"""What is asked, and the names that answer it, in their order; other names are what the model says."""
+"""Purposes of attributes and methods, in their order; any other name is an estimate."""
 
-POSTERIORS = ("predict_proba", "predict_log_proba", "classification", "estimate_prior")
+POSTERIORS = ("predict_proba", "predict_log_proba", "estimate_prior")
 WITH_POSTERIORS = tuple(model.results for model in MODELS if model.posteriors)
 WITH_CRITERIA = (
     "LDAResults",
@@ -127,9 +146,6 @@ ONLY = {
     "df_model": (*WITH_CRITERIA, "IndicatorResults", "PerceptronResults", "HyperplaneResults"),
 }
 """Which fits answer what not every fit does."""
-
-NOT_SHARED = ("title", "likelihood_of")
-"""What a page of a verb does not say of every fit."""
 
 TABLE = "Formula, table and prior"
 MODEL = "The model"
@@ -172,7 +188,7 @@ CAPTIONS = {
 }
 """The pages, as the index has them."""
 
-ANSWERS = {name for names in QUESTIONS.values() for name in names}
+ANSWERS = {name for names in PURPOSES.values() for name in names}
 COMPUTED, LAST = [*GROUPS][-2:]
 VERBS = {model.verb for model in MODELS}
 MODULES = {"estimators": discrim.sklearn, "datasets": datasets, "errors": errors}
@@ -194,11 +210,17 @@ LINES = {
 """What pages are that have no docstring."""
 
 
+def unwrapped(held: Any) -> Any:
+    """Return the function of a method or property, with or without a condition."""
+    held = getattr(held, "fget", None) or getattr(held, "__func__", held)
+    return held.function if isinstance(held, Conditional) else held
+
+
 def members(kind: type, base: type) -> Iterator[str]:
     """Public methods and properties of this package with a docstring, but those that a base has."""
     for name in dir(kind):
         held = inspect.getattr_static(kind, name)
-        function = getattr(held, "fget", None) or getattr(held, "__func__", held)
+        function = unwrapped(held)
         if name.startswith("_") or not inspect.isfunction(function) or not function.__doc__:
             continue
         if function.__module__.startswith("discrim") and inspect.getattr_static(base, name, None) is not held:
@@ -219,12 +241,12 @@ def listed_attributes(kind: type) -> dict[str, tuple[str, str]]:
 def entry(owner: str, kind: type, name: str, listed: Mapping[str, tuple[str, str]]) -> str:
     """A method or attribute: its line, which opens where there is more."""
     held = inspect.getattr_static(kind, name, None)
-    function = getattr(held, "__func__", held)
-    if inspect.isfunction(function):
+    function = unwrapped(held)
+    if inspect.isfunction(function) and not isinstance(held, property):
         line = docs.summary(docs.parsed(function))
         called = "estimator" if owner.endswith("Classifier") else CALLED.get(owner, FIT)
         return block(f"py:method:: {owner}.{name}()", fold(line, docs.rest(f"{called}.{name}", function)))
-    doc = docs.parsed(getattr(held, "fget", None))
+    doc = docs.parsed(function if isinstance(held, property) else None)
     form, said = listed.get(name, ("", ""))
     line = " ".join(filter(None, [said or docs.summary(doc), form and f"*{form}*"]))
     more = "\n".join(doc["Extended Summary"]) + "\n\n" + docs.notes(doc)
@@ -244,7 +266,7 @@ def row(left: str, right: str) -> str:
 def elsewhere(name: str) -> str:
     """The line of what every fit answers, with a link to where it is described."""
     held = inspect.getattr_static(ClassifierResults, name)
-    line = docs.summary(docs.parsed(getattr(held, "fget", held)))
+    line = docs.summary(docs.parsed(unwrapped(held)))
     return row(f":py:obj:`{name}{'()' if is_method(name) else ''} <{FIT}.{name}>`", line)
 
 
@@ -275,9 +297,9 @@ def shared_names(kind: type) -> list[str]:
     return [n for n in every if n not in own and (n not in ONLY or kind.__name__ in ONLY[n])]
 
 
-def more_of(question: str, kind: type, shared: Iterable[str]) -> str:
-    """What a question has beside its names: attributes of every fit, or the kinds of pictures."""
-    if question == "Draw":
+def more_of(purpose: str, kind: type, shared: Iterable[str]) -> str:
+    """What a purpose has beside its names: attributes of every fit, or the kinds of plots."""
+    if purpose == "Plots":
         kinds = [each.name for model in MODELS if model.results == kind.__name__ for each in model.pictures]
         there = set(re.findall(r"^### (\w+)$", GALLERY.read_text(encoding="utf-8"), re.MULTILINE))
         words = ", ".join(
@@ -285,33 +307,30 @@ def more_of(question: str, kind: type, shared: Iterable[str]) -> str:
             for each in kinds
         )
         return row("Kinds", f"{words}; see the :doc:`gallery </gallery>`.") if kinds else ""
-    names = [name for name in shared if name not in ANSWERS and name not in NOT_SHARED]
+    names = [name for name in shared if name not in ANSWERS]
     links = ", ".join(f":py:obj:`{name} <{FIT}.{name}>`" for name in names)
-    return row("Of every fit", links) if question == READ and names else ""
+    return row("Of every fit", links) if purpose == ESTIMATES and names else ""
 
 
 def answers(owner: str, kind: type) -> str:
-    """What a class answers, by question."""
+    """Attributes and methods of a class, by purpose."""
     shared = shared_names(kind)
-    return by_question(owner, kind, own_names(kind), shared, "-")
+    return by_purpose(owner, kind, own_names(kind), shared, "-")
 
 
-def by_question(owner: str, kind: type, own: list[str], shared: list[str], under: str) -> str:
-    """Names of a class and of every fit under the questions that they answer."""
+def by_purpose(owner: str, kind: type, own: list[str], shared: list[str], under: str) -> str:
+    """Names of a class and of every fit under the purposes that they serve."""
     text, listed = "", listed_attributes(kind)
-    for question, order in QUESTIONS.items():
-        names = order if question != READ else [name for name in own if name not in ANSWERS]
+    for purpose, order in PURPOSES.items():
+        others = [name for name in own if name not in ANSWERS] if purpose == ESTIMATES else []
         lines = "".join(
             entry(owner, kind, name, listed) if name in own else elsewhere(name)
-            for name in names
+            for name in [*others, *order]
             if name in own or name in shared
         )
-        lines += more_of(question, kind, shared)
+        lines += more_of(purpose, kind, shared)
         if lines:
-            title = (
-                "What it says" if question == READ and not issubclass(kind, ClassifierResults) else question
-            )
-            text += titled(title, under) + block("container:: answers", lines)
+            text += titled(purpose, under) + block("container:: answers", lines)
     return text
 
 
@@ -321,7 +340,7 @@ def otherwise(name: str, kind: type, beside: type) -> str:
     refused = [n for n in own if is_refused(kind, beside, n)]
     text = titled(OTHERS[name], "-") + of_class(name, kind)
     text += block("container:: answers", row("Refused", ", ".join(f"``{n}``" for n in sorted(refused))))
-    return text + by_question(name, kind, [n for n in own if n not in refused], [], "~")
+    return text + by_purpose(name, kind, [n for n in own if n not in refused], [], "~")
 
 
 def prose(doc: Any) -> str:

@@ -269,11 +269,7 @@ class LDAFit:
         A NotSupportedError says that the rule has fewer axes than there are, or its covariance no closed
         form.
         """
-        if self.reduced() is not None:
-            raise NotSupportedError(
-                "leave_one_out() has a closed form for all axes only: fit without ncomp=, or "
-                'cross-validate with error_rates(["cv"]) or confusion("cv").'
-            )
+        self.refuse_left_out()
         left_out = self.scatter.left_out(replace(self._classes(log_prior), moments=self.by_column, rows=rows))
         if isinstance(left_out, FullLeftOut):
             return left_out
@@ -285,6 +281,15 @@ class LDAFit:
             return leave_lone_to_refits(left_out(x, codes, weights), counts[codes], weights)
 
         return scores
+
+    def refuse_left_out(self) -> None:
+        """Raise NotSupportedError if rows cannot be left out one by one."""
+        if self.reduced() is not None:
+            raise NotSupportedError(
+                "leave_one_out() has a closed form for all axes only: fit without ncomp=, or "
+                'cross-validate with error_rates(["cv"]) or confusion("cv").'
+            )
+        self.scatter.refuse_left_out(self.moments)
 
     def _classes(self, log_prior: Floats) -> NormalClasses:
         divisors = np.array([self.divisor])
@@ -443,17 +448,25 @@ def without_correlation(covariance: Covariance, columns: Floats) -> Floats:
     if not isinstance(covariance, ThinCovariance):
         _, lengths, turned = svd(covariance.root / covariance.sd, full_matrices=False)
         return np.asarray(turned.T @ ((turned @ columns) / lengths[:, None]))
+    refuse_no_scores(covariance)
+    sd = covariance.sd * covariance.unit
+    common = float(np.median(sd))
+    lengths = np.sqrt(((covariance.root * covariance.unit) ** 2).sum(axis=1)) / common
+    along = covariance.axes @ columns
+    beyond = columns - covariance.axes.T @ along
+    return np.asarray(covariance.axes.T @ (along / lengths[:, None]) + beyond * (common / covariance.sphere))
+
+
+def refuse_no_scores(covariance: Covariance) -> None:
+    """Raise NotSupportedError if the correlations of a covariance have no inverse square root."""
+    if covariance.is_diagonal or not isinstance(covariance, ThinCovariance):
+        return
     sd = covariance.sd * covariance.unit
     if not covariance.sphere or np.ptp(sd) > ONE_UNIT * sd.max():
         raise NotSupportedError(
             "CAT scores of more columns than rows need a covariance whose correlations are shrunk: "
             'fit with covariance="correlation", or "diagonal" for t-scores.'
         )
-    common = float(np.median(sd))
-    lengths = np.sqrt(((covariance.root * covariance.unit) ** 2).sum(axis=1)) / common
-    along = covariance.axes @ columns
-    beyond = columns - covariance.axes.T @ along
-    return np.asarray(covariance.axes.T @ (along / lengths[:, None]) + beyond * (common / covariance.sphere))
 
 
 def cat_scores(moments: ClassMoments, covariance: Covariance, shares: Floats) -> Floats:

@@ -116,6 +116,10 @@ class QDAFit:
         fitted = NormalClasses(self.moments, self.covariances, self.divisors, log_prior, rows)
         return self.scatter.left_out(fitted)
 
+    def refuse_left_out(self) -> None:
+        """Raise NotSupportedError if rows cannot be left out one by one."""
+        self.scatter.refuse_left_out(self.moments)
+
     def left_out_distances(
         self, x: Floats, codes: Codes, weights: Floats | None
     ) -> tuple[Floats, Floats, Floats]:

@@ -390,12 +390,16 @@ class Em(Full):
 
     def left_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores in closed form where no row misses a value; else there are none."""
-        if self.is_of_moments:
-            return full_left_out(fitted)
-        raise NotSupportedError(
-            'leave_one_out() with missing="em" would take a new search for each row: cross-validate '
-            'instead, with error_rates(["cv"]) or confusion("cv").'
-        )
+        self.refuse_left_out(fitted.moments)
+        return full_left_out(fitted)
+
+    def refuse_left_out(self, moments: ClassMoments) -> None:
+        """Raise NotSupportedError if a row misses a value."""
+        if not self.is_of_moments:
+            raise NotSupportedError(
+                'leave_one_out() with missing="em" would take a new search for each row: cross-validate '
+                'instead, with error_rates(["cv"]) or confusion("cv").'
+            )
 
     @property
     def refits_left_out(self) -> bool:

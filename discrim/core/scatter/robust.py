@@ -589,13 +589,17 @@ class Robust(Full):
             There would be too many searches, or each takes too long.
         """
         moments = fitted.moments
+        self.refuse_left_out(moments)
+        return by_refits(int(moments.rows.sum()), moments.n_classes, "takes a search for each row")
+
+    def refuse_left_out(self, moments: ClassMoments) -> None:
+        """Raise NotSupportedError if there would be too many searches, or each takes too long."""
         if self.method == "mcd" or moments.rows.sum() > MOST_REFITS:
             raise NotSupportedError(
                 f'leave_one_out() with covariance="{self.method}" would take a new search for each of '
                 f'{moments.rows.sum()} rows: cross-validate instead, with error_rates(["cv"]) or '
                 'confusion("cv").'
             )
-        return by_refits(int(moments.rows.sum()), moments.n_classes, "takes a search for each row")
 
     def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
         """How the moments were found."""

@@ -282,6 +282,12 @@ class Scatter(ABC):
         takes = f"of a covariance by {self.word} takes a refit for each row"
         return by_refits(int(fitted.moments.rows.sum()), fitted.moments.n_classes, takes)
 
+    def refuse_left_out(self, moments: ClassMoments) -> None:
+        """Raise NotSupportedError if leaving rows out takes too many refits, or has no rule."""
+        if type(self).left_out is Scatter.left_out:
+            takes = f"of a covariance by {self.word} takes a refit for each row"
+            by_refits(int(moments.rows.sum()), moments.n_classes, takes)
+
     @property
     def refits_left_out(self) -> bool:
         """Whether leaving rows out takes a fit, or a search, for each of them."""

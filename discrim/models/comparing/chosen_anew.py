@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import pandas as pd
 
 from discrim.models.fits.displayed import Shown, displayed
-from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import Data, Prior, check_word
 from discrim.models.judging.assessment import Counting, table_and_method, table_and_methods
 from discrim.models.results.results import Judging
@@ -25,13 +24,6 @@ CHOSEN_ANEW: tuple[Counted, ...] = get_args(Counted)
 """Error rates of a choice; any other takes the choice as given, and is one of the fit."""
 
 
-class _JudgedAnew(Judging):
-    """Judges a fit whose refits choose anew."""
-
-    def __init__(self, fit: Fit[Any]) -> None:
-        self._fit, self.classes = fit, fit.classes
-
-
 class ChosenAnew(Shown):
     """Judges a choice, which its children made, and the fit to it."""
 
@@ -42,7 +34,7 @@ class ChosenAnew(Shown):
 
     def _judge(self, method: str | None) -> Judging:
         """What leaves rows out with the choice made anew: of single rows the fit itself holds it."""
-        return _JudgedAnew(self.fit._fit.choosing_anew()) if method == "loo" else self.fit
+        return Judging(self.fit._fit.choosing_anew()) if method == "loo" else self.fit
 
     @displayed(estimate="share", se="share", low="share", high="share")
     def error_rates(

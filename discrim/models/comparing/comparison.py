@@ -364,7 +364,7 @@ def _by_fit(
         )
     rows = []
     for fit in fits:
-        row = {"formula": fit.formula, "nobs": fit.nobs, "likelihood": fit.likelihood_of}
+        row = {"formula": fit.formula, "nobs": fit.nobs, "likelihood": fit._fit.model.likelihood_of}
         row["df"] = missing_if_refused(fit, "df_model")
         for name in ("llf", "aic", "bic"):
             row[name] = missing_if_refused(fit, name)

@@ -23,6 +23,7 @@ from discrim.models.comparing.comparable import verb_named
 from discrim.models.comparing.step_tables import StepTables, printed_steps
 from discrim.models.comparing.term_choice import By, Choice, Criterion, Direction, Limits
 from discrim.models.fits import reading
+from discrim.models.fits.available import available_if
 from discrim.models.fits.displayed import displayed, number
 from discrim.models.fits.fit import Fit, Selection
 from discrim.models.fits.reading import (
@@ -453,6 +454,7 @@ class StepwiseResults(ChosenAnew):
         return self._steps.copy()
 
     @property
+    @available_if()
     @displayed(deviance="z")
     def trace(self) -> pd.DataFrame:
         """What each step of "aic" or "bic" looked at: df, deviance and criterion, as R's `step` prints them.
@@ -479,6 +481,7 @@ class StepwiseResults(ChosenAnew):
         return self._tables
 
     @property
+    @available_if()
     @displayed(minresid="share")
     def in_analysis(self) -> pd.DataFrame:
         """By step and term that is in: tolerance, F to remove, and the criterion without it.
@@ -493,6 +496,7 @@ class StepwiseResults(ChosenAnew):
         return self._of_steps().in_analysis.copy()
 
     @property
+    @available_if()
     @displayed(min_tolerance="share", minresid="share")
     def not_in_analysis(self) -> pd.DataFrame:
         """By step and term that is not in: tolerance, F to enter, and the criterion with it.
@@ -508,6 +512,7 @@ class StepwiseResults(ChosenAnew):
         return self._of_steps().not_in_analysis.copy()
 
     @property
+    @available_if()
     @displayed()
     def overall(self) -> pd.DataFrame:
         """By step: Wilks' lambda of the terms in, with Rao's F, which is exact for two or three classes.
@@ -520,6 +525,7 @@ class StepwiseResults(ChosenAnew):
         return self._of_steps().overall.copy()
 
     @property
+    @available_if()
     @displayed()
     def pairs(self) -> pd.DataFrame:
         """By step and pair of classes: squared Mahalanobis distance by the terms that are in, F and p.

@@ -5,16 +5,16 @@ Tables that results return print all of their columns; see `ResultTable`.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial, wraps
-from inspect import isfunction
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import pandas as pd
 
-from discrim.models.fits.reading import with_ways_out
+from discrim.models.fits.available import PublicAttributes
 from discrim.models.registry import BY_MODEL, summary_part
-from discrim.report.result_table import MAX_COLUMNS, as_result_table, returning_result_table
+from discrim.report.result_table import MAX_COLUMNS, as_result_table
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -124,57 +124,18 @@ def _form(column: pd.Series, formats: dict[str, Format]) -> Format:
     return formats.get("every", "share" if name.startswith("error") else "general")
 
 
-_WATCHED: set[type] = set()
-
-
-def watch_methods(kind: type) -> None:
-    """Prepare the public methods and properties of a class and of its parents in this package.
-
-    Methods suggest the intended keyword if one is misspelt. Methods and properties that are annotated to
-    return a DataFrame return a ResultTable.
-    """
-    for each in kind.__mro__:
-        if each.__module__.startswith("discrim.") and each not in _WATCHED:
-            _WATCHED.add(each)
-            for name, value in list(vars(each).items()):
-                if name.startswith("_"):
-                    continue
-                if isfunction(value):
-                    function = returning_result_table(value) if _returns_table(value) else value
-                    setattr(each, name, with_ways_out(function))
-                elif isinstance(value, property) and value.fget and _returns_table(value.fget):
-                    setattr(each, name, value.getter(returning_result_table(value.fget)))
-                elif isinstance(value, cached_property) and _returns_table(value.func):
-                    value.func = returning_result_table(value.func)
-
-
-def _returns_table(function: Callable[..., Any]) -> bool:
-    """Return whether a function is annotated to return a DataFrame, alone or among other types."""
-    return "DataFrame" in str(getattr(function, "__annotations__", {}).get("return"))
-
-
-class Shown:
-    """Shown as its summary, or the first of its sections; for classes that have one."""
+class Shown(PublicAttributes, ABC):
+    """Shown as its summary, or the first of its sections."""
 
     _FIRST_SECTIONS: tuple[str, ...] = ()
     """Sections of the summary that a short form has; all of them where none is named."""
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        watch_methods(cls)
+    @abstractmethod
+    def summary(self) -> Summary:
+        """Return the summary."""
 
-    if not TYPE_CHECKING:
-        # Type checkers would take every name for one that is there.
-        def __getattr__(self, name):
-            if name.startswith("_") or hasattr(type(self), name):
-                # A property that refuses says why itself.
-                return object.__getattribute__(self, name)
-            from discrim.slips import ATTRIBUTES, refuse_attribute
-
-            refuse_attribute(type(self).__name__, name, dir(self), ATTRIBUTES)
-
-    def _brief(self: Any) -> Summary:
-        summary: Summary = self.summary()
+    def _brief(self) -> Summary:
+        summary = self.summary()
         return summary.only(self._FIRST_SECTIONS) if self._FIRST_SECTIONS else summary
 
     def __repr__(self) -> str:
@@ -183,7 +144,7 @@ class Shown:
     def _repr_html_(self) -> str:
         return self._brief().as_html()
 
-    def to_excel(self: Any, path: str | PathLike[str]) -> None:
+    def to_excel(self, path: str | PathLike[str]) -> None:
         """Write the tables of the summary as an Excel workbook, a sheet for each; see `Summary.to_excel`.
 
         Parameters
@@ -216,26 +177,27 @@ def shown_briefly(kind: type[T]) -> type[T]:
 
 
 class ShownModel(Shown):
-    """Shown as the short form of the summary of a model; for classes with a title."""
+    """Results of a model, shown as the short form of their summary."""
 
-    def _model(self: Any) -> str:
+    @abstractmethod
+    def _model(self) -> str:
         """Name of the model in the registry."""
-        name: str = self._fit.model.name
-        return name
+
+    @abstractmethod
+    def _title(self) -> str:
+        """Title of the model."""
+
+    @abstractmethod
+    def _subject(self) -> Any:
+        """What summaries and pictures are given in addition to the results."""
 
     def _verb(self) -> str:
         """Name of the verb that makes such fits."""
         return BY_MODEL[self._model()].verb
 
-    def _subject(self: Any) -> Any:
-        """What summaries and pictures describe, as they are given it beside the results: the fit."""
-        return self._fit
-
-    def _heading(self: Any) -> str:
+    @abstractmethod
+    def _heading(self) -> str:
         """Title of the short form."""
-        from discrim.report.grid import clean, shorten
-
-        return f"{self.title}: {shorten(clean(self.formula), 70)}"
 
     def _parts(self, which: str, subject: Any = None) -> Parts:
         """Sections of the summary or of its short form, by name, computed where they are asked for."""
@@ -259,7 +221,7 @@ class ShownModel(Shown):
         """What the short form says before its sections, where it does."""
         return {}
 
-    def summary(self: Any, sections: Sequence[str] | None = None) -> Summary:
+    def summary(self, sections: Sequence[str] | None = None) -> Summary:
         """The summary, which prints as text and is shown as tables in a notebook; one table for each section.
 
         Parameters
@@ -277,4 +239,4 @@ class ShownModel(Shown):
         """
         from discrim.report.tables import summarize
 
-        return summarize(self.title, self._sections(), pick=sections)
+        return summarize(self._title(), self._sections(), pick=sections)

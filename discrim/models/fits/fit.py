@@ -289,6 +289,12 @@ def covariance_frame(covariance: Covariance, scale: NDArray[np.float64], terms: 
     return pd.DataFrame(covariance_values(covariance, scale), index=terms, columns=terms)
 
 
+def fit_covariances(fit: Fit[Any]) -> tuple[Covariance, ...]:
+    """Return the covariances of a fit of normal classes: the common one, or one for each class."""
+    numbers = fit.numbers
+    return numbers.covariances if hasattr(numbers, "covariances") else (numbers.covariance,)
+
+
 def covariance_values(covariance: Covariance, scale: NDArray[np.float64]) -> Floats:
     """The numbers (p, p) of such a frame."""
     unit = 1 / scale

@@ -386,8 +386,24 @@ def largest_as_good(path: pd.DataFrame) -> Any:
     return path.iloc[:, 0].to_numpy()[as_good(path["error"].to_numpy())].max().item()
 
 
-def held_path(fit: Fit[Any], why: str, way_out: str) -> pd.DataFrame:
-    """The path of a choice that a fit keeps; a NotSupportedError says why there is none, and the way out."""
-    if fit.path is None:
+def held_path(fit: Fit[Any], why: str, way_out: str, chosen: str = "") -> pd.DataFrame:
+    """Return the errors of a choice that a fit keeps.
+
+    Parameters
+    ----------
+    fit : Fit
+    why : str
+        Why there may be none, for the error.
+    way_out : str
+        What to fit instead, for the error.
+    chosen : str, optional
+        Name of what was chosen, which is a column of the table. Errors of another choice are not returned.
+
+    Raises
+    ------
+    NotSupportedError
+        The fit keeps no such errors.
+    """
+    if fit.path is None or (chosen and chosen not in fit.path):
         raise NotSupportedError(f"There is no path, {why}: {way_out}.")
     return fit.path.copy()

@@ -164,20 +164,10 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
 
     Attributes
     ----------
-    means, sds : DataFrame, classes by normal columns
-        Class means, and standard deviations including the smoothing.
     covs : dict of class to DataFrame
         Diagonal covariance of each class, if every column is normal.
     logdet : Series by class
         Log-determinants of the covariances.
-    tables : dict of column to DataFrame, classes by levels
-        P(level | class).
-    bandwidths : DataFrame, classes by columns with kernel densities
-        Standard deviations of the kernels.
-    multinomial : DataFrame, classes by columns of counts
-        Probabilities of the columns of counts.
-    available : DataFrame, classes by columns
-        Number of rows, or their weight, that have a value of the column; the column is fitted to these.
     smoothing, laplace : float
         As they were given.
     llf, aic, bic : float
@@ -206,7 +196,11 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
     @property
     @displayed(every="count")
     def available(self) -> pd.DataFrame:
-        """Number of rows, or their weight, that have a value of each column, by class."""
+        """Number of rows, or their weight, that have a value of each column, by class.
+
+        Shape: classes by columns. Number of rows, or their weight, that have a value of the column; the
+        column is fitted to these.
+        """
         available = self._fit.numbers.available
         counts = self._fit.counts[:, None] if available is None else available
         values = np.broadcast_to(counts, (len(self.classes), len(self.terms)))
@@ -217,20 +211,26 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
 
     @property
     def means(self) -> pd.DataFrame:
-        """Class means of the normal columns."""
+        """Class means of the normal columns, classes by normal columns."""
         normal = self._fit.numbers.normal
         return self._by_class(None if normal is None else normal.moments.class_means, self.normal_terms)
 
     @property
     def sds(self) -> pd.DataFrame:
-        """Standard deviations of the normal columns within classes, smoothing included."""
+        """Standard deviations of the normal columns within classes, smoothing included.
+
+        Shape: classes by normal columns.
+        """
         normal = self._fit.numbers.normal
         sds = None if normal is None else [c.sd / normal.moments.scale for c in normal.covariances]
         return self._by_class(sds, self.normal_terms)
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
-        """P(level | class) of each categorical column, Laplace's correction included."""
+        """P(level | class) of each categorical column, Laplace's correction included.
+
+        Dict of column to DataFrame, classes by levels.
+        """
         tables = self._fit.numbers.tables
         shares = () if tables is None else tables.probabilities()
         return {
@@ -240,13 +240,19 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
 
     @property
     def bandwidths(self) -> pd.DataFrame:
-        """Bandwidths of the kernel densities."""
+        """Bandwidths of the kernel densities, classes by columns with kernel densities.
+
+        Standard deviations of the kernels.
+        """
         terms, kernels = self.terms[self._fit.numbers.plan.kernels], self._fit.numbers.kernels
         return self._by_class(None if kernels is None else kernels.bandwidths(), terms)
 
     @property
     def multinomial(self) -> pd.DataFrame:
-        """Probabilities of the columns of counts by class; they sum to one."""
+        """Probabilities of the columns of counts by class; they sum to one.
+
+        Shape: classes by columns of counts.
+        """
         terms, counts = self.terms[self._fit.numbers.plan.counts], self._fit.numbers.counts
         return self._by_class(None if counts is None else counts.probabilities(), terms)
 
@@ -309,9 +315,8 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
             width = self.bandwidths[term].to_numpy()
         return np.linspace((low - BEYOND * width).min(), (high + BEYOND * width).max(), GRID)
 
-    @displayed()
-    def group_summary(self) -> pd.DataFrame:
-        """Rows, mean and unsmoothed standard deviation by (class, term), and over all rows ("total")."""
+    def _need_complete_numbers(self) -> None:
+        """Raise NotSupportedError if a column is categorical or fitted to some of the rows."""
         if len(self._levels):
             raise NotSupportedError(
                 f"group_summary() describes numbers, and {reading.listed(self._levels)} "
@@ -322,7 +327,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
                 "group_summary() describes complete rows, and here each column is fitted to the rows "
                 "that have it: see means, sds and available."
             )
-        return super().group_summary()
+        super()._need_complete_numbers()
 
     def _need_covariances(self, what: str) -> None:
         if not self._fit.numbers.is_normal:

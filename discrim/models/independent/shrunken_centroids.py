@@ -17,6 +17,7 @@ from discrim.core.rules.rules import Rule, logs_of_prior
 from discrim.errors import CollinearError, DataError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.models.fits import reading
+from discrim.models.fits.available import available_if
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, by_class_and_term
 from discrim.models.fits.reading import Data, NaAction, Prior, SelectRule
@@ -297,21 +298,8 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
 
     Attributes
     ----------
-    threshold : float
-        How far standardized differences are shrunk.
-    offset : float
-        s_0, in the units of the columns.
-    path : DataFrame
-        The errors of a choice by cross-validation: threshold, error, se, genes (the number of columns that
-        survive).
     means, centroids : DataFrame, classes by terms
         Class means, and these means after their distances from the common mean are shrunk.
-    overall : Series by term
-        The common mean, over all rows.
-    sd : Series by term
-        Standard deviations within classes, divisor N - K.
-    selected : Index
-        Columns that the rule uses, the one with the largest shrunken difference first.
     coef : DataFrame, terms by classes
         Coefficients of the linear scores; zero for columns that do not survive.
     intercept : Series by class
@@ -327,13 +315,20 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
 
     @property
     def offset(self) -> float:
-        """The number s_0 that is added to each standard deviation."""
+        """The number s_0 that is added to each standard deviation.
+
+        s_0, in the units of the columns.
+        """
         return self._fit.numbers.added
 
     @property
+    @available_if()
     @displayed(se="share")
     def path(self) -> pd.DataFrame:
         """Cross-validated errors of the thresholds that were tried.
+
+        The errors of a choice by cross-validation: threshold, error, se, genes (the number of columns that
+        survive).
 
         Raises
         ------
@@ -345,14 +340,20 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
 
     @property
     def overall(self) -> pd.Series:
-        """Mean of all rows."""
+        """Mean of all rows, by term.
+
+        The common mean, over all rows.
+        """
         numbers = self._fit.numbers
         overall = numbers.moments.origin + numbers.centre / numbers.moments.scale
         return pd.Series(overall, index=self.terms, name="overall")
 
     @property
     def sd(self) -> pd.Series:
-        """Standard deviations within classes."""
+        """Standard deviations within classes, divisor N - K.
+
+        Indexed by term.
+        """
         return pd.Series(self._fit.numbers.sd, index=self.terms, name="sd", copy=True)
 
     @property

@@ -751,19 +751,7 @@ def classification(fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan
 
 
 class Classification(Shown):
-    """Rows of known class beside their posteriors.
-
-    Attributes
-    ----------
-    confusion : DataFrame, actual by predicted
-        Counts, or sums of weights.
-    table : DataFrame by (actual, "rows" | "percent")
-        Counts with totals, and percentages of each actual class. The priors are in the last row.
-    average_posteriors : DataFrame, actual by predicted
-        Mean posterior of the predicted class among the rows of each cell; missing where a cell has no rows.
-    misclassified : DataFrame
-        Rows whose predicted class is not their own: actual, predicted, and the posteriors.
-    """
+    """Rows of known class beside their posteriors."""
 
     _FIRST_SECTIONS = ("classification", "average posteriors")
 
@@ -790,7 +778,11 @@ class Classification(Shown):
     @property
     @displayed({"rows": "count", "percent": "z", "share": "share"})
     def table(self) -> pd.DataFrame:
-        """Counts with totals, row percentages, and the priors."""
+        """Counts with totals, row percentages, and the priors.
+
+        Indexed by (actual, "rows" | "percent"). Counts with totals, and percentages of each actual class. The
+        priors are in the last row.
+        """
         counts = self.confusion
         total = distinct("total", counts.index)
         prior, whole = distinct("prior", counts.index), [*counts.index, total]
@@ -808,7 +800,10 @@ class Classification(Shown):
 
     @property
     def average_posteriors(self) -> pd.DataFrame:
-        """Mean posterior of the predicted class, actual by predicted."""
+        """Mean posterior of the predicted class, actual by predicted.
+
+        Mean posterior of the predicted class among the rows of each cell; missing where a cell has no rows.
+        """
         known = (self._actual >= 0) & (self._predicted >= 0)
         k = len(self._prior)
         highest = self._proba[known].max(axis=1)

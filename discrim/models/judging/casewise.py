@@ -21,16 +21,20 @@ from discrim.models.judging.single_rows import has_law, typical_rows
 from discrim.models.judging.validation import refuse_many_scores
 
 
-def casewise(results: Any, data: Any, method: Any, gaps: Gaps, refit_prior: bool | None) -> pd.DataFrame:
-    """Rows of a table, or of the fit; see `NewRows.casewise`."""
-    fit: Fit[Any] = results._fit
-    check_word("method", method, ("apparent", "loo"))
+def check_distances(fit: Fit[Any]) -> None:
+    """Raise NotSupportedError if the distances to the classes have no known distribution."""
     if not has_law(fit, "chi2"):
         raise NotSupportedError(
             "casewise() has the distances of rows to normal classes with full covariances, which "
             f"{fit.title_in_sentence} as it was fitted does not have: use augment(), or fit lda() or qda() "
             "with full ones."
         )
+
+
+def casewise(results: Any, data: Any, method: Any, gaps: Gaps, refit_prior: bool | None) -> pd.DataFrame:
+    """Rows of a table, or of the fit; see `NewRows.casewise`."""
+    fit: Fit[Any] = results._fit
+    check_word("method", method, ("apparent", "loo"))
     left_out = method == "loo"
     if left_out and not fit.numbers.has_distances:
         raise NotSupportedError(

@@ -515,7 +515,11 @@ def _kind(fit: Fit[Any]) -> Kind:
     return "scores"
 
 
-def _measure(fit: Fit[Any], *, relative: bool) -> Measure:
+def distance_measure(fit: Fit[Any], *, relative: bool) -> Measure:
+    """Return how the distances of observations to the classes are measured.
+
+    Raises NotSupportedError if relative distances are asked for and the fit has none.
+    """
     kind = _kind(fit)
     if not relative:
         return Measure(kind)
@@ -582,7 +586,7 @@ def ranked(fit: Fit[Any], method: str) -> Ranks:
 def _ranked(
     fit: Fit[Any], method: str, calibration: Any, gaps: Gaps, way_out: str
 ) -> tuple[Ranks, Floats | None, CalibrationRows, NDArray[np.intp]]:
-    measure, k = _measure(fit, relative=method == "relative"), len(fit.classes)
+    measure, k = distance_measure(fit, relative=method == "relative"), len(fit.classes)
     if calibration is not None:
         known = calibration_rows(fit, calibration, lambda blocks: measure.of_new(fit, blocks), gaps=gaps)
         return Ranks(measure, scores_by_class(known, k)), None, known, np.zeros(0, dtype=np.intp)
@@ -620,7 +624,7 @@ def rank_typicality(
 
 def relative_distances(fit: Fit[Any], data: Any, gaps: Gaps = AS_FITTED) -> pd.DataFrame:
     """Relative distances of new rows, or of the fit's own left out; see `ClassifierResults`."""
-    measure = _measure(fit, relative=True)
+    measure = distance_measure(fit, relative=True)
     if data is None:
         blocks = fit.rows("relative_distances()", "pass data=")
         try:

@@ -31,6 +31,7 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.rows import read, weighted_rows
 from discrim.inference.resampling import generator
 from discrim.models.fits import reading
+from discrim.models.fits.available import available_if
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model
 from discrim.models.fits.reading import Data, NaAction, Prior
@@ -529,14 +530,6 @@ class KernelLDAResults(VariateResults):
 
     Attributes
     ----------
-    kernel, scale : str
-        As they were given or chosen.
-    width, ridge : float
-        As they were given or chosen; the width is missing where the kernel has none.
-    components : int or None
-        Number of features that stand for the kernel of all rows; None if the kernel is that of all rows.
-    path : DataFrame
-        What a choice tried: kernel, scale, width, ridge, loss, se, by, chosen.
     scores : DataFrame, classes by LD1, LD2, ...
         Optimal scores; on each axis the one with the largest absolute value is positive.
     centroids : DataFrame, classes by LD1, LD2, ...
@@ -552,7 +545,10 @@ class KernelLDAResults(VariateResults):
 
     @property
     def components(self) -> int | None:
-        """Number of features, None where the kernel is that of all rows."""
+        """Number of features, None where the kernel is that of all rows.
+
+        Number of features that stand for the kernel of all rows; None if the kernel is that of all rows.
+        """
         return self._fit.numbers.components
 
     @property
@@ -582,9 +578,12 @@ class KernelLDAResults(VariateResults):
         return self._fit.numbers.ridge
 
     @property
+    @available_if()
     @displayed(loss="general", se="general", ridge="general", width="general")
     def path(self) -> pd.DataFrame:
         """Kernels that were tried, each with its best ridge, and the losses of rows left out.
+
+        What a choice tried: kernel, scale, width, ridge, loss, se, by, chosen.
 
         Raises
         ------

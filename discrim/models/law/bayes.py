@@ -26,10 +26,9 @@ from discrim.frame.table import Table
 from discrim.frame.values import shown
 from discrim.inference.resampling import generator
 from discrim.models.fits import reading
-from discrim.models.fits.displayed import ShownModel, displayed
+from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Decision, distinct, labelled
 from discrim.models.fits.reading import Data, Prior
-from discrim.models.pictures.pictured import Pictured
 from discrim.models.reports import Reported
 
 if TYPE_CHECKING:
@@ -416,7 +415,7 @@ def _shares(prior: Any, classes: pd.Index) -> Floats:
     return reading.prior_vector(prior, classes, np.ones(len(classes)))
 
 
-class BayesResults(Pictured, Reported, ShownModel):
+class BayesResults(Reported):
     """The Bayes classifier of a known law. It predicts as a fit does, but it has no rows.
 
     Attributes
@@ -432,8 +431,6 @@ class BayesResults(Pictured, Reported, ShownModel):
     costs : DataFrame or None
         Costs as they were given.
     """
-
-    title: ClassVar[str] = "Bayes classifier of a known law"
 
     _MOST_PAIRS: ClassVar[int] = 40
     """Pairs of classes whose bounds are worked out without being asked for."""
@@ -615,7 +612,9 @@ class BayesResults(Pictured, Reported, ShownModel):
         equal = np.full(len(self.classes), 1.0 / len(self.classes))
         reading.check_word("interval", interval, ("wald", "profile"))
         search = SharesSearch(tol, maxiter, level, interval).checked()
-        return shares_of(iter([(self._scores(x, equal), None)]), self.prior, search, self.title, known=True)
+        return shares_of(
+            iter([(self._scores(x, equal), None)]), self.prior, search, self._title(), known=True
+        )
 
     # ---- the law
 
@@ -805,8 +804,11 @@ class BayesResults(Pictured, Reported, ShownModel):
     def _subject(self) -> Known:
         return self._known
 
+    def _title(self) -> str:
+        return "Bayes classifier of a known law"
+
     def _heading(self) -> str:
-        return self.title
+        return self._title()
 
     def _is_plane(self) -> bool:
         return len(self.columns) > 1 and not isinstance(self._known.law, bayes_law.MassLaw)

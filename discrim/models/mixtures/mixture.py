@@ -26,6 +26,7 @@ from discrim.frame.levels import Unseen
 from discrim.frame.rows import read, weighted_rows
 from discrim.frame.values import shown
 from discrim.models.fits import reading
+from discrim.models.fits.available import available_if
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model
 from discrim.models.fits.reading import Data, NaAction, Prior
@@ -267,47 +268,28 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
 
     Attributes
     ----------
-    components : Series by class
-        Number of components of each class.
-    covariance : Series by class
-        Form of the covariances in mclust's letters. All letters but I are X where a class has one component
-        with a covariance of its own.
-    shares : Series by (class, component)
-        Shares of the components in the rows of their class. The components are numbered from the largest
-        share on.
-    component_means : DataFrame, (class, component) by terms
-        Means of the components.
-    covs : dict of (class, component) to DataFrame
-        Covariances of the components; the divisor is the weight of the component.
-    logdet : Series by (class, component)
-        Log-determinants of these covariances.
     means : DataFrame, classes by terms
         Means of the rows of the classes.
     llf, aic, bic : float
         Log-likelihood of class and row, and its criteria, of which smaller values are better.
-    llf_given, llf_rows : float
-        Log-likelihood of the rows given their classes, and of the rows whatever their classes, as mclust
-        prints it.
     df_model : int
         Number of free parameters.
-    path : DataFrame
-        What BIC chose from: class, components, covariance, df, llf, bic, chosen.
-    converged : bool
-        Whether EM converged.
-    runs : DataFrame by class
-        From how many starts EM was run to the end, and how many of these runs reached the maximum.
     """
 
     _fit: Fit[MixtureFit]
 
     @property
     def components(self) -> pd.Series:
-        """How many components each class has."""
+        """How many components each class has, by class."""
         return pd.Series(list(self._fit.numbers.sizes), index=self.classes, name="components")
 
     @property
     def covariance(self) -> pd.Series:
-        """The form of the covariances of each class."""
+        """The form of the covariances of each class, by class.
+
+        Form of the covariances in mclust's letters. All letters but I are X where a class has one component
+        with a covariance of its own.
+        """
         numbers = self._fit.numbers
         forms = [
             form if numbers.together else form_of(form, size)
@@ -330,17 +312,27 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
 
     @property
     def shares(self) -> pd.Series:
-        """Shares of the components in their classes."""
+        """Shares of the components in their classes, by (class, component).
+
+        Shares of the components in the rows of their class. The components are numbered from the largest
+        share on.
+        """
         return pd.Series(self._fit.numbers.components.shares[self._order], index=self._index, name="share")
 
     @property
     def component_means(self) -> pd.DataFrame:
-        """Means of the components."""
+        """Means of the components.
+
+        Shape: (class, component) by terms.
+        """
         return pd.DataFrame(self._fit.numbers.means()[self._order], index=self._index, columns=self.terms)
 
     @property
     def covs(self) -> dict[Any, pd.DataFrame]:
-        """Covariances of the components."""
+        """Covariances of the components; the divisor is the weight of the component.
+
+        Dict of (class, component) to DataFrame.
+        """
         numbers = self._fit.numbers
         return {
             key: pd.DataFrame(numbers.component_covariance(g), index=self.terms, columns=self.terms)
@@ -349,7 +341,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
 
     @property
     def logdet(self) -> pd.Series:
-        """Log-determinants of the components' covariances."""
+        """Log-determinants of the components' covariances, by (class, component)."""
         numbers = self._fit.numbers
         units = 2.0 * np.log(numbers.scale).sum()
         values = np.array([covariance.logdet for covariance in numbers.components.covariances]) - units
@@ -371,6 +363,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         return self._fit.numbers.converged
 
     @property
+    @available_if()
     def em(self) -> CompletedRows:
         """Of a fit with missing="em": incomplete, rows that were completed, and patterns, sets of columns.
 
@@ -385,6 +378,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         return found
 
     @property
+    @available_if()
     @displayed()
     def runs(self) -> pd.DataFrame:
         """How far the starts of EM agree, by class: "runs" to the end, and how many "reached" the maximum.
@@ -396,9 +390,12 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         return pd.DataFrame(tried, index=self.classes, columns=["runs", "reached"])
 
     @property
+    @available_if()
     @displayed()
     def path(self) -> pd.DataFrame:
         """What BIC chose from; a smaller BIC is better, and it is missing where EM found no maximum.
+
+        What BIC chose from: class, components, covariance, df, llf, bic, chosen.
 
         Raises
         ------

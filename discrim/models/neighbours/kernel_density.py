@@ -22,6 +22,7 @@ from discrim.frame.levels import Unseen
 from discrim.frame.rows import read, weighted_rows
 from discrim.frame.values import shown
 from discrim.models.fits import reading
+from discrim.models.fits.available import available_if
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, posterior_frame
 from discrim.models.fits.reading import Data, NaAction, Prior
@@ -231,21 +232,18 @@ class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
 
     Attributes
     ----------
-    bandwidth : Series by class
-        Radii of the kernels in the metric.
-    kernel, metric : str
-        As they were given.
     means : DataFrame, classes by terms
         Class means.
-    path : DataFrame
-        The errors of a choice by leave-one-out: bandwidth, error, se, llf.
     """
 
     _fit: Fit[KernelDensityFit]
 
     @property
     def bandwidth(self) -> pd.Series:
-        """Radius of the kernels of each class, in the metric."""
+        """Radius of the kernels of each class, in the metric.
+
+        Indexed by class.
+        """
         return pd.Series(self._fit.numbers.radii, index=self.classes, name="bandwidth", copy=True)
 
     @property
@@ -259,9 +257,12 @@ class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
         return self._fit.numbers.metric
 
     @property
+    @available_if()
     @displayed(se="share")
     def path(self) -> pd.DataFrame:
         """Error of the rows left out, and their log-likelihood given the classes, by bandwidth.
+
+        The errors of a choice by leave-one-out: bandwidth, error, se, llf.
 
         Rows that are equal in all columns are left out together, as in the choice, so that the error is that
         of `error_rates(["loo"])` only if all rows differ. The number of rows, or their weight, that equal

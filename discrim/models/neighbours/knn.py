@@ -23,6 +23,7 @@ from discrim.frame.levels import Unseen
 from discrim.frame.rows import GatheredRows, gathered_rows, read, repeated, used_rows
 from discrim.frame.values import shown
 from discrim.models.fits import reading
+from discrim.models.fits.available import available_if
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model
 from discrim.models.fits.reading import Data, NaAction, Prior
@@ -361,17 +362,7 @@ SAVED = Saved(
 
 
 class KNNResults(ClassifierResults):
-    """A fit of k nearest neighbours.
-
-    Attributes
-    ----------
-    k : int
-        How many of the nearest rows vote.
-    metric : str
-        As it was given.
-    path : DataFrame
-        The errors of a choice by leave-one-out: k, error, se.
-    """
+    """A fit of k nearest neighbours."""
 
     _fit: Fit[KNNFit]
 
@@ -382,13 +373,19 @@ class KNNResults(ClassifierResults):
 
     @property
     def metric(self) -> str:
-        """How distances are measured."""
+        """How distances are measured.
+
+        As it was given.
+        """
         return self._fit.numbers.metric
 
     @property
+    @available_if()
     @displayed(se="share")
     def path(self) -> pd.DataFrame:
         """Leave-one-out errors of the values of k that were tried.
+
+        The errors of a choice by leave-one-out: k, error, se.
 
         Raises
         ------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -23,17 +23,19 @@ from discrim.core.scatter.projected import (
     scores_by_number,
 )
 from discrim.core.scatter.scatter import Full, NoEstimateError, Scatter
-from discrim.core.scatter.sliced import SingularTotalError, Sliced
+from discrim.core.scatter.sliced import SingularTotalError, Sliced, SlicedAxes
 from discrim.core.scatter.total_axes import TotalAxes
-from discrim.errors import CollinearError, DataError, NotSupportedError
+from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
 from discrim.frame.levels import indicator_design
 from discrim.frame.rows import used_codes, used_rows
 from discrim.inference.error_rates import as_good
 from discrim.models.fits import reading
+from discrim.models.fits.available import available_if
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model
-from discrim.models.fits.refits import error_path
+from discrim.models.fits.fitted_results import FitComponent
+from discrim.models.fits.refits import error_path, held_path
 from discrim.models.fits.tied_axes import warn_of_tied_axes
 from discrim.models.judging import validation
 
@@ -275,100 +277,104 @@ def with_indicators(
     return kind, with_digits(kind, blocks, moments)
 
 
-class PrincipalAxes:
-    """Properties of fits within principal axes; for children of `ClassifierResults`."""
+class Subspace(FitComponent):
+    """Principal axes within which the classes are compared.
 
-    def _scores(self: Any) -> Scores:
-        kind, cache = self._fit.numbers.within_axes, self._fit.cache
-        if kind is None:
-            raise NotSupportedError(
-                "This fit is one of all columns, without principal axes: fit with components=, or qda() with "
-                "ncomp=."
-            )
+    Examples
+    --------
+    >>> from discrim import lda
+    >>> from discrim.datasets import load_iris
+    >>> subspace = lda("species ~ .", load_iris(), components=2).subspace
+    >>> subspace.n_components, subspace.shares.round(3).to_dict()
+    (2, {'PC1': 0.925, 'PC2': 0.053})
+    """
+
+    @property
+    def _kind(self) -> Projected:
+        kind: Projected = self._fit.numbers.within_axes
+        return kind
+
+    def _scores(self) -> Scores:
+        cache = self._fit.cache
         if "principal axes" not in cache:
-            cache["principal axes"] = kind.scores(self._fit.numbers.moments)
+            cache["principal axes"] = self._kind.scores(self._fit.numbers.moments)
         scores: Scores = cache["principal axes"]
         return scores
 
     @property
-    def components(self) -> int:
-        """Number of principal axes, or of those of `ncomp=`."""
+    def n_components(self) -> int:
+        """Number of axes."""
         return len(self._scores().axes)
 
-    def _component_names(self: Any) -> pd.Index:
-        name = self._fit.numbers.within_axes.axis_name
-        return pd.Index([f"{name}{i + 1}" for i in range(self.components)])
+    def _names(self) -> pd.Index:
+        return pd.Index([f"{self._kind.axis_name}{i + 1}" for i in range(self.n_components)])
 
     @property
-    def component_shares(self) -> pd.Series:
-        """Share of the variance of all columns that each principal axis has.
-
-        Of the axes of `ncomp=` it is the share of the sum of all eigenvalues.
-        """
-        shares = self._scores().spectrum.lengths[: self.components]
-        return pd.Series(shares.copy(), index=self._component_names(), name="share")
-
-    def _score_covariances(self: Any) -> list[pd.DataFrame]:
-        """Covariances of the classes on the axes of `ncomp=`."""
-        spectrum, names = self._scores().spectrum, self._component_names()
-        values = [spectrum.covariance_of(c, len(names)) for c in self._fit.numbers.covariances]
-        return [pd.DataFrame(each, index=names, columns=names) for each in values]
-
-    def _column_covariances(self: Any) -> dict[Any, pd.DataFrame]:
-        """Covariances of the columns in the classes, of which those on the axes of `ncomp=` say nothing."""
-        numbers, terms = self._fit.numbers, self.terms
-        unit = 1 / numbers.moments.scale
-        with np.errstate(over="ignore", under="ignore"):
-            values = numbers.moments.scatters / numbers.divisors[:, None, None] * unit[:, None] * unit
-        frames = [pd.DataFrame(each, index=terms, columns=terms) for each in values]
-        return dict(zip(self.classes, frames, strict=True))
+    def shares(self) -> pd.Series:
+        """Share of the variance of all columns that each axis has."""
+        shares = self._scores().spectrum.lengths[: self.n_components]
+        return pd.Series(shares.copy(), index=self._names(), name="share")
 
     @property
-    def loadings(self: Any) -> pd.DataFrame:
-        """Principal axes in the columns: vectors of length one, of standardized columns where it is these.
-
-        With `ncomp=` they are the directions of sliced average variance estimation, in the units of the
-        columns, along which all rows have a variance of one (divisor N) and are uncorrelated.
-        """
+    def loadings(self) -> pd.DataFrame:
+        """Axes in the columns: vectors of length one, of standardized columns if these are compared."""
         scores = self._scores()
-        axes = scores.spectrum.loadings(scores.scale)[: self.components]
-        return pd.DataFrame(axes.T, index=self.terms, columns=self._component_names())
+        axes = scores.spectrum.loadings(scores.scale)[: self.n_components]
+        return pd.DataFrame(axes.T, index=self._fit.terms, columns=self._names())
 
-    def _indicators(self: Any) -> Mask:
-        kind = self._fit.numbers.within_axes
-        if kind is None or kind.indicators is None:
-            raise NotSupportedError(
-                "This fit is not on axes of multiple correspondence analysis: fit lda() with "
-                "components=discrim.subspace.MultipleCorrespondence(n)."
-            )
-        return np.array(kind.indicators)
+    @property
+    @available_if()
+    @displayed(se="share", share="share")
+    def path(self) -> pd.DataFrame:
+        """Errors of each number of axes: components, error, se, share.
 
-    def _variances(self: Any) -> tuple[Floats, Floats]:
-        """Shares (p,) of rows that each column has, of indicators, and variances along the axes."""
+        The axes are computed again without each fold ("cv") or row ("loo"); the share is that of the variance
+        that they have. The choice has the least error and, of equal errors, the fewest axes. An error is
+        missing if a covariance is singular without some fold or row, or if distances exceed double precision.
+        """
+        why = 'which is that of components="cv" or "loo", and not of a loaded fit'
+        return held_path(self._fit, why, 'fit with components="cv"', "components")
+
+
+class CorrespondenceSubspace(Subspace):
+    """Axes of multiple correspondence analysis within which the classes are compared.
+
+    Examples
+    --------
+    >>> from discrim import lda
+    >>> from discrim.datasets import load_penguins
+    >>> fit = lda("species ~ island + sex", load_penguins(), components=2, correspondence=True)
+    >>> fit.subspace.eigenvalues.round(3).tolist()
+    [0.507, 0.5]
+    >>> fit.subspace.level_coordinates().round(2).loc["island[Dream]"].tolist()
+    [0.37, 0.05, 1.3]
+    """
+
+    def _indicators(self) -> Mask:
+        return np.array(self._kind.indicators)
+
+    def _variances(self) -> tuple[Floats, Floats]:
+        """Return the share (p,) of the rows that each indicator has, and the variances along the axes."""
         which, moments = self._indicators(), self._fit.numbers.moments
         share = np.where(which, moments.counts @ moments.class_means / moments.total, 0.0)
         total = (1.0 - share).sum()
-        return share, total * self._scores().spectrum.lengths[: self.components]
+        return share, total * self._scores().spectrum.lengths[: self.n_components]
 
     @property
-    def eigenvalues(self: Any) -> pd.Series:
-        """Eigenvalues of the axes of multiple correspondence analysis.
+    def eigenvalues(self) -> pd.Series:
+        """Eigenvalues of the axes.
 
-        With columns of numbers, those of factor analysis of mixed data divided by the number of columns. With
-        `ncomp=`, all of those of sliced average variance estimation, one for each column.
+        With columns of numbers they are those of factor analysis of mixed data divided by the number of
+        columns.
         """
-        if isinstance(self._fit.numbers.within_axes, Sliced):
-            lengths = self._scores().spectrum.eigenvalues
-            index = pd.Index([f"{Sliced.axis_name}{i + 1}" for i in range(len(lengths))])
-            return pd.Series(lengths.copy(), index=index, name="eigenvalue")
         share, variances = self._variances()
         # The shares of the levels of each categorical column sum to one.
         columns = share.sum() + (~self._indicators()).sum()
-        return pd.Series(variances / columns, index=self._component_names(), name="eigenvalue")
+        return pd.Series(variances / columns, index=self._names(), name="eigenvalue")
 
     @displayed(share="share")
-    def level_coordinates(self: Any) -> pd.DataFrame:
-        """Where each level lies on the axes of multiple correspondence analysis.
+    def level_coordinates(self) -> pd.DataFrame:
+        """Where each level lies on the axes.
 
         Returns
         -------
@@ -380,6 +386,48 @@ class PrincipalAxes:
         which = self._indicators()
         share, variances = self._variances()
         places = self.loadings.to_numpy()[which] * np.sqrt(variances) / np.sqrt(share[which])[:, None]
-        table = pd.DataFrame(places, index=self.terms[which], columns=self._component_names())
+        table = pd.DataFrame(places, index=self._fit.terms[which], columns=self._names())
         table.insert(0, "share", share[which])
         return table.rename_axis("level")
+
+
+class SlicedSubspace(Subspace):
+    """Axes of sliced average variance estimation on which the classes are compared, of `qda(ncomp=)`.
+
+    The `loadings` are directions in the units of the columns, along which all rows have a variance of one
+    (divisor N) and are uncorrelated. The `shares` are shares of the sum of all eigenvalues.
+
+    Examples
+    --------
+    >>> from discrim import qda
+    >>> from discrim.datasets import load_iris
+    >>> qda("species ~ .", load_iris(), ncomp=2).subspace.eigenvalues.round(3).tolist()
+    [0.948, 0.739, 0.082, 0.049]
+    """
+
+    def _spectrum(self) -> SlicedAxes:
+        return cast("SlicedAxes", self._scores().spectrum)
+
+    @property
+    def eigenvalues(self) -> pd.Series:
+        """All eigenvalues, one for each column."""
+        lengths = self._spectrum().eigenvalues
+        index = pd.Index([f"{Sliced.axis_name}{i + 1}" for i in range(len(lengths))])
+        return pd.Series(lengths.copy(), index=index, name="eigenvalue")
+
+    def _covariances(self) -> dict[Any, pd.DataFrame]:
+        """Return the covariance of the scores in each class."""
+        spectrum, names = self._spectrum(), self._names()
+        values = [spectrum.covariance_of(c, len(names)) for c in self._fit.numbers.covariances]
+        frames = [pd.DataFrame(each, index=names, columns=names) for each in values]
+        return dict(zip(self._fit.classes, frames, strict=True))
+
+
+def subspace_of(fit: Fit[Any]) -> Subspace | None:
+    """Return the axes of a fit within which the classes are compared; None if these are all columns."""
+    kind = fit.numbers.within_axes
+    if kind is None:
+        return None
+    if isinstance(kind, Sliced):
+        return SlicedSubspace(fit)
+    return Subspace(fit) if kind.indicators is None else CorrespondenceSubspace(fit)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import scipy
@@ -20,6 +18,7 @@ from discrim.inference.error_rates import check_level
 from discrim.inference.manova import wilks
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
+from discrim.models.fits.fitted_results import FitComponent
 from discrim.models.normal.normal_fits import moments_by_class
 
 
@@ -47,27 +46,36 @@ def adjusted_for(blocks: Blocks, kind: Scatter) -> Scatter:
     return Adjusted(q)
 
 
-class Covariates:
-    """What fits with covariates say of them; for children of `ClassifierResults`."""
+class CovariateModel(FitComponent):
+    """Slopes of the columns on the covariates after the `|` of the formula, and the means adjusted for them.
+
+    Examples
+    --------
+    >>> from discrim import lda
+    >>> from discrim.datasets import load_penguins
+    >>> fit = lda("species ~ bill_length_mm + bill_depth_mm | body_mass_g", load_penguins())
+    >>> fit.covariate_model.covariates.tolist()
+    ['body_mass_g']
+    >>> fit.covariate_model.slopes()["coef"].round(5).tolist()
+    [0.00375, 0.00151]
+    """
+
+    _fit: Fit[LDAFit]
 
     @property
-    def covariates(self: Any) -> pd.Index:
-        """Names of the columns of the covariates; empty without any."""
-        names: pd.Index = self.terms[: self._fit.numbers.covariates]
-        return names
+    def covariates(self) -> pd.Index:
+        """Names of the columns of the covariates."""
+        return self._fit.terms[: self._fit.numbers.covariates]
 
-    def _slopes(self: Any, what: str) -> tuple[Fit[LDAFit], Slopes]:
-        fit: Fit[LDAFit] = self._fit
-        if not fit.numbers.covariates:
-            raise NotSupportedError(
-                f"{what} is of fits with covariates: name them in the formula after a `|`, as in y ~ x | age."
-            )
+    def _slopes(self) -> Slopes:
+        fit = self._fit
         if "slopes" not in fit.cache:
             fit.cache["slopes"] = slopes(fit.numbers.moments, fit.numbers.covariates)
-        return fit, fit.cache["slopes"]
+        found: Slopes = fit.cache["slopes"]
+        return found
 
     @displayed()
-    def slopes(self: Any, level: float = 0.95) -> pd.DataFrame:
+    def slopes(self, level: float = 0.95) -> pd.DataFrame:
         """Slopes of the columns on the covariates, which all classes share.
 
         Parameters
@@ -86,17 +94,17 @@ class Covariates:
         >>> from discrim import lda
         >>> from discrim.datasets import load_penguins
         >>> fit = lda("species ~ bill_length_mm + bill_depth_mm | body_mass_g", load_penguins())
-        >>> fit.slopes()["coef"].round(5).tolist()
+        >>> fit.covariate_model.slopes()["coef"].round(5).tolist()
         [0.00375, 0.00151]
         """
         check_level(level)
-        fit, found = self._slopes("slopes()")
+        fit, found = self._fit, self._slopes()
         q = fit.numbers.covariates
         index = pd.MultiIndex.from_product([fit.terms[:q], fit.terms[q:]], names=["covariate", "column"])
         return pd.DataFrame(_by_t(found.coef.ravel(), found.se.ravel(), found.df, level), index=index)
 
     @displayed()
-    def adjusted_means(self: Any, level: float = 0.95) -> pd.DataFrame:
+    def adjusted_means(self, level: float = 0.95) -> pd.DataFrame:
         """Means of the classes at equal covariates, those of the mean of all rows.
 
         Parameters
@@ -116,11 +124,11 @@ class Covariates:
         >>> from discrim import lda
         >>> from discrim.datasets import load_penguins
         >>> fit = lda("species ~ bill_length_mm + bill_depth_mm | body_mass_g", load_penguins())
-        >>> fit.adjusted_means()["adjusted"].round(1).tolist()
+        >>> fit.covariate_model.adjusted_means()["adjusted"].round(1).tolist()
         [40.7, 19.1, 50.6, 19.1, 44.2, 13.7]
         """
         check_level(level)
-        fit, found = self._slopes("adjusted_means()")
+        fit, found = self._fit, self._slopes()
         q = fit.numbers.covariates
         index = pd.MultiIndex.from_product([fit.classes, fit.terms[q:]], names=["class", "column"])
         table = pd.DataFrame({"mean": fit.numbers.moments.class_means[:, q:].ravel()}, index=index)
@@ -130,7 +138,7 @@ class Covariates:
         return table
 
     @displayed(wilks="share")
-    def covariate_tests(self: Any) -> pd.DataFrame:
+    def tests(self) -> pd.DataFrame:
         """Whether the covariates explain something of the columns, and whether their slopes are parallel.
 
         Returns
@@ -146,10 +154,10 @@ class Covariates:
         >>> from discrim import lda
         >>> from discrim.datasets import load_penguins
         >>> fit = lda("species ~ bill_length_mm + bill_depth_mm | body_mass_g", load_penguins())
-        >>> fit.covariate_tests()["p"].map("{:.2g}".format).to_dict()
+        >>> fit.covariate_model.tests()["p"].map("{:.2g}".format).to_dict()
         {'body_mass_g': '2.1e-48', 'parallel slopes': '0.3'}
         """
-        fit, found = self._slopes("covariate_tests()")
+        fit, found = self._fit, self._slopes()
         numbers, q = fit.numbers, fit.numbers.covariates
         p, k, _ = numbers.tested
         free = numbers.residual_df
@@ -157,7 +165,7 @@ class Covariates:
         if q > 1:
             rows["all"] = _wilks_row(found.roots, p, q, free)
         if fit.has_rows or numbers.moments.spread == "class":
-            moments = moments_by_class(fit, "covariate_tests()")
+            moments = moments_by_class(fit, "covariate_model.tests()")
             more = q * (k - 1)
             rows["parallel slopes"] = _wilks_row(parallel_roots(moments, q), p, more, free - more)
         return pd.DataFrame.from_dict(rows, orient="index", columns=["wilks", "F", "df1", "df2", "p"])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from discrim.core.normal.qda import QDAFit
 from discrim.core.scatter.factor import (
     Factors,
     FewFactors,
@@ -17,8 +18,9 @@ from discrim.core.scatter.factor import (
     one_signal,
 )
 from discrim.core.scatter.scatter import Scatter
-from discrim.errors import NotSupportedError
 from discrim.models.fits.displayed import displayed
+from discrim.models.fits.fit import Fit
+from discrim.models.fits.fitted_results import FitComponent
 from discrim.models.fits.tied_axes import warn_of_tied_axes
 
 POOLED = "pooled"
@@ -35,28 +37,37 @@ def warn_of_separated_dimensions(kind: Scatter, levels: Sequence[Any]) -> None:
         warn_of_tied_axes("dimensions", dimensions, tie, owner=owner, most=most)
 
 
-class FactorCovariances:
-    """What covariances of a few large variances are; for children of `ClassifierResults`."""
+class FactorModel(FitComponent):
+    """Covariances of a few large variances, on axes of their own, and one variance for all other directions.
 
-    def _factors(self: Any, what: str) -> Factors:
-        factors: Factors | None = getattr(self._fit.numbers.scatter, "factors", None)
-        if factors is None:
-            raise NotSupportedError(
-                f'{what} exists only for covariances of a few large variances: fit qda(covariance="factor").'
-            )
+    Examples
+    --------
+    >>> from discrim import qda
+    >>> from discrim.datasets import load_iris
+    >>> fit = qda("species ~ .", load_iris(), covariance="factor", dimensions=2)
+    >>> fit.covariance_model.dimensions.to_dict()
+    {'setosa': 2, 'versicolor': 2, 'virginica': 2}
+    """
+
+    _fit: Fit[QDAFit]
+
+    @property
+    def _factors(self) -> Factors:
+        scatter: Any = self._fit.numbers.scatter
+        factors: Factors = scatter.factors
         return factors
 
     @property
-    def dimensions(self: Any) -> pd.Series:
-        """Number of large variances by class, for `covariance="factor"`."""
-        return pd.Series(self._factors("dimensions").dimensions, index=self.classes, name="dimensions")
+    def dimensions(self) -> pd.Series:
+        """Number of large variances by class."""
+        return pd.Series(self._factors.dimensions, index=self._fit.classes, name="dimensions")
 
     @property
     @displayed(explained="share")
-    def factors(self: Any) -> pd.DataFrame:
+    def factors(self) -> pd.DataFrame:
         """By class: dimensions, largest and smallest variance of the signal, noise, explained.
 
-        The table is for `covariance="factor"`. The noise is the one variance of all directions beyond the
+        The noise is the one variance of all directions beyond the
         dimensions. "explained" is the share of the variance that lies on the axes of the signal: of the rows
         of a class, or of all rows within classes where the classes have one covariance. Variances are in the
         units of the data, or of columns divided by their standard deviations within classes.
@@ -67,22 +78,20 @@ class FactorCovariances:
         >>> from discrim.datasets import load_iris
         >>> from discrim.covariance import FactorAnalytic
         >>> fit = qda("species ~ .", load_iris(), covariance=FactorAnalytic(2))
-        >>> fit.factors.round(3).loc["virginica"].tolist()
+        >>> fit.covariance_model.factors.round(3).loc["virginica"].tolist()
         [2.0, 0.695, 0.107, 0.043, 0.903]
         """
-        factors = self._factors("factors")
+        factors = self._factors
         signals, noise = factors.variances(self._fit.numbers.divisors)
-        table = pd.DataFrame({"dimensions": factors.dimensions}, index=self.classes)
+        table = pd.DataFrame({"dimensions": factors.dimensions}, index=self._fit.classes)
         table["largest"] = factors.in_data(np.array([a.max() for a in signals]))
         table["smallest"] = factors.in_data(np.array([a.min() for a in signals]))
         table["noise"], table["explained"] = factors.in_data(noise), factors.explained
         return table
 
     @displayed(fall="share", share="share")
-    def scree(self: Any) -> pd.DataFrame:
+    def scree(self) -> pd.DataFrame:
         """Eigenvalues of the classes' covariances, and how many of them count as large.
-
-        The table is for `covariance="factor"`.
 
         Returns
         -------
@@ -99,7 +108,7 @@ class FactorCovariances:
         >>> from discrim.datasets import load_iris
         >>> from discrim.covariance import FactorAnalytic
         >>> fit = qda("species ~ .", load_iris(), covariance=FactorAnalytic("bic"))
-        >>> fit.scree().loc["virginica", ["share", "fall", "bic_above"]].round(2)
+        >>> fit.covariance_model.scree().loc["virginica", ["share", "fall", "bic_above"]].round(2)
                 share  fall  bic_above
         number
         1        0.78  1.00       2.76
@@ -107,8 +116,8 @@ class FactorCovariances:
         3        0.06  0.03       5.61
         4        0.04  0.00        NaN
         """
-        factors, p = self._factors("scree()"), len(self.terms)
-        divisors, counts, labels = self._fit.numbers.divisors, factors.counts, list(self.classes)
+        factors, p = self._factors, len(self._fit.terms)
+        divisors, counts, labels = self._fit.numbers.divisors, factors.counts, list(self._fit.classes)
         if common_axes(factors.form):
             divisors, counts, labels = divisors.sum(keepdims=True), counts.sum(keepdims=True), [POOLED]
         parts = {}
@@ -126,5 +135,5 @@ class FactorCovariances:
                 "signal": np.arange(rank) < int(factors.dimensions[code]),
             }
             parts[label] = pd.DataFrame(columns, index=range(1, rank + 1))
-        table: pd.DataFrame = pd.concat(parts, names=[self.classes.name, "number"])
+        table: pd.DataFrame = pd.concat(parts, names=[self._fit.classes.name, "number"])
         return table

@@ -37,6 +37,7 @@ from discrim.inference.manova import manova_table, wilks
 from discrim.inference.mean_differences import generalized_distances, partial_table
 from discrim.inference.result import TestResult
 from discrim.models.fits import reading
+from discrim.models.fits.available import available_if
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import (
     Fit,
@@ -55,7 +56,6 @@ from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.normal import normal_fits
 from discrim.models.normal.components import (
-    PrincipalAxes,
     recode,
     warn_of_separated_axes,
     with_indicators,
@@ -71,15 +71,13 @@ from discrim.models.normal.covariance_models import (
     refuse_moments_with_levels,
     standardize_hint,
 )
-from discrim.models.normal.covariates import Covariates, adjusted_for
+from discrim.models.normal.covariates import CovariateModel, adjusted_for
 from discrim.models.normal.em import MissingRows, em_sample
-from discrim.models.normal.normal_fits import ShrunkCovariances
-from discrim.models.normal.robust import RobustRows, robust_moments
-from discrim.models.normal.separable import MatrixColumns
-from discrim.models.normal.variables import ClassDifferences, RankedColumns, anova
+from discrim.models.normal.normal_results import moment_estimates
+from discrim.models.normal.robust import robust_moments
+from discrim.models.normal.variables import ClassDifferences, anova, full_covariance
 from discrim.models.results.canonical import CanonicalResults, Convention
-from discrim.models.results.geometry import GroupSummary, LinearGeometry, LogOddsEquations
-from discrim.models.results.results import ClassifierResults, ClassMeans
+from discrim.models.results.geometry import LinearGeometry, LogOddsEquations
 from discrim.models.saving.fit_file import NOTHING, Saved
 from discrim.subspace import MultipleCorrespondence
 
@@ -125,70 +123,33 @@ SAVED = Saved(
 )
 
 
-class LDAResults(
-    LogOddsEquations,
-    LinearGeometry,
-    ShrunkCovariances,
-    PrincipalAxes,
-    ClassDifferences,
-    RankedColumns,
-    RobustRows,
-    Covariates,
-    MatrixColumns,
-    ClassMeans,
-    GroupSummary,
-    ClassifierResults,
-):
+def _need_errors(results: LDAResults) -> None:
+    """Raise NotSupportedError if the log odds have no standard errors."""
+    numbers = results._fit.numbers
+    results._need_moments("log_odds()")
+    if numbers.reduced() is not None:
+        raise NotSupportedError("log_odds() has standard errors for all axes only: fit without ncomp=.")
+    if not numbers.scatter.has_errors:
+        kind = numbers.scatter.adjective
+        raise NotSupportedError(f"Log odds of a {kind} covariance have no standard errors: see coef.")
+
+
+class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
     """A fitted linear discriminant analysis.
 
-    Attributes
-    ----------
-    means : DataFrame, classes by terms
-        Class means.
-    cov : DataFrame, terms by terms
-        Covariance within classes, with divisor N - K (`method="moment"`) or N ("mle"), or robust. With
-        covariates, that of the other columns given these, with divisor N - K - q or N. With `components=`,
-        what of it lies within the principal axes.
-    scaling : DataFrame, terms by LD1, LD2, ...
-        Discriminant coefficients, which give scores of unit variance within classes. In each column the
-        largest coefficient, standardized within classes, is positive.
-    svd, explained : Series by LD1, LD2, ...
-        Singular values as in R's MASS, and the proportion of trace that each axis has.
-    coef : DataFrame, terms by classes
-        Coefficients of the classification functions.
-    intercept : Series by class
-        Constants of the classification functions: x'coef + intercept is largest for the predicted class.
-    params, bse, zvalues, pvalues : DataFrame, "constant" and terms by the classes but the first
-        Log odds against the first class, with the signs and the reference of `LogisticResults`; and, under
-        the one assumption of normal classes with one covariance, their standard errors, z, and two-sided
-        p-values. `log_odds` has them in rows, and against any class.
-    llf, aic, bic : float
-        Joint log-likelihood of class and row at the maximum-likelihood covariance, and its criteria.
-    df_model : int
-        Number of free parameters: means, covariance, and the prior where it is estimated.
-    wilks : TestResult
-        Wilks' lambda with Rao's F.
-    shrinkage : float
-        How much the covariance, the correlations or the variances are shrunk.
-    variance_shrinkage : float
-        How much the variances are shrunk beside shrunken correlations.
-    path : DataFrame
-        The errors of a choice by leave-one-out: shrinkage, error, se.
-    covariates : Index
-        Columns of the covariates, after the `|` of the formula; empty without any.
-    components, component_shares, loadings : int, Series, DataFrame
-        Number of principal axes, the share of the variance that each has, and the axes themselves, terms by
-        PC1, PC2, ..., of fits with `components=`.
-    eigenvalues : Series
-        Those of the axes of multiple correspondence analysis, of fits with
-        `components=discrim.subspace.MultipleCorrespondence(n)`.
+    What exists for one option only is reached through `covariance_model`, `subspace` and `covariate_model`.
     """
 
     _fit: Fit[LDAFit]
 
     @property
     def cov(self) -> pd.DataFrame:
-        """Covariance within classes."""
+        """Covariance within classes, terms by terms.
+
+        The divisor is N - K (`method="moment"`) or N ("mle"), or the covariance is robust ("t", "mcd"). With
+        covariates it is that of the other columns given these, with divisor N - K - q or N. With
+        `components=`, it is the part that lies within the principal axes.
+        """
         covariance, scale = self._fit.numbers.covariance, self._fit.numbers.moments.scale
         if note := beyond_doubles([covariance], scale, self.terms):
             warn_user(note)
@@ -196,30 +157,26 @@ class LDAResults(
         return covariance_frame(covariance, scale, self.terms).iloc[q:, q:]
 
     @property
+    @available_if(
+        lambda self: len(self._fit.numbers.scatter.shrinkages) > 0,
+        'fit with covariance="shrunk" or "correlation", or "diagonal" with shrinkage=',
+    )
     def shrinkage(self) -> float:
         """How much is shrunk, from 0 to 1.
 
         It is the shrinkage of the covariance to a sphere, of correlations to zero, or of variances to their
         median.
         """
-        shrinkages = self._fit.numbers.scatter.shrinkages
-        if not shrinkages:
-            raise NotSupportedError(
-                'This fit has no shrinkage: fit with covariance="shrunk" or "correlation", or '
-                "covariance=discrim.covariance.Diagonal(0.1)."
-            )
-        return shrinkages[0].values[0]
+        return self._fit.numbers.scatter.shrinkages[0].values[0]
 
     @property
-    def variance_shrinkage(self) -> float:
-        """How much the variances beside shrunken correlations are shrunk to their median, from 0 to 1."""
-        shrinkages = self._fit.numbers.scatter.shrinkages
-        if len(shrinkages) < 2:
-            raise NotSupportedError(
-                "This fit has no shrinkage of variances beside correlations: fit with "
-                'covariance="correlation".'
-            )
-        return shrinkages[1].values[0]
+    @available_if(
+        lambda self: self._fit.numbers.covariates > 0,
+        "name covariates in the formula after a `|`, as in y ~ x | age",
+    )
+    def covariate_model(self) -> CovariateModel:
+        """Slopes on the covariates of the formula, adjusted means, and their tests."""
+        return CovariateModel(self._fit)
 
     def _axes(self) -> Canonical:
         if "axes" not in self._fit.cache:
@@ -245,7 +202,11 @@ class LDAResults(
 
     @property
     def scaling(self) -> pd.DataFrame:
-        """Discriminant coefficients."""
+        """Discriminant coefficients, terms by LD1, LD2, ...
+
+        They give scores of unit variance within classes. In each column the largest coefficient, standardized
+        within classes, is positive.
+        """
         return pd.DataFrame(self._coefficients(), index=self.terms, columns=self._axis_names)
 
     @property
@@ -266,27 +227,21 @@ class LDAResults(
 
     @property
     def coef(self) -> pd.DataFrame:
-        """Coefficients of the classification functions."""
+        """Coefficients of the classification functions, terms by classes."""
         return pd.DataFrame(self._functions()[0], index=self.terms, columns=self.classes)
 
     @property
     def intercept(self) -> pd.Series:
-        """Constants of the classification functions."""
+        """Constants of the classification functions, by class.
+
+        x'coef + intercept is largest for the predicted class.
+        """
         return pd.Series(self._functions()[1], index=self.classes, name="constant")
 
-    def _need_full(self, what: str, of_many: str = "") -> None:
-        """Raise where there is no full covariance; `of_many` is a way out for more columns than rows."""
-        self._need_moments(what)
-        if not self._fit.numbers.has_tests:
-            wide = self._fit.numbers.residual_df < len(self.terms)
-            more = " (for which there are too few rows for so many columns)" if wide else ""
-            instead = self._fit.numbers.scatter.full_instead
-            raise NotSupportedError(f"{what} needs the full covariance: fit {instead}{more}{of_many}.")
-
     @property
+    @available_if(full_covariance("Wilks' lambda"))
     def wilks(self) -> TestResult:
         """Wilks' lambda with Rao's F; with covariates, of means at equal covariates."""
-        self._need_full("Wilks' lambda")
         return wilks(self._fit.numbers.roots(), *self._fit.numbers.tested)
 
     def transform(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
@@ -315,6 +270,7 @@ class LDAResults(
             out[:, place] = scaling.T @ (x.T - origin[:, None])
         return pd.DataFrame(out.T, index=blocks.table.index, columns=self._axis_names)
 
+    @available_if(_need_errors)
     @displayed()
     def log_odds(self, reference: Any = None, level: float = 0.95, *, debiased: bool = False) -> pd.DataFrame:
         """Log odds of each class against a reference, with standard errors.
@@ -340,13 +296,6 @@ class LDAResults(
             minus infinity, or infinity if that class is the reference. Where both have, the constant is
             missing.
         """
-        fit = self._fit.numbers
-        self._need_moments("log_odds()")
-        if fit.reduced() is not None:
-            raise NotSupportedError("log_odds() has standard errors for all axes only: fit without ncomp=.")
-        if not fit.scatter.has_errors:
-            kind = fit.scatter.adjective
-            raise NotSupportedError(f"Log odds of a {kind} covariance have no standard errors: see coef.")
         reading.check_flag("debiased", debiased)
         if reading.is_share(reference) and reference not in self.classes:
             reference, level = None, reference
@@ -385,17 +334,23 @@ class LDAResults(
 
     @property
     def params(self) -> pd.DataFrame:
-        """Log odds of each class against the first, as logistic regression has them."""
+        """Log odds of each class against the first, "constant" and terms by the other classes.
+
+        Signs and reference are those of `LogisticResults`. `log_odds` has them in rows, and against any
+        class.
+        """
         if self._fit.numbers.has_errors:
             return self._by_term(self.log_odds()["coef"].to_numpy())
         planes = [self._plane(k, 0) for k in range(1, len(self.classes))]
         return self._by_term(np.concatenate([[plane.offset, *plane.normal] for plane in planes]))
 
     @property
+    @available_if(_need_errors)
     def bse(self) -> pd.DataFrame:
         """Standard errors of `params`, asymptotic for normal classes with one covariance (Efron, 1975)."""
         return self._by_term(self.log_odds()["se"].to_numpy())
 
+    @available_if(_need_errors)
     def cov_params(self) -> pd.DataFrame:
         """Covariance of `params` by (class, term), by the delta method as `bse`, whose squares it has."""
         index, fit = self.log_odds().index, self._fit.numbers
@@ -405,16 +360,19 @@ class LDAResults(
         return pd.DataFrame(covariance, index=index, columns=index)
 
     @property
+    @available_if(_need_errors)
     def zvalues(self) -> pd.DataFrame:
         """Estimates divided by their standard errors."""
         return self._by_term(self.log_odds()["z"].to_numpy())
 
     @property
+    @available_if(_need_errors)
     @displayed(every="tail")
     def pvalues(self) -> pd.DataFrame:
         """Two-sided p-values of the z-values, by the normal distribution."""
         return self._by_term(self.log_odds()["p"].to_numpy())
 
+    @available_if(_need_errors)
     @displayed()
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
         """Intervals of `params`, the log odds against the first class.
@@ -436,6 +394,7 @@ class LDAResults(
 
     # ---- tests
 
+    @available_if(full_covariance("canonical()"))
     def canonical(self, convention: Convention | None = None) -> CanonicalResults:
         """Canonical variates: eigenvalues, dimension tests, coefficients, structure, centroids.
 
@@ -452,9 +411,9 @@ class LDAResults(
         >>> lda("species ~ .", load_iris()).canonical().eigenvalues.round(4).tolist()
         [32.1919, 0.2854]
         """
-        self._need_moments("canonical()")
         return CanonicalResults(self._fit, convention)
 
+    @available_if(full_covariance("manova()", ', or use manova(formula, data, method="srivastava")'))
     @displayed()
     def manova(self) -> pd.DataFrame:
         """The four tests of equal class means: statistic, F, df1, df2, p, and what kind of F it is.
@@ -462,9 +421,9 @@ class LDAResults(
         With covariates they are those of the multivariate analysis of covariance, of means at equal
         covariates.
         """
-        self._need_full("manova()", ', or use manova(formula, data, method="srivastava")')
         return manova_table(self._fit.numbers.roots(), *self._fit.numbers.tested)
 
+    @available_if(moment_estimates("anova()", adjusted=False))
     @displayed()
     def anova(
         self,
@@ -493,14 +452,12 @@ class LDAResults(
             By term: sd_total, sd_within, sd_between, R2, F, df1, df2, p, levene_F, levene_p, and adjusted p.
             With a level omega2, low and high, for normal classes with one variance.
         """
-        self._need_moments("anova()")
-        self._fit.numbers.refuse_covariates("anova()")
         return anova(self._fit, levene=levene, adjust=adjust, level=level)
 
+    @available_if(full_covariance("partial_tests()"))
     @displayed()
     def partial_tests(self) -> pd.DataFrame:
         """What each column adds to the others: partial Wilks' lambda, F and tolerance; t for two classes."""
-        self._need_full("partial_tests()")
         fit = self._fit.numbers
         # Beyond covariates as well is beyond all other columns.
         whole = fit_lda(fit.moments, fit.prior) if fit.covariates else fit
@@ -514,23 +471,19 @@ class LDAResults(
         fit = self._fit.numbers
         return generalized_distances(fit.moments, (fit.covariance,), self._fit.log_prior(), self.classes)
 
-    @displayed()
-    def covariance_models(self) -> pd.DataFrame:
-        """The ladder of covariance models; see `discrim.covariance_models`. It reads the rows once more.
-
-        Where a fit has no rows, ask `qda`, which needs only moments.
-        """
-        self._need_moments("covariance_models()")
-        self._fit.numbers.refuse_covariates("covariance_models()")
+    @available_if(normal_fits.has_moments_by_class("covariance_models()"))
+    @available_if(moment_estimates("covariance_models()", adjusted=False))
+    def _covariance_models(self) -> pd.DataFrame:
+        """Return the covariance models of `discrim.covariance_models`, for reports."""
         return normal_fits.covariance_models_of(self._fit)
 
+    @available_if(normal_fits.has_moments_by_class("box_m()"))
+    @available_if(moment_estimates("box_m()", adjusted=False))
     def box_m(self) -> TestResult:
         """Box's M test that the classes have one covariance. It reads the rows once more.
 
         Where a fit has no rows, ask `qda`, which needs only moments.
         """
-        self._need_moments("box_m()")
-        self._fit.numbers.refuse_covariates("box_m()")
         return normal_fits.box_m_of(self._fit)
 
     @displayed()
@@ -671,7 +624,7 @@ def lda(
     covariance within classes, as in CATCH (Pan, Mai & Zhang, 2019, Journal of the American Statistical
     Association 114, 1305-1319), the rule is then the linear one of all columns. With method="moment" each of
     q covariates takes a degree of freedom, and the divisor is N - K - q. Coefficients are those of columns
-    and covariates. `slopes()`, `adjusted_means()` and `covariate_tests()` say what the covariates explain;
+    and covariates. `covariate_model` has `slopes()`, `adjusted_means()` and `tests()` of the covariates;
     `wilks`, `manova()`, `canonical()`, `distances()` and `partial_tests()` are those of the multivariate
     analysis of covariance. All follow from the moments of the rows, and `leave_one_out()` is exact. The
     covariance is the full one.
@@ -715,7 +668,7 @@ def lda(
     >>> int(fit.nobs), fit.em.incomplete, fit.em.converged
     (342, 9, True)
     >>> fit = lda("species ~ bill_length_mm + bill_depth_mm | body_mass_g", load_penguins())
-    >>> fit.adjusted_means()["adjusted"]["Gentoo"].round(1).to_dict()
+    >>> fit.covariate_model.adjusted_means()["adjusted"]["Gentoo"].round(1).to_dict()
     {'bill_length_mm': 44.2, 'bill_depth_mm': 13.7}
     """
     options = verb_options(locals())

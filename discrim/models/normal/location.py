@@ -27,6 +27,7 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.levels import boolean_terms, level_design, level_terms, term_levels
 from discrim.frame.rows import read, used_rows
 from discrim.models.fits import reading
+from discrim.models.fits.available import available_if
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, covariance_frame
 from discrim.models.fits.reading import Data, NaAction, Prior
@@ -290,23 +291,7 @@ SAVED = Saved(
 
 
 class LocationResults(ClassifierResults):
-    """A fit of the location model.
-
-    Attributes
-    ----------
-    smoothing : float
-        Weight of a row in a cell that differs from its own in one column.
-    probabilities : DataFrame, cells by classes
-        Smoothed probability of each cell within each class.
-    means : DataFrame, classes and cells by columns of numbers
-        Smoothed means.
-    cell_counts : DataFrame, cells by classes
-        Rows, or sums of weights.
-    cov : DataFrame
-        Covariance of the numbers, common to classes and cells.
-    path : DataFrame
-        The errors of a choice by leave-one-out: smoothing, error, se.
-    """
+    """A fit of the location model."""
 
     _fit: Fit[LocationFit]
 
@@ -332,19 +317,22 @@ class LocationResults(ClassifierResults):
 
     @property
     def probabilities(self) -> pd.DataFrame:
-        """Probability of each cell within each class."""
+        """Probability of each cell within each class, cells by classes."""
         return pd.DataFrame(self._fit.numbers.probabilities.T, index=self._cells(), columns=self.classes)
 
     @property
     @displayed(every="count")
     def cell_counts(self) -> pd.DataFrame:
-        """Rows of each class in each cell."""
+        """Rows of each class in each cell, cells by classes.
+
+        Rows, or sums of weights.
+        """
         counts = self._fit.numbers.cells.counts.reshape(len(self.classes), -1).T
         return pd.DataFrame(counts, index=self._cells(), columns=self.classes)
 
     @property
     def means(self) -> pd.DataFrame:
-        """Smoothed means of each class in each cell."""
+        """Smoothed means of each class in each cell, classes and cells by columns of numbers."""
         cells = self._cells()
         names = list(cells.names)
         keys = [
@@ -358,14 +346,20 @@ class LocationResults(ClassifierResults):
 
     @property
     def cov(self) -> pd.DataFrame:
-        """Covariance of the numbers within cells."""
+        """Covariance of the numbers within cells.
+
+        Covariance of the numbers, common to classes and cells.
+        """
         numbers = self._fit.numbers
         return covariance_frame(numbers.covariance, numbers.cells.scale, self._number_terms())
 
     @property
+    @available_if()
     @displayed(se="share")
     def path(self) -> pd.DataFrame:
         """Leave-one-out error by smoothing, with the covariance held.
+
+        The errors of a choice by leave-one-out: smoothing, error, se.
 
         Raises
         ------

@@ -187,8 +187,6 @@ class NearestCentroidResults(LinearGeometry, ClassMeans, GroupSummary, Classifie
     ----------
     means : DataFrame, classes by terms
         Class means.
-    sd : float
-        Standard deviation s of every column within every class, with divisor p (N - K).
     llf, aic, bic : float
         Joint log-likelihood of class and row at the maximum-likelihood variance, and its criteria.
     df_model : int
@@ -199,7 +197,10 @@ class NearestCentroidResults(LinearGeometry, ClassMeans, GroupSummary, Classifie
 
     @property
     def sd(self) -> float:
-        """Standard deviation of every column within every class."""
+        """Standard deviation of every column within every class.
+
+        Standard deviation s of every column within every class, with divisor p (N - K).
+        """
         return self._fit.numbers.sd
 
     def centroid_distances(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:

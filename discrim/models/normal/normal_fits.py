@@ -32,10 +32,9 @@ from discrim.frame.rows import used_rows
 from discrim.inference.covariance_models import box_m_test, covariance_ladder, likelihood_ratio
 from discrim.inference.result import TestResult
 from discrim.models.fits import reading
-from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Refits
 from discrim.models.fits.reading import Watch
-from discrim.models.fits.refits import error_path, held_path, largest_as_good, moment_refits
+from discrim.models.fits.refits import error_path, largest_as_good, moment_refits
 from discrim.models.moments.given import Sample
 from discrim.models.normal.components import CHOSEN_FROM_ROWS, AxesChoice, choose_axes
 from discrim.models.normal.covariance_models import (
@@ -277,37 +276,6 @@ def warn_where_units_differ(
     """Warn where a sphere is one of columns of very unlike units."""
     if scatter.compares_units:
         warn_of_units(moments, terms, scatter.compared, way_out)
-
-
-class ShrunkCovariances:
-    """The path of a choice among shrinkages, and what needs moments; for children of `ClassifierResults`."""
-
-    def _need_moments(self: Any, what: str) -> None:
-        """Raise NotSupportedError where means and covariances are not moments of the rows."""
-        refusal = self._fit.numbers.scatter.refusal(what)
-        if refusal is not None:
-            raise refusal
-
-    @property
-    @displayed(se="share")
-    def path(self: Any) -> pd.DataFrame:
-        """Errors of what was tried: shrinkage, error, se; or components, error, se, share.
-
-        With a shrinkage of "loo" they are leave-one-out errors, and each shrinkage is held while a row is
-        left out. The choice has the least error and, of equal errors, the most shrinkage. With
-        `components="cv"` or "loo" they are those of each number of principal axes, which are computed again
-        without each fold or row; the share is that of the variance which they have. The choice has the least
-        error and, of equal errors, the fewest axes. An error is missing if a covariance is singular without
-        some row or fold, or if distances exceed double precision.
-
-        Raises
-        ------
-        NotSupportedError
-            Nothing was chosen, or the fit was loaded.
-        """
-        why = 'which is that of a shrinkage of "loo" or of components="cv", and not of a loaded fit'
-        way_out = 'fit with covariance=discrim.covariance.Shrunk("loo"), or with components="cv"'
-        return held_path(self._fit, why, way_out)
 
 
 def normal_refits(numbers: Any, *, common: bool, drops: bool = False, why_no_rule: Any = None) -> Refits:
@@ -560,6 +528,23 @@ def _factors(fit: Fit[Any], moments: ClassMoments, dimensions: Any, threshold: A
             raise error.of_classes(levels, moments.rows.tolist())
         found.append(held)
     return found
+
+
+def has_moments_by_class(what: str) -> Callable[[Any], None]:
+    """Return a check of `available_if` for what takes moments by class, of the rows or kept by the fit.
+
+    Parameters
+    ----------
+    what : str
+        The method, as its error names it.
+    """
+
+    def check(results: Any) -> None:
+        fit = results._fit
+        if not fit.has_rows and fit.numbers.moments.spread != "class":
+            fit.rows(what, f"fit formula and data, or ask {what} of qda(moments=)")
+
+    return check
 
 
 def moments_by_class(fit: Fit[Any], what: str) -> ClassMoments:

@@ -142,7 +142,7 @@ def _discriminants(results: LDAResults, fit: Fit[LDAFit]) -> Section:
 
 def _slopes(results: LDAResults, fit: Fit[LDAFit]) -> Section:
     """Slopes on the covariates, common to the classes."""
-    table = results.slopes()[["coef", "se", "t", "p"]]
+    table = results.covariate_model.slopes()[["coef", "se", "t", "p"]]
     table = table.set_axis([f"{column} on {covariate}" for covariate, column in table.index], axis=0)
     formats: dict[Any, Any] = {"coef": "general", "se": "general", "t": "z", "p": "p"}
     note = (
@@ -150,18 +150,22 @@ def _slopes(results: LDAResults, fit: Fit[LDAFit]) -> Section:
         f"covariate do not count. t has {fit.numbers.residual_df:.6g} degrees of freedom."
     )
     title = "Slopes on the covariates, common to the classes"
-    return Section(title, table, formats, headings={"p": "P>|t|"}, note=note, source="fit.slopes()")
+    return Section(
+        title, table, formats, headings={"p": "P>|t|"}, note=note, source="fit.covariate_model.slopes()"
+    )
 
 
 def _adjusted_means(results: LDAResults, fit: Fit[LDAFit]) -> Section:
     """Means at equal covariates."""
     moments, q = fit.numbers.moments, fit.numbers.covariates
-    means = results.adjusted_means()["adjusted"].to_numpy().reshape(len(fit.classes), -1)
+    means = results.covariate_model.adjusted_means()["adjusted"].to_numpy().reshape(len(fit.classes), -1)
     centre = moments.counts @ moments.class_means[:, :q] / moments.total
     at = ", ".join(f"{name} {value:.5g}" for name, value in zip(fit.terms[:q], centre, strict=True))
     table = Columns(means, list(fit.classes), fit.terms[q:])
     note = f"At {at}, the mean of all rows."
-    return Section("Adjusted means, at equal covariates", table, note=note, source="fit.adjusted_means()")
+    return Section(
+        "Adjusted means, at equal covariates", table, note=note, source="fit.covariate_model.adjusted_means()"
+    )
 
 
 def _functions(results: LDAResults, fit: Fit[LDAFit]) -> Section:
@@ -354,22 +358,22 @@ def _quadratic_header(results: QDAResults, fit: Fit[QDAFit]) -> Pairs:
 
 def _save_axes(results: QDAResults, fit: Fit[QDAFit]) -> Section:
     """Directions of the axes of ncomp=, and their eigenvalues."""
-    loadings = results.loadings
-    eigenvalues = results.eigenvalues.to_numpy()
+    loadings = results.subspace.loadings
+    eigenvalues = results.subspace.eigenvalues.to_numpy()
     numbers = np.vstack([loadings.to_numpy(), eigenvalues[: loadings.shape[1]]])
     table, wide = Columns(numbers, [*fit.terms, "Eigenvalue"], list(loadings)), headers.are_many(fit.terms)
     left = len(eigenvalues) - loadings.shape[1]
     note = "On each axis the largest coefficient of columns over their standard deviations is positive."
     if left:
         beyond = f"{left} more eigenvalue{'s' * (left > 1)}"
-        note += f" {beyond}, the largest {eigenvalues[loadings.shape[1]]:.4f}: fit.eigenvalues."
+        note += f" {beyond}, the largest {eigenvalues[loadings.shape[1]]:.4f}: fit.subspace.eigenvalues."
     return Section(
         "Axes by SAVE (unit variance over all rows)",
         table,
         row_formats={"Eigenvalue": "share"},
         errors=[*headers.coefficient_errors(headers.difference_sizes(fit.numbers.moments), DRAWN), np.inf],
         note=note,
-        source="fit.loadings",
+        source="fit.subspace.loadings",
         worth=headers.worth(fit.numbers.moments, 1) if wide else None,
         last=0 if wide else None,
     )
@@ -378,7 +382,7 @@ def _save_axes(results: QDAResults, fit: Fit[QDAFit]) -> Section:
 def _covariance_of_scores(results: QDAResults, fit: Fit[QDAFit], label: Any) -> Section:
     """The covariance of a class on the axes of ncomp=."""
     k, more = list(results.classes).index(label), len(results.classes) - MOST_COVARIANCES
-    divisor, table = "n" if fit.numbers.method == "mle" else "n-1", results._score_covariances()[k]
+    divisor, table = "n" if fit.numbers.method == "mle" else "n-1", results.covs[label]
     note = ""
     if more > 0 and k == MOST_COVARIANCES - 1:
         note = f"{more} more {'class' if more == 1 else 'classes'}: fit.covs."
@@ -394,13 +398,13 @@ def _covariance_of_scores(results: QDAResults, fit: Fit[QDAFit], label: Any) -> 
 
 def _factors(results: QDAResults, fit: Fit[QDAFit]) -> Section:
     """Dimensions, variances of signal and noise, and the share that the signal explains, by class."""
-    table = results.factors.rename_axis(index=None)
+    table = results.covariance_model.factors.rename_axis(index=None)
     table = table.rename(columns={"largest": "signal, largest", "smallest": "signal, smallest"})
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "general")
     formats |= {"dimensions": "count", "explained": "share"}
     note = "One covariance for all classes." if fit.numbers.scatter.is_one_for_all else ""
     title = "Variances on the axes of the signal, and of the noise beyond them"
-    return Section(title, table, formats, note=note, source="fit.factors")
+    return Section(title, table, formats, note=note, source="fit.covariance_model.factors")
 
 
 def _covariance_in(results: QDAResults, fit: Fit[QDAFit], label: Any) -> Section:
@@ -465,7 +469,7 @@ def _regularized_header(results: RDAResults, fit: Fit[RDAFit]) -> Pairs:
 
 
 def _errors_of_pairs(results: RDAResults, fit: Fit[RDAFit]) -> Section:
-    if "components" in results.path:
+    if fit.path is not None and "components" in fit.path:
         return _axes_path(results, fit)
     table = results.path.pivot(index="alpha", columns="gamma", values="error")
     table.index = [f"{value:g}" for value in table.index]
@@ -589,7 +593,7 @@ def _covariance(
 
 def _flagged(results: LDAResults | QDAResults, fit: Fit[Any]) -> Section:
     """Rows beyond the cutoff by class, the farthest of them by name."""
-    table = results.robust_distances()
+    table = results.covariance_model.robust_distances()
     flagged = table[table["flagged"]].sort_values("distance", ascending=False, kind="stable")
     counted = pd.DataFrame(index=results.classes.rename(None))
     by_class = table.dropna(subset="distance").groupby("class", observed=False)
@@ -607,12 +611,14 @@ def _flagged(results: LDAResults | QDAResults, fit: Fit[Any]) -> Section:
         more = f" and {len(flagged) - MOST_NAMED} more" if len(flagged) > MOST_NAMED else ""
         note += f" The farthest: {', '.join(shown)}{more}."
     formats: dict[Any, Any] = {"rows": "count", "flagged": "count", "share": "share", "farthest": "general"}
-    return Section("Rows flagged", counted, formats, note=note, source="fit.robust_distances()")
+    return Section(
+        "Rows flagged", counted, formats, note=note, source="fit.covariance_model.robust_distances()"
+    )
 
 
 def _shrinkage_path(results: LDAResults | QDAResults, fit: Fit[Any]) -> Section:
     """Errors of the shrinkages that leave-one-out chose among."""
-    table = results.path.set_index("shrinkage").rename_axis(index=None)
+    table = results.covariance_model.path.set_index("shrinkage").rename_axis(index=None)
     table.index = [f"{value:g}" for value in table.index]
     note = (
         "Missing where a covariance is singular without some row, or distances exceed double precision."
@@ -621,23 +627,23 @@ def _shrinkage_path(results: LDAResults | QDAResults, fit: Fit[Any]) -> Section:
     )
     formats: dict[Any, Any] = {"error": "share", "se": "share"}
     title = "Leave-one-out error by shrinkage"
-    return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")
+    return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.covariance_model.path")
 
 
 def _axes_path(results: Any, fit: Fit[Any]) -> Section:
     """Errors of some of the numbers of principal axes that were tried, among them the one chosen."""
-    path = results.path
+    path, n_components = results.subspace.path, results.subspace.n_components
     steps = np.arange(len(path))
     if len(path) > MOST_STEPS:
         steps = np.unique(np.geomspace(1, len(path), MOST_STEPS).round().astype(int)) - 1
-    chosen = int(np.flatnonzero(path["components"] == results.components)[0])
+    chosen = int(np.flatnonzero(path["components"] == n_components)[0])
     table = path.iloc[np.unique([*steps, chosen])].set_index("components").rename_axis(index=None)
-    table.index = [f"{count}{' *' if count == results.components else ''}" for count in table.index]
+    table.index = [f"{count}{' *' if count == n_components else ''}" for count in table.index]
     formats: dict[Any, Any] = {"error": "share", "se": "share", "share": "share"}
     note = "* chosen: the fewest axes of least error. share is that of the variance of all columns."
     if len(table) < len(path):
-        note += f" {len(table)} of {len(path)} numbers shown; all: fit.path."
-    return Section("Error by number of principal axes", table, formats, note=note, source="fit.path")
+        note += f" {len(table)} of {len(path)} numbers shown; all: fit.subspace.path."
+    return Section("Error by number of principal axes", table, formats, note=note, source="fit.subspace.path")
 
 
 def _with_equal_covariances(parts: Sections, fit: Fit[Any], by_name: Sequence[str]) -> Parts:
@@ -721,7 +727,7 @@ def slopes_picture(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes
 
     By default it is the column of which the covariates explain the largest share.
     """
-    _, found = results._slopes("kind='slopes'")
+    found = results.covariate_model._slopes()
     q, terms = fit.numbers.covariates, list(fit.terms)
     pair = [terms[q + int(found.explained.argmax())], terms[0]]
     if options.columns is not None:
@@ -755,7 +761,8 @@ def slopes_picture(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes
 
 def scree(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Eigenvalues by class, those of the signal filled, and the level of the noise."""
-    table, noise = results.scree(), results.factors["noise"]
+    model = results.covariance_model
+    table, noise = model.scree(), model.factors["noise"]
     labels = list(table.index.unique(level=0))
     noise = noise.iloc[: len(labels)].set_axis(labels)
     axes = draw_scree(table, noise, ax=options.ax, signs=options.signs(labels))
@@ -766,9 +773,9 @@ def scree(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 def choice_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Errors of the choice of a shrinkage, or of a number of principal axes, with what was chosen."""
-    path = results.path
-    of_axes = "components" in path
-    chosen = results.components if of_axes else fit.numbers.scatter.shrinkages[0].values[0]
+    of_axes = fit.path is not None and "components" in fit.path
+    path = results.subspace.path if of_axes else results.covariance_model.path
+    chosen = results.subspace.n_components if of_axes else fit.numbers.scatter.shrinkages[0].values[0]
     axes, _ = style.new_axes(options.ax)
     draw_errors(axes, path.iloc[:, :3], chosen, log=of_axes and len(path) > MOST_STEPS)
     axes.set_xlabel("Principal axes" if of_axes else "Shrinkage")
@@ -781,7 +788,7 @@ def choice_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Errors of the choice by alpha and gamma, with the pair chosen."""
-    if "components" in results.path:
+    if fit.path is not None and "components" in fit.path:
         return choice_path(results, fit, options)
     errors = results.path.pivot(index="alpha", columns="gamma", values="error")
     pair, title = (results.alpha, results.gamma), f"Error by {_chosen_by(fit)}"
@@ -793,7 +800,8 @@ def distances(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
     The farthest of the flagged rows bear their labels, where these do not cover one another.
     """
-    table, classical = results.robust_distances(), results._classical_distances()
+    model = results.covariance_model
+    table, classical = model.robust_distances(), model._classical_distances()
     classes, signs = list(results.classes), options.signs(results.classes)
     codes = style.label_codes(table["class"], classes)
     robust = table["distance"].to_numpy(dtype=np.float64)

@@ -285,24 +285,6 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
     ----------
     means : DataFrame, classes by terms
         Class means of the rows.
-    mean : Series by term
-        m, the mean of the classes.
-    between, within : DataFrame, terms by terms
-        B and W. Under `normalize=True`, these and m are of rows brought to one length.
-    axes : DataFrame, terms by PLDA1, PLDA2, ...
-        Directions in which the classes differ: on them rows have unit variance within classes and are
-        uncorrelated, and class means have the variances `ratios`. The largest coefficient of each, times the
-        standard deviation of its column within classes, is positive.
-    ratios : Series by PLDA1, PLDA2, ...
-        Variance between classes over that within, on the axes.
-    rank : int
-        Rank of B, the number of axes; of a B of zero one axis is held all the same.
-    steps : int
-        Steps of EM; zero where classes have one size and the estimates a closed form.
-    converged : bool
-        Whether EM ended before `maxiter`.
-    llf_given : float
-        Log-likelihood of the rows given which of them share a class.
     llf, aic, bic : float
         Log-likelihood of class and row, the class means integrated out, and its criteria.
     df_model : int
@@ -316,42 +298,59 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
 
     @property
     def between(self) -> pd.DataFrame:
-        """B, the covariance of the classes."""
+        """B, the covariance of the classes.
+
+        Shape: terms by terms.
+        """
         return self._square(self._fit.numbers.covariances()[0])
 
     @property
     def within(self) -> pd.DataFrame:
-        """W, the covariance of rows within classes."""
+        """W, the covariance of rows within classes.
+
+        Shape: terms by terms.
+        """
         return self._square(self._fit.numbers.covariances()[1])
 
     @property
     def mean(self) -> pd.Series:
-        """m, the mean of the classes."""
+        """m, the mean of the classes.
+
+        Indexed by term.
+        """
         numbers = self._fit.numbers
         return pd.Series(numbers.origin + numbers.mean / numbers.scale, index=self.terms, name="mean")
 
     @property
     def ratios(self) -> pd.Series:
-        """Variance between classes over that within, on the axes in which they differ."""
+        """Variance between classes over that within, on the axes in which they differ.
+
+        Indexed by PLDA1, PLDA2, ...
+        """
         values = self._fit.numbers.between[: self._fit.numbers.n_axes]
         names = pd.Index([f"PLDA{j + 1}" for j in range(len(values))])
         return pd.Series(values, index=names, name="ratio", copy=True)
 
     @property
     def axes(self) -> pd.DataFrame:
-        """Coefficients of the axes, in the units of the columns."""
+        """Coefficients of the axes, in the units of the columns.
+
+        Shape: terms by PLDA1, PLDA2, ... Directions in which the classes differ: on them rows have unit
+        variance within classes and are uncorrelated, and class means have the variances `ratios`. The largest
+        coefficient of each, times the standard deviation of its column within classes, is positive.
+        """
         numbers = self._fit.numbers
         values = numbers.axes[:, : numbers.n_axes] * numbers.scale[:, None]
         return pd.DataFrame(values, index=self.terms, columns=self.ratios.index)
 
     @property
     def rank(self) -> int:
-        """Rank of B."""
+        """Rank of B, the number of axes; of a B of zero one axis is held all the same."""
         return self._fit.numbers.rank
 
     @property
     def steps(self) -> int:
-        """Steps of EM."""
+        """Steps of EM; zero where classes have one size and the estimates a closed form."""
         return self._fit.numbers.steps
 
     @property

@@ -27,6 +27,7 @@ from discrim.frame.values import shown
 from discrim.inference.covariance_models import log_determinant_table
 from discrim.inference.result import TestResult
 from discrim.models.fits import reading
+from discrim.models.fits.available import available_if
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, as_scored, distinct, rule_of_numbers
 from discrim.models.fits.reading import Data, Divisor, NaAction, Prior
@@ -35,8 +36,9 @@ from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.normal import normal_fits
 from discrim.models.normal.components import (
-    PrincipalAxes,
+    SlicedSubspace,
     refuse_collinear_total,
+    subspace_of,
     warn_of_separated_axes,
     with_digits,
     within,
@@ -51,12 +53,10 @@ from discrim.models.normal.covariance_models import (
     standardize_hint,
 )
 from discrim.models.normal.em import MissingRows, em_sample
-from discrim.models.normal.factor import FactorCovariances, warn_of_separated_dimensions
-from discrim.models.normal.normal_fits import ShrunkCovariances
-from discrim.models.normal.robust import RobustRows, robust_moments
-from discrim.models.normal.separable import MatrixColumns
+from discrim.models.normal.factor import warn_of_separated_dimensions
+from discrim.models.normal.normal_results import NormalResults, moment_estimates
+from discrim.models.normal.robust import robust_moments
 from discrim.models.results.geometry import SeparateCovariances
-from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import NOTHING, Saved
 
 
@@ -299,57 +299,45 @@ SAVED = Saved(
 )
 
 
-class QDAResults(
-    FactorCovariances,
-    SeparateCovariances,
-    ShrunkCovariances,
-    PrincipalAxes,
-    RobustRows,
-    MatrixColumns,
-    ClassifierResults,
-):
+class QDAResults(SeparateCovariances, NormalResults):
     """A fitted quadratic discriminant analysis.
 
-    Attributes
-    ----------
-    means : DataFrame, classes by terms
-        Class means.
-    covs : dict of class to DataFrame
-        Covariance of each class, with divisor n_k - 1 (`method="moment"`) or n_k ("mle"), or robust;
-        with `ncomp=`, of the scores on the axes.
-    logdet : Series by class
-        Log-determinants of the covariances.
-    llf, aic, bic : float
-        Joint log-likelihood of class and row at maximum-likelihood covariances, and its criteria.
-    df_model : int
-        Number of free parameters.
-    shrinkage : Series by class
-        How much the covariances or the variances are shrunk.
-    path : DataFrame
-        The errors of a choice by leave-one-out: shrinkage, error, se.
-    components, component_shares, loadings : int, Series, DataFrame
-        Number of principal axes, the share of the variance that each has, and the axes themselves, terms by
-        PC1, PC2, ..., of fits with `components=`.
-    loadings, eigenvalues : DataFrame, Series
-        Directions of variance one over all rows, terms by SAVE1, SAVE2, ..., and all eigenvalues, of fits
-        with `ncomp=`.
-    dimensions, factors : Series, DataFrame by class
-        Number of large variances, and what is known of them, for covariance="factor"; see also `scree`.
+    What exists for one option only is reached through `covariance_model` and `subspace`. The covariances have
+    divisor n_k - 1 (`method="moment"`) or n_k ("mle"), or are robust.
     """
 
     _fit: Fit[QDAFit]
 
     @property
+    def covs(self) -> dict[Any, pd.DataFrame]:
+        """Covariance of each class; with `ncomp=`, of the scores on the axes."""
+        subspace = subspace_of(self._fit)
+        return subspace._covariances() if isinstance(subspace, SlicedSubspace) else super().covs
+
+    @property
+    @available_if(
+        lambda self: len(self._fit.numbers.scatter.shrinkages) > 0,
+        'fit with covariance="shrunk", or "diagonal" with shrinkage=',
+    )
     def shrinkage(self) -> pd.Series:
         """How much each class's covariance is shrunk to a sphere, or its variances to their median."""
         shrinkages = self._fit.numbers.scatter.shrinkages
-        if not shrinkages:
-            raise NotSupportedError(
-                'This fit has no shrinkage: fit with covariance="shrunk", or '
-                "covariance=discrim.covariance.Diagonal(0.1)."
-            )
         return pd.Series(shrinkages[0].values, index=self.classes, name="shrinkage")
 
+    def _need_determinants(self) -> None:
+        """Raise NotSupportedError unless the covariances are full ones of the columns."""
+        self._need_moments("log_determinants()")
+        numbers = self._fit.numbers
+        if not numbers.has_distances:
+            kind, instead = f"{numbers.scatter.word} ones", "without covariance="
+            if numbers.within_axes is not None:
+                kind, instead = f"those {numbers.scatter.phrase}", numbers.scatter.full_instead
+            raise NotSupportedError(
+                f"log_determinants() is for full covariances of the columns, not {kind}: fit {instead}, or "
+                "see logdet."
+            )
+
+    @available_if(_need_determinants)
     @displayed()
     def log_determinants(self, level: float = 0.95) -> pd.DataFrame:
         """Log-determinants of the classes' covariances and of the pooled one, with intervals.
@@ -365,16 +353,6 @@ class QDAResults(
             By class, and for the pooled covariance ("pooled"): logdet, debiased (logdet less its bias), se,
             low, high, df. The divisors are n_k - 1 and N - K.
         """
-        self._need_moments("log_determinants()")
-        if not self._fit.numbers.has_distances:
-            numbers = self._fit.numbers
-            kind, instead = f"{numbers.scatter.word} ones", "without covariance="
-            if numbers.within_axes is not None:
-                kind, instead = f"those {numbers.scatter.phrase}", numbers.scatter.full_instead
-            raise NotSupportedError(
-                f"log_determinants() is for full covariances of the columns, not {kind}: fit {instead}, or "
-                "see logdet."
-            )
         counts = self._fit.counts
         reading.refuse_little_weight(counts, self.classes, len(self.terms), "log_determinants()")
         moments, free = self._fit.numbers.moments, self._fit.numbers.moments.counts - 1
@@ -385,6 +363,8 @@ class QDAResults(
         index = pd.Index([*self.classes, distinct("pooled", self.classes)], name=self.classes.name)
         return log_determinant_table(logdets, np.append(free, nu), len(self.terms), level, index)
 
+    @available_if(normal_fits.has_moments_by_class("covariance_models()"))
+    @available_if(moment_estimates("covariance_models()"))
     @displayed()
     def covariance_models(self, dimensions: Any = None, threshold: float | None = None) -> pd.DataFrame:
         """The ladder of covariance models; see `discrim.covariance_models`. It reads any rows once more.
@@ -399,12 +379,12 @@ class QDAResults(
         threshold : float, optional
             Share of the largest fall that counts for dimensions="cattell", between 0 and 1; by default 0.2.
         """
-        self._need_moments("covariance_models()")
         return normal_fits.covariance_models_of(self._fit, dimensions, threshold)
 
+    @available_if(normal_fits.has_moments_by_class("box_m()"))
+    @available_if(moment_estimates("box_m()"))
     def box_m(self) -> TestResult:
         """Box's M test that the classes have one covariance. It reads the rows, if any, once more."""
-        self._need_moments("box_m()")
         return normal_fits.box_m_of(self._fit)
 
     @displayed()

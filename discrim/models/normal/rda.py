@@ -33,6 +33,7 @@ from discrim.frame.rows import used_codes, used_rows
 from discrim.inference.error_rates import as_good, rates_along
 from discrim.inference.resampling import check_folds, dealt_codes, drawn_seed
 from discrim.models.fits import reading
+from discrim.models.fits.available import available_if
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, as_scored, missing_if_refused
 from discrim.models.fits.reading import Data, Divisor, NaAction, Prior, SelectRule
@@ -50,15 +51,14 @@ from discrim.models.moments.moments import Moments
 from discrim.models.normal.components import CHOSEN_FROM_ROWS as NUMBER_FROM_ROWS
 from discrim.models.normal.components import (
     AxesChoice,
-    PrincipalAxes,
     choose_axes,
     read_components,
     warn_of_separated_axes,
     within,
 )
 from discrim.models.normal.normal_fits import warn_of_units, warn_where_units_differ
+from discrim.models.normal.normal_results import SubspaceResults
 from discrim.models.results.geometry import SeparateCovariances
-from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import NOTHING, Saved
 
 AT_ONCE = 2**22
@@ -801,27 +801,11 @@ SAVED = Saved(
 )
 
 
-class RDAResults(PrincipalAxes, SeparateCovariances, ClassifierResults):
+class RDAResults(SeparateCovariances, SubspaceResults):
     """A fitted regularized discriminant analysis.
 
-    Attributes
-    ----------
-    alpha, gamma : float
-        The pair of the fit.
-    path : DataFrame
-        The errors of a choice, by pair tried: alpha, gamma, error, se; or by number of principal axes.
-    components, component_shares, loadings : int, Series, DataFrame
-        Number of principal axes, the share of the variance that each has, and the axes themselves, terms by
-        PC1, PC2, ..., of fits with `components=`.
-    means : DataFrame, classes by terms
-        Class means.
-    covs : dict of class to DataFrame
-        Regularized covariance of each class.
-    logdet : Series by class
-        Log-determinants of the covariances.
-    llf : float
-        Joint log-likelihood of class and row at the means and covariances of the fit, which is not its
-        maximum.
+    The likelihood `llf` is that of class and row at the means and covariances of the fit, which is not its
+    maximum.
     """
 
     _fit: Fit[RDAFit]
@@ -837,21 +821,17 @@ class RDAResults(PrincipalAxes, SeparateCovariances, ClassifierResults):
         return self._fit.numbers.gamma
 
     @property
+    @available_if()
     @displayed(se="share")
     def path(self) -> pd.DataFrame:
-        """Errors of the pairs, or of the numbers of principal axes, that were tried.
-
-        Raises
-        ------
-        NotSupportedError
-            Both alpha and gamma were given, or the fit was loaded.
-        """
+        """Errors of the pairs that were tried: alpha, gamma, error, se."""
         why = "as alpha and gamma were given, or the fit was loaded"
-        return held_path(self._fit, why, "fit without one of them to have it chosen")
+        return held_path(self._fit, why, "fit without one of them to have it chosen", "alpha")
 
     @property
+    @available_if()
     def df_model(self) -> int:
-        """Regularized covariances have no number of free parameters: this raises NotSupportedError."""
+        """Refused: regularized covariances have no number of free parameters."""
         raise NotSupportedError(
             "Regularized covariances have no count of free parameters, nor AIC and BIC: compare by "
             "error_rates(['cv'])."

@@ -13,7 +13,6 @@ from discrim.core.moments.row_sums import RowBlock
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.special import chi2_isf
 from discrim.core.rules.rules import Rule
-from discrim.core.scatter.em import Em
 from discrim.core.scatter.robust import ExactFit, Robust, fit_mcd, fit_t
 from discrim.core.scatter.student import NU_RANGE, Student, own_distances
 from discrim.errors import CollinearError, NotSupportedError, warn_user
@@ -22,8 +21,10 @@ from discrim.frame.levels import Unseen
 from discrim.frame.matrix import response_codes
 from discrim.frame.rows import repeated, used_rows
 from discrim.inference.error_rates import check_level
+from discrim.models.fits.available import available_if
 from discrim.models.fits.data_range import check_data_range
 from discrim.models.fits.fit import Fit, Gaps
+from discrim.models.fits.fitted_results import FitComponent
 from discrim.models.fits.reading import Data, class_moments, listed
 from discrim.models.fits.refits import rule_of_moments
 
@@ -141,25 +142,39 @@ def _exact_fit(found: ExactFit, blocks: Blocks) -> CollinearError:
     )
 
 
-class RobustRows:
-    """Robust distances; for children of `ClassifierResults` whose moments may be robust."""
+class RobustModel(FitComponent):
+    """Robust means and covariances, of t distributions or by the minimum covariance determinant.
+
+    Examples
+    --------
+    >>> from discrim import lda
+    >>> from discrim.datasets import load_iris
+    >>> model = lda("species ~ .", load_iris(), method="t", nu=None).covariance_model
+    >>> round(model.nu, 1)
+    9.6
+    >>> int(model.robust_distances()["flagged"].sum())
+    6
+    """
 
     @property
-    def em(self: Any) -> Em:
-        """The search of a fit with missing="em": steps, converged, row_llf, patterns, incomplete.
+    def _scatter(self) -> Robust:
+        scatter: Robust = self._fit.numbers.scatter
+        return scatter
 
-        Raises
-        ------
-        NotSupportedError
-            The fit was made without missing="em".
-        """
-        found = self._fit.numbers.scatter
-        if not isinstance(found, Em):
-            raise NotSupportedError('em exists only for fits with missing="em": fit with that.')
-        return found
+    @property
+    @available_if(lambda self: self._scatter.method == "t", 'fit with method="t"')
+    def nu(self) -> float:
+        """Degrees of freedom of the t distributions."""
+        return self._scatter.nu
+
+    @property
+    @available_if(lambda self: self._scatter.method == "mcd", 'fit with method="mcd"')
+    def support_fraction(self) -> float:
+        """Share of the observations that the subset of the minimum covariance determinant has."""
+        return self._scatter.support_fraction
 
     def robust_distances(
-        self: Any, data: Data | None = None, *, level: float = 0.975, unseen: Unseen | None = None
+        self, data: Data | None = None, *, level: float = 0.975, unseen: Unseen | None = None
     ) -> pd.DataFrame:
         """Distance of each row to the mean of its own class under the robust covariance.
 
@@ -181,34 +196,24 @@ class RobustRows:
             chi-square on p degrees of freedom), and whether the row is flagged. A row that the fit cannot use
             has no distance.
 
-        Raises
-        ------
-        NotSupportedError
-            The fit is not robust.
-
         Examples
         --------
         >>> from discrim import qda
         >>> from discrim.datasets import load_penguins
         >>> fit = qda("species ~ bill_length_mm + bill_depth_mm", load_penguins(), covariance="mcd")
-        >>> fit.robust_distances().groupby("class", observed=True)["flagged"].sum().tolist()
+        >>> distances = fit.covariance_model.robust_distances()
+        >>> distances.groupby("class", observed=True)["flagged"].sum().tolist()
         [4, 2, 4]
         """
-        fit = self._fit.numbers
-        if not fit.scatter.is_robust:
-            raise NotSupportedError(
-                'robust_distances() needs a robust fit: pass covariance="t" or "mcd", or see '
-                "typicality() of other fits."
-            )
         check_level(level)
         given = None if data is None else self._fit.new_rows(data, Gaps(unseen))
         blocks = self._fit.rows("robust_distances()") if given is None else given
         codes = blocks.codes
         if data is not None:
             codes = response_codes(blocks.design, blocks.table, blocks.functions)
-        distance = row_distances(blocks, codes, fit.moments, _covariances(fit))
+        distance = row_distances(blocks, codes, self._fit.numbers.moments, _covariances(self._fit.numbers))
         index = blocks.table.index
-        cutoff = float(np.sqrt(chi2_isf(1 - level, len(self.terms))))
+        cutoff = float(np.sqrt(chi2_isf(1 - level, len(self._fit.terms))))
         return pd.DataFrame(
             {
                 "class": self._fit.labelled(np.where(np.isnan(distance), -1, codes), index),
@@ -219,7 +224,7 @@ class RobustRows:
             index=index,
         )
 
-    def _classical_distances(self: Any) -> Floats:
+    def _classical_distances(self) -> Floats:
         """Distances (n,) of the rows of the fit by means and covariances of moments."""
         from discrim.core.normal.lda import LDAFit, fit_lda
         from discrim.core.normal.qda import fit_qda

@@ -2,46 +2,50 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
 from discrim.core.numerics.arrays import Floats
-from discrim.core.scatter.covariance import Covariance, pooled, separate
+from discrim.core.scatter.covariance import pooled, separate
 from discrim.core.scatter.separable import Separable
 from discrim.errors import NotSupportedError
 from discrim.inference.result import TestResult, chi_square_test
-from discrim.models.fits.fit import Fit, covariance_values
+from discrim.models.fits.fit import covariance_values, fit_covariances
+from discrim.models.fits.fitted_results import FitComponent
 
 
-class MatrixColumns:
-    """Covariances of the rows and columns of a matrix; for children of `ClassifierResults`."""
+class SeparableModel(FitComponent):
+    """Covariance of the rows of a matrix times that of its columns.
 
-    def _separable(self: Any, what: str) -> tuple[Fit[Any], Separable, tuple[Covariance, ...]]:
-        fit: Fit[Any] = self._fit
-        kind, numbers = fit.numbers.scatter, fit.numbers
-        if not isinstance(kind, Separable):
-            raise NotSupportedError(
-                f"{what} is of fits whose columns are entries of a matrix: fit with "
-                "covariance=discrim.covariance.Separable(rows, columns)."
-            )
-        return fit, kind, numbers.covariances if hasattr(numbers, "covariances") else (numbers.covariance,)
+    Examples
+    --------
+    >>> from discrim import lda
+    >>> from discrim.covariance import Separable
+    >>> from discrim.datasets import load_iris
+    >>> model = lda("species ~ .", load_iris(), covariance=Separable(2, 2)).covariance_model
+    >>> model.column_cov.round(3).to_numpy().tolist()
+    [[0.2, 0.057], [0.057, 0.083]]
+    """
 
     @property
     def row_cov(self) -> pd.DataFrame:
         """Covariance U of the rows of the matrix, whose trace is the number of rows; by class, if of each."""
-        return self._side("row_cov", "row")
+        return self._side("row")
 
     @property
     def column_cov(self) -> pd.DataFrame:
         """Covariance V of the columns of the matrix: the average, over its rows, of that of their entries."""
-        return self._side("column_cov", "column")
+        return self._side("column")
 
-    def _side(self: Any, what: str, side: str) -> pd.DataFrame:
-        fit, kind, covariances = self._separable(what)
+    @property
+    def _kind(self) -> Separable:
+        kind: Separable = self._fit.numbers.scatter
+        return kind
+
+    def _side(self, side: str) -> pd.DataFrame:
+        fit, kind = self._fit, self._kind
         tables = []
-        for covariance in covariances:
+        for covariance in fit_covariances(fit):
             blocks = covariance_values(covariance, fit.numbers.moments.scale).reshape(
                 kind.rows, kind.columns, kind.rows, kind.columns
             )
@@ -51,7 +55,7 @@ class MatrixColumns:
             tables.append(pd.DataFrame(found, index=names, columns=names))
         return tables[0] if len(tables) == 1 else pd.concat(dict(zip(fit.classes, tables, strict=True)))
 
-    def separability_test(self: Any) -> TestResult:
+    def separability_test(self) -> TestResult:
         """The likelihood ratio of a separable covariance against the full one.
 
         Returns
@@ -71,11 +75,11 @@ class MatrixColumns:
         >>> from discrim.datasets import load_iris
         >>> from discrim.covariance import Separable
         >>> fit = lda("species ~ .", load_iris(), covariance=Separable(2, 2))  # Sepal and petal by size.
-        >>> test = fit.separability_test()
+        >>> test = fit.covariance_model.separability_test()
         >>> round(test.statistic, 2), test.df
         (42.49, 5.0)
         """
-        fit, kind, covariances = self._separable("separability_test()")
+        fit, kind, covariances = self._fit, self._kind, fit_covariances(self._fit)
         moments, p = fit.numbers.moments, fit.numbers.moments.n_columns
         counts = moments.counts if len(covariances) > 1 else np.array([moments.total])
         free = moments.rows - 1 if len(covariances) > 1 else [moments.rows.sum() - moments.n_classes]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -22,9 +22,13 @@ from discrim.frame.rows import repeated
 from discrim.frame.values import shown
 from discrim.inference.effect_sizes import Simultaneous, difference_table, roy_p
 from discrim.inference.mean_differences import anova_table, distance_table
+from discrim.models.fits.available import available_if
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import check_word, is_whole, listed, told
+from discrim.models.normal.normal_results import NormalResults, moment_estimates
+
+Null = Literal["theoretical", "empirical"]
 
 
 def anova(
@@ -99,13 +103,38 @@ def adjusted(p: pd.Series, method: str, own: tuple[str, ...] = ()) -> pd.Series:
         ) from None
 
 
-class ClassDifferences:
-    """How far classes are apart; for children of `ClassifierResults` with one covariance."""
+def full_covariance(what: str, hint: str = "") -> Callable[[Any], None]:
+    """Return a check of `available_if` for what needs the full covariance of the rows.
+
+    Parameters
+    ----------
+    what : str
+        The method or statistic, as its error names it.
+    hint : str
+        What to do if there are more columns than rows.
+    """
+
+    def check(results: ClassDifferences) -> None:
+        results._need_full(what, hint)
+
+    return check
+
+
+class ClassDifferences(NormalResults):
+    """How far classes of one covariance are apart, and which columns tell them apart."""
 
     _fit: Fit[LDAFit]
-    _need_moments: Callable[[str], None]
-    _need_full: Callable[[str], None]
 
+    def _need_full(self, what: str, hint: str = "") -> None:
+        """Raise NotSupportedError without a full covariance; `hint` is for more columns than rows."""
+        self._need_moments(what)
+        if not self._fit.numbers.has_tests:
+            wide = self._fit.numbers.residual_df < len(self.terms)
+            more = " (for which there are too few rows for so many columns)" if wide else ""
+            instead = self._fit.numbers.scatter.full_instead
+            raise NotSupportedError(f"{what} needs the full covariance: fit {instead}{more}{hint}.")
+
+    @available_if(full_covariance("distances()"))
     @displayed()
     def distances(self, *, adjust: str | None = None, level: float | None = None) -> pd.DataFrame:
         """Squared Mahalanobis distance of each pair of classes, with F, its degrees of freedom and p.
@@ -128,7 +157,6 @@ class ClassDifferences:
             D2, F, df1, df2, p, and p_adjusted, D, low and high where they are asked for. All hold for normal
             classes with one covariance. A low limit of zero says that F is small for no distance at all.
         """
-        self._need_full("distances()")
         numbers = self._fit.numbers
         moments, nu, q = numbers.moments, numbers.residual_df, numbers.covariates
         apart = squared_gaps(covariate_gaps(moments, q)) if q else None
@@ -140,6 +168,7 @@ class ClassDifferences:
             table["p_adjusted"] = adjusted(table["p"], adjust, ("roy",))
         return table
 
+    @available_if(moment_estimates("differences()", adjusted=False))
     @displayed(d="general")
     def differences(
         self,
@@ -199,8 +228,6 @@ class ClassDifferences:
                [ 0.454,  0.205,  0.703],
                [-0.204, -0.453,  0.045]])
         """
-        self._need_moments("differences()")
-        self._fit.numbers.refuse_covariates("differences()")
         if adjust == "roy":
             self._need_full('differences(adjust="roy")')
         numbers, names = self._fit.numbers, self._fit.terms
@@ -224,48 +251,8 @@ class ClassDifferences:
         sd = np.sqrt(moments.squares.sum(axis=0) / numbers.residual_df) / moments.scale
         return _adjusted_differences(means, sd, moments.counts, adjust, level, p)
 
-
-def _weights(combinations: pd.DataFrame, terms: Sequence[str] | None, names: pd.Index) -> pd.DataFrame:
-    """Weights (p, c) of all columns of a fit, those that are not named being zero."""
-    if terms is not None:
-        raise DataError("combinations= stands in the place of terms=: pass one of them.")
-    if not isinstance(combinations, pd.DataFrame) or not combinations.size:
-        raise DataError(
-            "combinations= is no DataFrame of weights: give one with the columns of the fit as its index and "
-            "a column for each combination, such as fit.canonical().raw."
-        )
-    if unknown := [each for each in combinations.index if each not in names]:
-        raise DataError(
-            f"combinations= has a weight of {told(unknown[0])}, which is no term of the fit: name some of "
-            f"{listed(names)}."
-        )
-    weights = combinations.reindex(names, fill_value=0.0).astype(np.float64)
-    if not np.isfinite(weights.to_numpy()).all() or not (weights != 0).any().all():
-        raise DataError("combinations= has a weight that is no finite number, or only zeros: correct it.")
-    return weights
-
-
-def _adjusted_differences(
-    means: pd.DataFrame, sd: Floats, counts: Floats, adjust: str | None, level: float, p: int
-) -> pd.DataFrame:
-    own: tuple[Simultaneous, ...] = get_args(Simultaneous)
-    way = next((each for each in own if each == adjust), None)
-    if adjust is None or way is not None:
-        return difference_table(means, sd, counts, way, level, p)
-    # What adjusts p-values alone has no intervals, and Bonferroni's hold whatever it is.
-    table = difference_table(means, sd, counts, "bonferroni", level, p)
-    table["p_adjusted"] = adjusted(table["p"], adjust, own)
-    return table
-
-
-Null = Literal["theoretical", "empirical"]
-
-
-class RankedColumns:
-    """A ranking of the columns; for children of `ClassifierResults` with one covariance."""
-
-    _fit: Fit[LDAFit]
-
+    @available_if(lambda self: lda.refuse_no_scores(self._fit.numbers.covariance))
+    @available_if(lambda self: self._fit.numbers.refuse_covariates("ranking()"))
     @displayed(score="z", q="p", HC="z")
     def ranking(
         self, by: By = "entropy", top: int | None = None, *, null: Null | None = None
@@ -333,7 +320,6 @@ class RankedColumns:
         if null is not None:
             check_word("null", null, Null)
         fit, numbers = self._fit, self._fit.numbers
-        numbers.refuse_covariates("ranking()")
         p = len(fit.terms)
         if top is not None and not (is_whole(top) and 1 <= top <= p):
             raise DataError(f"top={top!r}: give a number of columns from 1 to {p}, or None for all.")
@@ -359,3 +345,36 @@ class RankedColumns:
         table = pd.concat([table, pd.DataFrame(scores, index=fit.terms, columns=names)], axis=1)
         order = np.argsort(-table["score"].to_numpy(), kind="stable")
         return table.iloc[order if top is None else order[: int(top)]]
+
+
+def _weights(combinations: pd.DataFrame, terms: Sequence[str] | None, names: pd.Index) -> pd.DataFrame:
+    """Weights (p, c) of all columns of a fit, those that are not named being zero."""
+    if terms is not None:
+        raise DataError("combinations= stands in the place of terms=: pass one of them.")
+    if not isinstance(combinations, pd.DataFrame) or not combinations.size:
+        raise DataError(
+            "combinations= is no DataFrame of weights: give one with the columns of the fit as its index and "
+            "a column for each combination, such as fit.canonical().raw."
+        )
+    if unknown := [each for each in combinations.index if each not in names]:
+        raise DataError(
+            f"combinations= has a weight of {told(unknown[0])}, which is no term of the fit: name some of "
+            f"{listed(names)}."
+        )
+    weights = combinations.reindex(names, fill_value=0.0).astype(np.float64)
+    if not np.isfinite(weights.to_numpy()).all() or not (weights != 0).any().all():
+        raise DataError("combinations= has a weight that is no finite number, or only zeros: correct it.")
+    return weights
+
+
+def _adjusted_differences(
+    means: pd.DataFrame, sd: Floats, counts: Floats, adjust: str | None, level: float, p: int
+) -> pd.DataFrame:
+    own: tuple[Simultaneous, ...] = get_args(Simultaneous)
+    way = next((each for each in own if each == adjust), None)
+    if adjust is None or way is not None:
+        return difference_table(means, sd, counts, way, level, p)
+    # What adjusts p-values alone has no intervals, and Bonferroni's hold whatever it is.
+    table = difference_table(means, sd, counts, "bonferroni", level, p)
+    table["p_adjusted"] = adjusted(table["p"], adjust, own)
+    return table

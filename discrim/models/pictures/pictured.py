@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,6 +16,7 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.frame.factors import recall_functions
 from discrim.frame.grammar import expression
 from discrim.frame.matrix import response_codes
+from discrim.models.fits.displayed import ShownModel
 from discrim.models.fits.fit import finished_scores
 from discrim.models.fits.reading import Data, Structure, check_flag, check_word, listed, told
 from discrim.models.registry import BY_MODEL, MODELS, Picture, PictureKind, resolve
@@ -344,11 +346,11 @@ def one_column(kind: str, shown: str, names: Sequence[str], options: PictureOpti
     return one
 
 
-class Pictured:
-    """What can be drawn; for classes with a verb and a fit."""
+class Pictured(ShownModel):
+    """Results with pictures."""
 
     def plot(
-        self: Any,
+        self,
         kind: PictureKind | None = None,
         ax: Axes | None = None,
         *,
@@ -459,10 +461,9 @@ class Pictured:
         )  # fmt: skip
         return draw_kind((self, self._subject()), BY_MODEL[self._model()].pictures, kind, options)
 
-    def _is_plane(self: Any) -> bool:
+    @abstractmethod
+    def _is_plane(self) -> bool:
         """Whether the formula reads two columns, both of numbers."""
-        design = self._fit.blocks.design
-        return len(design.columns) == 2 == len(numeric_columns(design))
 
 
 def draw_kind(

@@ -389,7 +389,7 @@ def _spreads(results: Any, fit: Fit[Any], names: Sequence[str], rows: DrawnRows 
     elif hasattr(type(results), "component_means"):
         covs = {label: _total(results, label) for label in results.classes}
     elif isinstance(getattr(fit.numbers, "within_axes", None), Sliced):
-        covs = results._column_covariances()
+        covs = _column_covariances(fit)
     elif hasattr(type(results), "covs"):
         covs = results.covs
     found: dict[Any, pd.DataFrame] = {}
@@ -417,6 +417,15 @@ def _spreads(results: Any, fit: Fit[Any], names: Sequence[str], rows: DrawnRows 
         return results.means[held], shared, pooled
     means, found = _of_rows(rows, list(results.classes), held)
     return means, found, pooled
+
+
+def _column_covariances(fit: Fit[Any]) -> dict[Any, pd.DataFrame]:
+    """Covariances of the columns in the classes of a fit that keeps only the covariances of its scores."""
+    numbers, unit = fit.numbers, 1 / fit.numbers.moments.scale
+    with np.errstate(over="ignore", under="ignore"):
+        values = numbers.moments.scatters / numbers.divisors[:, None, None] * unit[:, None] * unit
+    frames = [pd.DataFrame(each, index=fit.terms, columns=fit.terms) for each in values]
+    return dict(zip(fit.classes, frames, strict=True))
 
 
 def _of_columns(results: Any, fit: Fit[Any]) -> pd.DataFrame:
@@ -542,11 +551,11 @@ def save_axes(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """
     if not isinstance(getattr(fit.numbers, "within_axes", None), Sliced):
         raise NotSupportedError("kind='axes' draws the axes of ncomp=: fit qda() with ncomp=2.")
-    every, moments = list(results.loadings), fit.numbers.moments
+    every, moments = list(results.subspace.loadings), fit.numbers.moments
     names = chosen_axes(every, options, called="axis")
     if len(names) == 1 < len(every):
         raise DataError(f"axes={told(options.axes)}: name two of {listed(every)}.")
-    loadings, spectrum = results.loadings[names].to_numpy(), results._scores().spectrum
+    loadings, spectrum = results.subspace.loadings[names].to_numpy(), results.subspace._scores().spectrum
     centre = moments.counts @ moments.class_means / moments.total
     means, rows, classes = (moments.class_means - centre) @ loadings, drawn_rows(fit, options), [*fit.classes]
     points, codes = np.empty((0, len(names))), np.empty(0, dtype=np.intp)

@@ -18,13 +18,15 @@ from discrim.core.planes.hyperplane import CommonPoint, HyperplaneFit, fit_hyper
 from discrim.core.planes.separation import SLACK, Separation, separation, standard
 from discrim.errors import DataError, NotSupportedError, SeparationError, warn_user
 from discrim.frame.blocks import Blocks
+from discrim.frame.levels import Unseen
 from discrim.frame.rows import GatheredRows, used_codes
+from discrim.models.fits.available import available_if
 from discrim.models.fits.displayed import displayed, shown_briefly
 from discrim.models.fits.fit import Fit
+from discrim.models.fits.fitted_results import needs_rows
 from discrim.models.fits.reading import Data, NaAction, listed, with_ways_out
 from discrim.models.results import geometry
-from discrim.models.results.geometry import LinearGeometry, SeparatingLines
-from discrim.models.results.results import ClassifierResults
+from discrim.models.results.geometry import SeparatingLines
 from discrim.models.saving.fit_file import Saved
 from discrim.report.result_table import as_result_table
 
@@ -294,30 +296,17 @@ SAVED = Saved(
 )
 
 
-class HyperplaneResults(SeparatingLines, LinearGeometry, ClassifierResults):
-    """A fitted separating hyperplane, x'coef + intercept = 0.
-
-    Attributes
-    ----------
-    coef : Series by term
-        Coefficients of the plane, scaled so that the nearest rows have the values 1 and -1.
-    intercept : float
-        Value of the plane at zero.
-    margin : float
-        Distance from the plane to the nearest rows, ``1 / |coef|``.
-    support : Index
-        Labels, in the index of the table, of the support points: the rows that determine the plane.
-    multipliers : Series by support point
-        Positive numbers; coef is the sum of y multiplier x over the support points.
-    kkt : float
-        Largest relative violation of the conditions of Karush, Kuhn and Tucker.
-    """
+class HyperplaneResults(SeparatingLines):
+    """A fitted separating hyperplane, x'coef + intercept = 0."""
 
     _fit: Fit[HyperplaneFit]
 
     @property
     def coef(self) -> pd.Series:
-        """Coefficients of the plane."""
+        """Coefficients of the plane, scaled so that the nearest rows have the values 1 and -1.
+
+        Indexed by term.
+        """
         return pd.Series(self._fit.numbers.plane.coef, index=self.terms, name="coef", copy=True)
 
     @property
@@ -328,12 +317,16 @@ class HyperplaneResults(SeparatingLines, LinearGeometry, ClassifierResults):
 
     @property
     def margin(self) -> float:
-        """Distance from the plane to the nearest rows."""
+        """Distance from the plane to the nearest rows, ``1 / |coef|``."""
         return self._fit.numbers.plane.margin
 
     @property
+    @available_if(needs_rows("support"))
     def support(self) -> pd.Index:
-        """Labels of the support points."""
+        """Labels of the support points.
+
+        Labels, in the index of the table, of the support points: the rows that determine the plane.
+        """
         return self._fit.rows("support").table.index[self._support_positions()]
 
     def _support_positions(self) -> Codes:
@@ -342,8 +335,12 @@ class HyperplaneResults(SeparatingLines, LinearGeometry, ClassifierResults):
         return used[self._fit.numbers.plane.support]
 
     @property
+    @available_if(needs_rows("multipliers"))
     def multipliers(self) -> pd.Series:
-        """Multipliers of the support points."""
+        """Multipliers of the support points, by support point.
+
+        Positive numbers; coef is the sum of y multiplier x over the support points.
+        """
         values = self._fit.numbers.plane.multipliers
         if not (np.isfinite(values) & (values > 0)).all():
             warn_user(
@@ -353,9 +350,30 @@ class HyperplaneResults(SeparatingLines, LinearGeometry, ClassifierResults):
             )
         return pd.Series(values, index=self.support, name="multiplier", copy=True)
 
+    def distance(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.Series:
+        """Signed distance of observations to the plane, positive on the side of the second class.
+
+        Parameters
+        ----------
+        data : table, optional
+            New observations. By default the data of the fit.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default.
+
+        Returns
+        -------
+        Series
+            Missing for a row with a missing value.
+        """
+        return self.boundary().distance(data, unseen=unseen)
+
     @property
     def kkt(self) -> float:
-        """Largest relative violation of the optimality conditions."""
+        """Largest relative violation of the optimality conditions.
+
+        Largest relative violation of the conditions of Karush, Kuhn and Tucker.
+        """
         return self._fit.numbers.plane.residual
 
     @displayed()

@@ -21,8 +21,7 @@ from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import Data, NaAction, check_whole, is_number, listed, told, with_ways_out
 from discrim.models.fits.refits import verb_options
 from discrim.models.results import geometry
-from discrim.models.results.geometry import LinearGeometry, SeparatingLines
-from discrim.models.results.results import ClassifierResults
+from discrim.models.results.geometry import SeparatingLines
 from discrim.models.saving.fit_file import NOTHING, Saved
 
 LARGEST = 1e150
@@ -284,32 +283,8 @@ SAVED = Saved(
 )
 
 
-class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
-    """A fitted perceptron.
-
-    Attributes
-    ----------
-    coef : DataFrame, terms by planes
-        With two classes there is one plane, for the second; else one for each class against the rest. Values
-        are positive on the side of the class.
-    intercept : Series by plane
-        Values of the planes at zero.
-    converged : bool
-        Whether some pass over the rows moved no plane.
-    separable : bool
-        Whether the two sides of each plane can be separated, as a linear program found.
-    updates : int
-        Number of moves of all planes.
-    planes : DataFrame by plane
-        separable, converged, passes, updates, bound (Novikoff's, missing where there is none), errors (the
-        number of rows on the wrong side), and margin (the smallest distance of a row, negative for a row on
-        the wrong side).
-    history : DataFrame by (plane, pass)
-        The updates in each pass, and at its end the errors and the loss: Rosenblatt's criterion, the sum of
-        the sizes of the values of the rows on the wrong side.
-    start : DataFrame, terms by planes, or None
-        Coefficients at the beginning, the constant first; None where they were zeros.
-    """
+class PerceptronResults(SeparatingLines):
+    """A fitted perceptron."""
 
     _fit: Fit[PerceptronFit]
 
@@ -320,18 +295,30 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
 
     @property
     def coef(self) -> pd.DataFrame:
-        """Coefficients, terms by planes."""
+        """Coefficients, terms by planes.
+
+        With two classes there is one plane, for the second; else one for each class against the rest. Values
+        are positive on the side of the class.
+        """
         return pd.DataFrame(self._fit.numbers.coef[1:], index=self.terms, columns=self._planes, copy=True)
 
     @property
     def intercept(self) -> pd.Series:
-        """Values of the planes at zero."""
+        """Values of the planes at zero.
+
+        Indexed by plane.
+        """
         return pd.Series(self._fit.numbers.coef[0], index=self._planes, name="intercept", copy=True)
 
     @property
     @displayed()
     def planes(self) -> pd.DataFrame:
-        """How each plane was found, with its errors and its margin."""
+        """How each plane was found, with its errors and its margin.
+
+        Indexed by plane. separable, converged, passes, updates, bound (Novikoff's, missing where there is
+        none), errors (the number of rows on the wrong side), and margin (the smallest distance of a row,
+        negative for a row on the wrong side).
+        """
         names = ["separable", "converged", "passes", "updates", "errors", "margin"]
         table = pd.DataFrame(self._fit.numbers.planes[:, :6], index=self._planes, columns=names)
         table = table.astype({"separable": bool, "converged": bool} | dict.fromkeys(names[2:5], "int64"))
@@ -342,12 +329,15 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
 
     @property
     def converged(self) -> bool:
-        """Whether every plane stopped moving."""
+        """Whether every plane stopped moving.
+
+        Whether some pass over the rows moved no plane.
+        """
         return bool(self.planes["converged"].all())
 
     @property
     def separable(self) -> bool:
-        """Whether the two sides of each plane can be separated."""
+        """Whether the two sides of each plane can be separated, as a linear program found."""
         return bool(self.planes["separable"].all())
 
     @property
@@ -357,7 +347,12 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
 
     @property
     def history(self) -> pd.DataFrame:
-        """Moves, errors and loss, pass by pass."""
+        """Moves, errors and loss, pass by pass.
+
+        Indexed by (plane, pass). The updates in each pass, and at its end the errors and the loss:
+        Rosenblatt's criterion, the sum of the sizes of the values of the rows on the wrong side. The loss is
+        missing in a file of a release that did not compute it.
+        """
         numbers = self._fit.numbers.history.astype(np.int64)
         arrays = [self._planes[numbers[:, 0]], numbers[:, 1]]
         index = pd.MultiIndex.from_arrays(arrays, names=["plane", "pass"])

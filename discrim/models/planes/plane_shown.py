@@ -129,7 +129,7 @@ def _support(results: HyperplaneResults, fit: Fit[HyperplaneFit]) -> Section:
     columns = {
         "class": fit.labels_of(fit.blocks).iloc[positions].astype(str).to_numpy(),
         "multiplier": fit.numbers.plane.multipliers[:MOST_SUPPORT],
-        "distance": results.distance().iloc[positions].to_numpy(),
+        "distance": results.boundary().distance().iloc[positions].to_numpy(),
     }
     table = pd.DataFrame(columns, index=results.support[:MOST_SUPPORT])
     left = len(fit.numbers.plane.support) - len(table)
@@ -158,10 +158,10 @@ def distances(results: Any, fit: Fit[Any], options: PictureOptions, margin: floa
     if len(fit.classes) > 2:
         raise NotSupportedError(
             f"kind='distances' shows the plane between two classes; this fit has {len(fit.classes)}: see "
-            "distance(a=, b=)."
+            "boundary(a, b).distance()."
         )
     rows = needed_rows(fit, options, "distances")
-    values, signs = results.distance(rows.blocks), options.signs(fit.classes)
+    values, signs = results.boundary().distance(rows.blocks), options.signs(fit.classes)
     return plane_plots.draw_distances(
         values, rows.labels, list(fit.classes), margin=margin, ax=options.ax, signs=signs
     )

@@ -26,8 +26,10 @@ from discrim.frame.levels import Unseen
 from discrim.frame.within import groups_of, new_rows_within, read_within
 from discrim.inference.result import TestResult
 from discrim.models.fits import reading
+from discrim.models.fits.available import available_if
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, posterior_frame, read_rows
+from discrim.models.fits.fitted_results import needs_rows
 from discrim.models.fits.reading import Data, NaAction, Prior, SelectRule
 from discrim.models.fits.refits import (
     held_path,
@@ -215,30 +217,8 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
     orthogonal : int
         Number of orthogonal components. With some, predictive components are named P1, P2, ... and orthogonal
         ones O1, O2, ..., in all tables.
-    path : DataFrame
-        The errors of a choice by cross-validation: components or orthogonal, error, se, R2X, R2, Q2.
-    weights, loadings, rotations : DataFrame, terms by PLS1, PLS2, ...
-        They belong to the columns after centring and, with `scale=True`, division by their standard
-        deviations. The scores are these columns times the rotations, and the loadings are the slopes of the
-        columns on the scores. In each component the largest weight in absolute value is positive.
-    y_loadings : DataFrame, classes by PLS1, PLS2, ...
-        Slopes of the indicators on the scores, where the indicators are divided by their standard deviations
-        if they are scaled.
-    centroids : DataFrame, classes by PLS1, PLS2, ...
-        Mean scores of the classes.
-    score_covariance : DataFrame, PLS1, PLS2, ... by the same
-        Covariance of the scores within classes, divisor N - K.
-    coef : DataFrame, terms by classes
-        Coefficients of the indicators. They sum to zero over the classes.
-    intercept : Series by class
-        Constants of the indicators: x'coef + intercept is the fitted indicator. They sum to one over the
-        classes.
-    explained : Series by PLS1, PLS2, ...
-        Share of the sum of squares of the columns that each component explains.
     means : DataFrame, classes by terms
         Class means.
-    sd : Series by term
-        Standard deviations over all rows (divisor N - 1), or ones where the columns are not scaled.
     """
 
     _fit: Fit[PLSFit]
@@ -251,9 +231,12 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         self._names = pd.Index([*own, *(f"O{i + 1}" for i in range(self.orthogonal))])
 
     @property
+    @available_if()
     @displayed(se="share", R2X="share", Q2="share")
     def path(self) -> pd.DataFrame:
         """Cross-validated errors, R2 and Q2 of the numbers of components that were tried; see `q2`.
+
+        The errors of a choice by cross-validation: components or orthogonal, error, se, R2X, R2, Q2.
 
         Raises
         ------
@@ -263,6 +246,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         why = "as the number of components was given, or the fit was loaded"
         return held_path(self._fit, why, "fit without ncomp= to have it chosen, or see q2()")
 
+    @available_if(needs_rows("q2()"))
     @displayed(se="share", R2X="share", Q2="share")
     def q2(self, folds: int | Splits = 10, seed: int | None = None) -> pd.DataFrame:
         """How much of the indicators the components explain, and how well they predict rows left out.
@@ -299,6 +283,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         tuning = TuningFolds.read(folds, seed, blocks, self._fit.refits.groups)
         return tried_components(blocks, self._fit.numbers, tuning)
 
+    @available_if(needs_rows("permutation_test()"))
     def permutation_test(self, n: int = 999, folds: int = 10, seed: int | None = None) -> TestResult:
         """Permutation test of whether rows left out are predicted better than with shuffled labels.
 
@@ -348,48 +333,64 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
     @property
     def sd(self) -> pd.Series:
-        """Standard deviations by which the columns are divided."""
+        """Standard deviations by which the columns are divided, by term.
+
+        Standard deviations over all rows (divisor N - 1), or ones where the columns are not scaled.
+        """
         numbers = self._fit.numbers
         sd = numbers.unit / numbers.moments.scale if numbers.scale else np.ones(len(self.terms))
         return pd.Series(sd, index=self.terms, name="sd")
 
     @property
     def weights(self) -> pd.DataFrame:
-        """Weights of the columns, after the earlier components have been removed from these."""
+        """Weights of the columns, after the earlier components have been removed from these.
+
+        Shape: terms by PLS1, PLS2, ...
+        """
         return pd.DataFrame(
             self._fit.numbers.latent.weights, index=self.terms, columns=self._names, copy=True
         )
 
     @property
     def loadings(self) -> pd.DataFrame:
-        """Slopes of the columns on the scores."""
+        """Slopes of the columns on the scores, terms by PLS1, PLS2, ..."""
         return pd.DataFrame(
             self._fit.numbers.latent.loadings, index=self.terms, columns=self._names, copy=True
         )
 
     @property
     def rotations(self) -> pd.DataFrame:
-        """Coefficients by which the columns are multiplied to give the scores."""
+        """Coefficients by which the columns are multiplied to give the scores, terms by PLS1, PLS2, ..."""
         return pd.DataFrame(
             self._fit.numbers.latent.rotations, index=self.terms, columns=self._names, copy=True
         )
 
     @property
     def y_loadings(self) -> pd.DataFrame:
-        """Slopes of the indicators on the scores."""
+        """Slopes of the indicators on the scores, classes by PLS1, PLS2, ...
+
+        Slopes of the indicators on the scores, where the indicators are divided by their standard deviations
+        if they are scaled.
+        """
         numbers = self._fit.numbers
         slopes = numbers.latent.y_loadings / numbers.reach
         return pd.DataFrame(slopes, index=self.classes, columns=self._names)
 
     @property
     def centroids(self) -> pd.DataFrame:
-        """Mean scores of the classes."""
+        """Mean scores of the classes.
+
+        Shape: classes by PLS1, PLS2, ...
+        """
         numbers = self._fit.numbers
         return pd.DataFrame(numbers.centroids * numbers.reach, index=self.classes, columns=self._names)
 
     @property
     def score_covariance(self) -> pd.DataFrame:
-        """Covariance of the scores within classes, divisor N - K."""
+        """Covariance of the scores within classes, divisor N - K.
+
+        Shape: PLS1, PLS2, ... by the same.
+        """
         numbers = self._fit.numbers
         root = numbers.within * (numbers.reach / np.sqrt(numbers.residual_df))
         return pd.DataFrame(root.T @ root, index=self._names, columns=self._names)
@@ -399,17 +400,24 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
     @property
     def coef(self) -> pd.DataFrame:
-        """Coefficients of the regression of the indicators."""
+        """Coefficients of the regression of the indicators, terms by classes.
+
+        Coefficients of the indicators. They sum to zero over the classes.
+        """
         return pd.DataFrame(self._fit.numbers.regression()[0], index=self.terms, columns=self.classes)
 
     @property
     def intercept(self) -> pd.Series:
-        """Fitted indicators at zero."""
+        """Fitted indicators at zero, by class.
+
+        Constants of the indicators: x'coef + intercept is the fitted indicator. They sum to one over the
+        classes.
+        """
         return pd.Series(self._fit.numbers.regression()[1], index=self.classes, name="constant")
 
     @property
     def explained(self) -> pd.Series:
-        """Share of the columns' sum of squares that each component explains."""
+        """Share of the columns' sum of squares that each component explains, by PLS1, PLS2, ..."""
         return pd.Series(self._fit.numbers.latent.explained()[0], index=self._names, name="explained")
 
     @displayed(every="share")
@@ -516,6 +524,11 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         order = np.argsort(-size, kind="stable")[: int((size > 0).sum())]
         return self.terms[order]
 
+    @available_if(needs_rows("stability()"))
+    @available_if(
+        lambda self: bool(self._fit.numbers.nonzero),
+        "it uses all columns, and none is selected. Fit with nonzero=",
+    )
     @displayed(every="share")
     def stability(self, folds: int = 10, repeats: int = 5, seed: int | None = 0) -> pd.DataFrame:
         """How often each column is selected when the rows of a fold are left out.

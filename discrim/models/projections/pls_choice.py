@@ -283,11 +283,6 @@ def selection_stability(
 ) -> pd.DataFrame:
     """Shares of refits without a fold in which columns are used; see `PLSResults.stability`."""
     blocks, numbers = fit.rows("stability()"), fit.numbers
-    if not numbers.nonzero:
-        raise NotSupportedError(
-            "stability() tells how often columns are selected, and this fit uses all of them: "
-            "fit with nonzero=."
-        )
     reading.check_whole("repeats", repeats, 1, MOST, what="a number of repeats")
     start = resampling.drawn_seed(seed)
     used = np.zeros((len(fit.terms), 1 + numbers.components))

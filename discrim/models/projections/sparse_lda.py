@@ -22,6 +22,7 @@ from discrim.errors import CollinearError, DataError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.levels import Unseen
 from discrim.models.fits import reading
+from discrim.models.fits.available import available_if
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model
 from discrim.models.fits.reading import Data, NaAction, Prior, SelectRule
@@ -252,26 +253,6 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
 
     Attributes
     ----------
-    scaling : DataFrame, terms by LD1, LD2, ...
-        Discriminant coefficients in the units of the columns, which give scores of unit variance within
-        classes. In each column the largest coefficient, standardized within classes, is positive. Columns
-        that are not selected have zeros.
-    standardized : DataFrame, terms by LD1, LD2, ...
-        The coefficients that are penalized: those of columns divided by their standard deviations over all
-        rows.
-    selected : Index
-        Columns that some direction uses, the one with the largest standardized coefficient first.
-    counts_selected : Series by LD1, LD2, ...
-        Number of columns that each direction uses.
-    penalty : Series by LD1, LD2, ...
-        Penalty at which each direction was found.
-    ridge : float
-        Factor of half the sum of the squared standardized coefficients.
-    path : DataFrame
-        The errors of a choice by folds: penalty, error, se, columns, directions.
-    scores : DataFrame, classes by LD1, LD2, ...
-        Optimal scores of the classes: they are uncorrelated, with mean zero and mean square one over the
-        rows.
     means : DataFrame, classes by terms
         Class means.
     coef : DataFrame, terms by classes
@@ -288,14 +269,23 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
 
     @property
     def scaling(self) -> pd.DataFrame:
-        """Discriminant coefficients, unit variance within classes (divisor N - K)."""
+        """Discriminant coefficients, unit variance within classes (divisor N - K).
+
+        Shape: terms by LD1, LD2, ... Discriminant coefficients in the units of the columns, which give scores
+        of unit variance within classes. In each column the largest coefficient, standardized within classes,
+        is positive. Columns that are not selected have zeros.
+        """
         numbers = self._fit.numbers
         axes = numbers.scaling() * numbers.moments.scale[:, None]
         return pd.DataFrame(axes, index=self.terms, columns=self._axis_names)
 
     @property
     def standardized(self) -> pd.DataFrame:
-        """Coefficients of columns that are divided by their standard deviations over all rows, divisor N."""
+        """Coefficients of columns that are divided by their standard deviations over all rows, divisor N.
+
+        Shape: terms by LD1, LD2, ... The coefficients that are penalized: those of columns divided by their
+        standard deviations over all rows.
+        """
         return pd.DataFrame(self._fit.numbers.coef, index=self.terms, columns=self._axis_names, copy=True)
 
     @property
@@ -307,13 +297,16 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
 
     @property
     def counts_selected(self) -> pd.Series:
-        """Number of columns that each direction uses."""
+        """Number of columns that each direction uses.
+
+        Indexed by LD1, LD2, ...
+        """
         counts = self._fit.numbers.selected().sum(axis=0)
         return pd.Series(counts, index=self._axis_names, name="columns")
 
     @property
     def penalty(self) -> pd.Series:
-        """The penalty at which each direction was found."""
+        """The penalty at which each direction was found, by LD1, LD2, ..."""
         return pd.Series(self._fit.numbers.penalties, index=self._axis_names, name="penalty", copy=True)
 
     @property
@@ -322,9 +315,12 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         return self._fit.numbers.ridge
 
     @property
+    @available_if()
     @displayed(se="share", columns="count", directions="count", penalty="general")
     def path(self) -> pd.DataFrame:
         """Cross-validated errors of the penalties that were tried.
+
+        The errors of a choice by folds: penalty, error, se, columns, directions.
 
         Raises
         ------
@@ -373,7 +369,11 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
 
     @property
     def scores(self) -> pd.DataFrame:
-        """Optimal scores of the classes."""
+        """Optimal scores of the classes, classes by LD1, LD2, ...
+
+        Optimal scores of the classes: they are uncorrelated, with mean zero and mean square one over the
+        rows.
+        """
         return pd.DataFrame(
             self._fit.numbers.class_scores, index=self.classes, columns=self._axis_names, copy=True
         )

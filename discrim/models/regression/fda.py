@@ -22,6 +22,7 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.levels import Unseen
 from discrim.frame.rows import gathered_rows, read, repeated
 from discrim.models.fits import reading
+from discrim.models.fits.available import available_if
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, rule_of_numbers
 from discrim.models.fits.reading import Data, NaAction, Prior
@@ -375,11 +376,13 @@ class FDAResults(VariateResults):
     # ---- what an engine does not have
 
     @property
+    @available_if()
     def llf(self) -> float:
         """A fit with any engine has no likelihood: this raises NotSupportedError."""
         _refuse("A likelihood")
 
     @property
+    @available_if()
     def df_model(self) -> int:
         """A fit with any engine has no number of free parameters: this raises NotSupportedError."""
         _refuse("A number of free parameters")

@@ -18,8 +18,10 @@ from discrim.frame.levels import Unseen
 from discrim.frame.rows import used_rows
 from discrim.inference.manova import regression_table, t_table
 from discrim.models.fits import reading
+from discrim.models.fits.available import available_if
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, by_class_and_term, in_brooms_names
+from discrim.models.fits.fitted_results import needs_rows
 from discrim.models.fits.reading import Collinear, Data, NaAction
 from discrim.models.fits.refits import moment_refits, verb_options
 from discrim.models.moments.given import Sample
@@ -37,20 +39,6 @@ class OptimalScoring(Shown):
     """Optimal scores: the numbers for the classes that least squares on the columns predicts best.
 
     Hastie, Tibshirani & Buja (1994), JASA 89, 1255-1270.
-
-    Attributes
-    ----------
-    scores : DataFrame, classes by LD1, LD2, ...
-        Scores of the classes, with mean zero and mean square one over the rows, and uncorrelated between
-        axes.
-    coef : DataFrame, terms by LD1, LD2, ...
-        Coefficients of the least squares of the scores on the columns.
-    correlations : Series
-        Canonical correlations of indicators and columns.
-    residuals : Series
-        Average squared residuals, 1 - correlation^2.
-    scaling : DataFrame, terms by LD1, LD2, ...
-        Discriminants with unit variance within classes, divisor N - K, which are those of `discrim.lda`.
     """
 
     def __init__(self, fit: IndicatorFit, classes: pd.Index, terms: pd.Index) -> None:
@@ -60,27 +48,36 @@ class OptimalScoring(Shown):
 
     @property
     def scores(self) -> pd.DataFrame:
-        """Scores of the classes."""
+        """Scores of the classes, classes by LD1, LD2, ...
+
+        Scores of the classes, with mean zero and mean square one over the rows, and uncorrelated between
+        axes.
+        """
         return pd.DataFrame(self._scoring.scores, index=self._classes, columns=self._names)
 
     @property
     def coef(self) -> pd.DataFrame:
-        """Coefficients of the regressions of the scores."""
+        """Coefficients of the regressions of the scores, terms by LD1, LD2, ...
+
+        Coefficients of the least squares of the scores on the columns.
+        """
         return pd.DataFrame(self._scoring.coef, index=self._terms, columns=self._names)
 
     @property
     def correlations(self) -> pd.Series:
-        """Canonical correlations."""
+        """Canonical correlations of indicators and columns."""
         return pd.Series(self._scoring.correlations, index=self._names, name="correlation")
 
     @property
     def residuals(self) -> pd.Series:
-        """Average squared residuals."""
+        """Average squared residuals, 1 - correlation^2."""
         return pd.Series(self._scoring.residuals, index=self._names, name="residual")
 
     @property
     def scaling(self) -> pd.DataFrame:
-        """Discriminants.
+        """Discriminants, terms by LD1, LD2, ...
+
+        Discriminants with unit variance within classes, divisor N - K, which are those of `discrim.lda`.
 
         Raises
         ------
@@ -259,34 +256,24 @@ SAVED = Saved({}, "pooled", indicator_from_file, indicator_fit, constant=True, s
 
 
 class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults):
-    """A fitted regression of class indicators.
-
-    Attributes
-    ----------
-    coef : DataFrame, terms by classes
-        Coefficients. They sum to zero over the classes.
-    intercept : Series by class
-        Constants: x'coef + intercept is the fitted value. They sum to one over the classes.
-    fitted : DataFrame, rows by classes
-        Fitted values of the rows of the fit.
-    masked : Index
-        Classes to which no row of the fit is assigned; a class with only a few is not among them.
-    hat : Series
-        Leverages of the rows of the fit.
-    df_resid : float
-        Residual degrees of freedom, N - p - 1.
-    """
+    """A fitted regression of class indicators."""
 
     _fit: Fit[IndicatorFit]
 
     @property
     def coef(self) -> pd.DataFrame:
-        """Coefficients."""
+        """Coefficients.
+
+        Shape: terms by classes. They sum to zero over the classes.
+        """
         return pd.DataFrame(self._fit.numbers.functions()[0], index=self.terms, columns=self.classes)
 
     @property
     def intercept(self) -> pd.Series:
-        """Fitted values at zero."""
+        """Fitted values at zero, by class.
+
+        Constants: x'coef + intercept is the fitted value. They sum to one over the classes.
+        """
         return pd.Series(self._fit.numbers.functions()[1], index=self.classes, name="constant")
 
     @property
@@ -345,13 +332,18 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
         return self._values(data, unseen)
 
     @property
+    @available_if(needs_rows("fitted"))
     def fitted(self) -> pd.DataFrame:
-        """Fitted values of the rows of the fit."""
+        """Fitted values of the rows of the fit.
+
+        Shape: rows by classes.
+        """
         return self._values(None)
 
     @property
+    @available_if(needs_rows("masked"))
     def masked(self) -> pd.Index:
-        """Classes to which no row of the fit is assigned.
+        """Classes to which no row of the fit is assigned; a class with only a few is not among them.
 
         Raises
         ------
@@ -363,6 +355,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
         return self.classes.take(np.flatnonzero(predicted == 0))
 
     @property
+    @available_if(needs_rows("hat"))
     def hat(self) -> pd.Series:
         """Leverages of the rows of the fit, times their weights; missing for rows that it does not use."""
         blocks = self._fit.rows("hat")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Self, overload
@@ -23,8 +23,10 @@ from discrim.frame.levels import Unseen
 from discrim.frame.rows import used_rows
 from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, chi_square_test
+from discrim.models.fits.available import available_if
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, by_class_and_term, in_brooms_names
+from discrim.models.fits.fitted_results import needs_rows
 from discrim.models.fits.reading import Data, asked_type, check_flag, check_word, listed
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.planes.hyperplane import Certificate
@@ -83,24 +85,34 @@ SAVED = Saved(
 )
 
 
+def _has_maximum(what: str) -> Callable[[Any], None]:
+    """Return a check of `available_if` for what needs finite estimates."""
+
+    def check(results: Any) -> None:
+        logistic_search.refuse_no_maximum(results._fit, what)
+
+    return check
+
+
+def _has_maximum_of_rows(what: str) -> Callable[[Any], None]:
+    """Return a check of `available_if` for what needs finite estimates and the rows of the fit."""
+
+    def check(results: Any) -> None:
+        logistic_search.refuse_no_maximum(results._fit, what)
+        needs_rows(what)(results)
+
+    return check
+
+
 class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
     """A fitted logistic regression.
 
     Attributes
     ----------
-    params, bse, zvalues, pvalues : DataFrame, "constant" and terms by the classes but the reference
-        Log odds against the reference, their standard errors from the inverse information, Wald's z, and
-        two-sided p-values.
     llf, llnull : float
         Log-likelihood of the classes given the rows, and that of the class proportions alone.
-    prsquared : float
-        McFadden's pseudo R-squared, 1 - llf/llnull.
     df_model : int
         Number of free parameters.
-    deviance, null_deviance : float
-        Minus twice `llf` and `llnull`.
-    cov_type : str
-        How the standard errors are computed; see `robust`.
     reference : label
         The class against which the log odds are taken.
     """
@@ -113,6 +125,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         self._columns = pd.Index(["constant", *self.terms], name="term")
 
     @property
+    @available_if(lambda self: "separation" in self._fit.cache or needs_rows("separation")(self))
     def separation(self) -> Certificate:
         """Whether a hyperplane lies between classes, with the proof of it.
 
@@ -133,28 +146,38 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
 
     @property
     def params(self) -> pd.DataFrame:
-        """Log odds of each class against the reference."""
+        """Log odds of each class against the reference.
+
+        Shape: "constant" and terms by the classes but the reference.
+        """
         return self._frame(self._fit.numbers.params())
 
     @property
+    @available_if()
     def bse(self) -> pd.DataFrame:
-        """Standard errors."""
+        """Standard errors, "constant" and terms by the classes but the reference."""
         if "se" not in self._fit.cache:
             self._fit.cache["se"] = self._fit.numbers.standard_errors()
         errors: Floats = self._fit.cache["se"]
         return self._frame(errors.copy())
 
     @property
+    @available_if()
     def zvalues(self) -> pd.DataFrame:
-        """Estimates divided by their standard errors."""
+        """Estimates divided by their standard errors.
+
+        Shape: "constant" and terms by the classes but the reference.
+        """
         return self.params / self.bse
 
     @property
+    @available_if()
     @displayed(every="tail")
     def pvalues(self) -> pd.DataFrame:
-        """Two-sided p-values of Wald's test."""
+        """Two-sided p-values of Wald's test, "constant" and terms by the classes but the reference."""
         return self._frame(2 * normal_sf(np.abs(self.zvalues.to_numpy())))
 
+    @available_if(_has_maximum("cov_params()"))
     def cov_params(self) -> pd.DataFrame:
         """Covariance of the estimates, by (class, term).
 
@@ -180,6 +203,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         covariance: Floats = self._fit.cache["covariance"]
         return covariance
 
+    @available_if(_has_maximum("log_odds()"))
     @displayed()
     def log_odds(self, level: float = 0.95) -> pd.DataFrame:
         """Estimates by (class, term): coef, se, z, p, low, high, as in `LDAResults.log_odds`.
@@ -198,6 +222,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         table["high"] = table["coef"] + half * table["se"]
         return table
 
+    @available_if(_has_maximum("conf_int()"))
     @displayed()
     def conf_int(self, level: float = 0.95, method: Literal["wald", "profile"] = "wald") -> pd.DataFrame:
         """Intervals of the coefficients.
@@ -241,6 +266,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
             return logistic_search.profile_intervals(self._fit, level, self.log_odds(level).index)
         return self.log_odds(level)[["low", "high"]]
 
+    @available_if(_has_maximum("odds_ratios()"))
     @displayed(every="ratio")
     def odds_ratios(self, level: float = 0.95) -> pd.DataFrame:
         """Factors of the odds for one unit of each column, by (class, term): ratio, low, high.
@@ -264,7 +290,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
 
     @property
     def prsquared(self) -> float:
-        """McFadden's pseudo R-squared."""
+        """McFadden's pseudo R-squared, 1 - llf/llnull."""
         return 1 - self.llf / self.llnull
 
     @overload
@@ -328,6 +354,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         assumes = "Large samples; under the hypothesis no column has an effect."
         return chi_square_test("Likelihood ratio", statistic, df, assumes)
 
+    @available_if(lambda self: logistic_search.check_statsmodels(self._fit))
     def to_statsmodels(self) -> Any:
         """The results object of statsmodels at these estimates, for what this package does not compute.
 
@@ -364,6 +391,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         """Minus twice the log-likelihood of the class proportions alone."""
         return -2 * float(self.llnull)
 
+    @available_if(_has_maximum_of_rows("residuals()"))
     def residuals(self, kind: Literal["deviance", "pearson", "response", "working"] = "deviance") -> Any:
         """Residuals of the rows of the fit, on the index of its table.
 
@@ -405,6 +433,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         """
         return _residuals(self._fit, kind)
 
+    @available_if(_has_maximum_of_rows("leverage()"))
     def leverage(self) -> pd.Series:
         """Leverage of the rows of the fit: their share in their own fitted values.
 
@@ -429,6 +458,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         """
         return _influence(self._fit, "leverage()")["leverage"]
 
+    @available_if(_has_maximum_of_rows("influence()"))
     @displayed(every="share")
     def influence(self) -> pd.DataFrame:
         """What each row does to the estimates, by one step of Newton's method without it.
@@ -457,6 +487,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         """
         return _influence(self._fit)
 
+    @available_if(_has_maximum_of_rows("dfbetas()"))
     def dfbetas(self, *, scaled: bool = True) -> pd.DataFrame:
         """How much each coefficient changes without a row, by one step of Newton's method.
 
@@ -500,6 +531,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         columns = by_class_and_term(self.classes[self._fit.numbers.others], self._columns)
         return pd.DataFrame(out, index=blocks.table.index, columns=columns)
 
+    @available_if(_has_maximum_of_rows("drop1()"))
     @displayed(deviance="z", LRT="z")
     def drop1(self) -> pd.DataFrame:
         """Each term of the formula removed in turn, as R's `drop1(test="Chisq")` does.
@@ -604,12 +636,12 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         robust = self._fit.numbers.robust
         return "nonrobust" if robust is None else str(robust.kind)
 
-    @property
     def _clustered_by(self) -> str | None:
-        """The column by whose groups robust standard errors are, where they are."""
+        """Return the column by whose groups standard errors are robust; None if they are not."""
         robust = self._fit.numbers.robust
         return None if robust is None else robust.grouped_by or None
 
+    @available_if(needs_rows("robust()"))
     def robust(
         self,
         cov_type: logistic_tests.CovType = "HC1",

@@ -171,18 +171,22 @@ def rows_with_maximum(fit: Fit[LogisticFit], what: str) -> Blocks:
     return fit.rows(what)
 
 
-def to_statsmodels(fit: Fit[LogisticFit]) -> Any:
-    """Results of statsmodels at the estimates; see `LogisticResults.to_statsmodels`."""
+def check_statsmodels(fit: Fit[LogisticFit]) -> None:
+    """Raise NotSupportedError if statsmodels has no such model, or the fit has no estimates or rows."""
     if fit.numbers.bias_reduction:
         raise NotSupportedError(
             "statsmodels has no logistic regression with Firth's penalty: fit with bias_reduction=False."
         )
-    blocks = rows_with_maximum(fit, "to_statsmodels()")
-    if blocks.weights is not None:
+    if rows_with_maximum(fit, "to_statsmodels()").weights is not None:
         raise NotSupportedError(
             "statsmodels' Logit and MNLogit have no frequency weights: repeat the rows, as in "
             "data.loc[data.index.repeat(weights)], and fit without weights=."
         )
+
+
+def to_statsmodels(fit: Fit[LogisticFit]) -> Any:
+    """Results of statsmodels at the estimates; see `LogisticResults.to_statsmodels`."""
+    blocks = rows_with_maximum(fit, "to_statsmodels()")
     from statsmodels.base.model import LikelihoodModelResults
     from statsmodels.discrete import discrete_model
 

@@ -26,6 +26,7 @@ from discrim.frame.rows import used_codes
 from discrim.inference.error_rates import as_good, rates_along
 from discrim.inference.resampling import dealt_codes
 from discrim.models.fits import reading
+from discrim.models.fits.available import available_if
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.reading import Collinear, Separation
@@ -396,18 +397,6 @@ class PenalizedLogisticResults(LogisticResults):
     ----------
     params : DataFrame, "constant" and terms by the classes but the reference
         Log odds against the reference, in the units of the columns.
-    class_params : DataFrame, "constant" and terms by classes
-        The coefficients that are penalized. For two classes they are the log odds of the second, beside
-        zeros; for more classes each has its own (the symmetric parametrization), and `params` are their
-        differences.
-    penalty : Penalty
-        name, strength and l1_ratio; the last two are glmnet's lambda and alpha.
-    selected : Index
-        Terms whose coefficient is not zero for some class.
-    path : DataFrame
-        strength, df and explained; where folds chose the strength, also deviance, se and error.
-    prsquared : float
-        Share of the deviance of the class proportions that is explained, as McFadden's.
     reference : label
         The class against which the log odds are taken.
 
@@ -429,13 +418,18 @@ class PenalizedLogisticResults(LogisticResults):
 
     @property
     def penalty(self) -> Penalty:
-        """Name, strength and l1_ratio."""
+        """name, strength and l1_ratio; the last two are glmnet's lambda and alpha."""
         numbers: Any = self._numbers
         return Penalty(numbers.penalty, numbers.strength, numbers.l1_ratio)
 
     @property
     def class_params(self) -> pd.DataFrame:
-        """Coefficients by class: those that are penalized, in the units of the columns."""
+        """Coefficients by class: those that are penalized, in the units of the columns.
+
+        Shape: "constant" and terms by classes. The coefficients that are penalized. For two classes they are
+        the log odds of the second, beside zeros; for more classes each has its own (the symmetric
+        parametrization), and `params` are their differences.
+        """
         return pd.DataFrame(self._numbers.class_params(), index=self._columns, columns=self.classes)
 
     @property
@@ -447,6 +441,7 @@ class PenalizedLogisticResults(LogisticResults):
         return self.terms[order]
 
     @property
+    @available_if()
     @displayed(explained="share", deviance="general", se="general")
     def path(self) -> pd.DataFrame:
         """The fits at all strengths that were tried.
@@ -468,7 +463,7 @@ class PenalizedLogisticResults(LogisticResults):
 
     @property
     def prsquared(self) -> float:
-        """Share of the deviance of the class proportions that is explained."""
+        """Share of the deviance of the class proportions that is explained, as McFadden's."""
         return self._numbers.explained()
 
     # ---- what is refused
@@ -480,6 +475,7 @@ class PenalizedLogisticResults(LogisticResults):
         )
 
     @property
+    @available_if()
     def llf(self) -> float:
         """Refused, because the likelihood has no maximum at penalized estimates."""
         self._refuse(
@@ -489,16 +485,19 @@ class PenalizedLogisticResults(LogisticResults):
         )
 
     @property
+    @available_if()
     def df_model(self) -> int:
         """Refused, because the number of free parameters is not that of the coefficients."""
         self._refuse("A number of free parameters", "fit.path has df, the coefficients that are not zero")
 
     @property
+    @available_if()
     def aic(self) -> float:
         """Refused, because the criterion needs a maximum of the likelihood."""
         self._refuse("AIC", "choose a strength by folds, with penalty='lasso', or fit without penalty=")
 
     @property
+    @available_if()
     def bic(self) -> float:
         """Refused, because the criterion needs a maximum of the likelihood."""
         self._refuse("BIC", "choose a strength by folds, with penalty='lasso', or fit without penalty=")
@@ -546,8 +545,8 @@ def _refused(name: str, inherited: Any) -> Any:
         self._refuse(name if isinstance(inherited, property) else f"{name}()", f"fit without penalty={more}")
 
     if isinstance(inherited, property):
-        return property(refuse, doc=f"Refused: {inherited.__doc__}")
-    return wraps(inherited)(refuse)
+        return property(available_if(refuse)(refuse), doc=f"Refused: {inherited.__doc__}")
+    return available_if(refuse)(wraps(inherited)(refuse))
 
 
 def _refuse_inference() -> None:

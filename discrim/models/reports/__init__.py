@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from discrim.models.pictures.pictured import Pictured
 
 if TYPE_CHECKING:
     from os import PathLike
 
 
-class Reported:
-    """What can be reported; for classes with a verb, a summary and pictures."""
+class Reported(Pictured):
+    """Results with a report."""
 
     def report(
-        self: Any,
+        self,
         path: str | PathLike[str],
         *,
         title: str | None = None,

@@ -310,7 +310,7 @@ NOTES = {
     "anova": "Levene's F tests whether all classes have the same spread; it assumes independent rows.",
     "partial_tests": "Partial lambda is Wilks' lambda with the column divided by that without it.",
     "covariance_models": "The likelihood ratio tests each model against free covariances, for normal "
-    "classes; fit.covariance_models() also has the test against the next model.",
+    "classes; discrim.covariance_models(formula, data) also has the test against the next model.",
 }
 """What the words mean, where the method does not say it itself."""
 
@@ -392,13 +392,13 @@ def report_of(page: Page, results: Any, title: str | None, load: str | None, gal
     ]
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     fit = getattr(results, "_fit", None)
-    lines = [": ".join([*([results.title] if title else []), *([] if fit is None else [fit.formula])])]
+    lines = [": ".join([*([results._title()] if title else []), *([] if fit is None else [fit.formula])])]
     with suppress(DiscrimError):
         lines += [each for facts in results._facts().values() for each in (facts.title, facts.note)]
     foot = f"Written {now} by discrim {_version('discrim')}."
     if isinstance(page, HtmlPage):
         page.script = script_of(gallery.interactive)
-    return page.whole(title or results.title, lines, chapters, foot)
+    return page.whole(title or results._title(), lines, chapters, foot)
 
 
 def _tried(page: Page, what: str, make: Callable[[], str]) -> str:
@@ -435,11 +435,11 @@ def _summary(page: Page, results: Any) -> str:
     rest = {key: part for key, part in made.items() if key in parts.by_name}
     more = [page.sections("What is long", rest)] if rest else []
     named = f"What is long: {', '.join(rest)}"
-    return "\n".join([page.sections(results.title, shown), page.folded(named, more), *missing])
+    return "\n".join([page.sections(results._title(), shown), page.folded(named, more), *missing])
 
 
 def _tests(page: Page, results: Any) -> str:
-    there = {title: name for name, title in TESTS.items() if hasattr(type(results), name)}
+    there = {title: name for name, title in TESTS.items() if _test_method(results, name) is not None}
     tests = {title: partial(_test, results, title, name) for title, name in there.items()}
     made, missing = _each(page, tests, "{}: not here.")
     if not tests:
@@ -448,9 +448,14 @@ def _tests(page: Page, results: Any) -> str:
     return "\n".join([*shown, *missing])
 
 
+def _test_method(results: Any, name: str) -> str | None:
+    """Return the name of the public or private method that makes a test; None if the model has none."""
+    return next((each for each in (name, f"_{name}") if hasattr(type(results), each)), None)
+
+
 def _test(results: Any, title: str, name: str) -> Section:
     options = {} if results._fit.has_rows else WITHOUT_ROWS.get(name, {})
-    found: Any = getattr(results, name)(**options)
+    found: Any = getattr(results, _test_method(results, name) or name)(**options)
     note = NOTES.get(name, "")
     if isinstance(found, TestResult):
         found, note = found.table, found.assumes
@@ -589,7 +594,7 @@ def _fitted(page: Page, results: Any) -> str:
     verb = results._verb()
     row, fit = BY_VERB[verb], getattr(results, "_fit", None)
     items = [
-        ("Model", results.title),
+        ("Model", results._title()),
         ("Verb", f"discrim.{verb}()" + (f", {row.command}" if row.command else "")),
     ]
     if fit is not None:

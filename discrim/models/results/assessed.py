@@ -35,11 +35,12 @@ from discrim.inference.calibration import (
 from discrim.inference.error_rates import Estimate, counts_of
 from discrim.inference.resampling import dealt_codes
 from discrim.inference.roc import Area, PairAreas, against_rest, pair_areas, roc_area
+from discrim.models.fits.available import available_if
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import CALIBRATOR, Fit, distinct
 from discrim.models.fits.reading import listed
 from discrim.models.judging.absent_classes import absent_class_mask, absent_note
-from discrim.models.judging.assessment import AssessedRows
+from discrim.models.judging.assessment import AssessedRows, Classification
 from discrim.models.judging.calibrated import FOLDS, SEED, calibrator_of
 from discrim.models.pictures.pictured import draw_kind
 from discrim.models.registry import ASSESSED, summary_of
@@ -60,24 +61,6 @@ class Assessment(Shown):
 
     Attributes
     ----------
-    overall : DataFrame by measure
-        estimate, se, low and high of accuracy, balanced accuracy, kappa, and AUC, which is that of the second
-        of two classes, or the mean over all pairs of more. Models with posteriors also have the log loss,
-        Brier's score and the slope of a recalibration, for two classes with its intercept. The intervals of
-        log loss and Brier's score are log-normal, with an upper limit that allows for errors of which the
-        rows show none; it assumes that a label is no likelier to be wrong where the rule is surer.
-    by_class : DataFrame by (class, measure)
-        The same columns for sensitivity, specificity, both predictive values, and the area under the ROC
-        curve of the class against the rest. ``by_class["estimate"].unstack()`` has a row for each class.
-    pairs : DataFrame by (a, b)
-        auc, se, low, high: the measure A of Hand and Till for each pair of classes.
-    brier : DataFrame by class
-        Brier's score and its parts in bins of the class's probability, for models with posteriors. The last
-        row, "total", is of all classes.
-    calibrated : DataFrame by measure
-        Log loss and Brier's score of the posteriors as they are, `plugin`, and of calibrated ones, with the
-        paired difference, its se and its limits.
-    confusion : DataFrame, actual by predicted
     nobs : int or float
         Number of rows that are judged, or the sum of their weights.
     unlabelled, unpredicted : int
@@ -85,12 +68,18 @@ class Assessment(Shown):
         prediction.
     absent : list
         Classes of which no row is judged.
-    prior : Series by class, or None
-        Shares by which the figures are weighted; None where the rows count as they are.
     """
 
-    def __init__(self, fit: Fit[Any], rows: Kept[AssessedRows], level: float, bins: int) -> None:
+    def __init__(
+        self,
+        fit: Fit[Any],
+        rows: Kept[AssessedRows],
+        classify: Callable[..., Classification],
+        level: float,
+        bins: int,
+    ) -> None:
         self._fit, self._level, self._bins = fit, level, bins
+        self._classify: Any = classify
         self._figures = rows.then(partial(_Figures, level, bins))
         self._rows, self._confusion, total = self._figures.told(_without_rows)
         self.classes = fit.classes
@@ -113,7 +102,14 @@ class Assessment(Shown):
     @property
     @displayed(every="share")
     def overall(self) -> pd.DataFrame:
-        """Figures of all classes together."""
+        """Figures of all classes together, by measure.
+
+        estimate, se, low and high of accuracy, balanced accuracy, kappa, and AUC, which is that of the second
+        of two classes, or the mean over all pairs of more. Models with posteriors also have the log loss,
+        Brier's score and the slope of a recalibration, for two classes with its intercept. The intervals of
+        log loss and Brier's score are log-normal, with an upper limit that allows for errors of which the
+        rows show none; it assumes that a label is no likelier to be wrong where the rule is surer.
+        """
         shares, level = self._rows.shares, self._level
         found: dict[str, Any] = {
             "accuracy": measures.accuracy(self._counts, shares, level),
@@ -134,7 +130,11 @@ class Assessment(Shown):
     @property
     @displayed(every="share")
     def by_class(self) -> pd.DataFrame:
-        """Figures of each class against all others."""
+        """Figures of each class against all others, by (class, measure).
+
+        The same columns for sensitivity, specificity, both predictive values, and the area under the ROC
+        curve of the class against the rest. ``by_class["estimate"].unstack()`` has a row for each class.
+        """
         found: dict[Any, Any] = {}
         areas = self._figures.told(attrgetter("against_rest"))
         for k, own in enumerate(measures.class_measures(self._counts, self._rows.shares, self._level)):
@@ -146,7 +146,10 @@ class Assessment(Shown):
     @property
     @displayed(every="share")
     def pairs(self) -> pd.DataFrame:
-        """Areas under the ROC curves of pairs of classes."""
+        """Areas under the ROC curves of pairs of classes, by (a, b).
+
+        auc, se, low, high: the measure A of Hand and Till for each pair of classes.
+        """
         areas = self._figures.told(attrgetter("areas"))
         found = {
             (self.classes[i], self.classes[j]): _estimate(area)
@@ -157,7 +160,11 @@ class Assessment(Shown):
     @property
     @displayed(every="share")
     def brier(self) -> pd.DataFrame:
-        """Brier's score by class, and its parts."""
+        """Brier's score by class, and its parts.
+
+        Brier's score and its parts in bins of the class's probability, for models with posteriors. The last
+        row, "total", is of all classes.
+        """
         self._fit.need_posteriors("brier")
         table = pd.DataFrame(self._figures.told(attrgetter("brier")), index=self.classes)
         whole = pd.DataFrame([table.sum()], index=[distinct("total", self.classes)]).astype(
@@ -185,6 +192,9 @@ class Assessment(Shown):
     def calibrated(self) -> pd.DataFrame:
         """Losses of the posteriors as they are, and of calibrated ones.
 
+        Indexed by measure. Log loss and Brier's score of the posteriors as they are, `plugin`, and of
+        calibrated ones, with the paired difference, its se and its limits.
+
         Rows of the fit that were left out calibrate each other, by the map of the other nine folds of them;
         of other rows the posteriors are those of ``predict_proba(method="calibrated")``, and the fit has to
         have the map, or rows. Negative differences are in favour of the calibration. Standard errors are of
@@ -207,6 +217,29 @@ class Assessment(Shown):
         """Actual by predicted classes, counts or sums of weights."""
         actual, predicted = self.classes.rename("actual"), self.classes.rename("predicted")
         return pd.DataFrame(self._confusion.copy(), index=actual, columns=predicted)
+
+    @available_if(lambda self: self._rows.posteriors, "assess a model with posterior probabilities")
+    @available_if(lambda self: self._classify is not None, "it was unpickled, without the observations")
+    def classification(self) -> Classification:
+        """Classification table, average posteriors and misclassified observations.
+
+        The observations are predicted again.
+
+        Examples
+        --------
+        >>> from discrim import lda
+        >>> from discrim.datasets import load_iris
+        >>> found = lda("species ~ .", load_iris()).assess("loo").classification()
+        >>> found.misclassified["predicted"].to_dict()
+        {70: 'virginica', 83: 'virginica', 133: 'versicolor'}
+        """
+        method = "apparent" if self._rows.method == "new" else self._rows.method
+        found: Classification = self._classify(method=method)
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The table of the observations is not pickled.
+        return _unpickled, (vars(self) | {"_classify": None},)
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -385,6 +418,13 @@ def _brier_scores(values: Floats, codes: Codes) -> Floats:
 
 LOSSES: dict[str, Callable[[Floats, Codes], Floats]] = {"log loss": _log_losses, "Brier": _brier_scores}
 """What posteriors lose, by the name of the measure."""
+
+
+def _unpickled(state: dict[str, Any]) -> Assessment:
+    """Return an assessment from its pickled attributes."""
+    assessment = object.__new__(Assessment)
+    vars(assessment).update(state)
+    return assessment
 
 
 def _without_rows(figures: _Figures) -> tuple[AssessedRows, NDArray[Any], float]:

@@ -25,6 +25,7 @@ from discrim.frame.levels import Unseen
 from discrim.inference.error_rates import check_level
 from discrim.inference.manova import dimension_table
 from discrim.inference.mean_differences import between_squares
+from discrim.models.fits.available import available_if
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import Fit, Gaps
 from discrim.models.fits.reading import Data, Structure, check_word, class_moments
@@ -116,23 +117,6 @@ class CanonicalResults(Shown):
     convention : str or None
         The system whose scale, signs and names of the axes all tables have; None stands for the package's
         own.
-    eigenvalues : Series by LD1, LD2, ...
-        Eigenvalues of W^-1 B.
-    proportion, cumulative : Series by LD1, LD2, ...
-        Share of each eigenvalue in their sum, and the running total of these shares.
-    correlations : Series by LD1, LD2, ...
-        Canonical correlations, the roots of eigenvalue/(1 + eigenvalue).
-    dimension_tests : DataFrame
-        For each axis, the test that this and all later axes have eigenvalue zero: Wilks' lambda with Rao's F
-        and Bartlett's chi-square.
-    raw : DataFrame, terms by LD1, LD2, ...
-        Coefficients that give scores of unit variance within classes.
-    constant : Series by LD1, LD2, ...
-        Number that is added so that the scores have mean zero over the rows.
-    standardized, standardized_total : DataFrame, terms by LD1, LD2, ...
-        Raw coefficients times the standard deviation within classes, or times that over all rows.
-    centroids : DataFrame, classes by LD1, LD2, ...
-        Mean scores of the classes.
     """
 
     _FIRST_SECTIONS = ("correlations", "dimensions", "raw", "centroids")
@@ -160,53 +144,72 @@ class CanonicalResults(Shown):
 
     @property
     def eigenvalues(self) -> pd.Series:
-        """Eigenvalues of W^-1 B."""
+        """Eigenvalues of W^-1 B.
+
+        Indexed by LD1, LD2, ...
+        """
         return self._by_axis(self._axes.singular**2, "eigenvalue")
 
     @property
     def proportion(self) -> pd.Series:
-        """Share of each eigenvalue in their sum."""
+        """Share of each eigenvalue in their sum, by LD1, LD2, ..."""
         return (self.eigenvalues / self.eigenvalues.sum()).rename("proportion")
 
     @property
     def cumulative(self) -> pd.Series:
-        """Share of the leading eigenvalues in their sum."""
+        """Share of the leading eigenvalues in their sum, by LD1, LD2, ..."""
         return self.proportion.cumsum().rename("cumulative")
 
     @property
     def correlations(self) -> pd.Series:
-        """Canonical correlations of the columns with the classes."""
+        """Canonical correlations of the columns with the classes, by LD1, LD2, ...
+
+        Canonical correlations, the roots of eigenvalue/(1 + eigenvalue).
+        """
         roots = self._axes.singular**2
         return self._by_axis(np.sqrt(roots / (1 + roots)), "correlation")
 
     @property
     @displayed()
     def dimension_tests(self) -> pd.DataFrame:
-        """Sequential tests that this and all later axes have eigenvalue zero."""
+        """Sequential tests that this and all later axes have eigenvalue zero.
+
+        For each axis, the test that this and all later axes have eigenvalue zero: Wilks' lambda with Rao's F
+        and Bartlett's chi-square.
+        """
         table = dimension_table(self._axes.singular**2, *self._numbers.tested)
         return table.set_axis(self._names, axis=0)
 
     @property
     def raw(self) -> pd.DataFrame:
-        """Coefficients of the columns in their own units."""
+        """Coefficients of the columns in their own units, terms by LD1, LD2, ...
+
+        Coefficients that give scores of unit variance within classes.
+        """
         return self._coefficients(self._numbers.moments.scale)
 
     @property
     def constant(self) -> pd.Series:
-        """Minus the score of the mean of all rows."""
+        """Minus the score of the mean of all rows, by LD1, LD2, ...
+
+        Number that is added so that the scores have mean zero over the rows.
+        """
         moments = self._numbers.moments
         grand = moments.origin * moments.scale + self._axes.centre
         return self._by_axis(-(grand @ self._axes.axes) * self._factor, "constant")
 
     @property
     def standardized(self) -> pd.DataFrame:
-        """Coefficients of columns of unit variance within classes."""
+        """Coefficients of columns of unit variance within classes, terms by LD1, LD2, ..."""
         return self._coefficients(self._covariance.sd)
 
     @property
+    @available_if(lambda self: self._refuse_total("standardized_total"))
     def standardized_total(self) -> pd.DataFrame:
-        """Coefficients of columns of unit variance over all rows (divisor N - 1)."""
-        self._refuse_total("standardized_total")
+        """Coefficients of columns of unit variance over all rows (divisor N - 1).
+
+        Shape: terms by LD1, LD2, ...
+        """
         return self._coefficients(self._total_sd())
 
     def _refuse_total(self, what: str) -> None:
@@ -218,7 +221,10 @@ class CanonicalResults(Shown):
 
     @property
     def centroids(self) -> pd.DataFrame:
-        """Mean scores of the classes."""
+        """Mean scores of the classes.
+
+        Shape: classes by LD1, LD2, ...
+        """
         return pd.DataFrame(self._axes.scores * self._factor, index=self._fit.classes, columns=self._names)
 
     def structure(self, kind: Structure = "within") -> pd.DataFrame:
@@ -290,6 +296,7 @@ class CanonicalResults(Shown):
         theirs = CanonicalResults(self._fit, convention or self.convention or "mass")
         return pd.concat([theirs.constant.to_frame("constant").T, theirs.raw])
 
+    @available_if(lambda self: self._fit.rows("stability()"))
     @displayed()
     def stability(
         self, replicates: int = 199, *, level: float = 0.95, seed: int | None = None

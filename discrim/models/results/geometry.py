@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,8 @@ from discrim.frame.levels import Unseen
 from discrim.frame.rows import GatheredRows, gathered_rows, read
 from discrim.frame.values import shown
 from discrim.inference.mean_differences import between_squares, generalized_distances
-from discrim.models.fits.displayed import displayed, shown_briefly
+from discrim.models.fits.available import available_if
+from discrim.models.fits.displayed import Shown, displayed, shown_briefly
 from discrim.models.fits.fit import (
     Fit,
     Gaps,
@@ -43,48 +44,121 @@ from discrim.models.fits.fit import (
     missing_if_refused,
     posterior_frame,
 )
+from discrim.models.fits.fitted_results import FittedResults, needs_rows
 from discrim.models.fits.reading import Data, NaAction, class_moments, listed, usable_rows
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
-from discrim.models.results.results import ClassMeans
+from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.report.result_table import as_result_table
 
 if TYPE_CHECKING:
     from discrim.report.tables import Summary
 
 
-@shown_briefly
-class Boundary(NamedTuple):
+class Boundary(Shown):
     """The plane between two classes: normal'x + offset is the score of the first less that of the second.
 
-    Attributes
-    ----------
-    normal : Series by term
-        Normal vector of the plane.
-    offset : float
-        Value of the function at zero.
-    midpoint : Series by term
-        The point halfway between the two means.
+    Examples
+    --------
+    >>> from discrim import lda
+    >>> from discrim.datasets import load_iris
+    >>> fit = lda("species ~ petal_length + petal_width", load_iris())
+    >>> plane = fit.boundary("virginica", "versicolor")
+    >>> plane.normal.round(2).to_dict(), round(plane.offset, 2)
+    ({'petal_length': 4.08, 'petal_width': 12.55}, -41.08)
+    >>> plane.distance(load_iris()[50:52]).round(2).tolist()
+    [-0.33, -0.29]
     """
 
-    normal: pd.Series
-    offset: float
-    midpoint: pd.Series
+    def __init__(self, fit: Fit[Any], classes: tuple[Any, Any], plane: Plane, midpoint: Floats) -> None:
+        self._fit, self._classes, self._plane, self._midpoint = fit, classes, plane, midpoint
+
+    @property
+    def normal(self) -> pd.Series:
+        """Normal vector of the plane, by term."""
+        return pd.Series(self._plane.normal, index=self._fit.terms, name="normal", copy=True)
+
+    @property
+    def offset(self) -> float:
+        """Value of the function at zero."""
+        return self._plane.offset
+
+    @property
+    def midpoint(self) -> pd.Series:
+        """The point halfway between the two means, by term."""
+        return pd.Series(self._midpoint, index=self._fit.terms, name="midpoint", copy=True)
 
     @property
     def c(self) -> float:
         """The cut normal'midpoint: under LDA with equal priors larger normal'x mean the first class."""
-        return float(self.normal.to_numpy() @ self.midpoint.to_numpy())
+        return float(self._plane.normal @ self._midpoint)
 
     @property
     def from_origin(self) -> float:
         """Distance of the plane from the origin: the absolute offset divided by the length of the normal.
 
-        It is missing where the normal has length zero, because there is no plane then.
+        It is missing if the normal has length zero, because there is no plane then.
         """
-        length = float(np.hypot.reduce(self.normal.to_numpy()))
+        length = float(np.hypot.reduce(self._plane.normal))
         return abs(self.offset) / length if length > 0 else np.nan
 
-    def _brief(self) -> Summary:
+    def distance(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.Series:
+        """Signed distance of observations to the plane, in units of the columns.
+
+        Parameters
+        ----------
+        data : table, optional
+            New observations. By default the data of the fit.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
+
+        Returns
+        -------
+        Series
+            Positive on the side of the first class; missing for a row with a missing value.
+        """
+        plane, blocks = self._proper_plane(), self._fit.new_rows(data, Gaps(unseen))
+        out = np.empty(blocks.table.nrows)
+        for place, x, _ in blocks.every_row():
+            out[place] = plane.distances(x)
+        return pd.Series(out, index=blocks.table.index, name="distance")
+
+    def foot(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+        """Feet of the perpendiculars from observations to the plane.
+
+        Parameters
+        ----------
+        data : table, optional
+            New observations. By default the data of the fit.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
+
+        Returns
+        -------
+        DataFrame, rows by terms
+            The nearest point of the plane, which is the row less its distance times the normal of length one.
+        """
+        plane, blocks = self._proper_plane(), self._fit.new_rows(data, Gaps(unseen))
+        out = np.empty((blocks.table.nrows, len(self._fit.terms)))
+        for place, x, _ in blocks.every_row():
+            out[place] = plane.feet(x)
+        return pd.DataFrame(out, index=blocks.table.index, columns=self._fit.terms)
+
+    def _proper_plane(self) -> Plane:
+        """Return the plane; raise DataError if the scores of the classes do not differ in any column."""
+        if not self._plane.length > 0:
+            a, b = map(shown, self._classes)
+            raise DataError(
+                f"The scores of {a} and {b} do not differ in any column: there is no plane between them. "
+                "Name two other classes."
+            )
+        return self._plane
+
+    def summary(self) -> Summary:
+        """The plane as a table: normal and midpoint by term, offset, and distance from the origin."""
         from discrim.report.grid import Pairs, Section
         from discrim.report.tables import Summary
 
@@ -97,29 +171,29 @@ class Boundary(NamedTuple):
         return Summary("Plane between two classes", {"header": Pairs(title, items), "plane": plane})
 
 
-class LinearGeometry:
-    """Distances to the planes between classes; of models with a linear rule."""
+class LinearGeometry(FittedResults):
+    """Planes between classes, of models with a linear rule."""
 
-    def _plane(self: Any, i: int, j: int) -> Plane:
-        """Where classes i and j tie, positive on the side of i."""
-        rule: LinearRule = self._fit.rule()
+    def _plane(self, i: int, j: int) -> Plane:
+        """Plane on which classes i and j tie, positive on the side of i."""
+        rule = _linear_rule(self._fit)
         normal = (rule.coef[:, i] - rule.coef[:, j]) * rule.scale
         return Plane(normal, rule.origin, float(rule.intercept[i] - rule.intercept[j]))
 
-    def boundary(self: Any, a: Any = None, b: Any = None) -> Boundary:
+    def boundary(self, a: Any = None, b: Any = None) -> Boundary:
         """The plane on which two classes tie: where their posteriors, or their scores, are equal.
 
         Parameters
         ----------
         a, b : label, optional
-            Two classes of the fit. Where there are only two, the default is the second for a and the first
-            for b.
+            Two classes of the fit. If there are only two, the default is the second for a and the first for
+            b.
 
         Returns
         -------
         Boundary
-            (normal, offset, midpoint). normal'x + offset is positive on the side of a; for LDA and logistic
-            regression it is the log odds of a against b.
+            It has `normal`, `offset`, `midpoint`, `c`, `distance(data)` and `foot(data)`. normal'x + offset
+            is positive on the side of a; for LDA and logistic regression it is the log odds of a against b.
 
         Raises
         ------
@@ -127,87 +201,35 @@ class LinearGeometry:
             There is no such class; there are more than two classes and none is named; or a class has a prior
             of zero.
         """
-        i, j = _pair(self, a, b)
-        plane = _tie(self, i, j)
+        i, j = _pair(self._fit, a, b)
+        for k in (i, j):
+            if not self._fit.prior[k] > 0:
+                raise DataError(
+                    f"{shown(self.classes[k])} has a prior of zero, so that it ties with no class: name two "
+                    "classes with positive priors, or fit with another prior=."
+                )
         means = self._fit.numbers.moments.class_means
-        return Boundary(
-            pd.Series(plane.normal, index=self.terms, name="normal"),
-            plane.offset,
-            pd.Series((means[i] + means[j]) / 2, index=self.terms, name="midpoint"),
-        )
+        labels = self.classes[i], self.classes[j]
+        return Boundary(self._fit, labels, self._plane(i, j), (means[i] + means[j]) / 2)
 
-    def distance(
-        self: Any, data: Data | None = None, a: Any = None, b: Any = None, *, unseen: Unseen | None = None
-    ) -> pd.Series:
-        """Signed distance of rows to the plane between two classes, in units of the columns.
 
-        Parameters
-        ----------
-        data : table, optional
-            New observations. By default the data of the fit.
-        a, b : label, optional
-            Two classes of the fit. Where there are only two, the default is the second for a and the first
-            for b.
-        unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
-
-        Returns
-        -------
-        Series
-            Positive on the side of a; missing for a row with a missing value.
-        """
-        plane = _proper_plane(self, a, b)
-        blocks = self._fit.new_rows(data, Gaps(unseen))
-        out = np.empty(blocks.table.nrows)
-        for place, x, _ in blocks.every_row():
-            out[place] = plane.distances(x)
-        return pd.Series(out, index=blocks.table.index, name="distance")
-
-    def foot(
-        self: Any, data: Data | None = None, a: Any = None, b: Any = None, *, unseen: Unseen | None = None
-    ) -> pd.DataFrame:
-        """Feet of the perpendiculars from rows to the plane between two classes.
-
-        Parameters
-        ----------
-        data : table, optional
-            New observations. By default the data of the fit.
-        a, b : label, optional
-            Two classes of the fit. Where there are only two, the default is the second for a and the first
-            for b.
-        unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
-
-        Returns
-        -------
-        DataFrame, rows by terms
-            The nearest point of the plane, which is the row less its distance times the normal of length one.
-        """
-        plane = _proper_plane(self, a, b)
-        blocks = self._fit.new_rows(data, Gaps(unseen))
-        out = np.empty((blocks.table.nrows, len(self.terms)))
-        for place, x, _ in blocks.every_row():
-            out[place] = plane.feet(x)
-        return pd.DataFrame(out, index=blocks.table.index, columns=self.terms)
+def _linear_rule(fit: Fit[Any]) -> LinearRule:
+    return cast("LinearRule", fit.rule())
 
 
 class LinearScores(LinearGeometry):
     """Coefficients of the linear scores under the prior of the fit, of models that have no others."""
 
     @property
-    def coef(self: Any) -> pd.DataFrame:
+    def coef(self) -> pd.DataFrame:
         """Coefficients of the linear scores; zero for columns that the rule does not use."""
-        rule: LinearRule = self._fit.rule()
+        rule = _linear_rule(self._fit)
         return pd.DataFrame(rule.coef * rule.scale[:, None], index=self.terms, columns=self.classes)
 
     @property
-    def intercept(self: Any) -> pd.Series:
+    def intercept(self) -> pd.Series:
         """Constants of the linear scores."""
-        rule: LinearRule = self._fit.rule()
+        rule = _linear_rule(self._fit)
         constant = rule.intercept - (rule.origin * rule.scale) @ rule.coef
         return pd.Series(constant, index=self.classes, name="constant")
 
@@ -226,28 +248,6 @@ def _pair(fit: Fit[Any], a: Any, b: Any) -> tuple[int, int]:
     return i, j
 
 
-def _tie(fit: Any, i: int, j: int) -> Plane:
-    for k in (i, j):
-        if not fit.prior.iloc[k] > 0:
-            raise DataError(
-                f"{shown(fit.classes[k])} has a prior of zero, so that it ties with no class at any row: "
-                "name two classes with positive priors, or fit with another prior=."
-            )
-    plane: Plane = fit._plane(i, j)
-    return plane
-
-
-def _proper_plane(fit: Any, a: Any, b: Any) -> Plane:
-    i, j = _pair(fit, a, b)
-    plane = _tie(fit, i, j)
-    if not plane.length > 0:
-        raise DataError(
-            f"The scores of {shown(fit.classes[i])} and {shown(fit.classes[j])} do not differ in any "
-            "column: there is no plane between them. Name two other classes."
-        )
-    return plane
-
-
 INTERVALS = {0.95: ("ci95l", "ci95u"), 0.90: ("ci90l", "ci90u")}
 
 STATISTICS = {"N": "nobs", "df_model": "df_model"}
@@ -264,7 +264,7 @@ class Hooks:
     def __maketables_stat__(self, key: str) -> Any:
         """A statistic by maketables' key, or None."""
         fit = self._equations_of
-        names = STATISTICS | (OF_CLASS_GIVEN_ROW if fit.likelihood_of == "class given row" else {})
+        names = STATISTICS | (OF_CLASS_GIVEN_ROW if fit._fit.model.likelihood_of == "class given row" else {})
         return missing_if_refused(fit, names[key]) if key in names else None
 
     @property
@@ -278,15 +278,15 @@ class Hooks:
     @property
     def __maketables_vcov_info__(self) -> dict[str, Any]:
         fit = self._equations_of
-        given_row = fit.likelihood_of == "class given row"
+        given_row = fit._fit.model.likelihood_of == "class given row"
         kind = getattr(fit, "cov_type", "nonrobust")
         if kind != "nonrobust":
-            return {"vcov_type": kind, "clustervar": fit._clustered_by}
+            return {"vcov_type": kind, "clustervar": fit._clustered_by()}
         return {"vcov_type": "information" if given_row else "delta method", "clustervar": None}
 
     @property
     def __maketables_default_stat_keys__(self) -> list[str]:
-        given_row = self._equations_of.likelihood_of == "class given row"
+        given_row = self._equations_of._fit.model.likelihood_of == "class given row"
         return ["N", "pseudo_r2", "ll"] if given_row else ["N"]
 
 
@@ -310,14 +310,15 @@ class Equation(Hooks):
         return f"{self._equations_of.classes.name}: {self.label}"
 
 
-class LogOddsEquations(Hooks):
+class LogOddsEquations(Hooks, FittedResults):
     """The equations of log odds, for results that have `log_odds`."""
 
     @property
     def _equations_of(self) -> Any:
         return self
 
-    def to_list(self: Any) -> list[Equation]:
+    @available_if(lambda self: self.log_odds)
+    def to_list(self) -> list[Equation]:
         """The log odds of each class against the reference, as columns of a table of models.
 
         The package maketables calls this method to print the fit beside those of other packages. The
@@ -347,6 +348,7 @@ class LogOddsEquations(Hooks):
         return [Equation(self, label, table.loc[label].rename_axis("Coefficient")) for label in labels]
 
     @property
+    @available_if(lambda self: self.log_odds)
     def __maketables_coef_table__(self) -> pd.DataFrame:
         table = coefficients(self)
         names = [term if len(self.classes) == 2 else f"{label}, {term}" for label, term in table.index]
@@ -355,8 +357,6 @@ class LogOddsEquations(Hooks):
     @property
     def __maketables_depvar__(self) -> str:
         return str(self.classes.name)
-
-    classes: pd.Index
 
 
 def coefficients(fit: Any) -> pd.DataFrame:
@@ -400,37 +400,31 @@ def plane_model(name: str, title: str) -> Model:
         title,
         likelihood_of="none",
         prior_without="none",
-        instead="see decision_function() and distance()",
+        instead="see decision_function() and boundary()",
         decision=as_scored,
     )
 
 
-class ValuesOnly:
-    """Values of the classes instead of posteriors; for children of `ClassifierResults`."""
+class ValuesOnly(FittedResults):
+    """Values of the classes instead of posteriors."""
 
-    @property
-    def instead(self: Any) -> str:
-        """What to use where posteriors are asked for."""
-        instead: str = self._fit.model.instead
-        return instead
-
-    def _values(self: Any, data: Any, unseen: Unseen | None = None) -> pd.DataFrame:
+    def _values(self, data: Any, unseen: Unseen | None = None) -> pd.DataFrame:
         """Values of the rule, rows by classes."""
         blocks = self._fit.new_rows(data, Gaps(unseen))
         return posterior_frame(blocks, self._fit.rule(), self.classes, np.asarray)
 
 
-class SeparatingLines(ValuesOnly):
-    """Planes drawn between rows; for children of `ClassifierResults`."""
+class SeparatingLines(LinearGeometry, ValuesOnly, ClassifierResults):
+    """Planes drawn between observations."""
 
     @property
-    def df_model(self: Any) -> int:
+    def df_model(self) -> int:
         """Number of coefficients of the planes, each of which is known up to a factor."""
         return int((len(self.terms) + 1) * (1 if len(self.classes) == 2 else len(self.classes)))
 
-    def _augmented(self: Any, gaps: Gaps, data: Any) -> pd.DataFrame:
+    def _augmented(self, gaps: Gaps, data: Any) -> pd.DataFrame:
         """The table with each row's label (`.fitted`) and the values of the planes (`.score.<class>`)."""
-        rows = self._fit.new_rows(data, gaps)
+        rows: Any = self._fit.new_rows(data, gaps)
         table: pd.DataFrame = self._fit.augmented(rows, pd.DataFrame(self.decision_function(rows)), "score")
         return table
 
@@ -491,11 +485,20 @@ class Quadratic(NamedTuple):
         return Summary("Log odds of one class against another, x'Ax + x'b + c", parts)
 
 
-class GroupSummary:
-    """The columns by class, as they are; for children of `ClassifierResults`."""
+class GroupSummary(FittedResults):
+    """The columns by class, as they are."""
 
-    _fit: Fit[Any]
+    def _need_complete_numbers(self) -> None:
+        """Raise NotSupportedError if the fit has no rows, or incomplete ones."""
+        needs_rows("group_summary()")(self)
+        em = getattr(self, "em", None) if hasattr(type(self), "em") else None
+        if em is not None and em.incomplete:
+            raise NotSupportedError(
+                "group_summary() describes complete rows, and some of these miss values that the fit did "
+                'without: see means, and cov or covs, or fit with missing="drop".'
+            )
 
+    @available_if(lambda self: self._need_complete_numbers())
     @displayed()
     def group_summary(self) -> pd.DataFrame:
         """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
@@ -509,11 +512,6 @@ def group_summary(fit: Fit[Any]) -> pd.DataFrame:
     """
     rows = fit.rows("group_summary()")
     moments = class_moments(rows, "diagonal")
-    if rows.incomplete and not np.isfinite(moments.scatters).all():
-        raise NotSupportedError(
-            "group_summary() describes complete rows, and some of these miss values that the fit did "
-            'without: see means, and cov or covs, or fit with missing="drop".'
-        )
     counts, total = moments.counts, moments.total
     overall = moments.origin + weighted_centre(moments.means, counts) / moments.scale
     squares = np.vstack([moments.scatters, moments.scatters.sum(axis=0) + between_squares(moments)])
@@ -528,18 +526,16 @@ def group_summary(fit: Fit[Any]) -> pd.DataFrame:
 
 
 class ClassCovariances(GroupSummary):
-    """Covariances by class, and what follows from them; for children of `ClassifierResults`."""
+    """Covariances by class, and what follows from them."""
 
     def _need_covariances(self, what: str) -> None:
         """Raise NotSupportedError where classes have other parameters than a covariance."""
 
     @property
-    def covs(self: Any) -> dict[Any, pd.DataFrame]:
-        """Covariance of each class; with `ncomp=`, of the scores on the axes."""
-        self._need_covariances("covs")
+    @available_if(lambda self: self._need_covariances("covs"))
+    def covs(self) -> dict[Any, pd.DataFrame]:
+        """Covariance of each class."""
         covariances, scale = self._fit.numbers.covariances, self._fit.numbers.moments.scale
-        if isinstance(getattr(self._fit.numbers, "within_axes", None), Sliced):
-            return dict(zip(self.classes, self._score_covariances(), strict=True))
         if note := beyond_doubles(covariances, scale, self.terms):
             warn_user(note)
         return {
@@ -548,15 +544,16 @@ class ClassCovariances(GroupSummary):
         }
 
     @property
-    def logdet(self: Any) -> pd.Series:
+    @available_if(lambda self: self._need_covariances("logdet"))
+    def logdet(self) -> pd.Series:
         """Log-determinants of the covariances."""
-        self._need_covariances("logdet")
         units = 2.0 * np.log(self._fit.numbers.moments.scale).sum()
         return pd.Series(
             [c.logdet - units for c in self._fit.numbers.covariances], index=self.classes, name="logdet"
         )
 
-    def quadratic(self: Any, a: Any, b: Any) -> Quadratic:
+    @available_if(lambda self: self._need_covariances("quadratic()"))
+    def quadratic(self, a: Any, b: Any) -> Quadratic:
         """Log odds of class a against class b as x'Ax + x'b + c.
 
         Parameters
@@ -569,7 +566,6 @@ class ClassCovariances(GroupSummary):
         Quadratic
             A (p, p), b (p,) and c, under the names of the columns.
         """
-        self._need_covariances("quadratic()")
         i, j = class_code(a, self.classes), class_code(b, self.classes)
         if not self.prior.iloc[[i, j]].to_numpy().any():
             raise DataError(
@@ -586,7 +582,7 @@ class ClassCovariances(GroupSummary):
             constant,
         )
 
-    def _refuse_extreme(self: Any, *pair: int) -> None:
+    def _refuse_extreme(self, *pair: int) -> None:
         """Raise where an inverse variance is out of the range of doubles in the units of its column."""
         numbers = self._fit.numbers
         inverse = np.max([np.diagonal(numbers.covariances[k].precision()) for k in pair], axis=0)
@@ -598,10 +594,10 @@ class ClassCovariances(GroupSummary):
                 "units."
             )
 
+    @available_if(lambda self: self._need_covariances("generalized_distances()"))
     @displayed()
-    def generalized_distances(self: Any) -> pd.DataFrame:
+    def generalized_distances(self) -> pd.DataFrame:
         """Generalized squared distance from the mean of one class (rows) to another (columns), as in SAS."""
-        self._need_covariances("generalized_distances()")
         fit = self._fit.numbers
         return generalized_distances(fit.moments, fit.covariances, self._fit.log_prior(), self.classes)
 
@@ -620,10 +616,10 @@ def class_deviations(numbers: Any) -> list[Floats]:
 
 
 class SeparateCovariances(ClassMeans, ClassCovariances):
-    """Means and covariances by class; for children of `ClassifierResults` with a normal law in each."""
+    """Means and covariances by class, of models with a normal distribution in each."""
 
     @displayed()
-    def tidy(self: Any) -> pd.DataFrame:
+    def tidy(self) -> pd.DataFrame:
         """One row for each class and term: mean and standard deviation within the class."""
         frame = pd.DataFrame(index=by_class_and_term(self.classes, self.terms))
         frame["mean"] = self.means.to_numpy().ravel()

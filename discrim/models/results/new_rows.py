@@ -17,8 +17,10 @@ from discrim.frame.levels import Unseen
 from discrim.frame.sources.rows import answered_frames, answers
 from discrim.frame.sources.sinks import write_frames
 from discrim.frame.sources.sources import rows_given
+from discrim.models.fits.available import available_if
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Gaps, Missing
+from discrim.models.fits.fitted_results import FittedResults, needs_posteriors, needs_rows
 from discrim.models.fits.reading import Data, Prior, check_word
 
 if TYPE_CHECKING:
@@ -62,11 +64,32 @@ def answered(
 Typicality = Literal["exact", "chi2", "relative", "conformal"]
 
 
-class NewRows:
+def _has_casewise(results: FittedResults) -> None:
+    """Raise NotSupportedError if the fit has no distances to the classes with a known distribution."""
+    from discrim.models.judging.casewise import check_distances
+
+    check_distances(results._fit)
+
+
+def _has_relative_distances(results: FittedResults) -> None:
+    """Raise NotSupportedError if the fit has no distances to the classes and to all observations."""
+    from discrim.models.judging.single_rows import distance_measure
+
+    distance_measure(results._fit, relative=True)
+
+
+def _is_exportable(results: FittedResults) -> None:
+    """Raise NotSupportedError if the rule or a term of the formula has no form in SQL or ONNX."""
+    from discrim.models.results.exported import exported
+
+    exported(results._fit)
+
+
+class NewRows(FittedResults):
     """How typical rows are of the classes, and how sure their posteriors."""
 
     def typicality(
-        self: Any,
+        self,
         data: Data | None = None,
         *,
         method: Typicality = "exact",
@@ -136,9 +159,10 @@ class NewRows:
         check_word("method", method, Typicality)
         return typicality(self._fit, data, Gaps(unseen), method, calibration)
 
+    @available_if(_has_casewise)
     @displayed(second_posterior="share", posterior="share", second_D2="z")
     def casewise(
-        self: Any,
+        self,
         data: Data | None = None,
         method: Literal["apparent", "loo"] = "apparent",
         *,
@@ -205,9 +229,8 @@ class NewRows:
         data, method = table_and_method(data, method)
         return casewise(self, data, method, Gaps(unseen), refit_prior)
 
-    def relative_distances(
-        self: Any, data: Data | None = None, *, unseen: Unseen | None = None
-    ) -> pd.DataFrame:
+    @available_if(_has_relative_distances)
+    def relative_distances(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Squared distance of rows to each class less that to one normal law of all rows, rows by classes.
 
         It says how much farther a row is from the class than from all rows together. A row that is unusual in
@@ -247,7 +270,7 @@ class NewRows:
         return relative_distances(self._fit, data, Gaps(unseen))
 
     def predict_set(
-        self: Any,
+        self,
         data: Data | None = None,
         level: float = 0.95,
         *,
@@ -388,7 +411,7 @@ class NewRows:
         return answered(self, data, out, set_answer(self._fit, data, plan))
 
     def posterior_intervals(
-        self: Any,
+        self,
         data: Data | None = None,
         *,
         method: Literal["delta", "bootstrap"] = "delta",
@@ -428,7 +451,7 @@ class NewRows:
         return posterior_intervals(self._fit, data, method, level, replicates, seed, unseen)
 
     def estimate_prior(
-        self: Any,
+        self,
         data: Data,
         *,
         tol: float = 1e-10,
@@ -530,8 +553,9 @@ class NewRows:
             weights,
         )
 
+    @available_if(_is_exportable)
     def to_sql(
-        self: Any,
+        self,
         dialect: Database = "duckdb",
         *,
         table: str | Sequence[str] = "data",
@@ -610,7 +634,8 @@ class NewRows:
 
         return as_sql(self._fit, dialect, table, output, keep, prior)
 
-    def to_onnx(self: Any, *, prior: Any = None) -> Any:
+    @available_if(_is_exportable)
+    def to_onnx(self, *, prior: Any = None) -> Any:
         """The rule as a model of ONNX, which runtimes of many languages compute.
 
         Needs the package onnx: ``pip install "discrim[onnx]"``.
@@ -653,7 +678,9 @@ class NewRows:
 
         return as_onnx(self._fit, prior)
 
-    def to_marginaleffects(self: Any) -> Any:
+    @available_if(needs_posteriors("to_marginaleffects()"))
+    @available_if(needs_rows("to_marginaleffects()"))
+    def to_marginaleffects(self) -> Any:
         """The fit as the package marginaleffects takes a model, with the rows of the fit.
 
         Needs that package: ``pip install "discrim[marginaleffects]"``. It knows models of other packages by

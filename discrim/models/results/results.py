@@ -7,10 +7,9 @@ summary says so, with the error of columns that are chosen anew.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -19,8 +18,10 @@ from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.rules import best_class, log_posteriors, posteriors
 from discrim.errors import DataError, DiscrimError
 from discrim.frame.levels import Unseen
-from discrim.models.fits.displayed import ShownModel, displayed
+from discrim.models.fits.available import available_if
+from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import (
+    CALIBRATOR,
     Decision,
     Fit,
     Gaps,
@@ -29,12 +30,13 @@ from discrim.models.fits.fit import (
     missing_if_refused,
     posterior_frame,
 )
+from discrim.models.fits.fitted_results import FittedResults, needs_rows
 from discrim.models.fits.reading import Data, Prior, check_word, cost_matrix, is_number, prior_vector, told
 from discrim.models.fits.refits import argument_defaults
 from discrim.models.judging import assessment
 from discrim.models.judging.assessment import JudgingPlan, error_rates, takes_long
 from discrim.models.judging.validation import left_out_scores
-from discrim.models.pictures.pictured import Pictured
+from discrim.models.pictures.pictured import numeric_columns
 from discrim.models.registry import BY_MODEL
 from discrim.models.reports import Reported
 from discrim.models.results.headers import facts
@@ -44,7 +46,6 @@ from discrim.models.results.updating import Updating
 if TYPE_CHECKING:
     from os import PathLike
 
-    from discrim.models.judging.assessment import Classification
     from discrim.models.results.assessed import Assessment
     from discrim.report.grid import Pairs
     from discrim.report.tables import Parts, Summary
@@ -94,10 +95,8 @@ def _error(fit: Fit[Any]) -> tuple[str, float, str] | None:
     return ANEW, float(row["estimate"]), text
 
 
-class ClassMeans:
-    """Means of the rows by class; for children of `ClassifierResults`."""
-
-    _fit: Fit[Any]
+class ClassMeans(FittedResults):
+    """Means of the rows by class."""
 
     @property
     def means(self) -> pd.DataFrame:
@@ -105,10 +104,20 @@ class ClassMeans:
         return self._fit.class_means()
 
 
-class Judging:
+def _can_leave_out(results: FittedResults) -> None:
+    """Raise NotSupportedError if rows cannot be left out one by one."""
+    fit = results._fit
+    needs_rows("leave_one_out()")(results)
+    refuse = getattr(fit.numbers, "refuse_left_out", None)
+    if refuse is not None:
+        refuse()
+
+
+class Judging(FittedResults):
     """Leave-one-out, confusions and error rates."""
 
-    def leave_one_out(self: Any, *, refit_prior: bool | None = None) -> pd.DataFrame:
+    @available_if(_can_leave_out)
+    def leave_one_out(self, *, refit_prior: bool | None = None) -> pd.DataFrame:
         """Label and posteriors of each row under the rule fitted without it.
 
         Models without posteriors give their values instead.
@@ -136,7 +145,7 @@ class Judging:
 
     @displayed(every="count")
     def confusion(
-        self: Any,
+        self,
         data: Data | None = None,
         method: assessment.Counting = "apparent",
         *,
@@ -190,7 +199,7 @@ class Judging:
 
     @displayed(estimate="share", se="share", low="share", high="share")
     def error_rates(
-        self: Any,
+        self,
         data: Data | None = None,
         methods: Sequence[assessment.ErrorMethod] | None = None,
         *,
@@ -287,7 +296,7 @@ class Judging:
         return assessment.error_rates(self._fit, methods, data, plan, by_class=by_class)
 
     def assess(
-        self: Any,
+        self,
         data: Data | None = None,
         method: assessment.Counting | None = None,
         *,
@@ -342,9 +351,10 @@ class Judging:
         Returns
         -------
         Assessment
-            It has `.overall`, `.by_class`, `.pairs`, `.brier`, `.confusion`, `.calibration`, and a `.plot()`
-            of ROC curves, calibration and confusion. Rows without a class or a prediction are left out and
-            counted. Intervals are for the given rule, on independent observations from the same distribution.
+            It has `.overall`, `.by_class`, `.pairs`, `.brier`, `.confusion`, `.calibration`,
+            `.classification()` with the misclassified observations, and a `.plot()` of ROC curves,
+            calibration and confusion. Rows without a class or a prediction are left out and counted.
+            Intervals are for the given rule, on independent observations from the same distribution.
             If a few rows have nearly all of the log loss or of Brier's score, as with well separated classes,
             intervals of these cover less often than their level; the page on error rates has the figures.
 
@@ -369,7 +379,8 @@ class Judging:
         >>> found.by_class["estimate"].unstack().round(2)["sensitivity"].to_dict()
         {'setosa': 1.0, 'versicolor': 0.96, 'virginica': 0.92}
         """
-        from discrim.models.judging.assessment import assessed
+        from discrim.inference.resampling import drawn_seed
+        from discrim.models.judging.assessment import assessed, classification
         from discrim.models.results.assessed import Assessment
 
         data, method = assessment.table_and_method(data, method)
@@ -377,148 +388,60 @@ class Judging:
         plan = assessment.JudgingPlan(
             level=level,
             folds=folds,
-            seed=seed,
+            seed=drawn_seed(seed),
             refit_prior=refit_prior,
             gaps=Gaps(unseen, missing),
             prior=shares,
             weights=weights,
         )
-        return Assessment(self._fit, assessed(self._fit, data, method, plan), level, bins)
-
-    def classification(
-        self: Any,
-        data: Data | None = None,
-        method: assessment.Counting = "apparent",
-        *,
-        folds: int = 10,
-        seed: int | None = None,
-        unseen: Unseen | None = None,
-        missing: Missing | None = None,
-        refit_prior: bool | None = None,
-    ) -> Classification:
-        """The rows beside their predictions: classification table, average posteriors, misclassified rows.
-
-        Parameters
-        ----------
-        data : table, optional
-            New observations with their response. By default the data of the fit.
-        method : {"apparent", "loo", "cv"}
-            How the rows of the fit are predicted: by the rule itself ("apparent"), by rules fitted without
-            each row ("loo"), or by rules fitted without folds ("cv").
-        folds : int
-            Number of folds of "cv".
-        seed : int, optional
-            Seed of the random assignment of rows to folds. Without it each call assigns them differently.
-        unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
-        missing : {"drop", "integrate"}, optional
-            Prediction for a row with a missing value: none ("drop"), or that from its other columns, with the
-            missing ones integrated out, which models of normal classes and naive Bayes can do (see the Notes
-            of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
-        refit_prior : bool, optional
-            Whether a prior of class proportions is estimated again without the rows left out. By default
-            models of the distribution within classes keep it, as R's MASS does, while `logistic`, whose
-            constants contain it, and `knn` estimate it again. A prior that was given is always kept.
-        """
-        from discrim.models.judging.assessment import classification
-
-        data, method = assessment.table_and_method(data, method)
-        plan = assessment.JudgingPlan(
-            folds=folds, seed=seed, refit_prior=refit_prior, gaps=Gaps(unseen, missing)
-        )
-        return classification(self._fit, data, method, plan)
+        rows = assessed(self._fit, data, method, plan)
+        classify = partial(classification, self._fit, data, plan=plan)
+        return Assessment(self._fit, rows, classify, level, bins)
 
 
 Method = Literal["plugin", "predictive", "debiased", "calibrated"]
 
 
-class ClassifierResults(Judging, NewRows, Updating, Pictured, Reported, ShownModel):
-    """A fitted classifier.
+def _has_probabilities(what: str) -> Callable[[Any], None]:
+    """Return a check of `available_if` for posteriors, which some models have by calibration only."""
 
-    Attributes
-    ----------
-    formula : str
-        The formula of the fit.
-    classes : Index of length K
-        Class labels, in order.
-    nobs : int or float
-        Number of rows used, or the sum of their weights.
-    counts, prior : Series by class
-        Number of rows, or the sum of their weights, and prior probability.
-    terms : Index of length p
-        Names of the columns of the design.
-    """
+    def check(results: ClassifierResults) -> None:
+        fit = results._fit
+        if fit.model.instead and not fit.has_rows and CALIBRATOR not in fit.cache:
+            fit.rows(
+                f'{what} with method="calibrated"',
+                "call it on the fit that has rows before it is saved, or fit formula and data",
+            )
 
-    def __init__(self, fit: Fit[Any]) -> None:
-        self._fit = fit
+    return check
 
-    @property
-    def formula(self) -> str:
-        """The formula of the fit."""
-        return self._fit.formula
 
-    @property
-    def classes(self) -> pd.Index:
-        """Class labels, in order."""
-        return self._fit.classes
-
-    @property
-    def terms(self) -> pd.Index:
-        """Names of the columns of the design."""
-        return self._fit.terms
-
-    @property
-    def nobs(self) -> int | float:
-        """Number of rows used, or the sum of their weights."""
-        return self._fit.nobs
-
-    @property
-    def counts(self) -> pd.Series:
-        """Number of rows, or the sum of their weights, of each class."""
-        return self._fit.rows_by_class
-
-    @property
-    def prior(self) -> pd.Series:
-        """Prior probability of each class."""
-        return pd.Series(self._fit.prior.copy(), index=self.classes, name="prior")
-
-    def _without_rows(self) -> Self:
-        """The same without the rows of the fit: what estimators keep, and what travels."""
-        bare = copy(self)
-        bare._fit = self._fit.without_rows()
-        return bare
-
-    @property
-    def title(self) -> str:
-        """Name of the model, as summaries print it."""
-        return self._fit.title
-
-    @property
-    def likelihood_of(self) -> str:
-        """What the likelihood is a likelihood of: "class and row", "class given row", or "none"."""
-        return self._fit.model.likelihood_of
+class ClassifierResults(Judging, NewRows, Updating, Reported):
+    """A fitted classifier."""
 
     # ---- likelihood
 
     @property
+    @available_if()
     def llf(self) -> float:
         """Joint log-likelihood of class and row at maximum-likelihood estimates."""
         self._fit.need_posteriors("A likelihood")
         return float(self._fit.numbers.llf())
 
     @property
+    @available_if()
     def df_model(self) -> int:
         """Number of free parameters."""
         return int(self._fit.numbers.df_model())
 
     @property
+    @available_if()
     def aic(self) -> float:
         """Akaike's information criterion; smaller is better."""
         return 2 * self.df_model - 2 * self.llf
 
     @property
+    @available_if()
     def bic(self) -> float:
         """Schwarz's Bayesian information criterion; smaller is better."""
         return float(self.df_model * np.log(self.nobs) - 2 * self.llf)
@@ -537,6 +460,10 @@ class ClassifierResults(Judging, NewRows, Updating, Pictured, Reported, ShownMod
     def _brief(self) -> Summary:
         brief, said = super()._brief(), selection_note(self._fit)
         return brief.noted(said) if said else brief
+
+    def _is_plane(self) -> bool:
+        design = self._fit.blocks.design
+        return len(design.columns) == 2 == len(numeric_columns(design))
 
     def _sizes(self) -> dict[str, Any]:
         return {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
@@ -662,6 +589,7 @@ class ClassifierResults(Judging, NewRows, Updating, Pictured, Reported, ShownMod
 
         return answered(self, data, out, labels, beyond=reject is not None or outlier is not None)
 
+    @available_if(_has_probabilities("predict_proba()"))
     def predict_proba(
         self,
         data: Data | None = None,
@@ -726,6 +654,7 @@ class ClassifierResults(Judging, NewRows, Updating, Pictured, Reported, ShownMod
         gaps = Gaps(unseen, missing)
         return self._posterior_frame(data, prior, method, convention, posteriors, gaps, out)
 
+    @available_if(_has_probabilities("predict_log_proba()"))
     def predict_log_proba(
         self,
         data: Data | None = None,

@@ -11,7 +11,9 @@ from discrim.core.moments.row_sums import Spread
 from discrim.errors import DataError, DiscrimWarning, NotSupportedError, PriorError
 from discrim.frame.design import Design
 from discrim.frame.grammar import updated
+from discrim.models.fits.available import available_if
 from discrim.models.fits.fit import Fit
+from discrim.models.fits.fitted_results import FittedResults, needs_rows
 from discrim.models.fits.reading import Data, listed
 from discrim.models.fits.refits import argument_defaults, options_of
 from discrim.models.moments.moments import Moments, Scatters, moments, of_fit
@@ -26,7 +28,7 @@ SCATTERS: dict[Spread, Scatters] = {
 """What moments hold of what a fit holds of the scatter."""
 
 
-class Updating:
+class Updating(FittedResults):
     """A fit that is made again of other columns, rows or options, or of more rows."""
 
     def update(
@@ -135,6 +137,7 @@ class Updating:
             made._fit = replace(made._fit, selection=replace(fit.selection, anew=None))
         return cast("Self", made)
 
+    @available_if(needs_rows("learning_curve()"))
     def learning_curve(
         self,
         sizes: Sequence[float] | None = None,
@@ -196,8 +199,7 @@ class Updating:
         [15, 30, 50, 75, 100, 120, 135]
         """
         make: Any = resolve("discrim.models.comparing.learning:learning_curve")
-        fit: Any = self
-        return make(fit._fit, sizes, repeats, groups, seed, level, nested=nested)
+        return make(self._fit, sizes, repeats, groups, seed, level, nested=nested)
 
 
 def _with_batch(results: Any, batch: Data, changes: Mapping[str, Any]) -> Any:

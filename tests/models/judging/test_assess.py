@@ -207,7 +207,7 @@ def test_far_rows_have_finite_losses_and_impossible_ones_infinite_ones():
         discrim.naive_bayes("species ~ .", IRIS),
         discrim.qda("species ~ .", IRIS),
     ],
-    ids=lambda fit: fit.title,
+    ids=lambda fit: fit._fit.title,
 )
 def test_every_model_says_what_it_can(fit):
     found = fit.assess()

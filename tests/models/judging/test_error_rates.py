@@ -59,7 +59,7 @@ def test_merged_folds_keep_the_digits_of_a_refit(many, offset, short_blocks):
         short_blocks()
     data = IRIS.assign(**{c: IRIS[c] + offset for c in IRIS.columns[:4]})
     fit = lda("species ~ .", data)
-    classification = fit.classification(method="cv", folds=5, seed=1)
+    classification = fit.assess(method="cv", folds=5, seed=1).classification()
     dealt = deal_folds(fit._fit, 5, 1)
     for fold in range(5):
         refit = lda("species ~ .", data[dealt != fold], prior=fit.prior)
@@ -240,7 +240,7 @@ def test_figures_of_a_loaded_fit_take_rows_by_the_argument_that_the_message_name
     fit = lda("species ~ .", IRIS)
     fit.save(tmp_path / "fit.discrim")
     loaded = discrim.load(tmp_path / "fit.discrim")
-    for figures in (loaded.error_rates, loaded.confusion, loaded.classification, loaded.assess):
+    for figures in (loaded.error_rates, loaded.confusion, loaded.assess):
         with pytest.raises(NotSupportedError, match=r"pass data=\.$"):
             figures()
     assert loaded.error_rates(data=IRIS).loc["new rows", "estimate"] == 3 / 150
@@ -337,7 +337,7 @@ def test_two_classes_by_both_roads_agree():
 def test_classification_tables_are_those_of_their_rows():
     fit = lda("species ~ .", IRIS)
     proba, labels = fit.predict_proba(), fit.predict()
-    result = fit.classification()
+    result = fit.assess(method="apparent").classification()
     pd.testing.assert_frame_equal(result.confusion, fit.confusion())
     wrong = IRIS.index[labels.astype(object) != IRIS["species"].astype(object)]
     assert result.misclassified.index.equals(wrong)
@@ -354,9 +354,14 @@ def test_classification_tables_are_those_of_their_rows():
     awkward = IRIS.assign(
         species=IRIS["species"].astype(object).replace({"setosa": "total", "virginica": "prior"})
     )
-    same = lda("species ~ .", awkward, levels=["total", "versicolor", "prior"]).classification().table
+    same = (
+        lda("species ~ .", awkward, levels=["total", "versicolor", "prior"])
+        .assess(method="apparent")
+        .classification()
+        .table
+    )
     np.testing.assert_array_equal(same, table)
-    new = fit.classification(IRIS.iloc[::2])
+    new = fit.assess(IRIS.iloc[::2]).classification()
     assert new.confusion.to_numpy().sum() == 75
 
 

@@ -90,7 +90,7 @@ def test_leave_one_out_with_the_prior_refitted_is_a_refit_of_everything(name):
     assert rates["prior"].tolist() == ["", "refitted", "refitted"]
     table = fit.confusion(method="loo", refit_prior=True).to_numpy()
     assert table.sum() - np.trace(table) == wrong
-    assert (fit.classification(method="loo", refit_prior=True).confusion.to_numpy() == table).all()
+    assert (fit.assess(method="loo", refit_prior=True).classification().confusion.to_numpy() == table).all()
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -100,7 +100,7 @@ def test_by_default_these_models_hold_the_prior_of_all_rows(name):
     np.testing.assert_allclose(fit.leave_one_out().iloc[:, 1:].astype(float), wanted, atol=1e-11)
     rates = fit.error_rates(["loo", "cv"], folds=3, seed=0)
     assert rates["prior"].tolist() == ["held", "held"]
-    assert "prior held" in fit.classification(method="loo").summary().as_text()
+    assert "prior held" in fit.assess(method="loo").classification().summary().as_text()
 
 
 @pytest.mark.parametrize("name", FREE)

@@ -239,7 +239,7 @@ def test_robust_fits_have_the_chi_square_and_ranks_among_other_rows():
     fit = discrim.qda(FEW, PENGUINS, covariance="mcd")
     with pytest.raises(NotSupportedError, match='method="chi2" or'):
         fit.typicality(PENGUINS)
-    far = fit.robust_distances()
+    far = fit.covariance_model.robust_distances()
     own = fit.typicality(method="chi2").to_numpy()[
         np.arange(len(PENGUINS)), pd.Categorical(PENGUINS["species"]).codes
     ]

@@ -62,7 +62,7 @@ def test_rule_and_ranking_are_those_of_sda(name, case, options):
         assert fit.shrinkage == pytest.approx(theirs["lambda_var"], rel=1e-12)
     else:
         assert fit.shrinkage == pytest.approx(theirs["lambda"], rel=1e-12)
-        assert fit.variance_shrinkage == pytest.approx(theirs["lambda_var"], rel=1e-12)
+        assert fit.covariance_model.variance_shrinkage == pytest.approx(theirs["lambda_var"], rel=1e-12)
     assert_allclose(fit.predict_log_proba(), theirs["log_posterior"], rtol=1e-9, atol=1e-11)
     letter = "t" if case == "diagonal" else "cat"
     scores = fit.ranking()[[f"{letter}.{label}" for label in fit.classes]].loc[fit.terms]
@@ -132,7 +132,7 @@ def test_the_covariance_is_its_definition(n, p, offset):
     x, y = drawn(n, p)
     fit = lda("y ~ .", framed(x + offset, y), **SHRUNK)
     assert fit.shrinkage == pytest.approx(schaefer_strimmer(x, y), rel=1e-9)
-    want = covariance_of(x, y, fit.shrinkage, fit.variance_shrinkage)
+    want = covariance_of(x, y, fit.shrinkage, fit.covariance_model.variance_shrinkage)
     assert_allclose(fit.cov, want, rtol=1e-8, atol=1e-10 * np.abs(want).max())
     given = lda("y ~ .", framed(x + offset, y), **GIVEN)
     assert_allclose(given.cov, covariance_of(x, y, 0.3, 0.1), rtol=1e-8, atol=1e-10 * np.abs(want).max())
@@ -250,7 +250,9 @@ def test_weights_are_repeated_rows(name):
         lda(formula, data.loc[data.index.repeat(w)], **SHRUNK),
     )
     assert weighted.shrinkage == pytest.approx(repeated.shrinkage, rel=1e-10)
-    assert weighted.variance_shrinkage == pytest.approx(repeated.variance_shrinkage, rel=1e-10)
+    assert weighted.covariance_model.variance_shrinkage == pytest.approx(
+        repeated.covariance_model.variance_shrinkage, rel=1e-10
+    )
     assert_allclose(weighted.ranking(), repeated.ranking(), rtol=1e-8)
     x = data.drop(columns=formula.split()[0]).to_numpy()
     y = data[formula.split()[0]].to_numpy()
@@ -283,7 +285,7 @@ def test_a_file_keeps_shrinkages_and_ranking(name, tmp_path):
         header = [held.summary(["header"]).tables["header"]["value"] for held in (fit, loaded)]
         for key in ("Shrinkage, correlations", "Shrinkage, variances"):
             assert header[0][key] == header[1][key]
-        assert loaded.glance()["variance_shrinkage"].item() == fit.variance_shrinkage
+        assert loaded.glance()["variance_shrinkage"].item() == fit.covariance_model.variance_shrinkage
 
 
 # ---- words and refusals
@@ -337,9 +339,11 @@ def test_a_ranking_that_there_is_none_of_is_refused():
     for wrong in ({"by": "t"}, {"top": 0}, {"top": 5}, {"top": 1.5}, {"null": "flat"}):
         with pytest.raises(DataError):
             fit.ranking(**wrong)
-    for name in ("shrinkage", "variance_shrinkage"):
-        with pytest.raises(NotSupportedError, match="correlation"):
-            getattr(fit, name)
+    with pytest.raises(NotSupportedError, match="correlation"):
+        _ = fit.shrinkage
+    with pytest.raises(NotSupportedError, match="correlation"):
+        _ = lda("species ~ .", IRIS, covariance="shrunk").covariance_model.variance_shrinkage
+    assert not hasattr(fit, "covariance_model")
 
 
 def test_the_command_line_and_the_estimator_take_both_shrinkages(capsys):

@@ -57,10 +57,10 @@ def test_a_fit_is_adegenet_s_dapc(case):
     given = {"components": components, "ncomp": case["ncomp"]}
     fit = lda(f"{case['response']} ~ .", table, **given)
     # It leaves eigenvalues out of the total that are less than 1e-7 of the largest.
-    np.testing.assert_allclose(fit.component_shares, np.atleast_1d(case["shares"]), rtol=1e-7)
-    assert fit.component_shares.sum() == pytest.approx(case["share"], rel=1e-7)
+    np.testing.assert_allclose(fit.subspace.shares, np.atleast_1d(case["shares"]), rtol=1e-7)
+    assert fit.subspace.shares.sum() == pytest.approx(case["share"], rel=1e-7)
     np.testing.assert_allclose(fit.svd**2, np.atleast_1d(case["eigenvalues"])[: case["ncomp"]], rtol=1e-9)
-    np.testing.assert_allclose(fit.loadings, case["loadings"], atol=1e-8)
+    np.testing.assert_allclose(fit.subspace.loadings, case["loadings"], atol=1e-8)
     theirs = np.array(case["coefficients"])
     signs = np.sign((theirs * fit.scaling.to_numpy()).sum(axis=0))
     np.testing.assert_allclose(fit.scaling, theirs * signs, rtol=1e-7, atol=1e-9 * np.abs(theirs).max())
@@ -93,7 +93,7 @@ def test_a_fit_is_scikit_learn_s_pipeline(verb, theirs, components, standardize,
         "y ~ .", table, components=PrincipalComponents(components, standardize=standardize), method="mle"
     )
     np.testing.assert_allclose(fit.predict_proba(), other.predict_proba(x), atol=1e-10)
-    np.testing.assert_allclose(fit.component_shares, other[-2].explained_variance_ratio_, rtol=1e-10)
+    np.testing.assert_allclose(fit.subspace.shares, other[-2].explained_variance_ratio_, rtol=1e-10)
 
 
 @pytest.mark.parametrize("verb", [lda, qda])
@@ -123,20 +123,20 @@ def test_a_share_takes_the_fewest_axes_that_have_it():
     shares = PCA().fit(IRIS.iloc[:, :4]).explained_variance_ratio_.cumsum()
     for share in (0.5, shares[0], shares[1] - 1e-6, shares[1] + 1e-6, 0.999999):
         fit = lda("species ~ .", IRIS, components=float(share))
-        assert fit.components == (shares < share - 1e-9).sum() + 1
+        assert fit.subspace.n_components == (shares < share - 1e-9).sum() + 1
 
 
 def test_scores_are_the_columns_about_their_mean_times_the_loadings():
     fit = qda("species ~ .", IRIS, components=3)
     x = IRIS.iloc[:, :4].to_numpy()
-    scores = (x - x.mean(axis=0)) @ fit.loadings.to_numpy()
-    np.testing.assert_allclose(scores.var(axis=0) / x.var(axis=0).sum(), fit.component_shares, rtol=1e-12)
-    np.testing.assert_allclose(fit.loadings.T @ fit.loadings, np.eye(3), atol=1e-14)
+    scores = (x - x.mean(axis=0)) @ fit.subspace.loadings.to_numpy()
+    np.testing.assert_allclose(scores.var(axis=0) / x.var(axis=0).sum(), fit.subspace.shares, rtol=1e-12)
+    np.testing.assert_allclose(fit.subspace.loadings.T @ fit.subspace.loadings, np.eye(3), atol=1e-14)
     for label in fit.classes:
         own = np.linalg.slogdet(np.cov(scores[IRIS["species"] == label].T))[1]
         assert fit.logdet[label] == pytest.approx(own, rel=1e-12)
     standardized = qda("species ~ .", IRIS, components=PrincipalComponents(2, standardize=True))
-    scores = ((x - x.mean(axis=0)) / x.std(axis=0)) @ standardized.loadings.to_numpy()
+    scores = ((x - x.mean(axis=0)) / x.std(axis=0)) @ standardized.subspace.loadings.to_numpy()
     own = [np.linalg.slogdet(np.cov(scores[IRIS["species"] == label].T))[1] for label in fit.classes]
     np.testing.assert_allclose(standardized.logdet, own, rtol=1e-12)
 
@@ -189,10 +189,10 @@ def test_a_file_has_the_axes(verb, tmp_path):
         fit = verb("species ~ .", IRIS, components=PrincipalComponents(components, standardize=standardize))
         fit.save(tmp_path / "fit")
         loaded = discrim.load(tmp_path / "fit")
-        assert loaded.components == fit.components
+        assert loaded.subspace.n_components == fit.subspace.n_components
         np.testing.assert_array_equal(loaded.predict_proba(IRIS), fit.predict_proba(IRIS))
-        np.testing.assert_array_equal(loaded.loadings, fit.loadings)
-        assert loaded.update(data=IRIS, components=1).components == 1
+        np.testing.assert_array_equal(loaded.subspace.loadings, fit.subspace.loadings)
+        assert loaded.update(data=IRIS, components=1).subspace.n_components == 1
 
 
 def test_an_estimator_has_the_axes():
@@ -231,12 +231,12 @@ def test_what_makes_no_sense_is_refused_with_a_way_out():
     refused(CollinearError, wide, lambda: lda("y ~ .", table, components=38))
     few = "class 'b'.*12 degrees.*components=12"
     refused(CollinearError, few, lambda: qda("y ~ .", table, components=13))
-    assert lda("y ~ .", table, components=38, covariance="shrunk").components == 38
+    assert lda("y ~ .", table, components=38, covariance="shrunk").subspace.n_components == 38
     fit = lda("species ~ .", IRIS, components=2)
     for ask in ("wilks", "llf", "aic"):
         refused(NotSupportedError, "components=|principal axes", lambda a=ask: getattr(fit, a))
-    refused(NotSupportedError, "without components=", fit.canonical)
-    refused(NotSupportedError, "fit with components=", lambda: lda("species ~ .", IRIS).loadings)
+    refused(NotSupportedError, "without components=", lambda: fit.canonical())
+    refused(NotSupportedError, "Fit with components=", lambda: lda("species ~ .", IRIS).subspace.loadings)
     two = "4 columns and 3 classes have, within 1 principal axes, 1 canonical axis; give"
     refused(DataError, two, of_iris(components=1, ncomp=2))
     of_all = r"full covariance, not the full \(within principal axes\) one"
@@ -378,7 +378,7 @@ def test_a_column_that_only_one_row_varies_is_dropped_without_it(verb, options, 
 def test_the_path_by_leaving_out_counts_the_errors_of_refits(shape, standardize):
     table = with_far_row(shape, 1e12)
     fit = lda("y ~ .", table, components=PrincipalComponents("loo", standardize=standardize))
-    errors = fit.path.set_index("components")["error"]
+    errors = fit.subspace.path.set_index("components")["error"]
     for count in (1, 3):
         own = lda("y ~ .", table, components=PrincipalComponents(count, standardize=standardize))
         labels = np.asarray(own.classes)[refitted(own, table).argmax(axis=1)]
@@ -389,7 +389,7 @@ def test_axes_of_many_rows_are_held():
     table = drawn(1200, 3)
     x = table.drop(columns="y")
     fit = lda("y ~ .", table, components=2)
-    scores = pd.DataFrame((x - x.mean()).to_numpy() @ fit.loadings.to_numpy(), columns=["a", "b"])
+    scores = pd.DataFrame((x - x.mean()).to_numpy() @ fit.subspace.loadings.to_numpy(), columns=["a", "b"])
     own = lda("y ~ .", scores.assign(y=table["y"]))
     np.testing.assert_allclose(fit.leave_one_out().iloc[:, 1:], own.leave_one_out().iloc[:, 1:], atol=1e-11)
 
@@ -401,15 +401,17 @@ def test_axes_of_many_rows_are_held():
 def test_the_path_by_folds_has_the_error_of_each_number(verb, options, standardize):
     table = drawn(50, 6)
     fit = verb("y ~ .", table, components=PrincipalComponents("cv", standardize), **options)
-    assert fit.path["components"].tolist() == [1, 2, 3, 4, 5, 6]
-    for count, error in zip(fit.path["components"], fit.path["error"], strict=True):
+    assert fit.subspace.path["components"].tolist() == [1, 2, 3, 4, 5, 6]
+    for count, error in zip(fit.subspace.path["components"], fit.subspace.path["error"], strict=True):
         own = verb("y ~ .", table, components=PrincipalComponents(int(count), standardize), **options)
         assert own.error_rates(["cv"], seed=0)["estimate"].iloc[0] == pytest.approx(error, abs=1e-12)
-    good = fit.path["components"][fit.path["error"] <= fit.path["error"].min() + 1e-12]
-    assert fit.components == good.min()
+    good = fit.subspace.path["components"][
+        fit.subspace.path["error"] <= fit.subspace.path["error"].min() + 1e-12
+    ]
+    assert fit.subspace.n_components == good.min()
     shares = PCA().fit(StandardScaler().fit_transform(table.drop(columns="y"))).explained_variance_ratio_
     if standardize:
-        np.testing.assert_allclose(fit.path["share"], shares.cumsum(), rtol=1e-10)
+        np.testing.assert_allclose(fit.subspace.path["share"], shares.cumsum(), rtol=1e-10)
 
 
 @pytest.mark.parametrize("verb", [lda, qda])
@@ -419,7 +421,7 @@ def test_the_path_by_leaving_out_has_the_error_of_each_number(verb, shape):
     fit = verb("y ~ .", table, components="loo")
     for count in (1, 2, 4):
         own = verb("y ~ .", table, components=count)
-        error = fit.path.set_index("components")["error"][count]
+        error = fit.subspace.path.set_index("components")["error"][count]
         assert own.error_rates(["loo"])["estimate"].iloc[0] == pytest.approx(error, abs=1e-12)
 
 
@@ -434,7 +436,7 @@ def test_a_choice_is_made_anew_in_folds_and_held_elsewhere():
     for fold in dealt.unique():
         own = lda("y ~ .", table[dealt != fold], components="cv")
         assert own.predict(table[dealt == fold], prior=fit.prior).tolist() == labels[dealt == fold].tolist()
-    assert fit.update(components=2).components == 2
+    assert fit.update(components=2).subspace.n_components == 2
     assert "The number of axes was chosen by folds" in " ".join(fit.summary().as_text().split())
     assert "Error by number of principal axes" in fit.summary().as_text()
     with pytest.raises(NotSupportedError, match="components='cv' chooses the number of axes"):
@@ -449,7 +451,7 @@ def test_a_choice_counts_weights_as_rows(tmp_path):
     own = lda("species ~ .", repeated, components="loo")
     np.testing.assert_allclose(fit.path, own.path, atol=1e-12)
     fit.save(tmp_path / "fit")
-    assert discrim.load(tmp_path / "fit").components == fit.components
+    assert discrim.load(tmp_path / "fit").subspace.n_components == fit.subspace.n_components
 
 
 def test_long_leaving_out_of_wide_tables_is_refused():
@@ -481,7 +483,7 @@ def test_regularized_covariances_are_those_of_the_scores(parametrization, standa
 @pytest.mark.slow
 def test_a_pair_is_chosen_with_axes_of_each_fold(tmp_path):
     fit = rda("species ~ .", IRIS, components=2, seed=0, grid=[0.3, 0.8])
-    for _, row in fit.path.iterrows():
+    for _, row in fit.subspace.path.iterrows():
         own = rda("species ~ .", IRIS, components=2, alpha=row["alpha"], gamma=row["gamma"])
         assert own.error_rates(["cv"], seed=0)["estimate"].iloc[0] == pytest.approx(row["error"], abs=1e-12)
     i = 70
@@ -496,7 +498,7 @@ def test_a_pair_is_chosen_with_axes_of_each_fold(tmp_path):
     refused(NotSupportedError, "by folds", lambda: rda("species ~ .", IRIS, components=2, folds="loo"))
     refused(NotSupportedError, "principal axes", lambda: shares.llf)
     wide = drawn(40, 60)
-    assert rda("y ~ .", wide, components=20, alpha=0.4, gamma=0.5).components == 20
+    assert rda("y ~ .", wide, components=20, alpha=0.4, gamma=0.5).subspace.n_components == 20
 
 
 @pytest.mark.slow
@@ -512,4 +514,4 @@ def test_short_axes_of_many_rows_have_the_digits_of_the_rows():
     other = pipeline(LinearDiscriminantAnalysis(), 4, standardize=False).fit(x, table["y"])
     theirs = lda("y ~ .", table, components=4, method="mle").predict_proba()
     np.testing.assert_allclose(theirs, other.predict_proba(x), atol=1e-10)
-    assert few.components == 4
+    assert few.subspace.n_components == 4

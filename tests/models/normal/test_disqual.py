@@ -29,11 +29,11 @@ def fitted(components=3, formula=FORMULA, data=BIRDS, **options):
 def test_posteriors_and_eigenvalues_are_those_of_lda_on_mca(name):
     wanted = WRITTEN[name]
     fit = fitted(wanted["ncp"])
-    np.testing.assert_allclose(fit.eigenvalues, wanted["eigenvalues"], rtol=1e-10)
+    np.testing.assert_allclose(fit.subspace.eigenvalues, wanted["eigenvalues"], rtol=1e-10)
     np.testing.assert_allclose(fit.predict_proba(), wanted["posterior"], rtol=1e-7, atol=1e-12)
-    assert fit.eigenvalues.index[0] == "PC1"
+    assert fit.subspace.eigenvalues.index[0] == "PC1"
     np.testing.assert_allclose(
-        fit.component_shares.cumsum().iloc[-1], 1 if name == "every" else 0.66, atol=0.02
+        fit.subspace.shares.cumsum().iloc[-1], 1 if name == "every" else 0.66, atol=0.02
     )
 
 
@@ -42,18 +42,18 @@ def test_levels_lie_where_factominer_has_them():
     names = [label[label.index("[") + 1 : -1] for label in fit.terms]
     # A level is written with its column where two columns have it, or might.
     assert names == [name.rpartition(".")[2] for name in wanted["levels"]]
-    places, theirs = fit.level_coordinates(), np.array(wanted["coordinates"])
+    places, theirs = fit.subspace.level_coordinates(), np.array(wanted["coordinates"])
     mine = places.drop(columns="share").to_numpy()
     signs = np.sign((mine * theirs).sum(axis=0))
     np.testing.assert_allclose(mine * signs, theirs, rtol=1e-8, atol=1e-10)
-    np.testing.assert_allclose(fit.loadings**2, wanted["contributions"], rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(fit.subspace.loadings**2, wanted["contributions"], rtol=1e-8, atol=1e-10)
     assert places.loc["sex[male]", "share"] == pytest.approx((BIRDS["sex"] == "male").mean())
 
 
 def test_cells_with_counts_are_as_their_rows():
     cells = pd.DataFrame(WRITTEN["ship"]["cells"])
     fit = fitted(3, "Survived ~ Class + Sex + Age", cells, weights="Freq")
-    np.testing.assert_allclose(fit.eigenvalues, WRITTEN["ship"]["eigenvalues"], rtol=1e-10)
+    np.testing.assert_allclose(fit.subspace.eigenvalues, WRITTEN["ship"]["eigenvalues"], rtol=1e-10)
     there = cells["Freq"] > 0
     wanted = np.array(WRITTEN["ship"]["posterior"], dtype=float)[there]
     np.testing.assert_allclose(fit.predict_proba(cells[there]), wanted, rtol=1e-8)
@@ -62,7 +62,7 @@ def test_cells_with_counts_are_as_their_rows():
 def test_mixed_columns_are_those_of_factor_analysis_of_mixed_data():
     wanted = WRITTEN["mixed"]
     fit = fitted(4, "species ~ island + sex + bill_length_mm + bill_depth_mm")
-    np.testing.assert_allclose(4 * fit.eigenvalues, wanted["eigenvalues"], rtol=1e-10)
+    np.testing.assert_allclose(4 * fit.subspace.eigenvalues, wanted["eigenvalues"], rtol=1e-10)
     np.testing.assert_allclose(fit.predict_proba(), wanted["posterior"], rtol=1e-7, atol=1e-12)
 
 
@@ -73,7 +73,7 @@ def test_all_axes_are_lda_of_the_contrasts():
 
 def test_functions_are_back_on_the_levels():
     fit = fitted()
-    shares = fit.level_coordinates()["share"]
+    shares = fit.subspace.level_coordinates()["share"]
     for prefix in ("island", "sex", "mass", "flipper"):
         own = [term for term in fit.terms if term.startswith(prefix)]
         np.testing.assert_allclose(shares[own] @ fit.coef.loc[own], 0, atol=1e-12)
@@ -95,8 +95,10 @@ def test_leaving_out_learns_the_axes_anew():
         np.testing.assert_allclose(left_out[i], anew.predict_proba(few.iloc[[i]]).iloc[0], rtol=1e-8)
     chosen = fitted("cv")
     assert (
-        chosen.path["error"].min()
-        == chosen.path["error"].loc[chosen.path["components"] == chosen.components].item()
+        chosen.subspace.path["error"].min()
+        == chosen.subspace.path["error"]
+        .loc[chosen.subspace.path["components"] == chosen.subspace.n_components]
+        .item()
     )
 
 
@@ -123,7 +125,7 @@ def test_a_file_keeps_the_axes(tmp_path):
     fit.save(tmp_path / "a.fit")
     again = discrim.load(tmp_path / "a.fit")
     pd.testing.assert_frame_equal(again.predict_proba(BIRDS), fit.predict_proba(BIRDS))
-    pd.testing.assert_frame_equal(again.level_coordinates(), fit.level_coordinates())
+    pd.testing.assert_frame_equal(again.subspace.level_coordinates(), fit.subspace.level_coordinates())
     assert "Axes of correspondence" in again.summary().as_text()
 
 
@@ -135,4 +137,4 @@ def test_what_does_not_go_together_is_named():
     with pytest.raises(NotSupportedError, match="multiplies the categories"):
         fitted(formula="species ~ island:sex")
     with pytest.raises(NotSupportedError, match="MultipleCorrespondence"):
-        lda(FORMULA, BIRDS, components=2).level_coordinates()
+        lda(FORMULA, BIRDS, components=2).subspace.level_coordinates()

@@ -66,10 +66,10 @@ def ends(found: list | float, form: str) -> tuple[np.ndarray, np.ndarray]:
 def check(fit, want: dict, form: str) -> None:
     """Dimensions, variances, likelihood, parameters and BIC against HDclassif's."""
     largest, smallest = ends(want["a"], form)
-    assert fit.dimensions.tolist() == want["dimensions"]
-    assert np.allclose(fit.factors["largest"], largest, rtol=1e-12)
-    assert np.allclose(fit.factors["smallest"], smallest, rtol=1e-12)
-    assert np.allclose(fit.factors["noise"], want.get("b_p", want["b"]), rtol=1e-12)
+    assert fit.covariance_model.dimensions.tolist() == want["dimensions"]
+    assert np.allclose(fit.covariance_model.factors["largest"], largest, rtol=1e-12)
+    assert np.allclose(fit.covariance_model.factors["smallest"], smallest, rtol=1e-12)
+    assert np.allclose(fit.covariance_model.factors["noise"], want.get("b_p", want["b"]), rtol=1e-12)
     assert fit.llf == pytest.approx(want["llf"], rel=1e-11)
     # HDclassif counts dimensions that are given, too.
     given = fit._fit.numbers.scatter.wanted.found == "given"
@@ -124,7 +124,7 @@ def dense(fit, k: int) -> np.ndarray:
     x = fit._fit.blocks.table.data[list(fit.terms)][fit._fit.blocks.codes == k].to_numpy()
     divisor = len(x) - (fit._fit.numbers.method == "moment")
     values, vectors = np.linalg.eigh(np.cov(x.T, ddof=len(x) - divisor))
-    d, p = int(fit.dimensions[label]), len(values)
+    d, p = int(fit.covariance_model.dimensions[label]), len(values)
     values[: p - d] = values[: p - d].mean()
     return (vectors * values) @ vectors.T
 
@@ -189,8 +189,8 @@ def test_bic_of_each_class_is_least_at_its_dimensions(data, formula, form):
             own = np.concatenate([a, np.full(p - d, b)])
             free = d * p - d * (d + 1) / 2 + (d if form == "AkjBkQkDk" else 1)
             found.append(n * np.log(own).sum() + free * np.log(n))
-        assert fit.dimensions[label] == 1 + np.argmin(found)
-        above = fit.scree().loc[label, "bic_above"].to_numpy()
+        assert fit.covariance_model.dimensions[label] == 1 + np.argmin(found)
+        above = fit.covariance_model.scree().loc[label, "bic_above"].to_numpy()
         assert np.allclose(above[: len(found)], np.array(found) - min(found), rtol=1e-8, atol=1e-7)
 
 
@@ -201,7 +201,7 @@ def test_bic_finds_the_signal_among_more_columns_than_rows():
     table = pd.DataFrame(x).add_prefix("x").assign(y=np.repeat(["a", "b"], 30))
     with pytest.warns(DiscrimWarning, match="in the units of the columns"):
         fit = qda("y ~ .", table, covariance=FactorAnalytic("bic"))
-    assert (fit.dimensions == 3).all()
+    assert (fit.covariance_model.dimensions == 3).all()
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ def test_classes_of_fewer_rows_than_columns_among_many_rows():
         held = discrim.moments("y ~ .", data, scatters="class")
         again = qda(moments=held, covariance=FactorAnalytic(1))
         assert np.allclose(fit.predict_log_proba(data), again.predict_log_proba(data), rtol=1e-9, atol=1e-9)
-        assert np.allclose(fit.factors, again.factors, rtol=1e-9)
+        assert np.allclose(fit.covariance_model.factors, again.covariance_model.factors, rtol=1e-9)
     assert fit._fit.numbers.moments.spread == "thin class"
 
 
@@ -288,7 +288,7 @@ def test_axes_may_be_turned_and_units_changed_together(form):
         data = pd.DataFrame(other, columns=list("abcd")).assign(species=IRIS["species"])
         again = qda("species ~ .", data, covariance=FactorAnalytic(form=form))
         assert np.allclose(fit.predict_log_proba(IRIS), again.predict_log_proba(data), rtol=1e-9, atol=1e-9)
-        assert again.dimensions.tolist() == fit.dimensions.tolist()
+        assert again.covariance_model.dimensions.tolist() == fit.covariance_model.dimensions.tolist()
     with pytest.warns(DiscrimWarning, match="units of the columns, which differ by much"):
         qda("species ~ .", IRIS.assign(petal_width=100 * IRIS["petal_width"]), covariance="factor")
 
@@ -299,13 +299,18 @@ def test_standardized_columns_have_no_units():
         qda("species ~ .", data, covariance=FactorAnalytic("bic", standardize=True)) for data in (IRIS, other)
     ]
     assert np.allclose(fits[0].predict_log_proba(IRIS), fits[1].predict_log_proba(other), rtol=1e-10)
-    assert np.allclose(fits[0].factors, fits[1].factors, rtol=1e-10)
+    assert np.allclose(fits[0].covariance_model.factors, fits[1].covariance_model.factors, rtol=1e-10)
     scaled = IRIS.copy()
     within = np.sqrt(np.diag(lda("species ~ .", IRIS).cov))
     scaled.iloc[:, :4] = scaled.iloc[:, :4] / within
     plain = qda("species ~ .", scaled, covariance=FactorAnalytic("bic"))
     assert np.allclose(fits[0].predict_log_proba(IRIS), plain.predict_log_proba(scaled), rtol=1e-9)
-    assert np.allclose(fits[0].scree().iloc[:, :4], plain.scree().iloc[:, :4], rtol=1e-8, equal_nan=True)
+    assert np.allclose(
+        fits[0].covariance_model.scree().iloc[:, :4],
+        plain.covariance_model.scree().iloc[:, :4],
+        rtol=1e-8,
+        equal_nan=True,
+    )
 
 
 def test_missing_columns_are_integrated_out():
@@ -334,7 +339,7 @@ def test_files_keep_the_fit(options, tmp_path):
         fit.save(tmp_path / "fit.discrim")
         again = discrim.load(tmp_path / "fit.discrim")
         assert again.predict_log_proba(data).equals(fit.predict_log_proba(data))
-        assert again.factors.equals(fit.factors)
+        assert again.covariance_model.factors.equals(fit.covariance_model.factors)
         assert (again.df_model, again.llf) == (fit.df_model, fit.llf)
         assert again._fit.numbers.scatter.wanted.found == fit._fit.numbers.scatter.wanted.found
 
@@ -376,7 +381,11 @@ def test_classes_that_have_no_such_covariance_are_named():
     with pytest.raises(CollinearError, match="two columns or more"):
         qda("species ~ petal_width", IRIS, covariance="factor")
     twice = IRIS.assign(a=IRIS["petal_width"] * 2, b=IRIS["petal_width"] - IRIS["sepal_width"])
-    assert qda("species ~ .", twice, covariance=FactorAnalytic(3)).dimensions.tolist() == [3, 3, 3]
+    assert qda("species ~ .", twice, covariance=FactorAnalytic(3)).covariance_model.dimensions.tolist() == [
+        3,
+        3,
+        3,
+    ]
     with pytest.raises(CollinearError, match="vary in 4 dimensions only"):
         qda("species ~ .", twice, covariance=FactorAnalytic(4))
     rng = np.random.default_rng(0)
@@ -397,7 +406,7 @@ def test_the_ladder_has_the_forms():
         fit = qda("species ~ .", IRIS, covariance=FactorAnalytic(form=form, threshold=0.05), method="mle")
         line = chosen.loc[f"factor {form}"]
         assert [line["df"], line["llf"], line["bic"]] == pytest.approx([fit.df_model, fit.llf, fit.bic])
-        assert line["dimensions"] == ", ".join(map(str, fit.dimensions))
+        assert line["dimensions"] == ", ".join(map(str, fit.covariance_model.dimensions))
         assert np.isnan(line["p_free"])
     with pytest.raises(NotSupportedError, match="has no chi-square distribution: compare by bic"):
         lr_test(lda("species ~ .", IRIS), fit)
@@ -411,7 +420,7 @@ def test_the_picture_of_the_eigenvalues():
     axes = fit.plot("scree")
     assert axes.get_yscale() == "log"
     filled = [len(c.get_offsets()) for c in axes.collections][::2]
-    assert filled == fit.dimensions.tolist()
+    assert filled == fit.covariance_model.dimensions.tolist()
     pooled = qda("y ~ .", WIDE, covariance=FactorAnalytic(form="ABQD")).plot("scree")
     assert [text.get_text() for text in pooled.get_legend().get_texts()] == ["pooled"]
     with pytest.raises(NotSupportedError, match='qda\\(covariance="factor"\\)'):

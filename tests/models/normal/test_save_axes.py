@@ -55,8 +55,8 @@ def turned(axes: np.ndarray, like: np.ndarray) -> np.ndarray:
 def test_axes_and_posteriors_are_those_of_r_s_dr(case):
     table: pd.DataFrame = discrim.datasets.load(case["table"])
     fit = qda(f"{case['response']} ~ .", table, ncomp=case["ncomp"])
-    np.testing.assert_allclose(fit.eigenvalues, case["eigenvalues"], rtol=1e-9)
-    found = fit.loadings.to_numpy()
+    np.testing.assert_allclose(fit.subspace.eigenvalues, case["eigenvalues"], rtol=1e-9)
+    found = fit.subspace.loadings.to_numpy()
     theirs = turned(np.array(case["axes"])[:, : case["ncomp"]], found)
     np.testing.assert_allclose(found / np.linalg.norm(found, axis=0), theirs, atol=1e-9)
     np.testing.assert_allclose(fit.predict_proba(), case["posterior"], atol=1e-9)
@@ -66,10 +66,12 @@ def test_axes_and_posteriors_are_those_of_r_s_dr(case):
 def test_directions_and_log_determinants_are_those_by_hand(ncomp):
     fit = qda("species ~ .", IRIS, ncomp=ncomp)
     lengths, axes = by_hand(IRIS, "species")
-    np.testing.assert_allclose(fit.eigenvalues, lengths, rtol=1e-9)
-    np.testing.assert_allclose(fit.loadings, turned(axes[:, :ncomp], fit.loadings.to_numpy()), atol=1e-9)
-    np.testing.assert_allclose(fit.component_shares, lengths[:ncomp] / lengths.sum(), rtol=1e-9)
-    scores = IRIS.drop(columns="species") @ fit.loadings
+    np.testing.assert_allclose(fit.subspace.eigenvalues, lengths, rtol=1e-9)
+    np.testing.assert_allclose(
+        fit.subspace.loadings, turned(axes[:, :ncomp], fit.subspace.loadings.to_numpy()), atol=1e-9
+    )
+    np.testing.assert_allclose(fit.subspace.shares, lengths[:ncomp] / lengths.sum(), rtol=1e-9)
+    scores = IRIS.drop(columns="species") @ fit.subspace.loadings
     np.testing.assert_allclose(np.cov(scores.T, bias=True), np.eye(ncomp).squeeze(), atol=1e-9)
     plain = qda("species ~ .", scores.assign(species=IRIS["species"]))
     np.testing.assert_allclose(fit.predict_proba(), plain.predict_proba(), atol=1e-10)
@@ -88,13 +90,13 @@ def test_posteriors_do_not_depend_on_the_units_of_columns():
     other = pd.DataFrame(x.to_numpy() @ turn + 7, columns=x.columns).assign(cultivar=WINE["cultivar"])
     fits = [qda("cultivar ~ .", table, ncomp=3) for table in (WINE, other)]
     np.testing.assert_allclose(fits[0].predict_proba(), fits[1].predict_proba(), atol=1e-7)
-    np.testing.assert_allclose(fits[0].eigenvalues, fits[1].eigenvalues, rtol=1e-7)
+    np.testing.assert_allclose(fits[0].subspace.eigenvalues, fits[1].subspace.eigenvalues, rtol=1e-7)
 
 
 def test_two_axes_find_classes_that_differ_in_how_two_columns_vary():
     def angle(rows: int) -> float:
         fit = qda("y ~ .", spreads(rows), ncomp=2)
-        return scipy.linalg.subspace_angles(fit.loadings, np.eye(10)[:, :2]).max()
+        return scipy.linalg.subspace_angles(fit.subspace.loadings, np.eye(10)[:, :2]).max()
 
     # It falls with the root of the rows.
     assert angle(40_000) < angle(400) / 5 < 0.1
@@ -108,7 +110,7 @@ def test_weights_are_rows():
     weights = np.arange(len(IRIS)) % 3 + 1
     weighted = qda("species ~ .", IRIS, weights=weights, ncomp=2)
     repeated = qda("species ~ .", IRIS.loc[IRIS.index.repeat(weights)], ncomp=2)
-    np.testing.assert_allclose(weighted.loadings, repeated.loadings, atol=1e-10)
+    np.testing.assert_allclose(weighted.subspace.loadings, repeated.subspace.loadings, atol=1e-10)
     np.testing.assert_allclose(weighted.predict_proba(IRIS), repeated.predict_proba(IRIS), atol=1e-10)
 
 
@@ -134,7 +136,7 @@ def test_a_class_may_have_fewer_rows_than_columns():
         qda("cultivar ~ .", table)
     fit = qda("cultivar ~ .", table, ncomp=2)
     lengths, _ = by_hand(table, "cultivar")
-    np.testing.assert_allclose(fit.eigenvalues, lengths, rtol=1e-8)
+    np.testing.assert_allclose(fit.subspace.eigenvalues, lengths, rtol=1e-8)
     with pytest.raises(CollinearError, match=r"barolo.*7 degrees of freedom.*Give ncomp=7 or fewer"):
         qda("cultivar ~ .", table, ncomp=8)
 
@@ -144,15 +146,15 @@ def test_a_file_an_update_and_a_pickle_keep_the_axes(tmp_path):
     fit.save(tmp_path / "fit")
     for other in (discrim.load(tmp_path / "fit"), pickle.loads(pickle.dumps(fit))):
         pd.testing.assert_frame_equal(other.predict_proba(IRIS), fit.predict_proba(IRIS))
-        pd.testing.assert_frame_equal(other.loadings, fit.loadings)
-        pd.testing.assert_series_equal(other.eigenvalues, fit.eigenvalues)
-    assert list(fit.update(ncomp=1).loadings) == ["SAVE1"]
+        pd.testing.assert_frame_equal(other.subspace.loadings, fit.subspace.loadings)
+        pd.testing.assert_series_equal(other.subspace.eigenvalues, fit.subspace.eigenvalues)
+    assert list(fit.update(ncomp=1).subspace.loadings) == ["SAVE1"]
 
 
 def test_covariances_are_those_of_the_scores_and_deviations_those_of_the_columns():
     fit = qda("cultivar ~ .", WINE, ncomp=3)
     x, y = WINE.drop(columns="cultivar"), WINE["cultivar"]
-    scores = x @ fit.loadings
+    scores = x @ fit.subspace.loadings
     for label, found in fit.covs.items():
         pd.testing.assert_frame_equal(found, scores[y == label].cov(), atol=1e-10)
         assert np.linalg.slogdet(found)[1] == pytest.approx(fit.logdet[label], abs=1e-9)
@@ -167,7 +169,7 @@ def test_a_summary_shows_the_axes_and_the_covariances_of_the_scores():
     assert "2 more eigenvalues, the largest 0.0821" in said
     tables = fit.summary().tables
     shown = tables["axes"]
-    np.testing.assert_allclose(shown.to_numpy()[:4], fit.loadings)
+    np.testing.assert_allclose(shown.to_numpy()[:4], fit.subspace.loadings)
     np.testing.assert_allclose(shown.loc["Eigenvalue"], by_hand(IRIS, "species")[0][:2], rtol=1e-9)
 
 
@@ -181,7 +183,7 @@ def test_nearly_collinear_columns_keep_their_digits(near):
     fits = [qda("cultivar ~ .", table, ncomp=3) for table in (close, apart)]
     # Rounding in the column is some 4e-16 of 1e-9 to begin with.
     np.testing.assert_allclose(*(fit.predict_proba() for fit in fits), atol=1e-14 / near)
-    np.testing.assert_allclose(*(fit.eigenvalues for fit in fits), rtol=1e-14 / near)
+    np.testing.assert_allclose(*(fit.subspace.eigenvalues for fit in fits), rtol=1e-14 / near)
 
 
 def test_axes_that_are_not_determined_are_told():
@@ -210,7 +212,7 @@ def test_how_typical_rows_are_takes_rows_that_the_fit_has_not_seen():
     with pytest.raises(NotSupportedError, match="refit for each row"):
         fit.relative_distances()
     x = WINE.drop(columns="cultivar")
-    scores, y = (x - x.iloc[::2].mean()) @ fit.loadings, train["cultivar"]
+    scores, y = (x - x.iloc[::2].mean()) @ fit.subspace.loadings, train["cultivar"]
     densities = {
         label: scipy.stats.multivariate_normal(scores.iloc[::2][y == label].mean(), fit.covs[label]).logpdf
         for label in fit.classes
@@ -288,12 +290,12 @@ def test_a_header_says_the_axes():
 def test_a_picture_has_the_scores_and_the_regions_of_the_rule():
     fit = qda("cultivar ~ .", WINE, prior="equal", ncomp=2)
     x = WINE.drop(columns="cultivar")
-    scores = ((x - x.mean()) @ fit.loadings).to_numpy()
-    spectrum, moments = fit._scores().spectrum, fit._fit.numbers.moments
+    scores = ((x - x.mean()) @ fit.subspace.loadings).to_numpy()
+    spectrum, moments = fit.subspace._scores().spectrum, fit._fit.numbers.moments
     # The rows that have these scores and nothing else are called what the rows themselves are.
     there = x.mean().to_numpy() + spectrum.columns_at(scores) / moments.scale
     like = pd.DataFrame(there, columns=x.columns)
-    np.testing.assert_allclose((like - x.mean()) @ fit.loadings, scores, atol=1e-9)
+    np.testing.assert_allclose((like - x.mean()) @ fit.subspace.loadings, scores, atol=1e-9)
     np.testing.assert_allclose(fit.predict_proba(like), fit.predict_proba(), atol=1e-9)
     axes = fit.plot("axes", axes=("SAVE2", "SAVE1"))
     drawn = np.concatenate(
@@ -359,4 +361,4 @@ def test_collinear_columns_and_few_rows_are_refused():
 
 def test_only_axes_of_save_have_these_eigenvalues():
     with pytest.raises(NotSupportedError, match="ncomp="):
-        _ = qda("species ~ .", IRIS).loadings
+        _ = qda("species ~ .", IRIS).subspace.loadings

@@ -34,8 +34,13 @@ def test_estimates_are_those_of_mixmatrix(name):
     fit = lda(*TABLES[name], covariance=Separable(*told["shape"]), method="mle")
     u, v = np.array(told["U"]), np.array(told["V"])
     np.testing.assert_allclose(fit.cov, told["scale"] * np.kron(u, v), rtol=1e-9, atol=1e-11)
-    np.testing.assert_allclose(fit.row_cov, u / np.trace(u) * len(u), rtol=1e-9, atol=1e-11)
-    np.testing.assert_allclose(np.kron(fit.row_cov, fit.column_cov), fit.cov, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(fit.covariance_model.row_cov, u / np.trace(u) * len(u), rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(
+        np.kron(fit.covariance_model.row_cov, fit.covariance_model.column_cov),
+        fit.cov,
+        rtol=1e-12,
+        atol=1e-14,
+    )
     classes = float((fit.counts * np.log(fit.prior)).sum())
     assert fit.llf == pytest.approx(told["loglik"][-1] + classes, rel=1e-11)
     np.testing.assert_allclose(waves().iloc[1, :12].astype(float), WRITTEN["first"], rtol=1e-11)
@@ -48,7 +53,7 @@ def test_a_matrix_of_one_row_or_column_is_the_full_covariance(verb, shape):
     np.testing.assert_allclose(fit.predict_log_proba(), full.predict_log_proba(), rtol=1e-9, atol=1e-9)
     assert fit.df_model == full.df_model
     assert fit.llf == pytest.approx(full.llf, rel=1e-12)
-    assert fit.separability_test().df == 0
+    assert fit.covariance_model.separability_test().df == 0
 
 
 def test_no_search_finds_a_larger_likelihood():
@@ -104,16 +109,16 @@ def test_more_columns_than_rows_and_leaving_rows_out():
             left_out.loc[i, [0, 1]], without.predict_proba(table.loc[[i]]).iloc[0], rtol=1e-7
         )
     with pytest.raises(NotSupportedError, match="30 degrees of freedom"):
-        fit.separability_test()
+        fit.covariance_model.separability_test()
 
 
 def test_the_test_of_separability_is_the_ratio_of_likelihoods():
     for verb in (lda, qda):
         small, large = verb("species ~ .", IRIS, covariance=Separable(2, 2)), verb("species ~ .", IRIS)
-        test = small.separability_test()
+        test = small.covariance_model.separability_test()
         assert test.statistic == pytest.approx(2 * (large.llf - small.llf), rel=1e-9)
         assert test.df == large.df_model - small.df_model
-    assert list(small.row_cov.index.unique(level=0)) == sorted(IRIS["species"].unique())
+    assert list(small.covariance_model.row_cov.index.unique(level=0)) == sorted(IRIS["species"].unique())
 
 
 def test_moments_files_and_estimators(tmp_path):
@@ -124,12 +129,14 @@ def test_moments_files_and_estimators(tmp_path):
         one.save(tmp_path / "fit")
         again = load(tmp_path / "fit")
         np.testing.assert_allclose(again.predict_proba(IRIS), one.predict_proba(), rtol=1e-9, atol=1e-14)
-        pd.testing.assert_frame_equal(again.column_cov, one.column_cov, rtol=1e-9)
+        pd.testing.assert_frame_equal(
+            again.covariance_model.column_cov, one.covariance_model.column_cov, rtol=1e-9
+        )
     x, y = IRIS.drop(columns="species"), IRIS["species"].astype(str)
     np.testing.assert_allclose(
         LDAClassifier(covariance=Separable(2, 2)).fit(x, y).predict_proba(x), fit.predict_proba(), rtol=1e-8
     )
-    assert fit.update(prior="equal").row_cov.equals(fit.row_cov)
+    assert fit.update(prior="equal").covariance_model.row_cov.equals(fit.covariance_model.row_cov)
 
 
 def test_a_matrix_of_another_number_of_columns_is_refused():
@@ -143,7 +150,7 @@ def test_options_that_cannot_be_combined_with_a_matrix_are_refused():
     with pytest.raises(NotSupportedError, match="does not go with the covariates"):
         lda("species ~ sepal_width + petal_width | sepal_length", IRIS, covariance=Separable(3, 1))
     with pytest.raises(NotSupportedError, match="Separable"):
-        lda("species ~ .", IRIS).row_cov.head()
+        lda("species ~ .", IRIS).covariance_model.row_cov.head()
     with (
         pytest.warns(UserWarning, match="constant"),
         pytest.raises(DataError, match="leaves 11 columns that vary"),

@@ -263,9 +263,9 @@ def test_linear_inference_of_a_shrunk_covariance_is_refused_in_words():
     fit = lda("species ~ .", IRIS, covariance="shrunk")
     with pytest.raises(NotSupportedError, match="coef"):
         fit.log_odds()
-    for ask in (fit.canonical, fit.manova, fit.partial_tests, fit.distances, lambda: fit.wilks):
+    for name in ("canonical", "manova", "partial_tests", "distances", "wilks"):
         with pytest.raises(NotSupportedError, match='covariance="pooled"'):
-            ask()
+            getattr(fit, name)
     with pytest.raises(NotSupportedError, match="full"):
         fit.typicality()
     with pytest.raises(NotSupportedError, match="shrunk"):

@@ -215,8 +215,8 @@ def test_a_row_that_is_nearly_all_variance_has_its_part_in_the_path(verb, covari
     x[4] += [1e8, 0, 0]
     data = framed(x, y)
     fit = verb("y ~ .", data, covariance=covariance("loo", grid=[0.0, 0.3, 1.0]))
-    assert fit.path["error"].notna().all()
-    for g, error, _ in fit.path.itertuples(index=False):
+    assert fit.covariance_model.path["error"].notna().all()
+    for g, error, _ in fit.covariance_model.path.itertuples(index=False):
         wrong = 0
         for row in range(30):
             without = verb("y ~ .", data.drop(index=row), prior=fit.prior, covariance=covariance(g))
@@ -233,8 +233,8 @@ def test_the_path_is_the_leave_one_out_error_of_each_shrinkage(verb, covariance,
     grid = [0.0, 0.01, 0.2, 0.7, 1.0]
     for prior in (None, "equal", [0.2, 0.3, 0.5]):
         fit = verb("y ~ .", data, covariance=covariance("loo", grid=grid), prior=prior)
-        assert fit.path["shrinkage"].tolist() == grid
-        for g, error, se in fit.path.itertuples(index=False):
+        assert fit.covariance_model.path["shrinkage"].tolist() == grid
+        for g, error, se in fit.covariance_model.path.itertuples(index=False):
             if covariance is Shrunk and g == 0 and p > n:
                 assert np.isnan([error, se]).all()
                 continue
@@ -242,8 +242,10 @@ def test_the_path_is_the_leave_one_out_error_of_each_shrinkage(verb, covariance,
             rates = held.error_rates(["loo"]).iloc[0]
             assert error == pytest.approx(rates["estimate"], abs=1e-12)
             assert se == pytest.approx(rates["se"], abs=1e-12)
-        least = fit.path["error"].min()
-        best = fit.path["shrinkage"][fit.path["error"] <= least + 1e-12].max()
+        least = fit.covariance_model.path["error"].min()
+        best = fit.covariance_model.path["shrinkage"][
+            fit.covariance_model.path["error"] <= least + 1e-12
+        ].max()
         assert np.unique(fit.shrinkage).tolist() == [best]
 
 
@@ -267,7 +269,9 @@ def test_weights_are_repeated_rows(verb, way):
         weighted.predict_log_proba(data), repeated.predict_log_proba(data), rtol=1e-9, atol=1e-9
     )
     if "path" in weighted._fit.cache:
-        pd.testing.assert_frame_equal(weighted.path, repeated.path, rtol=1e-10)
+        pd.testing.assert_frame_equal(
+            weighted.covariance_model.path, repeated.covariance_model.path, rtol=1e-10
+        )
     first = np.concatenate([[0], np.cumsum(w)[:-1]])
     ours = weighted.leave_one_out().iloc[:, 1:].astype(float)
     theirs = repeated.leave_one_out().iloc[first, 1:].astype(float)
@@ -318,7 +322,7 @@ def test_a_file_keeps_the_shrinkage_and_how_it_was_chosen(verb, way, tmp_path):
     words = text[text.index("Shrinkage") :].split("  ")[0]
     assert words in loaded.summary(["header"]).as_text()
     with pytest.raises(NotSupportedError, match="path"):
-        _ = loaded.path
+        _ = loaded.covariance_model.path
 
 
 @pytest.mark.parametrize(
@@ -349,7 +353,7 @@ def test_shrunken_variances_have_no_likelihood_and_no_standard_errors():
     with pytest.raises(NotSupportedError, match="shrunken diagonal"):
         lda("species ~ .", IRIS, **STRIMMER).log_odds()
     with pytest.raises(NotSupportedError, match="path"):
-        _ = lda("species ~ .", IRIS, **STRIMMER).path
+        _ = lda("species ~ .", IRIS, **STRIMMER).covariance_model.path
 
 
 def test_leave_one_out_cannot_choose_where_a_class_is_too_small():
@@ -374,7 +378,9 @@ def test_a_shrinkage_of_nothing_leaves_a_singular_covariance_and_says_so():
     with pytest.raises(CollinearError, match="copy"):
         lda("species ~ .", copied, covariance=Shrunk(0))
     fit = lda("species ~ .", copied, **LOO)
-    assert fit.path["error"].isna().tolist() == [True] + [False] * (len(fit.path) - 1)
+    assert fit.covariance_model.path["error"].isna().tolist() == [True] + [False] * (
+        len(fit.covariance_model.path) - 1
+    )
     with pytest.raises(DataError, match="more shrinkage"):
         lda("species ~ .", copied, covariance=Shrunk("loo", grid=[0.0]))
     # Two rows of a class tell nothing of the noise of their covariance.

@@ -137,7 +137,7 @@ def test_new_rows_are_refused_by_what_draws_none(kind):
 @pytest.mark.parametrize("method", ["t", "mcd"])
 def test_quantiles_of_robust_fits_are_of_robust_distances(method):
     fit = discrim.qda(BILL, PENGUINS, method=method)
-    table = fit.robust_distances()
+    table = fit.covariance_model.robust_distances()
     outer = fit.plot("qq")
     assert "Robust" in outer.get_title()
     for panel, label in zip(outer.child_axes, fit.classes, strict=True):

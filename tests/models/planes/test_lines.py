@@ -186,7 +186,7 @@ def test_offsets_of_1e8_cost_the_distances_no_digit():
     np.testing.assert_array_equal(far[columns] - 1e8, data[columns])
     here, there = hyperplane("y ~ .", data), hyperplane("y ~ .", far)
     np.testing.assert_allclose(there.coef, here.coef, rtol=1e-6)
-    np.testing.assert_allclose(there.distance(), here.distance(), rtol=1e-6)
+    np.testing.assert_allclose(there.boundary().distance(), here.boundary().distance(), rtol=1e-6)
     assert there.kkt < 1e-10
 
 
@@ -279,7 +279,7 @@ def test_missing_rows_are_counted_and_the_support_keeps_its_labels():
     assert with_holes.nobs == 40
     assert with_holes.support.tolist() == [f"row {i + 1}" for i in fit.support]
     np.testing.assert_array_equal(with_holes.coef, fit.coef)
-    assert with_holes.distance().isna().to_numpy().nonzero()[0].tolist() == [0, 41]
+    assert with_holes.boundary().distance().isna().to_numpy().nonzero()[0].tolist() == [0, 41]
     assert re.search(r"Rows dropped, missing +2\b", with_holes.summary().as_text())
     with pytest.raises(DataError, match="row 0"):
         hyperplane("y ~ .", holes, na_action="raise")
@@ -783,10 +783,11 @@ GEOMETRIES = {
 def test_distances_and_feet_by_their_formulas(name):
     fit, data = GEOMETRIES[name], SETOSA if name in ("hyperplane", "perceptron") else PAIR
     x = data[list(fit.terms)].to_numpy()
-    normal, offset, midpoint = fit.boundary()
+    plane = fit.boundary()
+    normal, offset, midpoint = plane.normal, plane.offset, plane.midpoint
     value, length = x @ normal.to_numpy() + offset, np.linalg.norm(normal)
     size = (np.abs(x) @ np.abs(normal.to_numpy()) + abs(offset)) / length
-    distance, foot = fit.distance(), fit.foot()
+    distance, foot = plane.distance(), plane.foot()
     np.testing.assert_array_less(np.abs(distance - value / length), 1e-12 * size)
     np.testing.assert_allclose(np.linalg.norm(x - foot, axis=1), distance.abs(), rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(foot @ normal.to_numpy() + offset, 0, atol=1e-11 * size.max() * length)
@@ -812,7 +813,7 @@ def test_offsets_keep_the_digits_of_distances():
     data = frame(rng.integers(-400, 400, size=(60, 2)) / 256, np.arange(60) % 2 == 0)
     data.loc[data["y"], "x0"] += 1
     far = data.assign(**{c: data[c] + 1e8 for c in columns})
-    here, there = lda("y ~ .", data), lda("y ~ .", far)
+    here, there = lda("y ~ .", data).boundary(), lda("y ~ .", far).boundary()
     # As far as the classes' means can be held about 1e8.
     np.testing.assert_allclose(there.distance(), here.distance(), rtol=0, atol=np.spacing(1e8))
     np.testing.assert_allclose(there.foot() - 1e8, here.foot(), rtol=0, atol=4 * np.spacing(1e8))
@@ -832,20 +833,19 @@ def _shifted(data: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
 
 def test_planes_of_three_classes_are_asked_for_by_name():
     fit = lda("species ~ .", IRIS)
-    for ask in (fit.boundary, fit.distance, fit.foot):
-        with pytest.raises(DataError, match=r"'setosa', 'versicolor', 'virginica'.*name both"):
-            ask()
-        with pytest.raises(DataError, match="no plane between 'setosa' and itself"):
-            ask(a="setosa", b="setosa")
-        with pytest.raises(DataError, match="'rosa'"):
-            ask(a="setosa", b="rosa")
+    with pytest.raises(DataError, match=r"'setosa', 'versicolor', 'virginica'.*name both"):
+        fit.boundary()
+    with pytest.raises(DataError, match="no plane between 'setosa' and itself"):
+        fit.boundary("setosa", "setosa")
+    with pytest.raises(DataError, match="'rosa'"):
+        fit.boundary("setosa", "rosa")
     scores = fit.predict_log_proba()
-    distance = fit.distance(a="virginica", b="versicolor")
+    distance = fit.boundary("virginica", "versicolor").distance()
     length = np.linalg.norm(fit.boundary("virginica", "versicolor").normal)
     np.testing.assert_allclose(
         distance * length, scores["virginica"] - scores["versicolor"], rtol=1e-8, atol=1e-8
     )
-    assert not hasattr(qda("species ~ .", IRIS), "distance")
+    assert not hasattr(qda("species ~ .", IRIS), "boundary")
 
 
 def test_rows_with_missing_values_keep_their_place():
@@ -854,7 +854,7 @@ def test_rows_with_missing_values_keep_their_place():
     new.index = ["u", "v", "w"]
     new.loc["v", "petal_width"] = np.nan
     assert fit.distance(new).isna().tolist() == [False, True, False]
-    assert fit.foot(new).isna().all(axis=1).tolist() == [False, True, False]
+    assert fit.boundary().foot(new).isna().all(axis=1).tolist() == [False, True, False]
     assert fit.distance(new)["w"] == pytest.approx(fit.distance()[120], rel=1e-13)
     with pytest.raises(DataError, match="petal_width"):
         fit.distance(new.drop(columns="petal_width"))
@@ -865,7 +865,7 @@ def test_without_a_normal_there_is_no_plane():
     fit = lda("y ~ x", data)
     assert np.isnan(fit.boundary().from_origin)
     with pytest.raises(DataError, match="do not differ in any column"):
-        fit.distance()
+        fit.boundary().distance()
 
 
 # ------------------------------------------------------------------ pictures
@@ -901,7 +901,7 @@ def test_distances_are_drawn_with_the_margin_and_wrong_rows_ringed():
     with pytest.warns(DiscrimWarning):
         pocket = perceptron("species ~ .", PAIR)
     axes = pocket.plot("distances")
-    wrong = pocket.distance()[pocket.predict() != PAIR["species"]]
+    wrong = pocket.boundary().distance()[pocket.predict() != PAIR["species"]]
     sizes = [len(c.get_offsets()) for c in axes.collections]
     assert len(wrong) in sizes
 
