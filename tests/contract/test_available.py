@@ -11,9 +11,11 @@ import pandas as pd
 import pytest
 
 import discrim
+from discrim.covariance import Diagonal, FactorAnalytic, Separable, Shrunk
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import NotSupportedError
 from discrim.models.fits.available import PublicAttributes, conditional_attributes
+from discrim.subspace import MultipleCorrespondence
 from tests.contract.test_names import FITS, MODELLED, fitted
 
 IRIS, PENGUINS = load_iris(), load_penguins()
@@ -26,27 +28,27 @@ OPTIONS: dict[str, Any] = {
     "lda, ncomp": lambda: discrim.lda(SPECIES, IRIS, ncomp=1),
     "lda, shrunk": lambda: discrim.lda(SPECIES, IRIS, covariance="shrunk"),
     "lda, diagonal": lambda: discrim.lda(SPECIES, IRIS, covariance="diagonal"),
-    "lda, shrunk diagonal": lambda: discrim.lda(SPECIES, IRIS, covariance="diagonal", shrinkage=0.1),
+    "lda, shrunk diagonal": lambda: discrim.lda(SPECIES, IRIS, covariance=Diagonal(0.1)),
     "lda, correlation": lambda: discrim.lda(SPECIES, IRIS, covariance="correlation"),
     "lda, spherical": lambda: discrim.lda(SPECIES, IRIS, covariance="spherical"),
     "lda, pinv": lambda: discrim.lda(SPECIES, IRIS, covariance="pinv"),
-    "lda, mcd": lambda: discrim.lda(BILLS, PENGUINS, method="mcd"),
-    "lda, separable": lambda: discrim.lda(SPECIES, IRIS, shape=(2, 2)),
+    "lda, mcd": lambda: discrim.lda(BILLS, PENGUINS, covariance="mcd"),
+    "lda, separable": lambda: discrim.lda(SPECIES, IRIS, covariance=Separable(2, 2)),
     "lda, components": lambda: discrim.lda(SPECIES, IRIS, components=2),
     "lda, components chosen": lambda: discrim.lda(SPECIES, IRIS, components="loo"),
     "lda, correspondence": lambda: discrim.lda(
-        "species ~ island + sex", PENGUINS, components=2, correspondence=True
+        "species ~ island + sex", PENGUINS, components=MultipleCorrespondence(2)
     ),
     "lda, covariates": lambda: discrim.lda(f"{BILLS} | body_mass_g", PENGUINS),
     "lda, moments": lambda: discrim.lda(moments=discrim.moments(SPECIES, IRIS)),
     "lda, em": lambda: discrim.lda(SPECIES, HOLES, missing="em"),
-    "qda, shrunk": lambda: discrim.qda(SPECIES, IRIS, covariance="shrunk", shrinkage="loo", grid=[0.1, 0.5]),
+    "qda, shrunk": lambda: discrim.qda(SPECIES, IRIS, covariance=Shrunk("loo", grid=[0.1, 0.5])),
     "qda, diagonal": lambda: discrim.qda(SPECIES, IRIS, covariance="diagonal"),
     "qda, factor": lambda: discrim.qda(SPECIES, IRIS, covariance="factor"),
-    "qda, common factor": lambda: discrim.qda(SPECIES, IRIS, covariance="factor", form="ABQD", dimensions=1),
-    "qda, t": lambda: discrim.qda(SPECIES, IRIS, method="t"),
-    "qda, mcd": lambda: discrim.qda(BILLS, PENGUINS, method="mcd"),
-    "qda, separable": lambda: discrim.qda(SPECIES, IRIS, shape=(2, 2)),
+    "qda, common factor": lambda: discrim.qda(SPECIES, IRIS, covariance=FactorAnalytic(1, form="ABQD")),
+    "qda, t": lambda: discrim.qda(SPECIES, IRIS, covariance="t"),
+    "qda, mcd": lambda: discrim.qda(BILLS, PENGUINS, covariance="mcd"),
+    "qda, separable": lambda: discrim.qda(SPECIES, IRIS, covariance=Separable(2, 2)),
     "qda, components": lambda: discrim.qda(SPECIES, IRIS, components=2),
     "qda, ncomp": lambda: discrim.qda(SPECIES, IRIS, ncomp=2),
     "qda, moments": lambda: discrim.qda(moments=discrim.moments(SPECIES, IRIS)),

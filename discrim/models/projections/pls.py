@@ -527,7 +527,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
     @available_if(needs_rows("stability()"))
     @available_if(
         lambda self: bool(self._fit.numbers.nonzero),
-        "it uses all columns, and none is selected. Fit with nonzero=",
+        "fit with nonzero=, as no columns are selected",
     )
     @displayed(every="share")
     def stability(self, folds: int = 10, repeats: int = 5, seed: int | None = 0) -> pd.DataFrame:

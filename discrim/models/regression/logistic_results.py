@@ -85,15 +85,6 @@ SAVED = Saved(
 )
 
 
-def _has_maximum(what: str) -> Callable[[Any], None]:
-    """Return a check of `available_if` for what needs finite estimates."""
-
-    def check(results: Any) -> None:
-        logistic_search.refuse_no_maximum(results._fit, what)
-
-    return check
-
-
 def _has_maximum_of_rows(what: str) -> Callable[[Any], None]:
     """Return a check of `available_if` for what needs finite estimates and the rows of the fit."""
 
@@ -177,7 +168,6 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         """Two-sided p-values of Wald's test, "constant" and terms by the classes but the reference."""
         return self._frame(2 * normal_sf(np.abs(self.zvalues.to_numpy())))
 
-    @available_if(_has_maximum("cov_params()"))
     def cov_params(self) -> pd.DataFrame:
         """Covariance of the estimates, by (class, term).
 
@@ -203,7 +193,6 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         covariance: Floats = self._fit.cache["covariance"]
         return covariance
 
-    @available_if(_has_maximum("log_odds()"))
     @displayed()
     def log_odds(self, level: float = 0.95) -> pd.DataFrame:
         """Estimates by (class, term): coef, se, z, p, low, high, as in `LDAResults.log_odds`.
@@ -222,7 +211,6 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         table["high"] = table["coef"] + half * table["se"]
         return table
 
-    @available_if(_has_maximum("conf_int()"))
     @displayed()
     def conf_int(self, level: float = 0.95, method: Literal["wald", "profile"] = "wald") -> pd.DataFrame:
         """Intervals of the coefficients.
@@ -266,7 +254,6 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
             return logistic_search.profile_intervals(self._fit, level, self.log_odds(level).index)
         return self.log_odds(level)[["low", "high"]]
 
-    @available_if(_has_maximum("odds_ratios()"))
     @displayed(every="ratio")
     def odds_ratios(self, level: float = 0.95) -> pd.DataFrame:
         """Factors of the odds for one unit of each column, by (class, term): ratio, low, high.
@@ -641,7 +628,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         robust = self._fit.numbers.robust
         return None if robust is None else robust.grouped_by or None
 
-    @available_if(needs_rows("robust()"))
+    @available_if(lambda self: self._fit.numbers.robust is not None or needs_rows("robust()")(self))
     def robust(
         self,
         cov_type: logistic_tests.CovType = "HC1",

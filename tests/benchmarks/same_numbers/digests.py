@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from discrim.models.fits.available import Conditional
+
 SKIPPED = {"plot", "save", "report", "to_statsmodels"}
 """Methods that draw, write, or give objects of other packages."""
 
@@ -81,7 +83,7 @@ class Record:
 
 def _is_method(thing: Any, name: str) -> bool:
     """Whether a name is of a method; what is stored under it may be callable too, as an engine is."""
-    kinds = (staticmethod, classmethod)
+    kinds = (staticmethod, classmethod, Conditional)
     static = inspect.getattr_static(type(thing), name, None)
     return inspect.isroutine(static) or isinstance(static, kinds)
 

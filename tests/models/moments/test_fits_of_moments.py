@@ -78,7 +78,7 @@ def test_a_fit_of_moments_is_that_of_the_rows(name, weights, tmp_path):
             )
         numbers = [fit.tidy().select_dtypes("number").to_numpy() for fit in (ours, theirs)]
         np.testing.assert_allclose(*numbers, rtol=1e-9, atol=1e-12)
-        assert ours.title in ours.summary().as_text()
+        assert ours._fit.title in ours.summary().as_text()
         pd.testing.assert_frame_equal(ours.confusion(data), theirs.confusion(data))
 
 

@@ -120,11 +120,11 @@ def test_a_fit_of_moments_is_saved_and_says_what_needs_rows(tmp_path):
     assert discrim.load(tmp_path / "fit").predict(IRIS).equals(fit.predict(IRIS))
     assert fit.confusion(IRIS).to_numpy().trace() == 147
     for asked, way_out in (
-        (fit.leave_one_out, "fit formula and data"),
+        (lambda: fit.leave_one_out(), "fit formula and data"),
         (fit.predict, "pass data="),
         (fit.error_rates, "pass data="),
         (fit.anova, "levene=None"),
-        (fit.box_m, r"ask box_m\(\) of qda"),
+        (lambda: fit.box_m(), r"ask box_m\(\) of qda"),
     ):
         with pytest.raises(NotSupportedError, match=f"made of moments does not have: .*{way_out}"):
             asked()

@@ -497,7 +497,7 @@ def test_a_loaded_fit_says_what_it_has_not(tmp_path):
     for ask in (
         lambda: loaded.conf_int(method="profile"),
         lambda: loaded.lr_test(by="term"),
-        loaded.to_statsmodels,
+        lambda: loaded.to_statsmodels(),
     ):
         with pytest.raises(NotSupportedError, match="rows of the fit"):
             ask()
