@@ -98,7 +98,7 @@ ARROWS = {
         "slips",
     },
     "__main__": {"cli"},
-    "": {"models", "models.registry", "datasets", "errors", "slips"},
+    "": {"models", "models.registry", "covariance", "subspace", "penalty", "datasets", "errors", "slips"},
 }
 
 # The same of the rooms within models; each may import what those that it names may import.
