@@ -152,9 +152,6 @@ MODEL = "The model"
 GROUPS = {
     TABLE: ("formula", "data", "moments", "weights", "prior"),
     MODEL: (),
-    "Robust covariances": ("nu", "scatter", "support_fraction"),
-    "Shrunken covariances": ("shrinkage", "variance_shrinkage", "grid", "standardize"),
-    "Covariances of few dimensions": ("dimensions", "form", "threshold"),
     "How it is chosen": (
         "folds", "select", "grid", "n_thresholds", "n_strengths", "n_penalties", "repeats", "groups",
         "nested", "within", "refit_prior", "seed",
@@ -165,8 +162,6 @@ GROUPS = {
 """Parameters as they are grouped, each in the first group that has it; others are the model's."""
 
 NEEDS = {
-    "Shrunken covariances": "shrinkage",
-    "Covariances of few dimensions": "dimensions",
     "How it is chosen": "folds",
 }
 """Groups of those verbs only that have a parameter."""
