@@ -3,19 +3,21 @@
 A word, such as ``"shrunk"``, stands for a specification with its defaults. An estimator with `fit(X)` and
 `covariance_`, such as those of `sklearn.covariance`, can be passed in place of a specification.
 
-| word | specification | verbs |
-| --- | --- | --- |
-| "pooled" | `Full` | lda |
-| "full" | `Full` | qda |
-| "diagonal" | `Diagonal` | lda, qda |
-| "shrunk" | `Shrunk` | lda, qda |
-| "correlation" | `ShrunkCorrelation` | lda |
-| "spherical" | `Spherical` | lda, qda |
-| "pinv" | `PseudoInverse` | lda |
-| "t" | `StudentT` | lda, qda |
-| "mcd" | `MCD` | lda, qda |
-| | `Separable` | lda, qda |
-| "factor" | `FactorAnalytic` | qda |
+=============  ===================  ========
+word           specification        verbs
+=============  ===================  ========
+"pooled"       `Full`               lda
+"full"         `Full`               qda
+"diagonal"     `Diagonal`           lda, qda
+"shrunk"       `Shrunk`             lda, qda
+"correlation"  `ShrunkCorrelation`  lda
+"spherical"    `Spherical`          lda, qda
+"pinv"         `PseudoInverse`      lda
+"t"            `StudentT`           lda, qda
+"mcd"          `MCD`                lda, qda
+none           `Separable`          lda, qda
+"factor"       `FactorAnalytic`     qda
+=============  ===================  ========
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from sphinx.util.nodes import make_refnode
 
 import discrim
 import discrim.sklearn
-from discrim import datasets, errors
+from discrim import covariance, datasets, errors, penalty, subspace
 from discrim.models.fits.available import Conditional
 from discrim.models.registry import MODELS, resolve
 from discrim.models.results.results import ClassifierResults
@@ -179,6 +179,7 @@ CAPTIONS = {
     "Tests without a fit": ("manova", "mlm", "permanova", "box_m", "covariance_models", "sphericity_test"),
     "Before there are rows": ("plan",),
     "Moments and files": ("moments", "from_stats", "load"),
+    "Specifications of options": ("covariance", "subspace", "penalty"),
     "Estimators, tables, errors": ("estimators", "datasets", "errors"),
 }
 """The pages, as the index has them."""
@@ -186,10 +187,20 @@ CAPTIONS = {
 ANSWERS = {name for names in PURPOSES.values() for name in names}
 COMPUTED, LAST = [*GROUPS][-2:]
 VERBS = {model.verb for model in MODELS}
-MODULES = {"estimators": discrim.sklearn, "datasets": datasets, "errors": errors}
+MODULES = {
+    "covariance": covariance,
+    "subspace": subspace,
+    "penalty": penalty,
+    "estimators": discrim.sklearn,
+    "datasets": datasets,
+    "errors": errors,
+}
 TITLES = {
     "fits": "What every fit can do",
     "given": "What methods of fits give",
+    "covariance": "Covariances",
+    "subspace": "Subspaces",
+    "penalty": "Penalties",
     "estimators": "Estimators of scikit-learn",
     "datasets": "Tables that are bundled",
     "errors": "Errors and warnings",
