@@ -31,6 +31,7 @@ metric <- p distance dist distfun
 weights <- weight sampleweight freq frequency wt
 formula: repeat rows that count more than once, as in df.loc[df.index.repeat(n)] <- weights sampleweight
 folds <- k
+cv <- folds nfolds nsplits
 folds | leave_one_out(), error_rates(["loo", "cv"]) of a fit leave rows out <- cv crossvalidate nfolds nsplits
 leave_one_out(), error_rates(["loo", "cv"]) of a fit leave rows out <- folds loo lootable leaveoneout
 conf_int(level=) and other methods of a fit take it <- level
@@ -255,6 +256,7 @@ REWRITTEN: dict[str, dict[str, str]] = {
         "nlambda": "penalty=discrim.penalty.Lasso(n_strengths={})",
         "folds": "penalty=discrim.penalty.Lasso(folds={})",
         "nfolds": "penalty=discrim.penalty.Lasso(folds={})",
+        "cv": "penalty=discrim.penalty.Lasso(folds={})",
         "select": "penalty=discrim.penalty.Lasso(select={})",
         "seed": "penalty=discrim.penalty.Lasso(seed={}) if a strength is chosen; else leave it out",
         "randomstate": "penalty=discrim.penalty.Lasso(seed={}) if a strength is chosen; else leave it out",

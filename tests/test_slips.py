@@ -337,7 +337,10 @@ def names_of_results():
 def test_every_way_out_is_there():
     kinds = [type(FIT), type(FIT.canonical())]
     methods = [getattr(kind, name) for kind in kinds for name in dir(kind)]
-    called = filter(inspect.isfunction, [*(getattr(discrim, name) for name in discrim.__all__), *methods])
+    estimators = pytest.importorskip("discrim.sklearn")
+    verbs = filter(inspect.isfunction, [*(getattr(discrim, name) for name in discrim.__all__), *methods])
+    # `cv` is the name of `folds` in estimators.
+    called = [*verbs, *(getattr(estimators, name) for name in estimators.__all__)]
     keywords = {name for function in called for name in inspect.signature(function).parameters}
     for table, there in (
         (slips.KEYWORDS, keywords),

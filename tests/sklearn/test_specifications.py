@@ -29,7 +29,7 @@ from discrim.covariance import (
 from discrim.datasets import load_iris
 from discrim.errors import DataError
 from discrim.penalty import ElasticNet, Lasso, Ridge
-from discrim.sklearn import LDAClassifier, LogisticClassifier, QDAClassifier
+from discrim.sklearn import LDAClassifier, LogisticClassifier, QDAClassifier, RDAClassifier
 from discrim.specification import Specification
 from discrim.subspace import MultipleCorrespondence, PrincipalComponents
 from tests.sklearn.test_sklearn import CHECKED, VARIANTS
@@ -180,6 +180,8 @@ def test_an_invalid_value_is_refused_when_it_is_set():
         (LDAClassifier, {"method": "t", "nu": 5}, "covariance=discrim.covariance.StudentT(nu=5)"),
         (QDAClassifier, {"dimensions": 1}, "covariance=discrim.covariance.FactorAnalytic(dimensions=1)"),
         (LogisticClassifier, {"penalty": "lasso", "strength": 0.1}, "discrim.penalty.Lasso("),
+        (LogisticClassifier, {"penalty": "lasso", "cv": 5}, "discrim.penalty.Lasso(folds=5)"),
+        (RDAClassifier, {"folds": 3}, "use cv="),
     ],
 )
 def test_an_old_keyword_is_a_type_error_with_the_new_spelling(make, old, new):
