@@ -30,7 +30,7 @@ class ColumnRange:
     high: Floats
 
     def contains(self, x: Floats) -> bool:
-        """Return whether all of x (m, p) is finite and within the range that all columns share.
+        """Return whether all of x, of any shape, is finite and within the range that all columns share.
 
         This takes no memory. If it is false, single columns may still be within their own range.
         """
@@ -63,6 +63,10 @@ class ColumnRange:
         table : Table
             Table that labels the rows.
         """
+        # The extremes of all columns are enough, if the columns have units of one size.
+        ends = np.array([steps.data.min(initial=0.0), steps.data.max(initial=0.0)])
+        if self.contains(ends[:, None] + np.array([base.min(), base.max()])) and self.contains(base):
+            return
         columns = steps.indices
         values = steps.data + base[columns]
         outside = (values < self.low[columns]) | (values > self.high[columns])
