@@ -24,11 +24,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, get_args
 
 from discrim.errors import DataError, told
 from discrim.options import check_flag, check_grid, check_number, check_whole, check_word, is_number, listed
-from discrim.specification import Specification
+from discrim.specification import Specification, read_specification
 
 __all__ = [
     "MCD",
@@ -37,6 +38,7 @@ __all__ = [
     "FactorAnalytic",
     "Full",
     "PseudoInverse",
+    "Regularized",
     "Separable",
     "Shrunk",
     "ShrunkCorrelation",
@@ -49,6 +51,9 @@ Form = Literal[
     "AkjBkQkD", "AkBkQkD", "ABkQkD", "AkjBQkD", "AkBQkD", "ABQkD", "AjBQD", "ABQD",
 ]  # fmt: skip
 """Forms of `FactorAnalytic`, in the names of Bouveyron, Girard & Schmid."""
+
+Parametrization = Literal["esl", "friedman", "klar"]
+"""Mixtures of covariances of `rda`."""
 
 FORMS: dict[str, str] = {form.lower(): form for form in get_args(Form)}
 
@@ -458,6 +463,49 @@ class FactorAnalytic(CovarianceSpecification):
             what = "a share of the largest fall"
             self._set("threshold", check_number("threshold", self.threshold, 0.0, 1.0, ends="()", what=what))
         _flag(self, "standardize")
+
+
+@dataclass(frozen=True, repr=False)
+class Regularized(Specification):
+    """The mixture of covariances of `rda`: what its `parametrization=` takes.
+
+    Parameters
+    ----------
+    parametrization : {"esl", "friedman", "klar"}
+        Which covariances are mixed; see the Notes of `discrim.rda`.
+    standardize : bool
+        Whether the columns are divided by their standard deviations within classes before the ridge is added,
+        so that their units do not matter. By default they keep their units, as in the literature. Refits
+        estimate the standard deviations again, also in folds; `leave_one_out()` and the choice of a pair keep
+        them.
+
+    Examples
+    --------
+    >>> from discrim import rda
+    >>> from discrim.covariance import Regularized
+    >>> how = Regularized("friedman", standardize=True)
+    >>> fit = rda("species ~ .", "iris", alpha=0.5, gamma=0.1, parametrization=how)
+    >>> fit.confusion().to_numpy().trace().item()
+    147
+    """
+
+    parametrization: Parametrization = "esl"
+    standardize: bool = False
+
+    word = "regularized"
+
+    def __post_init__(self) -> None:
+        """Validate the parameters."""
+        check_word("parametrization", self.parametrization, Parametrization)
+        check_flag("standardize", self.standardize)
+        self._set("standardize", bool(self.standardize))
+
+
+def read_regularized(value: Any) -> Regularized:
+    """Return the specification that `parametrization=` of `rda` stands for."""
+    words = {word: partial(Regularized, word) for word in get_args(Parametrization)}
+    regularized: Regularized = read_specification("parametrization", value, words, (Regularized,))
+    return regularized
 
 
 COVARIANCES: tuple[type[CovarianceSpecification], ...] = (

@@ -40,7 +40,6 @@ predict() of a fit takes it <- outlier reject typicality
 kind | predict() gives labels, predict_proba() posteriors, transform() variates <- type output prob proba
 nonzero <- keepx
 within <- multilevel subject repeated id
-orthogonal <- northo orthoi northogonal ortho
 formula: lda() adjusts columns for covariates after a bar, as in "y ~ x|age" <- covariates covariate covar
 ncomp | components <- dimen ncan nd ndim ncomponents nfactors ncp ncomp components
 starts: use components= | mixture() has several components a class, as components= <- subclasses g
@@ -64,7 +63,7 @@ level | conf_int(level=) and other methods of a fit take it <- alpha conflevel c
 costs | predict(costs=) and error_rates(costs=) of a fit take it <- cost loss lossmatrix costmatrix
 replicates | bootstrap <- nboot nbootstrap b
 permutations <- nperm npermutations
-standardize | scale <- scale center standardise scaled normalize
+scale <- center standardise scaled normalize standardize
 kernel | kernel_density(), kernel_lda() and naive_bayes() have kernels <- usekernel kernel
 laplace | smoothing <- fl varsmoothing
 bandwidth <- adjust bw h r
@@ -174,7 +173,7 @@ NAMES = """
 lda <- lineardiscriminantanalysis fisher linda discriminant
 qda <- quadraticdiscriminantanalysis qdacov
 pls <- plsda splsda plsregression plsr
-pls(..., orthogonal=1) <- opls oplsda kopls
+pls(..., algorithm=discrim.subspace.OrthogonalPLS(1)) <- opls oplsda kopls
 logistic <- logit mnlogit mlogit multinom glm logisticregression
 logistic(..., penalty="lasso") <- glmnet cvglmnet lasso
 naive_bayes <- gaussiannb categoricalnb multinomialnb nb
@@ -263,6 +262,27 @@ REWRITTEN: dict[str, dict[str, str]] = {
     },
     "kernellda": {
         "features": "components=discrim.subspace.RandomFeatures(n) or Landmarks(n), with the number n",
+    },
+    "rda": {
+        "standardize": "parametrization=discrim.covariance.Regularized(standardize={0}), or with principal "
+        "axes components=discrim.subspace.PrincipalComponents(2, standardize={0})",
+        "select": 'alpha="1se" for the simplest pair within one standard error; else leave it out',
+    },
+    "shrunkencentroids": {
+        "select": 'threshold="1se" for the largest threshold within one standard error; else leave it out',
+    },
+    "pls": {
+        **dict.fromkeys(
+            ("orthogonal", "orthoi", "northo", "northogonal", "ortho"),
+            "algorithm=discrim.subspace.OrthogonalPLS({})",
+        ),
+        **dict.fromkeys(("nonzero", "keepx"), "algorithm=discrim.subspace.SparsePLS({})"),
+        "engine": "algorithm={}",
+        "indicators": 'scale="columns" for centred indicators, or scale=True',
+        "select": 'ncomp="1se" for the fewest components within one standard error; else leave it out',
+    },
+    "sparselda": {
+        "select": 'penalty="1se" for the largest penalty within one standard error; else leave it out',
     },
     "stepwise": {
         **dict.fromkeys(("fenter", "fin", "ftoenter", "fentry"), 'by="F", enter={}'),

@@ -6,19 +6,23 @@ In `lda` and `qda` a number, a share, "cv" or "loo" stands for `PrincipalCompone
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from discrim.errors import DataError
-from discrim.options import check_flag, check_number, check_whole, is_whole
+from discrim.options import check_flag, check_number, check_whole, check_word, is_whole
 from discrim.specification import Specification, read_specification
 
 __all__ = [
     "KernelFeatures",
     "Landmarks",
     "MultipleCorrespondence",
+    "OrthogonalPLS",
+    "PLSSpecification",
     "PrincipalComponents",
     "RandomFeatures",
+    "SparsePLS",
     "SubspaceSpecification",
 ]
 
@@ -196,6 +200,86 @@ FEATURES: tuple[type[KernelFeatures], ...] = (Landmarks, RandomFeatures)
 """All specifications of features of a kernel."""
 
 
+@dataclass(frozen=True, repr=False)
+class PLSSpecification(Specification):
+    """Base class of the kinds of partial least squares that `algorithm=` of `pls` takes."""
+
+
+@dataclass(frozen=True, repr=False)
+class OrthogonalPLS(PLSSpecification):
+    """Partial least squares with orthogonal components (OPLS-DA).
+
+    Orthogonal components vary with the predictive scores and not with the classes; predictive ones are what
+    is left (Trygg & Wold, 2002, Journal of Chemometrics 16, 119-128). There are as many predictive components
+    as the class means differ in directions, one for two classes.
+
+    Parameters
+    ----------
+    n : int or "1se", optional
+        Number of orthogonal components. If it is not given, it is chosen by cross-validation: the fewest of
+        least error, or with "1se" the fewest whose error is within one standard error of it.
+
+    Examples
+    --------
+    >>> from discrim import pls
+    >>> from discrim.subspace import OrthogonalPLS
+    >>> pls("diagnosis ~ .", "breast_cancer", algorithm=OrthogonalPLS(2)).orthogonal
+    2
+    """
+
+    n: int | Literal["1se"] | None = None
+
+    word = "orthogonal"
+
+    def __post_init__(self) -> None:
+        """Validate the parameter."""
+        if self.n is not None and not (isinstance(self.n, str) and self.n == "1se"):
+            also = ', or None or "1se" to have it chosen'
+            self._set("n", check_whole("n", self.n, 1, what="a number of components", also=also))
+
+
+@dataclass(frozen=True, repr=False)
+class SparsePLS(PLSSpecification):
+    """Partial least squares with components of few columns (sparse PLS-DA).
+
+    Each direction is found by iteration, and a soft threshold sets all but the given number of its entries to
+    zero (Le Cao, Boitard & Besse, 2011, BMC Bioinformatics 12, 253; mixOmics' splsda).
+
+    Parameters
+    ----------
+    nonzero : int or sequence of int
+        How many columns each component may use, mixOmics' `keepX`; a sequence has a number for each
+        component, and says how many components there are.
+
+    Examples
+    --------
+    >>> from discrim import pls
+    >>> from discrim.subspace import SparsePLS
+    >>> pls("cultivar ~ .", "wine", algorithm=SparsePLS([3, 2])).selected.tolist()
+    ['alcohol', 'flavanoids', 'od280_od315', 'proline', 'total_phenols']
+    """
+
+    nonzero: int | Sequence[int]
+
+    word = "sparse"
+
+    def __post_init__(self) -> None:
+        """Validate the parameter."""
+        many = isinstance(self.nonzero, Iterable) and not isinstance(self.nonzero, str | bytes)
+        also = ", or one for each component"
+        counts = tuple(
+            check_whole("nonzero", count, 1, what="a number of columns", also=also)
+            for count in (self.nonzero if many else [self.nonzero])
+        )
+        if not counts:
+            raise DataError(f"nonzero={self.nonzero!r} is empty. Give a number for each component.")
+        self._set("nonzero", counts if many else counts[0])
+
+
+PLS: tuple[type[PLSSpecification], ...] = (OrthogonalPLS, SparsePLS)
+"""All kinds of partial least squares."""
+
+
 def _number(value: Any, name: str = "n") -> int | float | str:
     """Return a validated number of axes, a share of the variance, or the name of a choice."""
     if isinstance(value, str) and value in ("cv", "loo"):
@@ -219,6 +303,15 @@ def read_features(value: Any) -> KernelFeatures | None:
         return features
     also = ", or None for the kernel of all rows"
     return Landmarks(check_whole("components", value, 1, MAX_FEATURES, also=also))
+
+
+def read_algorithm(value: Any) -> Any:
+    """Return the validated value of `algorithm=` of `pls`: a word, a specification, or a regression."""
+    if isinstance(value, str):
+        check_word("algorithm", value, ("nipals", "simpls"))
+    elif isinstance(value, Specification) or (isinstance(value, type) and issubclass(value, Specification)):
+        return read_specification("algorithm", value, {}, PLS)
+    return value
 
 
 def read_subspace(value: Any) -> SubspaceSpecification | None:

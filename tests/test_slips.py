@@ -62,8 +62,6 @@ VERB_KEYWORDS = {
     ("pls", "components"): "use ncomp=.",
     ("pls", "cv"): "use folds=.",
     ("compare", "cv"): "use folds=.",
-    ("pls", "orthoI"): "use orthogonal=.",
-    ("pls", "keepX"): "use nonzero=.",
     ("pls", "multilevel"): "use within=.",
     ("mixture", "subclasses"): "use components=.",
     ("sparse_lda", "components"): "use ncomp=.",
@@ -104,6 +102,13 @@ REWRITTEN = {
     ("logistic", "nfolds", 5): "penalty=discrim.penalty.Lasso(folds=5)",
     ("logistic", "random_state", 1): "penalty=discrim.penalty.Lasso(seed=1)",
     ("kernel_lda", "features", "random"): "components=discrim.subspace.RandomFeatures(n)",
+    ("pls", "orthoI", 1): "algorithm=discrim.subspace.OrthogonalPLS(1)",
+    ("pls", "keepX", (3, 2)): "algorithm=discrim.subspace.SparsePLS((3, 2))",
+    ("pls", "select", "1se"): 'ncomp="1se"',
+    ("rda", "standardize", True): "parametrization=discrim.covariance.Regularized(standardize=True)",
+    ("rda", "select", "1se"): 'alpha="1se"',
+    ("sparse_lda", "select", "1se"): 'penalty="1se"',
+    ("shrunken_centroids", "select", "1se"): 'threshold="1se"',
     ("stepwise", "f_enter", 3.84): 'by="F", enter=3.84',
     ("stepwise", "FIN", 3.84): 'by="F", enter=3.84',
     ("stepwise", "FOUT", 2.71): 'by="F", stay=2.71',
@@ -159,7 +164,7 @@ ATTRIBUTES = {
 
 NAMES = {
     ("", "plsda"): "use pls.",
-    ("", "opls"): "pls(..., orthogonal=1)",
+    ("", "opls"): "pls(..., algorithm=discrim.subspace.OrthogonalPLS(1))",
     ("", "logit"): "use logistic.",
     ("", "LinearDiscriminantAnalysis"): "use lda.",
     ("", "MASS"): "lda() and qda() are here.",
@@ -357,17 +362,13 @@ def test_every_way_out_is_there():
 
 
 def test_functions_and_methods_in_clauses_are_there():
+    specifications = (discrim.covariance, discrim.penalty, discrim.subspace)
     there = {
         *discrim.__all__,
-        *discrim.subspace.__all__,
         *names_of_results(),
-        "dir",
-        "query",
-        "sample",
-        "repeat",
-        "subplots",
-        "C",
+        *(name for each in specifications for name in each.__all__),
     }
+    there |= {"dir", "query", "sample", "repeat", "subplots", "C"}
     for table in (slips.KEYWORDS, slips.NAMES):
         for way, _ in every_way(table):
             assert set(re.findall(r"(\w+)\(", way)) <= there | set(dir(discrim.datasets)), way

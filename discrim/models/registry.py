@@ -385,7 +385,7 @@ PLANNED = (Picture("comparing.planning", "errors", "expected error by rows", dra
 CURVE = (Picture("comparing.learning", "curve", "error by rows, and its law", drawn_by="curve_picture"),)
 """Of a learning curve."""
 
-BY_FOLDS = ("folds", "select", "grid", "seed")
+BY_FOLDS = ("folds", "grid", "seed")
 """Options of a choice by folds."""
 
 
@@ -514,7 +514,7 @@ MODELS = (
         shown="normal.normal_shown",
         pictures=(*WITH_POSTERIORS, ELLIPSES, CHOSEN_PAIR),
         estimator="discrim.sklearn.normal:RDAClassifier",
-        chosen={"alpha": "alpha", "gamma": "gamma", "components": "components"},
+        chosen={"alpha": "alpha", "gamma": "gamma", "components": "chosen_components"},
         choosing=BY_FOLDS,
         command="regularized discriminant analysis: between LDA, QDA and nearest centroids",
         examples=('"species ~ ." iris --alpha 0.5 --gamma 0.9',),
@@ -682,7 +682,7 @@ MODELS = (
         "projections.pls",
         pictures=(*PLS, *WITH_POSTERIORS),
         estimator="discrim.sklearn.projections:PLSClassifier",
-        chosen={"ncomp": "predictive", "orthogonal": "orthogonal"},
+        chosen={"ncomp": "predictive", "algorithm": "chosen_algorithm"},
         choosing=BY_FOLDS,
         command="partial least squares: few directions that covary with the classes",
         examples=('"cultivar ~ ." wine --ncomp 2',),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 from numpy.typing import NDArray
 
@@ -81,17 +81,17 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, PartialClassifier):
     takes_sparse = True
     _goes_on = ("single", "warn")
 
-    threshold: float | None
+    threshold: float | Literal["1se"] | None
     seed: int | None = 0
     single: str = "warn"
 
     def _spread(self) -> Spread | None:
-        return None if self.threshold is None else "diagonal"
+        return None if self.threshold in (None, "1se") else "diagonal"
 
     def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         counts = base.class_sizes(data, options)
         larger = counts.index[counts > base.MOST_FEW]
-        if options["threshold"] is not None or len(larger) == len(counts):
+        if options["threshold"] not in (None, "1se") or len(larger) == len(counts):
             return None
         threshold = 0.0
         if len(larger) > 1:

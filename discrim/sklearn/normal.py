@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ import discrim
 from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Array, Floats
 from discrim.core.scatter.robust import Robust
-from discrim.covariance import MCD, Full, StudentT
+from discrim.covariance import MCD, Full, StudentT, read_regularized
 from discrim.errors import (
     CollinearError,
     DataError,
@@ -522,16 +522,19 @@ class RDAClassifier(LinearCoefficients, PartialClassifier):
     """
 
     verb = staticmethod(discrim.rda)
+    specifications = MappingProxyType({"parametrization": read_regularized, "components": read_subspace})
     _goes_on = ("singular", "shrink")
 
-    alpha: float | None
-    gamma: float | None
+    alpha: float | Literal["1se"] | None
+    gamma: float | Literal["1se"] | None
     components: Any
     seed: int | None = 0
     singular: str = "shrink"
 
     def _spread(self) -> Spread | None:
-        chosen = self.alpha is None or self.gamma is None or isinstance(self.components, str)
+        subspace = self._specification("components")
+        asked = (self.alpha, self.gamma, getattr(subspace, "n", None))
+        chosen = self.alpha is None or self.gamma is None or any(isinstance(each, str) for each in asked)
         return None if chosen else "class"
 
     def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:

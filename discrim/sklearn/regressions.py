@@ -20,6 +20,7 @@ from discrim.penalty import read_penalty
 from discrim.sklearn import base
 from discrim.sklearn.base import FrequencyClassifier, LinearCoefficients, Simpler, WeightedClassifier
 from discrim.sklearn.signatures import estimator
+from discrim.subspace import read_features
 
 MOST_REDUCED = 400
 """Coefficients up to which separated classes are fitted with bias reduction: its steps take their square."""
@@ -128,6 +129,7 @@ class KernelLDAClassifier(WeightedClassifier):
     """Kernel discriminant analysis; see `discrim.kernel_lda`."""
 
     verb = staticmethod(discrim.kernel_lda)
+    specifications = MappingProxyType({"components": read_features})
 
 
 def engine_of(text: str) -> Any:

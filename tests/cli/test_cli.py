@@ -556,5 +556,5 @@ def test_logistic_has_options_of_its_own(capsys):
 def test_options_of_rda_arrive_under_their_names(monkeypatch):
     recorder = Recorder()
     monkeypatch.setitem(vars(discrim), "rda", recorder)
-    assert cli.main(["rda", FORMULA, "iris", "--folds", "loo", "--grid", "0,0.5", "--select", "1se"]) == 0
-    assert recorder.called[2] == {"folds": "loo", "grid": [0.0, 0.5], "select": "1se"}
+    assert cli.main(["rda", FORMULA, "iris", "--folds", "loo", "--grid", "0,0.5", "--alpha", "1se"]) == 0
+    assert recorder.called[2] == {"folds": "loo", "grid": [0.0, 0.5], "alpha": "1se"}

@@ -117,6 +117,12 @@ class RDAFit:
     has_distances = False
 
     @property
+    def chosen_components(self) -> dict[str, Any]:
+        """Number of principal axes if the rows chose it."""
+        axes = self.within_axes
+        return {"n": axes.count} if axes is not None and axes.is_chosen else {}
+
+    @property
     def components(self) -> int | None:
         """Number of principal axes; None where all columns are compared."""
         return None if self.within_axes is None else self.within_axes.count

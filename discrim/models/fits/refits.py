@@ -27,7 +27,7 @@ from discrim.core.rules.leave_one_out import LeftOut, by_refits
 from discrim.core.rules.rules import PartRule, Rule
 from discrim.core.scatter.covariance import constant_columns, dependencies
 from discrim.core.scatter.scatter import Scatter
-from discrim.covariance import COVARIANCES
+from discrim.covariance import COVARIANCES, Regularized
 from discrim.errors import DiscrimError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.inference.error_rates import as_good, rates_along
@@ -36,7 +36,7 @@ from discrim.models.fits.reading import class_moments, used_sparse_rows
 from discrim.models.registry import BY_MODEL, BY_RESULTS, Row, resolve
 from discrim.penalty import PENALTIES
 from discrim.specification import Specification
-from discrim.subspace import FEATURES, SUBSPACES
+from discrim.subspace import FEATURES, PLS, SUBSPACES
 
 NOT_OPTIONS = ("formula", "data", "moments", "prior", "weights", "levels", "na_action", "functions")
 """Arguments of a verb that say which rows are fitted, or that a fit holds in a form of its own."""
@@ -194,7 +194,8 @@ def _name_of(kind: type[Specification]) -> str:
 
 
 SPECIFICATIONS: dict[str, type[Specification]] = {
-    _name_of(kind): kind for kind in (*COVARIANCES, *SUBSPACES, *FEATURES, *PENALTIES.values())
+    _name_of(kind): kind
+    for kind in (*COVARIANCES, Regularized, *SUBSPACES, *FEATURES, *PLS, *PENALTIES.values())
 }
 """Classes of specifications by their names in files."""
 

@@ -20,7 +20,7 @@ from discrim.models.fits import reading
 from discrim.models.fits.available import available_if
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, by_class_and_term
-from discrim.models.fits.reading import Data, NaAction, Prior, SelectRule
+from discrim.models.fits.reading import Data, NaAction, Prior
 from discrim.models.fits.refits import error_path, held_path, moment_refits, rule_of_columns, verb_options
 from discrim.models.judging import validation
 from discrim.models.judging.validation import GridSearch, Splits, TuningFolds
@@ -88,10 +88,9 @@ def shrunken_centroids(
     data: Data | None = None,
     *,
     moments: Moments | None = None,
-    threshold: float | None = None,
+    threshold: float | Literal["1se"] | None = None,
     offset: float | Literal["median"] = "median",
     folds: int | Splits = 10,
-    select: SelectRule = "min",
     grid: Sequence[float] | None = None,
     n_thresholds: int = 30,
     seed: int | None = None,
@@ -120,9 +119,11 @@ def shrunken_centroids(
         What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
         and data. The fit then holds no observations, and methods that need them take `data=`. The threshold
         must be given with moments, because it is chosen from rows.
-    threshold : float, optional
+    threshold : float or "1se", optional
         How far the standardized differences between the class means and the common mean are shrunk towards
-        zero. If it is not given, it is chosen by cross-validation.
+        zero. If it is not given, it is chosen by cross-validation: the threshold of smallest error and, of
+        equal errors, the larger one. "1se" takes the largest threshold whose error is within one standard
+        error of the smallest.
     offset : float or "median"
         s_0, which is added to the standard deviation of each column within classes: a number in the units of
         the columns, or the median of those standard deviations.
@@ -130,9 +131,6 @@ def shrunken_centroids(
         Number of folds of the cross-validation that makes the choice. Or splits as in scikit-learn, which are
         positions of rows of the table; methods that judge the fit by folds then choose again on the same
         splits, without the rows of the fold.
-    select : {"min", "1se"}
-        "min" takes the threshold of smallest error and, of equal errors, the larger one. "1se" takes the
-        largest threshold whose error is within one standard error of the smallest.
     grid : sequence of float, optional
         Thresholds to try.
     n_thresholds : int
@@ -203,9 +201,9 @@ def shrunken_centroids(
     ash_alcalinity      0.00   -0.91        0.00
     """
     options = verb_options(locals())
-    reading.check_word("select", select, SelectRule)
+    threshold, select = validation.read_choice(threshold)
     if threshold is not None:
-        reading.check_number("threshold", threshold, 0, also=", or None to have it chosen")
+        reading.check_number("threshold", threshold, 0, also=', or None or "1se" to have it chosen')
     if not (isinstance(offset, str) and offset == "median"):
         reading.check_number("offset", offset, 0, also=", or 'median'")
     table = formula, data, weights, levels, functions, na_action

@@ -845,6 +845,16 @@ class GridSearch:
         return np.asarray(path.iloc[:, 0].to_numpy()[as_good(path["error"].to_numpy(), spread)])
 
 
+def read_choice(value: Any) -> tuple[Any, SelectRule]:
+    """Return the value of a tuned parameter, None if it is to be chosen, and the rule of the choice.
+
+    None chooses the value of smallest error, "1se" the simplest value within one standard error of it.
+    """
+    if isinstance(value, str) and value == "1se":
+        return None, "1se"
+    return value, "min"
+
+
 def refuse_lone_classes(moments: ClassMoments, levels: Sequence[Any], given: str) -> None:
     """Raise a DataError for classes of one row; `given` is what lets nothing be chosen by folds."""
     lone = [level for level, rows in zip(levels, moments.rows.tolist(), strict=True) if rows < 2]

@@ -25,7 +25,7 @@ from discrim.core.scatter.projected import (
 from discrim.core.scatter.scatter import Full, NoEstimateError, Scatter
 from discrim.core.scatter.sliced import SingularTotalError, Sliced, SlicedAxes
 from discrim.core.scatter.total_axes import TotalAxes
-from discrim.errors import CollinearError, DataError
+from discrim.errors import CollinearError
 from discrim.frame.blocks import Blocks
 from discrim.frame.levels import indicator_design
 from discrim.frame.rows import used_codes, used_rows
@@ -38,20 +38,6 @@ from discrim.models.fits.fitted_results import FitComponent
 from discrim.models.fits.refits import error_path, held_path
 from discrim.models.fits.tied_axes import warn_of_tied_axes
 from discrim.models.judging import validation
-
-
-def read_components(components: Any) -> int | float | str:
-    """A number of principal axes, a share of the variance, or how the number is chosen; else a DataError."""
-    if isinstance(components, str) and components in ("cv", "loo"):
-        return components
-    if reading.is_whole(components) and components >= 1:
-        return int(components)
-    if reading.is_share(components):
-        return float(components)
-    raise DataError(
-        f"components={reading.told(components)}: give a number of principal axes, 1 or more; a share of the "
-        'variance between 0 and 1, as 0.9; "cv" or "loo" to have the number chosen; or None for all columns.'
-    )
 
 
 def refuse_collinear_total(kind: Scatter, moments: ClassMoments, terms: tuple[str, ...]) -> None:

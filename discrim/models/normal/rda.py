@@ -19,14 +19,15 @@ import pandas as pd
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
 from discrim.core.normal import rda as core
-from discrim.core.normal.leave_one_out_rda import Parametrization, Regularization, Span, left_out_groups
-from discrim.core.normal.rda import PathRule, RDAFit, Regularized, fit_rda, needs_roots, too_few
+from discrim.core.normal.leave_one_out_rda import Regularization, Span, left_out_groups
+from discrim.core.normal.rda import PathRule, RDAFit, fit_rda, needs_roots, too_few
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import Rule, best_class, logs_of_prior
 from discrim.core.scatter.covariance import dependencies, divisors_by_class
 from discrim.core.scatter.projected import Projected
 from discrim.core.scatter.scatter import NoEstimateError
+from discrim.covariance import Parametrization, Regularized, read_regularized
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, of_arrays
 from discrim.frame.rows import used_codes, used_rows
@@ -42,6 +43,7 @@ from discrim.models.judging.validation import (
     Split,
     Splits,
     TuningFolds,
+    read_choice,
     read_splits,
     split_moments,
     used_splits,
@@ -52,7 +54,6 @@ from discrim.models.normal.components import CHOSEN_FROM_ROWS as NUMBER_FROM_ROW
 from discrim.models.normal.components import (
     AxesChoice,
     choose_axes,
-    read_components,
     warn_of_separated_axes,
     within,
 )
@@ -60,6 +61,7 @@ from discrim.models.normal.normal_fits import warn_of_units, warn_where_units_di
 from discrim.models.normal.normal_results import SubspaceResults
 from discrim.models.results.geometry import SeparateCovariances
 from discrim.models.saving.fit_file import NOTHING, Saved
+from discrim.subspace import PrincipalComponents, read_subspace
 
 AT_ONCE = 2**22
 """Numbers of a table up to which its rows are read once for all folds."""
@@ -146,7 +148,7 @@ class PairChoice:
         """The principal axes with a pair."""
         if self.axes is None:
             raise ValueError("This choice is one of all columns: ask it with axes.")
-        return replace(self.axes, inner=Regularized(pair, self.parametrization, self.method))
+        return replace(self.axes, inner=core.Regularized(pair, self.parametrization, self.method))
 
     def chosen_fit(self, blocks: Blocks, moments: ClassMoments) -> tuple[RDAFit, pd.DataFrame | None]:
         """The fit of the pair, or of the number of axes, that is chosen, and the path, as of `choose`."""
@@ -424,15 +426,13 @@ def rda(
     data: Data | None = None,
     *,
     moments: Moments | None = None,
-    alpha: float | None = None,
-    gamma: float | None = None,
-    parametrization: Parametrization = "esl",
+    alpha: float | Literal["1se"] | None = None,
+    gamma: float | Literal["1se"] | None = None,
+    parametrization: Parametrization | Regularized = "esl",
     folds: int | Literal["loo"] | Splits = 10,
     grid: Sequence[float] | Mapping[str, Sequence[float]] | None = None,
-    select: SelectRule = "min",
     seed: int | None = None,
-    standardize: bool = False,
-    components: int | float | Literal["cv", "loo"] | None = None,
+    components: int | float | Literal["cv", "loo"] | PrincipalComponents | None = None,
     prior: Prior = None,
     weights: Any = None,
     method: Divisor = "moment",
@@ -456,16 +456,20 @@ def rda(
         What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
         and data. The fit then holds no observations, and methods that need them take `data=`. alpha and gamma
         must both be given with moments, because they are chosen from rows.
-    alpha : float, optional
+    alpha : float or "1se", optional
         Weight of each class's own covariance: 0 gives one covariance as in LDA, and 1 a covariance for each
         class as in QDA. The lambda of Friedman and klaR is 1 - alpha. By default it is chosen by
-        cross-validation.
-    gamma : float, optional
+        cross-validation: the pair of smallest error and, of equal errors, the simpler pair (smaller alpha,
+        then more ridge). "1se" for alpha or gamma takes the simplest pair whose error is within one standard
+        error of the smallest.
+    gamma : float or "1se", optional
         Under "esl", 1 leaves the pooled covariance as it is and 0 replaces it by its average variance times
         the identity. Under "friedman" and "klar", 0 adds no ridge and 1 keeps only the average variance. By
         default it is chosen by cross-validation.
-    parametrization : {"esl", "friedman", "klar"}
-        Which covariances are mixed; see the Notes of `discrim.rda`.
+    parametrization : {"esl", "friedman", "klar"} or `discrim.covariance.Regularized`
+        Which covariances are mixed; see the Notes of `discrim.rda`. The specification also divides the
+        columns by their standard deviations within classes, as in ``Regularized(standardize=True)``. By
+        default they keep their units, and a warning is given if their spreads differ greatly.
     folds : int, "loo", or iterable of (train, test)
         Number of folds of the cross-validation that makes the choice, or "loo" for leave-one-out, which is
         exact and refits only for the few observations without which a covariance is nearly singular. Folds
@@ -474,25 +478,15 @@ def rda(
         of the fold. The choice keeps the prior of all rows, also if the splits are uneven by class.
     grid : sequence of float, or mapping of "alpha" and "gamma" to one, optional
         Values to try for alpha and gamma if they are not given; by default 0, 0.1, ..., 1.
-    select : {"min", "1se"}
-        "min" takes the pair of smallest error and, of equal errors, the simpler pair (smaller alpha, then
-        more ridge). "1se" takes the simplest pair whose error is within one standard error of the smallest.
     seed : int, optional
         Seed of the random assignment of rows to folds. Without it each call assigns them differently.
-    standardize : bool
-        Whether the columns are divided by their standard deviations within classes before the ridge is added,
-        so that their units do not matter. By default they keep their units, as in the literature, and a
-        warning is given if their spreads differ greatly. Refits estimate the standard deviations again, also
-        in folds; `leave_one_out()` and the choice of a pair keep them. With `components` it applies to the
-        principal axes, and all of these estimate them again with the axes.
-    components : int, float, "cv" or "loo", optional
+    components : int, float, "cv", "loo" or `discrim.subspace.PrincipalComponents`, optional
         Principal axes within which the classes are compared: their number, or the smallest share of the total
         variance, between 0 and 1, that they have to explain. "cv" and "loo" choose the number of smallest
         error by ten folds or by leaving out each row, and the smallest of several such numbers (see `path`);
         alpha and gamma have then to be given. The axes are those of all observations about their common mean,
-        without regard to the classes, in the units of the columns or, with standardize=True, of columns
-        divided by their overall standard deviations. Folds and refits compute them again, also where alpha
-        and gamma are chosen by folds.
+        without regard to the classes. Folds and refits compute them again, also where alpha and gamma are
+        chosen by folds.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the data.
     weights : column name or (n,) array, optional
@@ -565,41 +559,43 @@ def rda(
     [[50, 0, 0], [0, 48, 2], [0, 1, 49]]
     """
     options = verb_options(locals())
-    reading.check_word("parametrization", parametrization, Parametrization)
+    regularized = read_regularized(parametrization)
+    kind = regularized.parametrization
     reading.check_word("method", method, Divisor)
-    reading.check_word("select", select, SelectRule)
-    reading.check_flag("standardize", standardize)
-    given = {"alpha": _within("alpha", alpha), "gamma": _within("gamma", gamma)}
+    read = {"alpha": read_choice(alpha), "gamma": read_choice(gamma)}
+    select: SelectRule = "1se" if "1se" in [rule for _, rule in read.values()] else "min"
+    given = {name: _within(name, value) for name, (value, _) in read.items()}
     pairs = _pairs(given, grid)
     chooses = None in given.values()
-    axes = _axes(components, pairs, folds, parametrization, method, standardize=standardize)
+    axes = _axes(components, pairs, folds, regularized, method)
     sample = Sample("rda", "class", moments, formula, data, weights, levels, functions, na_action)
     if sample.has_rows:
         blocks = reading.without_constants_if_wide(sample.read())
         spread: Spread = "thin class" if reading.is_wide(blocks) else "class"
         # A choice by folds sees to roots where it comes to them.
-        rooted = (not chooses or isinstance(folds, str)) and needs_roots(pairs, parametrization)
+        rooted = (not chooses or isinstance(folds, str)) and needs_roots(pairs, kind)
         rooted = rooted and components is None
         blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=rooted)
     else:
         blocks, stats = sample.of_moments("class", _by_rows(axes, chooses=chooses))
     splits = _splits(folds, blocks)
     if len(splits) == 1 and select == "1se":
-        raise DataError('select="1se" takes the standard error of the splits, and folds is one: give two.')
+        raise DataError('"1se" takes the standard error of the splits, and folds is one: give two.')
     _refuse_single(stats, blocks.design.levels)
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
+    standardize = regularized.standardize if axes is None else axes.standardized
     # Choices in folds are made by the same seed, so that they can be made again.
     plan = PairChoice(
         pairs,
         (len(splits) or folds) if chooses else None,
         drawn_seed(seed),
         select,
-        parametrization,
+        kind,
         method,
         shares,
         estimated,
         splits=splits if chooses else (),
-        standardize=bool(standardize),
+        standardize=standardize,
         axes=axes,
     )
     try:
@@ -618,15 +614,21 @@ def _axes(
     components: Any,
     pairs: list[Regularization],
     folds: Any,
-    parametrization: Parametrization,
+    regularized: Regularized,
     method: str,
-    *,
-    standardize: Any,
 ) -> Projected | None:
     """The principal axes that are asked for, with the first pair; refused where two choices do not go."""
-    if components is None:
+    subspace = read_subspace(components)
+    if subspace is None:
         return None
-    wanted = read_components(components)
+    if not isinstance(subspace, PrincipalComponents):
+        raise DataError(f"components={subspace!r} is not supported by rda(). Use PrincipalComponents().")
+    wanted = subspace.n
+    if regularized.standardize:
+        raise DataError(
+            f"parametrization={regularized!r} standardizes columns, and components= mixes them. Write "
+            f"components={replace(subspace, standardize=True)!r}."
+        )
     if len(pairs) > 1 and isinstance(wanted, str):
         raise NotSupportedError(
             f"components={wanted!r} chooses the number of axes, and alpha and gamma are to be chosen too: "
@@ -637,7 +639,8 @@ def _axes(
             f"folds={folds!r} holds what components= learns anew without each row: choose alpha and gamma by "
             "folds, as folds=10, or give both."
         )
-    return Projected(Regularized(pairs[0], parametrization, method), wanted, bool(standardize))
+    mixture = core.Regularized(pairs[0], regularized.parametrization, method)
+    return Projected(mixture, wanted, subspace.standardize)
 
 
 def _by_rows(axes: Projected | None, *, chooses: bool) -> str:
@@ -650,9 +653,12 @@ def _by_rows(axes: Projected | None, *, chooses: bool) -> str:
 def _warn_of_units(fit: RDAFit, moments: ClassMoments, terms: tuple[str, ...]) -> None:
     """Warn where units differ that the axes, or a ridge, are in."""
     if fit.within_axes is not None:
-        warn_where_units_differ(fit.within_axes, moments, terms)
+        hint = "Pass components=discrim.subspace.PrincipalComponents(n, standardize=True)"
+        warn_where_units_differ(fit.within_axes, moments, terms, hint)
     elif fit.ridged:
-        warn_of_units(moments, terms, "The ridge")
+        regularized = Regularized(fit.parametrization, standardize=True)
+        hint = f"Pass parametrization=discrim.covariance.{regularized!r}"
+        warn_of_units(moments, terms, "The ridge", hint)
 
 
 def _divisors(moments: ClassMoments, method: str) -> Floats:
@@ -678,7 +684,7 @@ def _within(name: str, value: Any) -> float | None:
     except (TypeError, ValueError, OverflowError):
         number = np.nan
     if not 0 <= number <= 1:
-        raise DataError(f"{name}={value!r}: give a number from 0 to 1, or None to have it chosen.")
+        raise DataError(f"{name}={value!r}: give a number from 0 to 1, or None or '1se' to have it chosen.")
     return number
 
 

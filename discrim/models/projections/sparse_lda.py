@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,7 @@ from discrim.models.fits import reading
 from discrim.models.fits.available import available_if
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model
-from discrim.models.fits.reading import Data, NaAction, Prior, SelectRule
+from discrim.models.fits.reading import Data, NaAction, Prior
 from discrim.models.fits.refits import error_path, held_path, left_out_by_refits, moment_refits, verb_options
 from discrim.models.judging import validation
 from discrim.models.judging.validation import GridSearch, Splits, TuningFolds
@@ -50,12 +50,13 @@ def _sparsity(nonzero: Any, penalty: Any) -> tuple[By, list[float]]:
     """By what directions are made sparse, and how much; no value where the penalty is to be chosen."""
     if nonzero is not None and penalty is not None:
         raise DataError("nonzero= and penalty= ask for the same in two ways: leave one of them out.")
+    penalty, _ = validation.read_choice(penalty)
     for value in _as_list(nonzero):
         reading.check_whole(
             "nonzero", value, 1, 10**9, what="a number of columns", also=", or one for each direction"
         )
     for value in _as_list(penalty):
-        also = ", one for each direction, or None to have it chosen by folds"
+        also = ", one for each direction, or None or '1se' to have it chosen by folds"
         reading.check_number("penalty", value, 0, also=also)
     return ("penalty", _as_list(penalty)) if nonzero is None else ("nonzero", _as_list(nonzero))
 
@@ -460,11 +461,10 @@ def sparse_lda(
     *,
     moments: Moments | None = None,
     nonzero: int | Sequence[int] | None = None,
-    penalty: float | Sequence[float] | None = None,
+    penalty: float | Sequence[float] | Literal["1se"] | None = None,
     ridge: float = 0.0,
     ncomp: int | None = None,
     folds: int | Splits = 10,
-    select: SelectRule = "min",
     grid: Sequence[float] | None = None,
     n_penalties: int = 50,
     seed: int | None = None,
@@ -493,10 +493,12 @@ def sparse_lda(
     nonzero : int or sequence of int, optional
         How many columns each direction may use; a sequence has a number for each direction. The penalty is
         then the smallest that leaves so many, as with `stop=-nonzero` of R's sparseLDA.
-    penalty : float or sequence of float, optional
+    penalty : float, sequence of float, or "1se", optional
         Factor of the sum of the absolute coefficients of standardized columns; zero stands for no penalty. No
         column is left at a penalty of 1 or more or, with the default penalties, from `path.penalty[0]` on. If
-        neither penalty nor nonzero is given, it is chosen by folds.
+        neither penalty nor nonzero is given, it is chosen by folds: the penalty of least error and, of equal
+        errors, the larger one. "1se" takes the largest penalty whose error is within one standard error of
+        the least.
     ridge : float
         Factor of half the sum of the squares of these coefficients, up to 1e100; R's sparseLDA has 1e-6.
     ncomp : int, optional
@@ -505,9 +507,6 @@ def sparse_lda(
         Number of folds of the cross-validation that makes the choice. Or splits as in scikit-learn, which are
         positions of rows of the table; methods that judge the fit by folds then choose again on the same
         splits, without the rows of the fold.
-    select : {"min", "1se"}
-        "min" takes the penalty of least error and, of equal errors, the larger one. "1se" takes the largest
-        penalty whose error is within one standard error of the least.
     grid : sequence of float, optional
         Penalties to try.
     n_penalties : int
@@ -583,7 +582,6 @@ def sparse_lda(
     [[48, 0, 0], [0, 57, 2], [6, 3, 62]]
     """
     options = verb_options(locals())
-    reading.check_word("select", select, SelectRule)
     reading.check_whole("n_penalties", n_penalties, 2, MOST_TRIED, what="a number of penalties")
     tried = _penalty_grid(grid)
     reading.check_number("ridge", ridge, 0, MOST_RIDGE)
@@ -615,6 +613,7 @@ def sparse_lda(
     shared: dict[str, Any] = dict(zip(SHARED, (float(ridge), ncomp, estimated), strict=True))
     chosen: dict[str, Any] = {}
     if not values:
+        _, select = validation.read_choice(penalty)
         search = GridSearch(tried, TuningFolds.read(folds, seed, blocks), select, int(n_penalties))
         penalty, path, fits = _choose_penalty(blocks, stats, shares, search, shared)
         values, chosen = [penalty], {"search": search, "path": path, "along": fits}

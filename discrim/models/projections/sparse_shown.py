@@ -116,7 +116,7 @@ def choice(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     table = results.path
     axes, _ = new_axes(options.ax)
     at, error, se, columns = numbers(table[["penalty", "error", "se", "columns"]]).T
-    chosen, one_se = fit.numbers.tuning[0], fit.options["select"] == "1se"
+    chosen, one_se = fit.numbers.tuning[0], fit.options["penalty"] == "1se"
     limit = "least error + one standard error" if one_se else ""
     draw_errors(axes, table[["penalty", "error", "se"]], chosen, log=True, one_se=limit)
     axes.set_ylim(bottom=min(0.0, float((error - se).min())))

@@ -22,7 +22,7 @@ from sklearn.linear_model import LinearRegression
 
 import discrim
 from discrim import datasets
-from discrim.covariance import MCD, Diagonal, FactorAnalytic, Shrunk, StudentT
+from discrim.covariance import MCD, Diagonal, FactorAnalytic, Regularized, Shrunk, StudentT
 from tests.support import TABLES
 
 Options = dict[str, Any]
@@ -89,10 +89,11 @@ def of_iris() -> dict[str, Fit]:
         "rda": ("rda", every, {"alpha": 0.3, "gamma": 0.6}),
         "rda friedman": ("rda", every, {"alpha": 0.3, "gamma": 0.1, "parametrization": "friedman"}),
         "rda klar standardized": (
-            "rda", every, {"alpha": 0.5, "gamma": 0.2, "parametrization": "klar", "standardize": True},
+            "rda", every,
+            {"alpha": 0.5, "gamma": 0.2, "parametrization": Regularized("klar", standardize=True)},
         ),
         "rda chosen": ("rda", every, folds("rda", 5) | {"seed": 1}),
-        "rda chosen loo": ("rda", every, folds("rda", "loo") | {"grid": [0.0, 0.5, 1.0], "select": "1se"}),
+        "rda chosen loo": ("rda", every, folds("rda", "loo") | {"grid": [0.0, 0.5, 1.0], "alpha": "1se"}),
         "naive_bayes": ("naive_bayes", every, {}),
         "naive_bayes kernel": ("naive_bayes", every, {"kernel": True}),
         "naive_bayes part kernel": ("naive_bayes", every, {"kernel": ["petal_width"], "bandwidth": "nrd"}),
@@ -175,7 +176,7 @@ def of_the_package() -> dict[str, dict[str, Fit]]:
             "rda chosen": ("rda", mixed, folds("rda", 4) | {"seed": 3, "grid": [0.0, 0.3, 1.0]}),
             "naive_bayes mixed": ("naive_bayes", mixed, {"kernel": ["body_mass_g"], "laplace": 1.0}),
             "naive_bayes unseen": ("naive_bayes", mixed, {"unseen": "missing", "laplace": 0.5}),
-            "shrunken_centroids": ("shrunken_centroids", birds, {"seed": 2, "select": "1se"}),
+            "shrunken_centroids": ("shrunken_centroids", birds, {"seed": 2, "threshold": "1se"}),
             "logistic": ("logistic", "species ~ bill_length_mm + sex", {}),
             "logistic refused": ("logistic", birds, {}),
             "indicator": ("indicator", f"species ~ {BIRDS} + sex", {}),
@@ -221,7 +222,11 @@ def of_others() -> dict[str, dict[str, Fit]]:
             "lda": ("lda", glass, {}),
             "qda": ("qda", glass, {}),
             "qda loo": ("qda", glass, LOO | {"standardize": True}),
-            "rda chosen": ("rda", glass, folds("rda", 5) | {"seed": 1, "standardize": True}),
+            "rda chosen": (
+                "rda",
+                glass,
+                folds("rda", 5) | {"seed": 1, "parametrization": Regularized(standardize=True)},
+            ),
             "naive_bayes smoothed": ("naive_bayes", glass, {"smoothing": 1e-2}),
             "shrunken_centroids": ("shrunken_centroids", glass, {"seed": 1}),
             "logistic": ("logistic", "type ~ RI + Na + Al", {}),

@@ -120,7 +120,7 @@ REFITS = {
         {"covariance": Shrunk("loo", grid=[0.0, 0.1, 0.6])},
     ),
     "rda": (rda, "cultivar ~ .", WINE, {"grid": [0.0, 0.4, 1.0], "folds": 4, "seed": 5}),
-    "rda-loo": (rda, "species ~ .", IRIS, {"grid": [0.0, 0.4, 1.0], "folds": "loo", "select": "1se"}),
+    "rda-loo": (rda, "species ~ .", IRIS, {"grid": [0.0, 0.4, 1.0], "folds": "loo", "alpha": "1se"}),
     "shrunken": (shrunken_centroids, "cultivar ~ .", WINE, {"n_thresholds": 9, "folds": 4, "seed": 5}),
     "sparse": (sparse_lda, "species ~ .", IRIS, {"n_penalties": 4, "folds": 3, "seed": 5}),
 }

@@ -228,7 +228,7 @@ def test_the_path_is_the_cross_validated_error_of_each_threshold():
         least = fit.path["error"].min()
         assert fit.threshold == fit.path["threshold"][fit.path["error"] <= least + 1e-12].max()
         wider = shrunken_centroids(
-            "cultivar ~ .", data, folds=5, seed=3, n_thresholds=7, prior=prior, select="1se"
+            "cultivar ~ .", data, folds=5, seed=3, n_thresholds=7, prior=prior, threshold="1se"
         )
         within = fit.path["error"] <= least + fit.path["se"][fit.path["error"].idxmin()]
         assert wider.threshold == fit.path["threshold"][within].max()
@@ -336,7 +336,7 @@ def test_no_column_left_gives_the_prior_and_says_so():
         ({"n_thresholds": 1}, "n_thresholds=1"),
         ({"threshold": True}, "threshold=True"),
         ({"folds": 1}, "folds=1"),
-        ({"select": "2se"}, "select='2se'"),
+        ({"threshold": "2se"}, "threshold='2se'"),
     ],
 )
 def test_bad_options_are_named(options, said):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import discrim
-from discrim.covariance import Shrunk
+from discrim.covariance import Regularized, Shrunk
 from discrim.errors import DiscrimError, NotSupportedError
 from discrim.penalty import Lasso
 from discrim.subspace import MultipleCorrespondence, PrincipalComponents, RandomFeatures
@@ -48,8 +48,8 @@ VERBS = {
     "lda correspondence, chosen": ("lda", {"components": MultipleCorrespondence("cv")}),
     "qda": ("qda", {"covariance": Shrunk(0.2)}),
     "qda axes": ("qda", {"components": PrincipalComponents(2, standardize=True)}),
-    "rda": ("rda", {"alpha": 0.5, "gamma": 0.3, "standardize": True}),
-    "rda axes": ("rda", {"alpha": 0.5, "gamma": 0.3, "components": 2, "standardize": True}),
+    "rda": ("rda", {"alpha": 0.5, "gamma": 0.3, "parametrization": Regularized(standardize=True)}),
+    "rda axes": ("rda", {"alpha": 0.5, "gamma": 0.3, "components": PrincipalComponents(2, standardize=True)}),
     "plda": ("plda", {}),
     "location": ("location", {"smoothing": 0.2}),
     "location, chosen": ("location", {"grid": [0.1, 0.5]}),

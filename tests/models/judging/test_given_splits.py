@@ -170,4 +170,4 @@ def test_one_split_has_no_standard_error():
     one = SPLITS["partial"][:1]
     assert rda("species ~ .", IRIS, folds=one, gamma=0.5).path["se"].isna().all()
     with pytest.raises(DataError, match="give two"):
-        rda("species ~ .", IRIS, folds=one, gamma=0.5, select="1se")
+        rda("species ~ .", IRIS, folds=one, gamma=0.5, alpha="1se")

@@ -42,13 +42,6 @@ def pipeline(model: Any, components: int, *, standardize: bool) -> Pipeline:
     return make_pipeline(*scaled, PCA(components, svd_solver="full"), model)
 
 
-def on_axes(verb: Any, number: Any, *, standardize: bool) -> dict[str, Any]:
-    """Return options for principal axes, which `rda` has keywords for."""
-    if verb is rda:
-        return {"components": number, "standardize": standardize}
-    return {"components": PrincipalComponents(number, standardize=standardize)}
-
-
 @pytest.mark.parametrize("case", DAPC, ids=lambda case: f"{case['table']}-{case['components']}")
 def test_a_fit_is_adegenet_s_dapc(case):
     table: pd.DataFrame = discrim.datasets.load(case["table"])
@@ -326,7 +319,9 @@ def refitted(fit: Any, table: pd.DataFrame, weights: np.ndarray | None = None) -
 def test_leave_one_out_estimates_standard_deviations_without_each_row(verb, options, shape, weighted):
     table = drawn(*shape, k=2, seed=4)
     weights = np.random.default_rng(1).integers(1, 4, len(table)) if weighted else None
-    fit = verb("y ~ .", table, weights=weights, **on_axes(verb, 3, standardize=True), **options)
+    fit = verb(
+        "y ~ .", table, weights=weights, components=PrincipalComponents(3, standardize=True), **options
+    )
     left_out = fit.leave_one_out().iloc[:, 1:]
     np.testing.assert_allclose(left_out, refitted(fit, table, weights), atol=1e-11)
 
@@ -346,7 +341,7 @@ def with_far_row(shape: tuple[int, int], distance: float, unit: float = 1e-6) ->
 @pytest.mark.parametrize(("verb", "options"), [*VERBS, (qda, {})], ids=["lda", "shrunk", "rda", "qda"])
 def test_leave_one_out_of_a_far_row_is_a_refit(verb, options, shape, standardize, distance, unit):
     table = with_far_row(shape, distance, unit)
-    fit = verb("y ~ .", table, **on_axes(verb, 2, standardize=standardize), **options)
+    fit = verb("y ~ .", table, components=PrincipalComponents(2, standardize=standardize), **options)
     left_out = fit.leave_one_out().iloc[0, 1:].to_numpy(dtype=float)
     np.testing.assert_allclose(left_out, without_row(fit, table, 0), atol=1e-9)
 
@@ -367,7 +362,7 @@ def test_rows_beside_a_far_row_keep_the_digits_of_refits(verb, options, componen
 def test_a_column_that_only_one_row_varies_is_dropped_without_it(verb, options, shape):
     table = drawn(*shape, k=2).assign(still=3.0)
     table.loc[0, "still"] = 7.0
-    fit = verb("y ~ .", table, **on_axes(verb, 3, standardize=True), **options)
+    fit = verb("y ~ .", table, components=PrincipalComponents(3, standardize=True), **options)
     left_out = fit.leave_one_out().iloc[0, 1:].to_numpy(dtype=float)
     np.testing.assert_allclose(left_out, without_row(fit, table, 0), atol=1e-11)
 
@@ -473,8 +468,9 @@ def test_regularized_covariances_are_those_of_the_scores(parametrization, standa
     x = StandardScaler().fit_transform(x) if standardize else x
     scores = pd.DataFrame(PCA(3).fit_transform(x)).add_prefix("s").assign(species=IRIS["species"])
     how: dict[str, Any] = {"parametrization": parametrization, "method": "mle"}
+    axes = PrincipalComponents(3, standardize=standardize)
     for alpha, gamma in ((0.5, 0.7), (0.0, 0.5), (1.0, 0.3)):
-        fit = rda("species ~ .", IRIS, components=3, standardize=standardize, alpha=alpha, gamma=gamma, **how)
+        fit = rda("species ~ .", IRIS, components=axes, alpha=alpha, gamma=gamma, **how)
         own = rda("species ~ .", scores, alpha=alpha, gamma=gamma, **how)
         np.testing.assert_allclose(fit.predict_proba(), own.predict_proba(), atol=1e-11)
         np.testing.assert_allclose(fit.logdet, own.logdet, rtol=1e-10)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from discrim import lda, qda, rda
+from discrim.covariance import Regularized
 from discrim.datasets import load_iris, load_wine
 from discrim.errors import CollinearError, DataError, NotSupportedError
 
@@ -104,7 +105,7 @@ def test_the_choice_is_that_of_folds_fitted_one_by_one():
     tied = fit.path[fit.path["error"] <= least + 1e-12]
     assert fit.alpha == tied["alpha"].min()
     assert fit.gamma == tied[tied["alpha"] == fit.alpha]["gamma"].min()
-    wider = rda("species ~ .", IRIS, grid=[0.0, 0.5, 1.0], folds=5, seed=3, select="1se")
+    wider = rda("species ~ .", IRIS, grid=[0.0, 0.5, 1.0], folds=5, seed=3, alpha="1se")
     assert wider.alpha <= fit.alpha
     assert "path" in fit.summary().tables
     assert "5-fold cross-validation, 1 SE rule" in wider.summary().as_text()
@@ -153,7 +154,8 @@ def test_more_columns_than_rows_of_a_class():
         ({"folds": 151}, "to the 150 rows"),
         ({"folds": "all"}, "folds='all'"),
         ({"parametrization": "esm"}, "parametrization='esm'"),
-        ({"select": "2se"}, "select='2se'"),
+        ({"alpha": "2se"}, "alpha='2se'"),
+        ({"parametrization": Regularized(standardize=True), "components": 2}, "standardize=True"),
     ],
 )
 def test_bad_options_are_named(options, said):

@@ -171,11 +171,13 @@ def test_a_grid_for_each_and_the_simplest_within_a_standard_error():
     fit = rda("species ~ .", IRIS, **options)
     assert fit.path[["alpha", "gamma"]].to_numpy().tolist() == [[0, 0.2], [0, 0.8], [0.5, 0.2], [0.5, 0.8]]
     for parametrization, more in (("esl", True), ("friedman", False), ("klar", False)):
-        for select in ("min", "1se"):
-            fit = rda("species ~ .", IRIS, parametrization=parametrization, select=select, **options)
+        for rule in (None, "1se"):
+            fit = rda("species ~ .", IRIS, parametrization=parametrization, alpha=rule, **options)
+            same = rda("species ~ .", IRIS, parametrization=parametrization, gamma=rule, **options)
+            assert (fit.alpha, fit.gamma) == (same.alpha, same.gamma)
             path = fit.path
             least = path.loc[path["error"].idxmin()]
-            reach = least["error"] + (least["se"] if select == "1se" else 0) + 1e-12
+            reach = least["error"] + (least["se"] if rule == "1se" else 0) + 1e-12
             good = path[path["error"] <= reach].sort_values(["alpha", "gamma"], ascending=[True, more])
             assert (fit.alpha, fit.gamma) == tuple(good.iloc[0][["alpha", "gamma"]])
 
@@ -226,7 +228,7 @@ def test_folds_dealt_without_a_seed_are_dealt_the_same_again():
     [
         ({"alpha": 0.5, "gamma": 0.5}, "given"),
         ({"grid": [0.5, 1.0], "folds": 4}, "4-fold cross-validation"),
-        ({"grid": [0.5, 1.0], "folds": "loo", "select": "1se"}, "leave-one-out, 1 SE rule"),
+        ({"grid": [0.5, 1.0], "folds": "loo", "gamma": "1se"}, "leave-one-out, 1 SE rule"),
         ({"grid": [0.5], "folds": "loo"}, "leave-one-out"),
     ],
 )

@@ -12,7 +12,7 @@ from sklearn.covariance import OAS, LedoitWolf
 
 import discrim
 from discrim import cross_validate, lda, qda, rda
-from discrim.covariance import FactorAnalytic, Shrunk, Spherical
+from discrim.covariance import FactorAnalytic, Regularized, Shrunk, Spherical
 from discrim.datasets import load_wine
 from discrim.errors import DiscrimWarning
 from discrim.sklearn import LDAClassifier, QDAClassifier, RDAClassifier
@@ -57,7 +57,8 @@ def scaled(data, sd):
 def standardized(options):
     """Return options of a verb with columns divided by their standard deviations."""
     if "covariance" not in options:
-        return options | {"standardize": True}
+        parametrization = options.get("parametrization", "esl")
+        return options | {"parametrization": Regularized(parametrization, standardize=True)}
     return options | {"covariance": replace(options["covariance"], standardize=True)}
 
 
@@ -152,6 +153,6 @@ def test_the_estimators_standardize_what_they_turn_to():
             found = model().fit(x, y)
         expected = verb(F, few, covariance=Shrunk(standardize=True))
         np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(WINE), rtol=1e-9)
-    chosen = RDAClassifier(alpha=0.5, gamma=0.5, standardize=True).fit(X, Y)
-    expected = rda(F, WINE, alpha=0.5, gamma=0.5, standardize=True)
+    chosen = RDAClassifier(alpha=0.5, gamma=0.5, parametrization=Regularized(standardize=True)).fit(X, Y)
+    expected = rda(F, WINE, alpha=0.5, gamma=0.5, parametrization=Regularized(standardize=True))
     np.testing.assert_allclose(chosen.predict_proba(X), expected.predict_proba(), rtol=1e-9)

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import discrim
-from discrim.covariance import FactorAnalytic
+from discrim.covariance import FactorAnalytic, Regularized
 from discrim.datasets import load_breast_cancer, load_iris, load_penguins
 from discrim.errors import DataError, NotSupportedError
 from discrim.models.results.exported import DIALECTS
@@ -316,7 +316,7 @@ def test_slips() -> None:
         ("qda", {"covariance": FactorAnalytic(1)}),
         ("qda", {"covariance": "shrunk"}),
         ("rda", {"alpha": 0.0, "gamma": 0.5}),
-        ("rda", {"alpha": 0.5, "gamma": 0.5, "standardize": True}),
+        ("rda", {"alpha": 0.5, "gamma": 0.5, "parametrization": Regularized(standardize=True)}),
         ("pls", {"ncomp": 2, "rule": "max"}),
         ("logistic", {"penalty": Lasso(0.05)}),
         ("logistic", {"penalty": Ridge(0.05)}),
