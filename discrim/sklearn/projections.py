@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -12,6 +11,7 @@ from discrim.models.fits.reading import is_whole
 from discrim.sklearn import base
 from discrim.sklearn.base import LinearCoefficients, Simpler, WeightedClassifier
 from discrim.sklearn.signatures import estimator
+from discrim.subspace import OrthogonalPLS, SparsePLS
 
 
 @estimator
@@ -38,20 +38,26 @@ class PLSClassifier(WeightedClassifier):
         return self.rule == "lda"
 
     def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
-        name, what = (
-            ("orthogonal", "orthogonal component") if options["orthogonal"] else ("ncomp", "component")
-        )
-        given = options[name]
-        if not (given is None or given == "cv" or is_whole(given)):
+        algorithm = options["algorithm"]
+        orthogonal = isinstance(algorithm, OrthogonalPLS)
+        given = algorithm.n if orthogonal else options["ncomp"]
+        if not (given in (None, "1se") or is_whole(given)):
             return None
-        columns = options["nonzero"]
-        if isinstance(columns, Sequence) and columns and all(map(is_whole, columns)):
+        if isinstance(algorithm, SparsePLS) and not isinstance(algorithm.nonzero, int):
             # One number for all components, however few they are.
-            given, options = len(columns), options | {"nonzero": max(columns)}
+            given = len(algorithm.nonzero)
+            options = options | {"algorithm": SparsePLS(max(algorithm.nonzero))}
         most = min(int(given) - 1, self.n_features_in_) if is_whole(given) else 1
-        fewer = [(f"{count} {what}{'s' if count > 1 else ''}", {name: count}) for count in range(most, 0, -1)]
-        if options["orthogonal"]:
-            fewer.append(("1 component", {"orthogonal": 0, "ncomp": 1}))
+        what = "orthogonal component" if orthogonal else "component"
+        fewer: list[tuple[str, dict[str, Any]]] = [
+            (
+                f"{count} {what}{'s' if count > 1 else ''}",
+                {"algorithm": OrthogonalPLS(count)} if orthogonal else {"ncomp": count},
+            )
+            for count in range(most, 0, -1)
+        ]
+        if orthogonal:
+            fewer.append(("1 component", {"algorithm": "nipals", "ncomp": 1}))
         for words, other in fewer:
             with suppress(CollinearError, DataError):
                 return base.fitted_instead(error, words, discrim.pls, formula, data, **options | other)

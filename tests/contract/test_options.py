@@ -21,7 +21,7 @@ from discrim.models.saving.tensor_file import read_file, write_file
 from discrim.penalty import Lasso
 from discrim.sklearn import as_estimator
 from discrim.specification import Specification
-from discrim.subspace import RandomFeatures
+from discrim.subspace import OrthogonalPLS, RandomFeatures, SparsePLS
 
 IRIS = load_iris()
 WINE = load_wine()
@@ -97,8 +97,8 @@ CASES = {
     ),
     "fda": ("fda", EVERY, IRIS, {"engine": Ridge(alpha=2), "ncomp": 1}),
     "pls": ("pls", CULTIVAR, WINE, {"grid": [1, 2, 3], "folds": 3, "seed": 2, "rule": "centroid"}),
-    "pls, nonzero": ("pls", CULTIVAR, WINE, {"nonzero": (3, 4)}),
-    "pls, orthogonal": ("pls", CULTIVAR, WINE, {"orthogonal": 2, "rule": "max"}),
+    "pls, nonzero": ("pls", CULTIVAR, WINE, {"algorithm": SparsePLS((3, 4))}),
+    "pls, orthogonal": ("pls", CULTIVAR, WINE, {"algorithm": OrthogonalPLS(2), "rule": "max"}),
     "sparse_lda": ("sparse_lda", CULTIVAR, WINE, {"grid": [0.1, 0.3], "folds": 3, "seed": 1}),
     "sparse_lda, nonzero": ("sparse_lda", CULTIVAR, WINE, {"nonzero": (3, 4), "ridge": 0.01}),
     "mixture": (
@@ -182,7 +182,7 @@ def test_a_loaded_fit_has_the_same_options_and_its_file_is_the_same_again(made, 
     ("verb", "formula", "table", "options"),
     [
         ("lda", EVERY, IRIS, {"covariance": LedoitWolf()}),
-        ("pls", CULTIVAR, WINE, {"ncomp": 2, "engine": PLSRegression(n_components=3)}),
+        ("pls", CULTIVAR, WINE, {"ncomp": 2, "algorithm": PLSRegression(n_components=3)}),
     ],
 )
 def test_an_object_comes_back_as_what_says_that_it_is_lost(verb, formula, table, options, tmp_path):

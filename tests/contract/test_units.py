@@ -62,7 +62,7 @@ COMPARING = {
     "strimmer by class": (discrim.qda, {"covariance": Diagonal("strimmer")}),
     "centroids": (discrim.shrunken_centroids, {"threshold": 1.0}),
     "nearest centroid": (discrim.nearest_centroid, {}),
-    "pls": (discrim.pls, {"ncomp": 2, "scale": False}),
+    "pls": (discrim.pls, {"ncomp": 2, "scale": "indicators"}),
     "nearest": (discrim.knn, {"k": 3, "scale": False}),
 }
 

@@ -15,6 +15,7 @@ import discrim.sklearn as estimators
 from discrim.covariance import MCD, Shrunk, StudentT
 from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarning
 from discrim.penalty import Ridge
+from discrim.subspace import OrthogonalPLS, SparsePLS
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -40,7 +41,8 @@ RULES: dict[str, list[dict[str, Any]]] = {
     "NearestCentroidClassifier": [{}],
     "PLDAClassifier": [{}],
     "PLSClassifier": [
-        {"ncomp": 2}, {"ncomp": 8}, {"ncomp": 2, "rule": "max"}, {"orthogonal": 2}, {"nonzero": [2, 1, 2]},
+        {"ncomp": 2}, {"ncomp": 8}, {"ncomp": 2, "rule": "max"},
+        {"algorithm": OrthogonalPLS(2)}, {"algorithm": SparsePLS([2, 1, 2])},
     ],
     "PerceptronClassifier": [{"maxiter": 5}],
     "QDAClassifier": [

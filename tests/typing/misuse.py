@@ -18,7 +18,7 @@ lda("species ~ .", iris, collinear="ignore")  # wrong
 discrim.qda("species ~ .", iris, covariance="pooled")  # wrong
 discrim.knn("species ~ .", iris, metric="manhattan")  # wrong
 discrim.kernel_density("species ~ .", iris, kernel="gaussian")  # wrong
-discrim.pls("species ~ .", iris, select="max")  # wrong
+discrim.pls("species ~ .", iris, ncomp="max")  # wrong
 discrim.rda("species ~ .", iris, folds="LOO")  # wrong
 discrim.mixture("species ~ .", iris, covariance="fulll")  # wrong
 print(discrim.plsda)  # wrong

@@ -347,6 +347,11 @@ class PLSFit(NoLikelihood):
     )
 
     @property
+    def chosen_algorithm(self) -> dict[str, int]:
+        """Number of orthogonal components by its name, if there are any."""
+        return {"n": self.orthogonal} if self.orthogonal else {}
+
+    @property
     def reach(self) -> float:
         """What scores are multiplied by for the units of the data, where columns are not scaled."""
         return 1.0 if self.scale else float(1.0 / self.moments.scale.min())

@@ -30,7 +30,7 @@ from discrim.models.fits.available import available_if
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, posterior_frame, read_rows
 from discrim.models.fits.fitted_results import needs_rows
-from discrim.models.fits.reading import Data, NaAction, Prior, SelectRule
+from discrim.models.fits.reading import Data, NaAction, Prior
 from discrim.models.fits.refits import (
     held_path,
     left_out_by_refits,
@@ -42,7 +42,6 @@ from discrim.models.judging.validation import GridSearch, Splits, TuningFolds
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.projections.pls_choice import (
-    check_orthogonal,
     choose_components,
     component_grid,
     numbers_of_columns,
@@ -57,6 +56,13 @@ from discrim.models.projections.pls_engine import as_latent, components_of_engin
 from discrim.models.results.geometry import GroupSummary, LinearGeometry
 from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.models.saving.fit_file import Saved
+from discrim.subspace import OrthogonalPLS, PLSSpecification, SparsePLS, read_algorithm
+
+Algorithm = Literal["nipals", "simpls"]
+"""Algorithms with a word."""
+
+Scaled = Literal["columns", "indicators"]
+"""What alone is scaled."""
 
 BUFFERS = ("weights", "loadings", "rotations")
 """What a file has of the components of an engine."""
@@ -95,8 +101,8 @@ def pls_fit(
         rule = partial(_chosen_rule, search)
         what = "orthogonal components" if numbers.orthogonal else "components"
         refits = replace(refits, spread=None, of_rows=rule, choice=f"the number of {what}")
-    if options["engine"] is not None:
-        by_engine = partial(_engine_rule, options["engine"])
+    if numbers.algorithm == "engine":
+        by_engine = partial(_engine_rule, options["algorithm"])
         left_out = partial(left_out_by_refits, takes="takes a fit of the engine a row")
         refits = replace(refits, spread=None, of_rows=by_engine, held=by_engine, left_out=left_out)
     model = MODEL if numbers.decides == "lda" else WITHOUT_POSTERIORS
@@ -327,8 +333,8 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
     def _refuse_engine(self, what: str) -> None:
         if self._fit.numbers.algorithm == "engine":
             raise NotSupportedError(
-                f"{what} finds components many times, and only by our own algorithms: fit without "
-                'engine=, or see error_rates(["cv"]).'
+                f"{what} finds components many times, and only by our own algorithms: fit by "
+                'another algorithm=, or see error_rates(["cv"]).'
             )
 
     @property
@@ -459,7 +465,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         latent, most = self._fit.numbers.latent, self.ncomp
         if part == "orthogonal" and not self.orthogonal:
             raise DataError(
-                'part="orthogonal": this fit has no orthogonal components. Fit with orthogonal=1.'
+                'part="orthogonal": this fit has no orthogonal components. Fit with OrthogonalPLS(1).'
             )
         if ncomp is not None:
             reading.check_whole("ncomp", ncomp, 1, most, what="a number of components")
@@ -506,7 +512,8 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         --------
         >>> from discrim import pls
         >>> from discrim.datasets import load_breast_cancer
-        >>> fit = pls("diagnosis ~ .", load_breast_cancer(), orthogonal=2)
+        >>> from discrim.subspace import OrthogonalPLS
+        >>> fit = pls("diagnosis ~ .", load_breast_cancer(), algorithm=OrthogonalPLS(2))
         >>> fit.s_plot().loc["perimeter_worst"].round(3).to_dict()
         {'covariance': 18.273, 'correlation': 0.915}
         """
@@ -564,7 +571,8 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         --------
         >>> from discrim import pls
         >>> from discrim.datasets import load_wine
-        >>> fit = pls("cultivar ~ .", load_wine(), nonzero=[3, 2])
+        >>> from discrim.subspace import SparsePLS
+        >>> fit = pls("cultivar ~ .", load_wine(), algorithm=SparsePLS([3, 2]))
         >>> fit.stability().round(2).head(3)
                      any  PLS1  PLS2
         alcohol      1.0   0.0   1.0
@@ -646,7 +654,7 @@ CHOSEN_FROM_ROWS = "Components are chosen by the rows and not by their moments: 
 
 WITHIN_ROWS = "Deviations from the means of groups are taken of rows: leave within= out"
 
-FROM_ROWS = "An engine is fitted to rows and not to their moments: leave engine= out"
+FROM_ROWS = "A regression is fitted to rows and not to their moments: use another algorithm="
 
 
 @reading.with_ways_out
@@ -655,17 +663,12 @@ def pls(
     data: Data | None = None,
     *,
     moments: Moments | None = None,
-    ncomp: int | None = None,
-    orthogonal: int | Literal["cv"] = 0,
-    nonzero: int | Sequence[int] | None = None,
+    ncomp: int | Literal["1se"] | None = None,
+    algorithm: Algorithm | PLSSpecification | Any = "nipals",
     within: str | None = None,
     rule: Decides = "lda",
-    scale: bool = True,
-    indicators: Indicators = "scaled",
-    algorithm: Literal["nipals", "simpls"] = "nipals",
-    engine: Any = None,
+    scale: bool | Scaled = True,
     folds: int | Splits = 10,
-    select: SelectRule = "min",
     grid: Sequence[int] | None = None,
     seed: int | None = None,
     prior: Prior = None,
@@ -693,15 +696,17 @@ def pls(
         What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
         and data. The fit then holds no observations, and methods that need them take `data=`. The number of
         components must be given with moments, because it is chosen from rows.
-    ncomp : int, optional
-        Number of components. If it is not given, it is chosen by cross-validation.
-    orthogonal : int or "cv"
-        Number of orthogonal components, or "cv" to have it chosen by cross-validation; zero stands for
-        ordinary partial least squares. Any other number gives OPLS-DA, which has as many predictive
-        components as the class means differ in directions (one for two classes) and does not use `ncomp`.
-    nonzero : int or sequence of int, optional
-        How many columns each component may use; a sequence has a number for each component. This is sparse
-        PLS-DA, with mixOmics' `keepX`.
+    ncomp : int or "1se", optional
+        Number of components. If it is not given, it is chosen by cross-validation: the fewest components of
+        least error. "1se" chooses the fewest whose error is within one standard error of it.
+    algorithm : {"nipals", "simpls"}, specification of `discrim.subspace`, or regression
+        How the components are found. "nipals" and "simpls" differ in how the columns are deflated; see the
+        Notes of `discrim.pls`. `discrim.subspace.OrthogonalPLS` has orthogonal components and does not use
+        `ncomp` (OPLS-DA), and `SparsePLS` has components of few columns (sparse PLS-DA). A regression, such
+        as scikit-learn's `PLSRegression()`, finds the components itself: a copy of it is fitted to the
+        columns and indicators, centred and scaled as said here, and must then have `x_weights_`,
+        `x_loadings_` and `x_rotations_`. With ncomp=None it has as many components as it was made with. The
+        fit then needs the rows in memory, and each refit fits the regression once.
     within : column name, optional
         Column that says which rows belong together, such as the subject of repeated measures. This is
         multilevel PLS-DA: each column is taken as its deviation from its mean over all observations of the
@@ -711,26 +716,15 @@ def pls(
         How a row is assigned to a class. "lda" is the linear discriminant analysis of the scores, which has
         posteriors. "max" takes the largest fitted indicator, as mixOmics' "max.dist", and "centroid" the
         nearest centroid of the scores, as its "centroids.dist".
-    scale : bool
-        Whether the columns are divided by their standard deviations over all rows (divisor N - 1).
-    indicators : {"scaled", "centred"}
-        "scaled" divides the indicators of the classes by their standard deviations, which gives small classes
-        as much weight as large ones; scikit-learn, mixOmics and mdatools do so where they scale. "centred"
-        does not, as R's pls. For two classes it makes no difference.
-    algorithm : {"nipals", "simpls"}
-        How the columns are deflated; see the Notes of `discrim.pls`.
-    engine : object, optional
-        A regression that finds the components instead, such as scikit-learn's `PLSRegression()`. A copy of it
-        is fitted to the columns and indicators, centred and scaled as said here, and must then have
-        `x_weights_`, `x_loadings_` and `x_rotations_`. With ncomp=None it has as many components as it
-        was made with. The fit then needs the rows in memory, and each refit fits the engine once.
+    scale : bool, "columns" or "indicators"
+        What is divided by its standard deviation over all rows (divisor N - 1): True divides the columns, and
+        the indicators of the classes, which gives small classes as much weight as large ones; scikit-learn,
+        mixOmics and mdatools do so. "columns" divides the columns only, as R's pls. "indicators" divides the
+        indicators only, and False neither. For two classes the scale of the indicators makes no difference.
     folds : int, or iterable of (train, test)
         Number of folds of the cross-validation that makes the choice. Or splits as in scikit-learn, which are
         positions of rows of the table; methods that judge the fit by folds then choose again on the same
         splits, without the rows of the fold.
-    select : {"min", "1se"}
-        "min" takes the fewest components of least error. "1se" takes the fewest whose error is within one
-        standard error of it.
     grid : sequence of int, optional
         Numbers of components to try; by default 1 to 10, or to as many as there are.
     seed : int, optional
@@ -785,7 +779,7 @@ def pls(
     `discrim.indicator`. See Barker & Rayens (2003), Journal of Chemometrics 17, 166-173; Brereton & Lloyd
     (2014), Journal of Chemometrics 28, 213-225.
 
-    With `orthogonal=` the components are those of OPLS-DA (Trygg & Wold, 2002, Journal of Chemometrics 16,
+    With `OrthogonalPLS` the components are those of OPLS-DA (Trygg & Wold, 2002, Journal of Chemometrics 16,
     119-128): orthogonal ones vary with the predictive scores and not with the indicators, and predictive ones
     are what is left. For two classes they are those of ropls, and posteriors, fitted indicators and errors of
     the rules "lda" and "max" are exactly those of as many ordinary components. For more classes, which ropls
@@ -794,7 +788,7 @@ def pls(
     Chemometrics 16, 283-293), as in K-OPLS. Q2 learns means and standard deviations outside each fold; ropls
     takes them of all rows, and has a Q2 that is a little larger.
 
-    With `nonzero=` each direction is found by iteration, and a soft threshold sets all but the given number
+    With `SparsePLS` each direction is found by iteration, and a soft threshold sets all but the given number
     of its entries to zero (Le Cao, Boitard & Besse, 2011, BMC Bioinformatics 12, 253), with the numbers of
     mixOmics' splsda. With `within=` the columns are the within-subject matrix of Westerhuis, van Velzen,
     Hoefsloot & Smilde (2010), Metabolomics 6, 119-128, as of mixOmics' `multilevel`. New rows are taken as
@@ -821,25 +815,32 @@ def pls(
 
     One predictive and two orthogonal components, and components of a few columns each:
 
+    >>> from discrim.subspace import OrthogonalPLS, SparsePLS
     >>> two = load_wine().query("cultivar != 'grignolino'")
-    >>> pls("cultivar ~ .", two, orthogonal=2).r2()["y"].round(3).to_dict()
+    >>> pls("cultivar ~ .", two, algorithm=OrthogonalPLS(2)).r2()["y"].round(3).to_dict()
     {'P1': 0.955, 'O1': 0.0, 'O2': 0.0}
-    >>> pls("cultivar ~ .", load_wine(), nonzero=[3, 2]).selected.tolist()
+    >>> pls("cultivar ~ .", load_wine(), algorithm=SparsePLS([3, 2])).selected.tolist()
     ['alcohol', 'flavanoids', 'od280_od315', 'proline', 'total_phenols']
     """
     options = verb_options(locals())
-    if ncomp is not None:
-        reading.check_whole("ncomp", ncomp, 1, what="a number", also=", or None to have it chosen")
-    check_orthogonal(orthogonal, algorithm, engine)
-    counts = numbers_of_columns(nonzero, ncomp, orthogonal, algorithm, engine)
-    if ncomp is None and counts and not reading.is_number(nonzero):
-        ncomp = len(counts)
-    chosen = engine is None and (orthogonal == "cv" if orthogonal else ncomp is None)
+    algorithm = read_algorithm(algorithm)
+    own = isinstance(algorithm, str | PLSSpecification)
+    orthogonal = isinstance(algorithm, OrthogonalPLS)
+    components, select = validation.read_choice(ncomp)
+    if components is not None:
+        also = ', or None or "1se" to have it chosen'
+        reading.check_whole("ncomp", components, 1, what="a number", also=also)
+    counts = numbers_of_columns(algorithm, components)
+    if components is None and isinstance(algorithm, SparsePLS) and not reading.is_whole(algorithm.nonzero):
+        components = len(counts)
+    chosen = own and not orthogonal and components is None
+    if select == "1se" and not chosen:
+        raise DataError(f'algorithm={reading.told(algorithm)} leaves no ncomp to choose: drop ncomp="1se".')
+    if orthogonal:
+        count, select = validation.read_choice(algorithm.n)
+        chosen = count is None
     reading.check_word("rule", rule, Decides)
-    reading.check_flag("scale", scale)
-    reading.check_word("indicators", indicators, Indicators)
-    reading.check_word("algorithm", algorithm, ("nipals", "simpls"))
-    reading.check_word("select", select, SelectRule)
+    scaled = read_scale(scale)
     if not reading.is_proportional(prior) and rule != "lda":
         raise DataError(f'prior= has no part in rule="{rule}": leave it out, or pass rule="lda".')
     sample = Sample("pls", "pooled", moments, formula, data, weights, levels, functions, na_action)
@@ -849,29 +850,47 @@ def pls(
             blocks, "thin" if reading.is_wide(blocks) else "pooled", na_action
         )
     else:
-        told = CHOSEN_FROM_ROWS.format("orthogonal=" if orthogonal else "ncomp=")
+        told = CHOSEN_FROM_ROWS.format("OrthogonalPLS()" if orthogonal else "ncomp=")
         why = told if chosen else "" if within is None else WITHIN_ROWS
-        blocks, stats = sample.of_moments("pooled", why if engine is None else FROM_ROWS)
+        blocks, stats = sample.of_moments("pooled", why if own else FROM_ROWS)
     reading.refuse_no_spread(stats)
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
-    shared: dict[str, Any] = dict(zip(SHARED, (bool(scale), indicators, rule, estimated), strict=True))
+    shared: dict[str, Any] = dict(zip(SHARED, (*scaled, rule, estimated), strict=True))
     path = None
     search = None
     if chosen:
         groups = None if within is None else groups_of(blocks, within)
         search = GridSearch(grid, TuningFolds.read(folds, seed, blocks, groups), select)
-    if engine is not None:
-        fit = engine_fit(engine, blocks, stats, shares, components_of_engine(engine, ncomp), **shared)
+    if not own:
+        number = components_of_engine(algorithm, components)
+        fit = engine_fit(algorithm, blocks, stats, shares, number, **shared)
     elif orthogonal:
-        fit = _orthogonal_fit(stats, shares, ncomp, 1 if search else int(orthogonal), **shared)
+        fit = _orthogonal_fit(stats, shares, components, 1 if search else count, **shared)
     else:
-        most = max(component_grid(search)) if search else int(ncomp or 0)
+        most = max(component_grid(search)) if search else int(components or 0)
         columns = counts * most if len(counts) == 1 else counts
-        fit = core.fit_pls(stats, shares, components=most, algorithm=algorithm, nonzero=columns, **shared)
+        name = "nipals" if counts else algorithm
+        fit = core.fit_pls(stats, shares, components=most, algorithm=name, nonzero=columns, **shared)
         refuse_few(fit, 1 if search else most)
     if search is not None:
         fit, path = choose_components(blocks, fit, search)
     return PLSResults(pls_fit(fit, blocks, options, has_rows=sample.has_rows, search=search, path=path))
+
+
+SCALED: dict[Any, tuple[bool, Indicators]] = {
+    True: (True, "scaled"),
+    "columns": (True, "centred"),
+    "indicators": (False, "scaled"),
+    False: (False, "centred"),
+}
+"""Whether columns and indicators are divided by their standard deviations, by the values of `scale=`."""
+
+
+def read_scale(scale: Any) -> tuple[bool, Indicators]:
+    """Return whether the columns are scaled, and how the indicators are taken."""
+    if not isinstance(scale, str | bool | np.bool_) or scale not in SCALED:
+        raise DataError(f"scale={reading.told(scale)}: give True, False, 'columns' or 'indicators'.")
+    return SCALED[scale]
 
 
 def _read_within(sample: Sample, column: str) -> Blocks:

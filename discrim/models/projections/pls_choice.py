@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
@@ -25,47 +25,24 @@ from discrim.models.fits.fit import Fit
 from discrim.models.fits.refits import error_path
 from discrim.models.judging import validation
 from discrim.models.judging.validation import GridSearch, TuningFolds
+from discrim.subspace import SparsePLS
 
 
-def check_orthogonal(orthogonal: Any, algorithm: str, engine: Any) -> None:
-    """Raise a DataError where this is no number of orthogonal components, or does not go with the others."""
-    if isinstance(orthogonal, str):
-        reading.check_word("orthogonal", orthogonal, ("cv",))
-    else:
-        reading.check_whole("orthogonal", orthogonal, 0, what="a number", also=', or "cv" to have it chosen')
-    if orthogonal and (algorithm != "nipals" or engine is not None):
-        other = "engine=" if engine is not None else 'algorithm="simpls"'
-        raise DataError(
-            f"orthogonal= has an algorithm of its own, and does not go with {other}: leave one of them out."
-        )
+def numbers_of_columns(algorithm: Any, ncomp: int | None) -> tuple[int, ...]:
+    """Return how many columns each component may use: one number for all components, or one for each.
 
-
-def numbers_of_columns(
-    nonzero: Any, ncomp: int | None, orthogonal: Any, algorithm: str, engine: Any
-) -> tuple[int, ...]:
-    """How many columns each component may use, or all of them where it is one number; empty for no limit."""
-    if nonzero is None:
+    The tuple is empty if the components use all columns.
+    """
+    if not isinstance(algorithm, SparsePLS):
         return ()
-    many = isinstance(nonzero, Iterable) and not isinstance(nonzero, str | bytes)
-    asked = list(nonzero) if many else [nonzero]
-    for count in asked:
-        reading.check_whole("nonzero", count, 1, what="a number of columns", also=", or one a component")
-    given = {
-        "orthogonal=": orthogonal,
-        "engine=": engine is not None,
-        'algorithm="simpls"': algorithm != "nipals",
-    }
-    for name, there in given.items():
-        if there:
-            raise DataError(
-                f"nonzero= has an algorithm of its own, and does not go with {name}: leave one of them out."
-            )
-    if not asked or (ncomp is not None and len(asked) not in (1, ncomp)):
+    nonzero = algorithm.nonzero
+    counts = (nonzero,) if isinstance(nonzero, int) else tuple(nonzero)
+    if ncomp is not None and len(counts) not in (1, ncomp):
         raise DataError(
-            f"nonzero= has {len(asked)} numbers of columns for "
-            f"{'no component' if ncomp is None else f'ncomp={ncomp}'}: give one for each component."
+            f"algorithm={algorithm!r} has {len(counts)} numbers of columns for ncomp={ncomp}. Give one for "
+            "each component."
         )
-    return tuple(int(count) for count in asked)
+    return counts
 
 
 def refuse_predictive(ncomp: int | None, fit: PLSFit) -> None:
@@ -144,15 +121,15 @@ def refuse_few(fit: PLSFit, wanted: int) -> None:
         )
     if fit.components < wanted and fit.orthogonal:
         raise DataError(
-            f"orthogonal={reading.told(wanted - fit.predictive)}: of these rows {fit.orthogonal} orthogonal "
+            f"algorithm=OrthogonalPLS({wanted - fit.predictive}): of these rows {fit.orthogonal} orthogonal "
             "components at most vary with the predictive ones. "
-            f'Give orthogonal={fit.orthogonal} or fewer, or "cv".'
+            f"Use OrthogonalPLS({fit.orthogonal}), fewer, or OrthogonalPLS() to have the number chosen."
         )
     if fit.components < wanted and fit.nonzero:
         raise DataError(
-            f"nonzero= of {wanted} components: these rows have {fit.components}, beyond which nothing of the "
-            f"columns covaries with the classes. Give {fit.components} or fewer, by ncomp= or the length of "
-            "nonzero=."
+            f"SparsePLS() of {wanted} components: these rows have {fit.components}, beyond which nothing of "
+            f"the columns covaries with the classes. Give {fit.components} or fewer, by ncomp= or the length "
+            "of nonzero=."
         )
     if fit.components < wanted:
         raise DataError(
@@ -168,7 +145,7 @@ def refuse_few(fit: PLSFit, wanted: int) -> None:
         raise CollinearError(
             f"With {fit.orthogonal} orthogonal components the scores do not vary within classes in every "
             "direction, so that linear discriminant analysis of them has no covariance. Pass "
-            + (f"orthogonal={max(fewer)} or fewer, or " if fewer else "")
+            + (f"algorithm=OrthogonalPLS({max(fewer)}) or fewer, or " if fewer else "")
             + 'rule="max" or "centroid".'
         )
     if not able:
@@ -189,7 +166,7 @@ def refuse_no_orthogonal(fit: PLSFit) -> None:
     if not fit.orthogonal:
         raise DataError(
             "Nothing of the columns varies with the predictive components and not with the classes, so that "
-            "there is no orthogonal component: leave orthogonal= out."
+            "there is no orthogonal component: leave algorithm= out."
         )
 
 
@@ -215,13 +192,13 @@ def _tried_orthogonal(
     blocks: Blocks, fit: PLSFit, ladder: Sequence[PLSFit], folds: TuningFolds
 ) -> pd.DataFrame:
     """The same of fits with one orthogonal component, two and so on: orthogonal, error, se, R2X, R2, Q2."""
-    validation.refuse_lone_classes(fit.moments, blocks.design.levels, "orthogonal= a number")
+    validation.refuse_lone_classes(fit.moments, blocks.design.levels, "OrthogonalPLS() a number")
     moments, judged = folds.training_moments(blocks, fit.moments.spread)
     parts = [_ladder(fit, part, len(ladder)) for part in moments]
     most = min(map(len, parts))
     for fold, part in enumerate(parts):
         if not part:
-            _refuse_fold(folds, fold, "orthogonal= a number")
+            _refuse_fold(folds, fold, "OrthogonalPLS() a number")
     alongs = [partial(_along, part[:most], logs_of_prior(fit.prior)) for part in parts]
     x, y = (
         np.array([each.sum() for each in pair])

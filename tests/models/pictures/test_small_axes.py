@@ -12,6 +12,7 @@ from matplotlib.colors import to_rgb
 
 import discrim
 from discrim.report.plots.style import POINT_OPACITY, Signs
+from discrim.subspace import OrthogonalPLS
 from tests.pictures import text_faults
 
 mpl.use("Agg")
@@ -31,7 +32,9 @@ FITS = {k: discrim.lda("y ~ .", table(k)) for k in (2, 3, 10, 26)}
 WINE = discrim.datasets.load_wine()
 SETOSA = discrim.datasets.load_iris().iloc[:100].astype({"species": str})
 OTHERS = {
-    "s_plot": lambda: discrim.pls("cultivar ~ .", WINE[WINE["cultivar"] != "grignolino"], orthogonal=2),
+    "s_plot": lambda: discrim.pls(
+        "cultivar ~ .", WINE[WINE["cultivar"] != "grignolino"], algorithm=OrthogonalPLS(2)
+    ),
     "updates": lambda: discrim.perceptron("species ~ sepal_length + sepal_width", SETOSA),
 }
 

@@ -14,6 +14,7 @@ import discrim
 from discrim import pls
 from discrim.datasets import load_breast_cancer, load_iris, load_wine
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
+from discrim.subspace import OrthogonalPLS, PrincipalComponents, SparsePLS
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "opls.json").read_text(encoding="utf-8"))
 WINE, TUMOURS = load_wine(), load_breast_cancer().iloc[:90]
@@ -26,7 +27,7 @@ tables = pytest.mark.parametrize("name", TABLES)
 
 def fitted(name, **options):
     formula, data = TABLES[name]
-    return pls(formula, data, **({"orthogonal": GOLDEN[name]["orthogonal"]} | options))
+    return pls(formula, data, **({"algorithm": OrthogonalPLS(GOLDEN[name]["orthogonal"])} | options))
 
 
 def near(found, held, tol=1e-10):
@@ -62,7 +63,7 @@ def test_q2_is_that_of_its_fits_without_each_fold(name):
 @pytest.mark.parametrize("rule", ["lda", "max"])
 def test_two_classes_are_fitted_as_by_as_many_ordinary_components(name, rule):
     fit = fitted(name, rule=rule)
-    plain = fitted(name, rule=rule, orthogonal=0, ncomp=1 + fit.orthogonal)
+    plain = fitted(name, rule=rule, algorithm="nipals", ncomp=1 + fit.orthogonal)
     near(fit.predict_indicators(), plain.predict_indicators())
     near(fit.coef, plain.coef)
     rates = fit.error_rates(["apparent", "loo", "cv"], seed=3)
@@ -80,7 +81,7 @@ def test_two_classes_are_fitted_as_by_as_many_ordinary_components(name, rule):
 )
 def test_scores_are_those_of_kopls(formula, data, scale):
     """K-OPLS has products of rows where this has products of columns (Bylesjo and others, 2008)."""
-    fit = pls(formula, data, orthogonal=2, scale=scale, indicators="centred", rule="max")
+    fit = pls(formula, data, algorithm=OrthogonalPLS(2), scale="columns" if scale else False, rule="max")
     x = data[list(fit.terms)].to_numpy()
     z = (x - x.mean(axis=0)) / fit.sd.to_numpy()
     y = np.equal(data[formula.split()[0]].to_numpy()[:, None], fit.classes.to_numpy()) * 1.0
@@ -105,7 +106,7 @@ def test_scores_are_those_of_kopls(formula, data, scale):
 
 
 def test_orthogonal_scores_tell_nothing_of_the_classes():
-    fit = pls("cultivar ~ .", WINE, orthogonal=3)
+    fit = pls("cultivar ~ .", WINE, algorithm=OrthogonalPLS(3))
     scores = fit.transform()
     assert scores.columns.tolist() == ["P1", "P2", "O1", "O2", "O3"]
     near(scores.filter(like="O").groupby(WINE["cultivar"]).mean(), 0.0)
@@ -132,7 +133,9 @@ def test_an_s_plot_has_covariances_and_correlations_with_the_scores():
 @pytest.mark.parametrize("rule", ["lda", "max", "centroid"])
 def test_rows_left_out_are_judged_by_fits_to_the_others(rule):
     data = WINE.iloc[::6].reset_index(drop=True)
-    fit = pls("cultivar ~ .", data, orthogonal=2, rule=rule, prior="equal" if rule == "lda" else None)
+    fit = pls(
+        "cultivar ~ .", data, algorithm=OrthogonalPLS(2), rule=rule, prior="equal" if rule == "lda" else None
+    )
     found = fit.leave_one_out()
     for i in (0, 11, 20):
         other = fit.update(data=data.drop(index=i))
@@ -141,11 +144,11 @@ def test_rows_left_out_are_judged_by_fits_to_the_others(rule):
 
 
 def test_a_choice_has_the_errors_of_fits_with_numbers_given():
-    fit = pls("cultivar ~ .", WINE, orthogonal="cv", grid=[1, 2, 4], folds=4, seed=1)
+    fit = pls("cultivar ~ .", WINE, algorithm=OrthogonalPLS(), grid=[1, 2, 4], folds=4, seed=1)
     assert fit.path["orthogonal"].tolist() == [1, 2, 4]
-    near(pls("cultivar ~ .", WINE, orthogonal=4).q2(4, 1).iloc[[0, 1, 3]], fit.path)
+    near(pls("cultivar ~ .", WINE, algorithm=OrthogonalPLS(4)).q2(4, 1).iloc[[0, 1, 3]], fit.path)
     for number, error in zip(fit.path["orthogonal"], fit.path["error"], strict=True):
-        given = pls("cultivar ~ .", WINE, orthogonal=number)
+        given = pls("cultivar ~ .", WINE, algorithm=OrthogonalPLS(number))
         near(given.error_rates(["cv"], folds=4, seed=1)["estimate"], error)
     assert fit.orthogonal == fit.path["orthogonal"][fit.path["error"].idxmin()]
     held = fit.update()
@@ -154,9 +157,9 @@ def test_a_choice_has_the_errors_of_fits_with_numbers_given():
 
 
 def test_a_file_and_moments_have_the_same_fit(tmp_path):
-    fit = pls("cultivar ~ .", WINE, orthogonal=2)
+    fit = pls("cultivar ~ .", WINE, algorithm=OrthogonalPLS(2))
     fit.save(tmp_path / "opls.fit")
-    of_moments = pls(moments=discrim.moments("cultivar ~ .", WINE), orthogonal=2)
+    of_moments = pls(moments=discrim.moments("cultivar ~ .", WINE), algorithm=OrthogonalPLS(2))
     for other in (discrim.load(tmp_path / "opls.fit"), of_moments):
         assert (other.orthogonal, other.ncomp) == (2, 2)
         near(other.loadings, fit.loadings)
@@ -166,12 +169,12 @@ def test_a_file_and_moments_have_the_same_fit(tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"orthogonal": -1}, "orthogonal"),
-        ({"orthogonal": "loo"}, "cv"),
-        ({"orthogonal": 1.5}, "orthogonal"),
-        ({"orthogonal": 1, "algorithm": "simpls"}, 'algorithm="simpls"'),
-        ({"orthogonal": 1, "ncomp": 1}, "here 2. Leave ncomp= out"),
-        ({"orthogonal": 40, "rule": "max"}, "Give orthogonal=11 or fewer"),
+        ({"algorithm": OrthogonalPLS(1), "ncomp": "1se"}, "leaves no ncomp to choose"),
+        ({"algorithm": OrthogonalPLS}, "is a class"),
+        ({"algorithm": PrincipalComponents(2)}, "is not supported here"),
+        ({"algorithm": "orthogonal"}, "algorithm='orthogonal' is not known"),
+        ({"algorithm": OrthogonalPLS(1), "ncomp": 1}, "here 2. Leave ncomp= out"),
+        ({"algorithm": OrthogonalPLS(40), "rule": "max"}, "Use OrthogonalPLS.11., fewer"),
     ],
 )
 def test_what_cannot_be_is_refused(options, words):
@@ -180,24 +183,24 @@ def test_what_cannot_be_is_refused(options, words):
 
 
 def test_refusals_name_the_way_out():
-    with pytest.raises(DataError, match="leave orthogonal= out"):
-        pls("cultivar ~ alcohol + proline", WINE, orthogonal=1)
-    with pytest.raises(DataError, match="Fit with orthogonal=1"):
+    with pytest.raises(DataError, match="leave algorithm= out"):
+        pls("cultivar ~ alcohol + proline", WINE, algorithm=OrthogonalPLS(1))
+    with pytest.raises(DataError, match=r"Fit with OrthogonalPLS\(1\)"):
         pls("cultivar ~ .", WINE, ncomp=2).vip(part="orthogonal")
     with pytest.raises(DataError, match="leave it out"):
-        pls("cultivar ~ .", WINE, orthogonal=1).vip(1)
-    with pytest.raises(NotSupportedError, match="give orthogonal= a number"):
-        pls(moments=discrim.moments("cultivar ~ .", WINE), orthogonal="cv")
+        pls("cultivar ~ .", WINE, algorithm=OrthogonalPLS(1)).vip(1)
+    with pytest.raises(NotSupportedError, match=r"give OrthogonalPLS\(\) a number"):
+        pls(moments=discrim.moments("cultivar ~ .", WINE), algorithm=OrthogonalPLS())
     wide = pd.DataFrame(np.random.default_rng(1).normal(size=(8, 20))).add_prefix("x")
-    with pytest.raises(CollinearError, match="Pass orthogonal=5 or fewer"):
-        pls("y ~ .", wide.assign(y=list("aabbaabb")), orthogonal=6)
+    with pytest.raises(CollinearError, match=r"Pass algorithm=OrthogonalPLS\(5\) or fewer"):
+        pls("y ~ .", wide.assign(y=list("aabbaabb")), algorithm=OrthogonalPLS(6))
 
 
 def test_an_estimator_fits_as_many_as_there_are():
     classifier = pytest.importorskip("discrim.sklearn").PLSClassifier
     x, y = load_iris().drop(columns="species"), load_iris()["species"]
-    for options, words in (({"orthogonal": 9}, "2 orthogonal"), ({"nonzero": [2] * 5}, "4 components")):
+    for algorithm, words in ((OrthogonalPLS(9), "2 orthogonal"), (SparsePLS([2] * 5), "4 components")):
         with pytest.warns(DiscrimWarning, match=words):
-            classifier(rule="max", **options).fit(x, y)
+            classifier(rule="max", algorithm=algorithm).fit(x, y)
         with pytest.raises(DataError):
-            classifier(rule="max", **options, few="raise").fit(x, y)
+            classifier(rule="max", algorithm=algorithm, few="raise").fit(x, y)

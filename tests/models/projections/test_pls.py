@@ -8,6 +8,8 @@ import discrim
 from discrim import indicator, lda, load, nearest_centroid, pls
 from discrim.datasets import load_iris, load_wine
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
+from discrim.models.fits.refits import options_of
+from discrim.subspace import OrthogonalPLS, SparsePLS
 from tests import support
 
 IRIS, WINE = load_iris().astype({"species": str}), load_wine()
@@ -42,7 +44,7 @@ def test_with_all_components_it_is_lda_and_the_regression_of_indicators(algorith
 
 def test_with_one_component_of_two_classes_it_is_the_nearest_centroid():
     pair = WINE[WINE["cultivar"] != "barolo"].astype({"cultivar": str})
-    fit = pls("cultivar ~ .", pair, ncomp=1, scale=False, rule="centroid")
+    fit = pls("cultivar ~ .", pair, ncomp=1, scale="indicators", rule="centroid")
     gap = fit.means.iloc[0] - fit.means.iloc[1]
     direction = gap / np.linalg.norm(gap) * np.sign(gap[gap.abs().idxmax()])
     np.testing.assert_allclose(fit.weights["PLS1"], direction, atol=1e-12)
@@ -84,7 +86,7 @@ def test_the_path_is_that_of_fits_with_as_many_components(rule):
     pd.testing.assert_frame_equal(own, fit.path.head(len(own)), rtol=1e-12)
     least = fit.path["error"].min()
     assert fit.ncomp == fit.path.loc[fit.path["error"] <= least + 1e-12, "components"].min()
-    simple = pls("y ~ .", data, seed=3, folds=5, rule=rule, select="1se")
+    simple = pls("y ~ .", data, seed=3, folds=5, rule=rule, ncomp="1se")
     slack = fit.path["se"].iloc[fit.path["error"].argmin()]
     assert simple.ncomp == fit.path.loc[fit.path["error"] <= least + slack, "components"].min()
 
@@ -189,9 +191,9 @@ def test_a_class_of_one_row():
         ({"grid": [9, 12]}, "4 components at most"),
         ({"rule": "median"}, "use one of"),
         ({"ncomp": 1, "rule": "max", "prior": "equal"}, 'rule="lda"'),
-        ({"scale": 1, "ncomp": 1}, "True or False"),
+        ({"scale": 1, "ncomp": 1}, "give True"),
         ({"folds": 1}, "from 2 to"),
-        ({"engine": object(), "ncomp": 1}, "no regression"),
+        ({"algorithm": object(), "ncomp": 1}, "no regression"),
     ],
 )
 def test_options_that_are_none_are_refused(options, said):
@@ -205,26 +207,26 @@ def test_options_that_are_none_are_refused(options, said):
 def test_an_engine_finds_the_components():
     regression = pytest.importorskip("sklearn.cross_decomposition").PLSRegression
     engine = regression(3, tol=1e-28, max_iter=10**4)
-    fit, own = pls("cultivar ~ .", WINE, engine=engine), pls("cultivar ~ .", WINE, ncomp=3)
+    fit, own = pls("cultivar ~ .", WINE, algorithm=engine), pls("cultivar ~ .", WINE, ncomp=3)
     assert fit.ncomp == 3
     np.testing.assert_allclose(fit.coef, own.coef, atol=1e-10)
     np.testing.assert_allclose(fit.predict_proba(), own.predict_proba(), atol=1e-9)
     assert not hasattr(engine, "x_weights_")
     few = WINE.iloc[::4]
-    fit, own = (pls("cultivar ~ .", few, ncomp=2, **more) for more in ({"engine": engine}, {}))
+    fit, own = (pls("cultivar ~ .", few, ncomp=2, **more) for more in ({"algorithm": engine}, {}))
     np.testing.assert_allclose(fit.leave_one_out().iloc[:, 1:], own.leave_one_out().iloc[:, 1:], atol=1e-9)
     for what in (fit.q2, fit.permutation_test):
-        with pytest.raises(NotSupportedError, match="without engine="):
+        with pytest.raises(NotSupportedError, match="another algorithm="):
             what()
     with pytest.raises(DataError, match="cannot be fitted"):
-        pls("cultivar ~ .", WINE, engine=engine, ncomp=40)
+        pls("cultivar ~ .", WINE, algorithm=engine, ncomp=40)
 
 
 @pytest.mark.parametrize("case", ["tall", "wide", "engine"])
 def test_a_file_holds_the_fit(tmp_path, case):
     data, more = (noisy(24, 60) if case == "wide" else noisy(24, 5)), {}
     if case == "engine":
-        more["engine"] = pytest.importorskip("sklearn.cross_decomposition").PLSRegression()
+        more["algorithm"] = pytest.importorskip("sklearn.cross_decomposition").PLSRegression()
     fit = pls("y ~ .", data, ncomp=2, prior="equal", **more)
     fit.save(tmp_path / "fit")
     again = load(tmp_path / "fit")
@@ -295,3 +297,43 @@ def test_q2_takes_the_splits_that_the_verb_takes():
     for strange in ([], "5", 2.5, [(np.arange(10),)], [([0, 1], [178])]):
         with pytest.raises(DataError, match=r"folds"):
             fit.q2(folds=strange)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: OrthogonalPLS(0),
+        lambda: OrthogonalPLS("cv"),
+        lambda: OrthogonalPLS(1.5),
+        lambda: SparsePLS(0),
+        lambda: SparsePLS([2, 1.5]),
+        lambda: SparsePLS("three"),
+        lambda: SparsePLS(True),
+        lambda: SparsePLS([]),
+    ],
+)
+def test_specifications_validate_their_numbers(build):
+    with pytest.raises(DataError):
+        build()
+
+
+def test_scale_is_of_columns_indicators_both_or_neither():
+    x = WINE.drop(columns="cultivar")
+    unit = WINE.assign(**(x / x.std()))
+    for scale, other in ((True, "indicators"), ("columns", False)):
+        scaled, by_hand = (
+            pls("cultivar ~ .", WINE, ncomp=2, scale=scale),
+            pls("cultivar ~ .", unit, ncomp=2, scale=other),
+        )
+        np.testing.assert_allclose(scaled.predict_proba(), by_hand.predict_proba(), atol=1e-12)
+    for scale in ("rows", None, 1.5):
+        with pytest.raises(DataError, match="scale="):
+            pls("cultivar ~ .", WINE, ncomp=2, scale=scale)
+
+
+def test_a_refit_holds_the_number_of_components_that_was_chosen(tmp_path):
+    fit = pls("cultivar ~ .", WINE, algorithm=OrthogonalPLS("1se"), grid=[1, 2], folds=3, seed=1)
+    fit.save(tmp_path / "fit")
+    for each in (fit, discrim.load(tmp_path / "fit")):
+        assert each._fit.options["algorithm"] == OrthogonalPLS("1se")
+        assert options_of(each)["algorithm"] == OrthogonalPLS(fit.orthogonal)

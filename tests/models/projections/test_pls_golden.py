@@ -43,13 +43,13 @@ def test_components_are_those_of_r_pls(name):
     tol = 1e-6
     fit, held = fitted(name)
     check_components(fit, held["pls"], tol)
-    fit, held = fitted(name, indicators="centred")
+    fit, held = fitted(name, scale="columns")
     check_components(fit, held["centred"], tol)
 
 
 @tables
 def test_simpls_is_that_of_r_pls_and_mdatools(name):
-    fit, held = fitted(name, algorithm="simpls", indicators="centred")
+    fit, held = fitted(name, algorithm="simpls", scale="columns")
     check_components(fit, held["simpls"], 1e-9)
     # mdatools has the same with the indicators over their standard deviations.
     fit, held = fitted(name, algorithm="simpls")
@@ -86,7 +86,7 @@ def test_q2_is_that_of_fits_without_each_fold(name):
 @pytest.mark.parametrize("scale", [True, False])
 def test_numbers_are_those_of_scikit_learn(name, scale):
     regression = pytest.importorskip("sklearn.cross_decomposition").PLSRegression
-    fit, held = fitted(name, scale=scale, indicators="scaled" if scale else "centred")
+    fit, held = fitted(name, scale=scale)
     formula, data = TABLES[name]
     response = formula.split()[0]
     x = data[list(fit.terms)].to_numpy()

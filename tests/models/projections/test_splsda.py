@@ -14,6 +14,7 @@ from discrim import pls
 from discrim.core.projections.latent import sparse_latent
 from discrim.datasets import load_breast_cancer, load_iris, load_wine
 from discrim.errors import DataError, NotSupportedError
+from discrim.subspace import SparsePLS
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "splsda.json").read_text(encoding="utf-8"))
 WINE = load_wine()
@@ -32,7 +33,7 @@ def near(found, held, tol=1e-9):
 def test_numbers_are_those_of_mixomics(name):
     held = GOLDEN[name]
     formula, data = TABLES[name]
-    fit = pls(formula, data, nonzero=held["keep"])
+    fit = pls(formula, data, algorithm=SparsePLS(held["keep"]))
     assert (fit.weights != 0).sum().tolist() == held["keep"]
     assert not np.signbit(fit.weights.to_numpy()[fit.weights == 0]).any()
     near(fit.weights, held["weights"])
@@ -65,20 +66,20 @@ def test_a_sparse_direction_is_where_its_turns_stand_still():
 
 def test_as_many_as_there_are_is_no_limit():
     plain = pls("cultivar ~ .", WINE, ncomp=3)
-    near(pls("cultivar ~ .", WINE, ncomp=3, nonzero=13).weights, plain.weights)
-    near(pls("cultivar ~ .", WINE, ncomp=3, nonzero=99).coef, plain.coef)
+    near(pls("cultivar ~ .", WINE, ncomp=3, algorithm=SparsePLS(13)).weights, plain.weights)
+    near(pls("cultivar ~ .", WINE, ncomp=3, algorithm=SparsePLS(99)).coef, plain.coef)
 
 
 def test_columns_that_are_equal_are_kept_together():
     data = WINE.assign(again=WINE["flavanoids"], inverted=-WINE["flavanoids"])
-    fit = pls("cultivar ~ .", data, ncomp=1, nonzero=1)
+    fit = pls("cultivar ~ .", data, ncomp=1, algorithm=SparsePLS(1))
     assert set(fit.selected) == {"flavanoids", "again", "inverted"}
     near(fit.weights.loc[["flavanoids", "again", "inverted"], "PLS1"], np.array([1, 1, -1]) / 3**0.5)
 
 
 def test_rows_left_out_are_judged_by_fits_to_the_others():
     data = WINE.iloc[::6].reset_index(drop=True)
-    fit = pls("cultivar ~ .", data, nonzero=[3, 4], prior="equal")
+    fit = pls("cultivar ~ .", data, algorithm=SparsePLS([3, 4]), prior="equal")
     found = fit.leave_one_out()
     for i in (0, 11, 20):
         other = fit.update(data=data.drop(index=i))
@@ -86,9 +87,9 @@ def test_rows_left_out_are_judged_by_fits_to_the_others():
 
 
 def test_a_choice_has_the_errors_of_fits_with_numbers_given():
-    fit = pls("cultivar ~ .", WINE, nonzero=3, grid=[1, 2, 3], folds=4, seed=1)
+    fit = pls("cultivar ~ .", WINE, algorithm=SparsePLS(3), grid=[1, 2, 3], folds=4, seed=1)
     for number, error in zip(fit.path["components"], fit.path["error"], strict=True):
-        given = pls("cultivar ~ .", WINE, ncomp=number, nonzero=3)
+        given = pls("cultivar ~ .", WINE, ncomp=number, algorithm=SparsePLS(3))
         near(given.error_rates(["cv"], folds=4, seed=1)["estimate"], error)
     assert (fit.update().ncomp, len(fit.error_rates(["cv"], folds=3, seed=1))) == (fit.ncomp, 1)
 
@@ -98,7 +99,7 @@ def test_q2_of_shuffles_is_that_of_fits_outside_the_folds():
         rng = np.random.default_rng(p)
         data = load_iris().iloc[::5].reset_index(drop=True)
         data[[f"noise{j}" for j in range(p)]] = rng.normal(size=(len(data), p))
-        fit = pls("species ~ .", data, nonzero=[3, 2])
+        fit = pls("species ~ .", data, algorithm=SparsePLS([3, 2]))
         seen = fit.permutation_test(1, 3, seed=5)
         dealt = np.random.default_rng(5).permutation(len(data)) % 3
         splits = [(np.flatnonzero(dealt != f), np.flatnonzero(dealt == f)) for f in range(3)]
@@ -107,7 +108,7 @@ def test_q2_of_shuffles_is_that_of_fits_outside_the_folds():
 
 def test_stability_counts_the_fits_that_select_a_column():
     data = WINE.iloc[::3].reset_index(drop=True)
-    fit = pls("cultivar ~ .", data, nonzero=[3, 2])
+    fit = pls("cultivar ~ .", data, algorithm=SparsePLS([3, 2]))
     table = fit.stability(folds=4, repeats=2, seed=3)
     assert table.columns.tolist() == ["any", "PLS1", "PLS2"]
     near(table.sum()[["PLS1", "PLS2"]], [3, 2])
@@ -116,14 +117,14 @@ def test_stability_counts_the_fits_that_select_a_column():
     near(table * 8, (table * 8).round())
     assert (table["any"] >= table[["PLS1", "PLS2"]].max(axis=1)).all()
     # What one deal of the rows gives is that of cross-validation with the same seed.
-    held = pls("cultivar ~ .", data, ncomp=1, nonzero=1).stability(folds=4, repeats=1, seed=3)
+    held = pls("cultivar ~ .", data, ncomp=1, algorithm=SparsePLS(1)).stability(folds=4, repeats=1, seed=3)
     near(held.sum(), [1, 1])
 
 
 def test_a_file_and_moments_have_the_same_fit(tmp_path):
-    fit = pls("cultivar ~ .", WINE, nonzero=[3, 2])
+    fit = pls("cultivar ~ .", WINE, algorithm=SparsePLS([3, 2]))
     fit.save(tmp_path / "sparse.fit")
-    of_moments = pls(moments=discrim.moments("cultivar ~ .", WINE), nonzero=[3, 2])
+    of_moments = pls(moments=discrim.moments("cultivar ~ .", WINE), algorithm=SparsePLS([3, 2]))
     for other in (discrim.load(tmp_path / "sparse.fit"), of_moments):
         near(other.weights, fit.weights)
         assert other.selected.tolist() == fit.selected.tolist()
@@ -132,15 +133,9 @@ def test_a_file_and_moments_have_the_same_fit(tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"nonzero": 0}, "nonzero"),
-        ({"nonzero": [2, 1.5]}, "nonzero"),
-        ({"nonzero": "three"}, "nonzero"),
-        ({"nonzero": True}, "nonzero=True: give"),
-        ({"nonzero": []}, "one for each component"),
-        ({"nonzero": [3, 2], "ncomp": 3}, "2 numbers of columns for ncomp=3"),
-        ({"nonzero": [13] * 14, "rule": "max"}, "nonzero= of 14 components: these rows have 13"),
-        ({"nonzero": 3, "orthogonal": 1}, "does not go with orthogonal="),
-        ({"nonzero": 3, "algorithm": "simpls"}, "does not go with algorithm="),
+        ({"algorithm": SparsePLS([3, 2]), "ncomp": "1se"}, "leaves no ncomp to choose"),
+        ({"algorithm": SparsePLS([3, 2]), "ncomp": 3}, "2 numbers of columns for ncomp=3"),
+        ({"algorithm": SparsePLS([13] * 14), "rule": "max"}, "14 components: these rows have 13"),
     ],
 )
 def test_what_cannot_be_is_refused(options, words):
@@ -149,5 +144,5 @@ def test_what_cannot_be_is_refused(options, words):
 
 
 def test_stability_asks_for_a_selection():
-    with pytest.raises(NotSupportedError, match="fit with nonzero="):
+    with pytest.raises(NotSupportedError, match=r"fit with algorithm=SparsePLS\(\)"):
         pls("cultivar ~ .", WINE, ncomp=2).stability()
