@@ -265,11 +265,12 @@ class SparsePLS(PLSSpecification):
 
     def __post_init__(self) -> None:
         """Validate the parameter."""
-        many = isinstance(self.nonzero, Iterable) and not isinstance(self.nonzero, str | bytes)
+        value: Any = self.nonzero
+        many = isinstance(value, Iterable) and not isinstance(value, str | bytes)
         also = ", or one for each component"
         counts = tuple(
             check_whole("nonzero", count, 1, what="a number of columns", also=also)
-            for count in (self.nonzero if many else [self.nonzero])
+            for count in (value if many else [value])
         )
         if not counts:
             raise DataError(f"nonzero={self.nonzero!r} is empty. Give a number for each component.")

@@ -126,7 +126,8 @@ def refitted(fit, table):
 
 def chosen_parameters(fit, name):
     """Return the parameters of a specification that the rows chose."""
-    return getattr(fit._fit.numbers, BY_RESULTS[type(fit).__name__].chosen[name])
+    attribute = BY_RESULTS[type(fit).__name__].chosen.get(name)
+    return {} if attribute is None else getattr(fit._fit.numbers, attribute)
 
 
 def loaded(fit, folder):

@@ -201,9 +201,9 @@ def shrunken_centroids(
     ash_alcalinity      0.00   -0.91        0.00
     """
     options = verb_options(locals())
-    threshold, select = validation.read_choice(threshold)
-    if threshold is not None:
-        reading.check_number("threshold", threshold, 0, also=', or None or "1se" to have it chosen')
+    given, select = validation.read_choice(threshold)
+    if given is not None:
+        reading.check_number("threshold", given, 0, also=', or None or "1se" to have it chosen')
     if not (isinstance(offset, str) and offset == "median"):
         reading.check_number("offset", offset, 0, also=", or 'median'")
     table = formula, data, weights, levels, functions, na_action
@@ -211,10 +211,10 @@ def shrunken_centroids(
     if sample.has_rows:
         blocks, stats = reading.usable_rows(sample.read(), "diagonal", na_action)
     else:
-        blocks, stats = sample.of_moments("diagonal", CHOSEN_FROM_ROWS if threshold is None else "")
+        blocks, stats = sample.of_moments("diagonal", CHOSEN_FROM_ROWS if given is None else "")
     reading.refuse_no_spread(stats)
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
-    fit = fit_shrunken(stats, shares, threshold=threshold or 0.0, offset=offset, estimated_prior=estimated)
+    fit = fit_shrunken(stats, shares, threshold=given or 0.0, offset=offset, estimated_prior=estimated)
     constant = fit.without_scale()
     if constant:
         zero = (
@@ -228,7 +228,7 @@ def shrunken_centroids(
             "nothing to measure differences by. Give an offset above 0, or leave out such columns."
         )
     path = search = None
-    if threshold is None:
+    if given is None:
         search = GridSearch(grid, TuningFolds.read(folds, seed, blocks), select, n_thresholds)
         chosen, path = _choose_threshold(blocks, fit, search)
         fit = replace(fit, threshold=chosen)

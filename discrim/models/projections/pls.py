@@ -42,9 +42,9 @@ from discrim.models.judging.validation import GridSearch, Splits, TuningFolds
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.projections.pls_choice import (
+    ComponentPlan,
     choose_components,
     component_grid,
-    numbers_of_columns,
     q2_of_shuffles,
     refuse_few,
     refuse_no_orthogonal,
@@ -56,7 +56,7 @@ from discrim.models.projections.pls_engine import as_latent, components_of_engin
 from discrim.models.results.geometry import GroupSummary, LinearGeometry
 from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.models.saving.fit_file import Saved
-from discrim.subspace import OrthogonalPLS, PLSSpecification, SparsePLS, read_algorithm
+from discrim.subspace import PLSSpecification
 
 Algorithm = Literal["nipals", "simpls"]
 """Algorithms with a word."""
@@ -823,22 +823,7 @@ def pls(
     ['alcohol', 'flavanoids', 'od280_od315', 'proline', 'total_phenols']
     """
     options = verb_options(locals())
-    algorithm = read_algorithm(algorithm)
-    own = isinstance(algorithm, str | PLSSpecification)
-    orthogonal = isinstance(algorithm, OrthogonalPLS)
-    components, select = validation.read_choice(ncomp)
-    if components is not None:
-        also = ', or None or "1se" to have it chosen'
-        reading.check_whole("ncomp", components, 1, what="a number", also=also)
-    counts = numbers_of_columns(algorithm, components)
-    if components is None and isinstance(algorithm, SparsePLS) and not reading.is_whole(algorithm.nonzero):
-        components = len(counts)
-    chosen = own and not orthogonal and components is None
-    if select == "1se" and not chosen:
-        raise DataError(f'algorithm={reading.told(algorithm)} leaves no ncomp to choose: drop ncomp="1se".')
-    if orthogonal:
-        count, select = validation.read_choice(algorithm.n)
-        chosen = count is None
+    plan = ComponentPlan.read(algorithm, ncomp)
     reading.check_word("rule", rule, Decides)
     scaled = read_scale(scale)
     if not reading.is_proportional(prior) and rule != "lda":
@@ -850,26 +835,26 @@ def pls(
             blocks, "thin" if reading.is_wide(blocks) else "pooled", na_action
         )
     else:
-        told = CHOSEN_FROM_ROWS.format("OrthogonalPLS()" if orthogonal else "ncomp=")
-        why = told if chosen else "" if within is None else WITHIN_ROWS
-        blocks, stats = sample.of_moments("pooled", why if own else FROM_ROWS)
+        told = CHOSEN_FROM_ROWS.format("OrthogonalPLS()" if plan.has_orthogonal else "ncomp=")
+        why = told if plan.is_chosen else "" if within is None else WITHIN_ROWS
+        blocks, stats = sample.of_moments("pooled", FROM_ROWS if plan.by_engine else why)
     reading.refuse_no_spread(stats)
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
     shared: dict[str, Any] = dict(zip(SHARED, (*scaled, rule, estimated), strict=True))
     path = None
     search = None
-    if chosen:
+    if plan.is_chosen:
         groups = None if within is None else groups_of(blocks, within)
-        search = GridSearch(grid, TuningFolds.read(folds, seed, blocks, groups), select)
-    if not own:
-        number = components_of_engine(algorithm, components)
+        search = GridSearch(grid, TuningFolds.read(folds, seed, blocks, groups), plan.select)
+    if plan.by_engine:
+        number = components_of_engine(algorithm, plan.ncomp)
         fit = engine_fit(algorithm, blocks, stats, shares, number, **shared)
-    elif orthogonal:
-        fit = _orthogonal_fit(stats, shares, components, 1 if search else count, **shared)
+    elif plan.has_orthogonal:
+        fit = _orthogonal_fit(stats, shares, plan.ncomp, plan.orthogonal or 1, **shared)
     else:
-        most = max(component_grid(search)) if search else int(components or 0)
-        columns = counts * most if len(counts) == 1 else counts
-        name = "nipals" if counts else algorithm
+        most = max(component_grid(search)) if search else int(plan.ncomp or 0)
+        columns = plan.columns * most if len(plan.columns) == 1 else plan.columns
+        name: Algorithm = "simpls" if algorithm == "simpls" else "nipals"
         fit = core.fit_pls(stats, shares, components=most, algorithm=name, nonzero=columns, **shared)
         refuse_few(fit, 1 if search else most)
     if search is not None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import pandas as pd
@@ -22,27 +23,78 @@ from discrim.inference import resampling
 from discrim.inference.result import TestResult
 from discrim.models.fits import reading
 from discrim.models.fits.fit import Fit
+from discrim.models.fits.reading import SelectRule
 from discrim.models.fits.refits import error_path
 from discrim.models.judging import validation
 from discrim.models.judging.validation import GridSearch, TuningFolds
-from discrim.subspace import SparsePLS
+from discrim.subspace import OrthogonalPLS, PLSSpecification, SparsePLS, read_algorithm
 
 
-def numbers_of_columns(algorithm: Any, ncomp: int | None) -> tuple[int, ...]:
-    """Return how many columns each component may use: one number for all components, or one for each.
+@dataclass(frozen=True, slots=True, eq=False)
+class ComponentPlan:
+    """Which components are found, and how many of them.
 
-    The tuple is empty if the components use all columns.
+    Attributes
+    ----------
+    algorithm : {"nipals", "simpls"}, PLSSpecification or regression
+        How they are found.
+    ncomp : int, optional
+        Number of components that was given, of a fit with orthogonal components that of predictive ones.
+    orthogonal : int, optional
+        Number of orthogonal components that was given.
+    columns : tuple of int
+        Numbers of columns that the components may use, one for all or one for each; empty for no limit.
+    is_chosen : bool
+        Whether folds choose the number of components, or of orthogonal components.
+    select : {"min", "1se"}
+        The rule of that choice.
     """
-    if not isinstance(algorithm, SparsePLS):
-        return ()
-    nonzero = algorithm.nonzero
-    counts = (nonzero,) if isinstance(nonzero, int) else tuple(nonzero)
-    if ncomp is not None and len(counts) not in (1, ncomp):
-        raise DataError(
-            f"algorithm={algorithm!r} has {len(counts)} numbers of columns for ncomp={ncomp}. Give one for "
-            "each component."
-        )
-    return counts
+
+    algorithm: Any
+    ncomp: int | None
+    orthogonal: int | None
+    columns: tuple[int, ...]
+    is_chosen: bool
+    select: SelectRule
+
+    @classmethod
+    def read(cls, algorithm: Any, ncomp: Any) -> Self:
+        """Return the plan of validated options of `pls`."""
+        algorithm = read_algorithm(algorithm)
+        count, select = validation.read_choice(ncomp)
+        if count is not None:
+            also = ', or None or "1se" to have it chosen'
+            reading.check_whole("ncomp", count, 1, what="a number", also=also)
+        columns: tuple[int, ...] = ()
+        if isinstance(algorithm, SparsePLS):
+            nonzero = algorithm.nonzero
+            columns = (nonzero,) if isinstance(nonzero, int) else tuple(nonzero)
+            if count is not None and len(columns) not in (1, count):
+                raise DataError(
+                    f"algorithm={algorithm!r} has {len(columns)} numbers of columns for ncomp={count}. Give "
+                    "one for each component."
+                )
+            if count is None and not isinstance(nonzero, int):
+                count = len(columns)
+        is_chosen = count is None and (isinstance(algorithm, str | SparsePLS))
+        if select == "1se" and not is_chosen:
+            name = reading.told(algorithm)
+            raise DataError(f'algorithm={name} leaves no ncomp to choose: drop ncomp="1se".')
+        orthogonal = None
+        if isinstance(algorithm, OrthogonalPLS):
+            orthogonal, select = validation.read_choice(algorithm.n)
+            is_chosen = orthogonal is None
+        return cls(algorithm, count, orthogonal, columns, is_chosen, select)
+
+    @property
+    def by_engine(self) -> bool:
+        """Whether a regression finds the components."""
+        return not isinstance(self.algorithm, str | PLSSpecification)
+
+    @property
+    def has_orthogonal(self) -> bool:
+        """Whether there are orthogonal components."""
+        return isinstance(self.algorithm, OrthogonalPLS)
 
 
 def refuse_predictive(ncomp: int | None, fit: PLSFit) -> None:
