@@ -8,6 +8,7 @@ import pytest
 
 import discrim
 from discrim.errors import DataError, DiscrimError
+from discrim.subspace import OrthogonalPLS
 
 RNG = np.random.default_rng(0)
 DATA = pd.DataFrame({"x": RNG.normal(size=45) + np.repeat([0, 1, 2], 15), "z": RNG.normal(size=45)})
@@ -43,9 +44,8 @@ def fits():
         ("shrunken_centroids", "threshold", [HUGE, TWO, "a"]),
         ("shrunken_centroids", "offset", [HUGE, TWO, "mean"]),
         ("pls", "ncomp", [HUGE, TWO, "a", 1.5]),
-        ("pls", "orthogonal", [HUGE, TWO, "a", 1.5]),
+        ("pls", "algorithm", [HUGE, TWO, "a", 1.5, OrthogonalPLS]),
         ("pls", "within", [HUGE, TWO, 1.5]),
-        ("pls", "nonzero", [TWO, "a", 1.5, []]),
         ("pls", "rule", [TWO, pd.NA, 3]),
         ("pls", "scale", [TWO, pd.NA, 1]),
         ("pls", "grid", [TWO, 3, ["a"]]),

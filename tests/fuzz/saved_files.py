@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 from sklearn.covariance import ShrunkCovariance
 
-from discrim.covariance import Diagonal, FactorAnalytic, Spherical
+from discrim.covariance import Diagonal, FactorAnalytic, Regularized, Spherical
 from tests.fuzz.processor_time import WAITING, ends_after, was_ended
 from tests.support import ROOT
 
@@ -148,7 +148,7 @@ FITS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "rda": ("rda", {"alpha": 0.6, "gamma": 0.8}, ("plain", "poly", "interactions")),
     "rda-friedman": (
         "rda",
-        {"alpha": 0.3, "gamma": 0.1, "parametrization": "friedman", "standardize": True},
+        {"alpha": 0.3, "gamma": 0.1, "parametrization": Regularized("friedman", standardize=True)},
         ("plain",),
     ),
     "naive_bayes": ("naive_bayes", {}, ("plain", "mixed", "scaled")),

@@ -153,7 +153,7 @@ GROUPS = {
     TABLE: ("formula", "data", "moments", "weights", "prior"),
     MODEL: (),
     "How it is chosen": (
-        "folds", "select", "grid", "n_thresholds", "n_strengths", "n_penalties", "repeats", "groups",
+        "folds", "select", "grid", "n_thresholds", "n_penalties", "repeats", "groups",
         "nested", "within", "refit_prior", "seed",
     ),
     "How it is computed": ("tol", "maxiter", "starts", "draws", "seed"),

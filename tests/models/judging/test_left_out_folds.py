@@ -8,7 +8,7 @@ import pytest
 
 import discrim
 from discrim import cross_validate
-from discrim.covariance import Shrunk
+from discrim.covariance import Regularized, Shrunk
 from discrim.datasets import load_iris
 from discrim.errors import NotSupportedError
 
@@ -21,7 +21,10 @@ CASES = {
     "lda, standardized sphere": (discrim.lda, {"covariance": Shrunk(standardize=True)}),
     "lda, Ledoit and Wolf": (discrim.lda, {"covariance": Shrunk("ledoit-wolf")}),
     "qda": (discrim.qda, {}),
-    "rda, standardized": (discrim.rda, {"alpha": 0.3, "gamma": 0.6, "standardize": True}),
+    "rda, standardized": (
+        discrim.rda,
+        {"alpha": 0.3, "gamma": 0.6, "parametrization": Regularized(standardize=True)},
+    ),
     "naive_bayes, smoothed": (discrim.naive_bayes, {"smoothing": 0.01}),
     "shrunken_centroids": (discrim.shrunken_centroids, {"threshold": 0.3}),
     "sparse_lda": (discrim.sparse_lda, {"penalty": 0.05}),
