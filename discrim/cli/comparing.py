@@ -316,8 +316,8 @@ def export(verb: str, options: dict[str, Any]) -> None:
         check_place(target)
         refuse_same(option, target, file)
     fit = loaded_fit(file)
-    prior = with_labels(options, fit.classes).get("prior")
-    options.pop("prior", None)
+    options = with_labels(options, fit.classes)
+    prior = options.pop("prior", None)
     if path is None:
         text = f"{fit.to_sql(options.pop('sql'), prior=prior, **options)};\n"
         if target is None:

@@ -300,12 +300,13 @@ def _add_parameter(group: Any, parameter: Parameter, all_parameters: Sequence[Pa
         action = "store_true" if default is False else argparse.BooleanOptionalAction
         group.add_argument(parameter.option, dest=name, action=action, help=text)
         return
-    if "WORD" in kind.metavar:
+    if kind.words and "WORD" in kind.metavar:
         text += f" Words: {', '.join(kind.words)}."
     read, example = READERS.get(name, (kind.read, ""))
     if example:
         text += f" Typed as {example}."
-    if default not in (None, False, (), inspect.Parameter.empty):
+    # Zero is equal to False, and is a default to be shown.
+    if not any(default is each for each in (None, False, inspect.Parameter.empty)) and default != ():
         text += f" Default: {default}."
     more: dict[str, Any] = {"metavar": "VALUE" if example else kind.metavar}
     if kind.is_word and kind.metavar != "WORD":

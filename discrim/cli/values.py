@@ -116,8 +116,6 @@ class ValueKind:
         words = ",".join(self.words)
         if self.is_word:
             return f"{{{words}}}" if len(words) <= MAX_WORDS_SHOWN else "WORD"
-        if self.specifications:
-            return "WORD|CALL"
         names = []
         if self.whole or self.number:
             names.append("X" if self.number else "N")
@@ -129,7 +127,7 @@ class ValueKind:
             names.append(f"{'X' if self.items.is_scalar and not self.items.text else 'NAME'},...")
         if self.values is not None:
             names.append("CLASS=X,..." if self.by_class else "NAME=X,...")
-        names += ["True"] * self.flag
+        names += ["True"] * self.flag + ["CALL"] * bool(self.specifications)
         return "|".join(names) or "NAME"
 
     def read(self, text: str) -> Any:
