@@ -534,7 +534,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
     @available_if(needs_rows("stability()"))
     @available_if(
         lambda self: bool(self._fit.numbers.nonzero),
-        "fit with nonzero=, as no columns are selected",
+        "no columns are selected: fit with algorithm=discrim.subspace.SparsePLS()",
     )
     @displayed(every="share")
     def stability(self, folds: int = 10, repeats: int = 5, seed: int | None = 0) -> pd.DataFrame:
