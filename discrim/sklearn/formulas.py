@@ -40,8 +40,8 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
     Parameters
     ----------
     formula : str
-        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
-        describes it. The left side only names the classes, which come from y.
+        Response and predictors, such as `species ~ .`; see the page on formulas. The left side only names the
+        classes, which come from y.
     verb : str
         Name of the verb that is fitted, such as "lda" or "qda".
     options : mapping, optional

@@ -95,14 +95,9 @@ def choose(
     Parameters
     ----------
     formula : str
-        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
-        describes it.
+        Response and predictors, such as `species ~ .`; see the page on formulas.
     data : table or source of tables
-        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
-        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
-        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
-        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
-        The rows are read more than once, so that such an iterator, or a stream, is refused.
+        Table, or source of tables that can be read more than once; see the page on shared arguments.
     by : {"log_loss", "error", "costs", "brier"}
         The loss of a row: minus the logarithm of the posterior of its class; whether its label is wrong; what
         the label of least expected cost costs; or the squared distance of the posteriors from the class.
@@ -122,8 +117,8 @@ def choose(
         Time after which no further candidate is begun; the first that can be tried always is. The choice then
         depends on the machine.
     costs : DataFrame or (K, K) array, optional
-        Cost of assigning an observation of one class (row) to another (column). Each observation is then
-        assigned to the class of smallest expected cost. It goes with by="costs", and only with it.
+        Cost of assigning an observation of one class (row) to another (column). It goes with by="costs", and
+        only with it.
     calibrate : bool
         Whether each candidate is tried with calibrated posteriors too, as "lda, calibrated", right after it.
         Those of `kernel_lda` are calibrated in any case.
@@ -134,19 +129,13 @@ def choose(
         Prior of every candidate. None, or "proportional", stands for the class proportions, "equal" for
         equal ones; else a number for each class, by name (dict, Series) or in the order of the levels.
     weights : column name or (n,) array, optional
-        Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
-        part of ``.`` in the formula.
+        Frequency weights: a weight of 3 stands for three identical rows.
     levels : sequence, optional
-        The classes in order: by default that of the categories, or sorted if the response is not categorical.
+        The classes in order; by default that of the categories, or sorted.
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
-        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
-        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
-        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
-        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
-        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
-        missing.
+        Functions that the formula may call, by name; see the page on shared arguments.
 
     Returns
     -------
@@ -350,9 +339,7 @@ class ChooseResults(ChosenAnew):
         data : table, optional
             New observations. By default the data of the fit.
         unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except
-            for fits of `naive_bayes(unseen="missing")`.
+            Whether an unseen level is an error or a missing value; see the page on shared arguments.
 
         Returns
         -------
@@ -369,9 +356,7 @@ class ChooseResults(ChosenAnew):
         data : table, optional
             New observations. By default the data of the fit.
         unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except
-            for fits of `naive_bayes(unseen="missing")`.
+            Whether an unseen level is an error or a missing value; see the page on shared arguments.
 
         Returns
         -------

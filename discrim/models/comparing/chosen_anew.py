@@ -68,9 +68,8 @@ class ChosenAnew(Shown):
             takes. By default they are a prior that was given to the verb; without one, rows count as they
             are.
         costs : DataFrame or (K, K) array, optional
-            Cost of assigning an observation of one class (row) to another (column). Each observation is then
-            assigned to the class of smallest expected cost. The rate is then the mean cost of that rule,
-            including what a right label costs.
+            Cost of assigning an observation of one class (row) to another (column). The rate is then the mean
+            cost of that rule, including what a right label costs.
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
         folds : int
@@ -84,9 +83,7 @@ class ChosenAnew(Shown):
         weights : column name or vector, optional
             Frequencies of the rows of `data`.
         refit_prior : bool, optional
-            Whether a prior of class proportions is estimated again without the rows left out. By default
-            models of the distribution within classes keep it, as R's MASS does, while `logistic`, whose
-            constants contain it, and `knn` estimate it again. A prior that was given is always kept.
+            Whether class proportions are estimated again in each fold; see the page on shared arguments.
 
         Returns
         -------
@@ -141,16 +138,13 @@ class ChosenAnew(Shown):
             How the rows of the choice are predicted: by choices and fits without their fold ("cv", the
             default), without each row ("loo"), or by the fit itself ("apparent"). It may come first.
         costs : DataFrame or (K, K) array, optional
-            Cost of assigning an observation of one class (row) to another (column). Each observation is then
-            assigned to the class of smallest expected cost.
+            Cost of assigning an observation of one class (row) to another (column).
         folds : int
             Number of folds of "cv".
         seed : int, optional
-            Seed of the random assignment of rows to folds. Without it each call assigns them differently.
+            Seed of the random assignment of rows to folds.
         refit_prior : bool, optional
-            Whether a prior of class proportions is estimated again without the rows left out. By default
-            models of the distribution within classes keep it, as R's MASS does, while `logistic`, whose
-            constants contain it, and `knn` estimate it again. A prior that was given is always kept.
+            Whether class proportions are estimated again in each fold; see the page on shared arguments.
 
         Returns
         -------
@@ -196,13 +190,11 @@ class ChosenAnew(Shown):
         folds : int
             Number of folds of "cv".
         seed : int, optional
-            Seed of the random assignment of rows to folds. Without it each call assigns them differently.
+            Seed of the random assignment of rows to folds.
         weights : column name or vector, optional
             Frequencies of the rows of `data`.
         refit_prior : bool, optional
-            Whether a prior of class proportions is estimated again without the rows left out. By default
-            models of the distribution within classes keep it, as R's MASS does, while `logistic`, whose
-            constants contain it, and `knn` estimate it again. A prior that was given is always kept.
+            Whether class proportions are estimated again in each fold; see the page on shared arguments.
 
         Returns
         -------
@@ -240,9 +232,7 @@ class ChosenAnew(Shown):
         seed : int, optional
             Seed of the random assignment of rows to folds. Where it is not given, one is drawn and kept.
         refit_prior : bool, optional
-            Whether a prior of class proportions is estimated again without the rows left out. By default
-            models of the distribution within classes keep it, as R's MASS does, while `logistic`, whose
-            constants contain it, and `knn` estimate it again. A prior that was given is always kept.
+            Whether class proportions are estimated again in each fold; see the page on shared arguments.
         permutations : int
             How often the labels are shuffled and all of this is done again, for a permutation test of the hit
             rate. By default there is no test.

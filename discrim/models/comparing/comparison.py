@@ -253,13 +253,11 @@ def compare(
     groups : column name or vector of length n, optional
         Groups whose rows remain in one fold, such as the observations of one patient.
     seed : int, optional
-        Seed of the random assignment of rows to folds. Without it each call assigns them differently.
+        Seed of the random assignment of rows to folds.
     refit_prior : bool, optional
-        Whether a prior of class proportions is estimated again without the rows left out. By default models
-        of the distribution within classes keep it, as R's MASS does, while `logistic`, whose constants
-        contain it, and `knn` estimate it again. A prior that was given is always kept. It applies to folds
-        and to leave-one-out. By default, therefore, a logistic regression has another prior without a row
-        than LDA; True treats all fits alike.
+        Whether class proportions are estimated again in each fold; see the page on shared arguments. It
+        applies to folds and to leave-one-out. By default, therefore, a logistic regression has another prior
+        without a row than LDA; True treats all fits alike.
 
     Returns
     -------

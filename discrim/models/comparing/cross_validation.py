@@ -438,10 +438,9 @@ def cross_validate(
         leave-one-out, or the columns by `stepwise`) is chosen anew without each fold. A choice that is held
         has seen the rows on which it is judged.
     refit_prior : bool, optional
-        Whether a prior of class proportions is estimated again without the rows left out. By default models
-        of the distribution within classes keep it, as R's MASS does, while `logistic`, whose constants
-        contain it, and `knn` estimate it again. A prior that was given is always kept. Held class proportions
-        include the rows that are left out, which matters if folds are uneven by class: the summary says so.
+        Whether class proportions are estimated again in each fold; see the page on shared arguments. Held
+        class proportions include the rows that are left out, which matters if folds are uneven by class: the
+        summary says so.
     permutations : int
         How often the labels are shuffled and the whole cross-validation is repeated, for a permutation test
         of the hit rate (see Notes). By default there is no test; 999 is usual.

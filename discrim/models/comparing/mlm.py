@@ -95,9 +95,8 @@ class MLMResults(Shown):
         term : str, optional
             One term to test, such as "species" or "species:sex"; by default all.
         type : {1, 2, 3}
-            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
-            not contain it, and 3 after all others, with contrasts that sum to zero. R's `anova` has type I,
-            R's `car::Anova` type II by default, and SAS and SPSS have type III.
+            Type of the sums of squares; see the page on shared arguments. R's `anova` has type I, R's
+            `car::Anova` type II by default, and SAS and SPSS have type III.
 
         Returns
         -------
@@ -125,8 +124,7 @@ class MLMResults(Shown):
         test : {"pillai", "wilks", "hotelling-lawley", "roy"}
             The multivariate statistic.
         type : {1, 2, 3}
-            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
-            not contain it, and 3 after all others, with contrasts that sum to zero.
+            Type of the sums of squares; see the page on shared arguments.
 
         Returns
         -------
@@ -149,8 +147,7 @@ class MLMResults(Shown):
         Parameters
         ----------
         type : {1, 2, 3}
-            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
-            not contain it, and 3 after all others, with contrasts that sum to zero.
+            Type of the sums of squares; see the page on shared arguments.
         """
         self._model.need_error()
         numbers = self._model.numbers
@@ -164,8 +161,7 @@ class MLMResults(Shown):
         Parameters
         ----------
         type : {1, 2, 3}
-            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
-            not contain it, and 3 after all others, with contrasts that sum to zero.
+            Type of the sums of squares; see the page on shared arguments.
         level : float, optional
             Level of the intervals: 0.95 stands for 95 percent. Adds partial omega squared and the limits of
             the share that it estimates: that of the term in the variation of the term and the residuals. It
@@ -199,8 +195,7 @@ class MLMResults(Shown):
         term : str, optional
             The term, such as "species:sex"; it may be left out if the model has only one.
         type : {1, 2, 3}
-            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
-            not contain it, and 3 after all others, with contrasts that sum to zero.
+            Type of the sums of squares; see the page on shared arguments.
 
         Raises
         ------
@@ -217,8 +212,7 @@ class MLMResults(Shown):
         Parameters
         ----------
         type : {1, 2, 3}
-            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
-            not contain it, and 3 after all others, with contrasts that sum to zero.
+            Type of the sums of squares; see the page on shared arguments.
 
         Returns
         -------
@@ -241,10 +235,9 @@ class MLMResults(Shown):
         term : str, optional
             The term, such as "species"; it may be left out if the model has only one.
         type : {1, 2, 3}
-            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
-            not contain it, and 3 after all others, with contrasts that sum to zero. Flatness is that of the
-            mean over all rows; by type 3, of the mean in which each level counts alike and covariates are
-            zero, as in SAS and SPSS.
+            Type of the sums of squares; see the page on shared arguments. Flatness is that of the mean over
+            all rows; by type 3, of the mean in which each level counts alike and covariates are zero, as in
+            SAS and SPSS.
 
         Returns
         -------
@@ -416,8 +409,7 @@ class MLMResults(Shown):
         level : float
             One less the significance level of Roy's test.
         type : {1, 2, 3}
-            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
-            not contain it, and 3 after all others, with contrasts that sum to zero.
+            Type of the sums of squares; see the page on shared arguments.
         """
         check_word("size", size, ("evidence", "effect"))
         hypothesis = self._hypothesis(term, type)
@@ -470,8 +462,7 @@ class MLMResults(Shown):
         sections : sequence of str, optional
             Keys of the tables wanted, in order, such as "tests"; by default all.
         type : {1, 2, 3}
-            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
-            not contain it, and 3 after all others, with contrasts that sum to zero.
+            Type of the sums of squares; see the page on shared arguments.
         """
         summary: Summary = summary_of(self, sections, type)
         return summary
@@ -500,8 +491,7 @@ class MLMResults(Shown):
         level : float
             One less the significance level of Roy's test.
         type : {1, 2, 3}
-            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
-            not contain it, and 3 after all others, with contrasts that sum to zero.
+            Type of the sums of squares; see the page on shared arguments.
         ax : Axes, optional
             Axes of matplotlib to draw on; by default those of a new figure.
         title : str, optional
@@ -552,22 +542,13 @@ def mlm(
         a single column of numbers on the left is a factor as in `lda`, and ``C(year)`` makes a factor of any
         column.
     data : table or source of tables
-        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
-        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
-        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
-        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+        Table, or source of tables that is read in chunks; see the page on shared arguments.
     weights : column name or (n,) array, optional
-        Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
-        part of ``.`` in the formula.
+        Frequency weights: a weight of 3 stands for three identical rows.
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
-        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
-        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
-        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
-        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
-        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
-        missing.
+        Functions that the formula may call, by name; see the page on shared arguments.
 
     Returns
     -------
@@ -665,41 +646,30 @@ def manova(
     Parameters
     ----------
     formula : str
-        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
-        describes it. The class is on the left and the measurements are on the right. There may be several
-        factors and covariates on the left, as in ``"species * sex ~ bill_length_mm + bill_depth_mm"``, which
-        may also be written as in R: ``cbind(bill_length_mm, bill_depth_mm) ~ species * sex``. `discrim.mlm`
-        also has canonical variates, effect sizes and pictures of such a model.
+        Response and predictors, such as `species ~ .`; see the page on formulas. The class is on the left and
+        the measurements are on the right. There may be several factors and covariates on the left, as in
+        ``"species * sex ~ bill_length_mm + bill_depth_mm"``, which may also be written as in R:
+        ``cbind(bill_length_mm, bill_depth_mm) ~ species * sex``. `discrim.mlm` also has canonical variates,
+        effect sizes and pictures of such a model.
     data : table or source of tables
-        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
-        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
-        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
-        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+        Table, or source of tables that is read in chunks; see the page on shared arguments.
     term : str, optional
         With several factors, the only term to test, such as "sex" or "species:sex"; by default all.
     type : {1, 2, 3}
-        Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do not
-        contain it, and 3 after all others, with contrasts that sum to zero. With one factor all types are the
-        same.
+        Type of the sums of squares; see the page on shared arguments. With one factor all types are the same.
     method : {"srivastava", "chen-qin", "cai-liu-xia", "dempster"}, optional
         One test of one factor, which does not need more rows than columns. "srivastava" adds up the squared
         differences of the columns in units of their variances, and does not depend on the columns' units.
         "chen-qin" and "dempster" add them up as they are: give columns in one unit. Only "chen-qin" allows
         unequal covariances. "cai-liu-xia" uses the largest difference, for few columns that differ.
     weights : column name or (n,) array, optional
-        Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
-        part of ``.`` in the formula.
+        Frequency weights: a weight of 3 stands for three identical rows.
     levels : sequence, optional
-        The classes in order: by default that of the categories, or sorted if the response is not categorical.
+        The classes in order; by default that of the categories, or sorted.
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
-        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
-        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
-        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
-        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
-        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
-        missing.
+        Functions that the formula may call, by name; see the page on shared arguments.
     permutations : int, optional
         Number of permutations of the rows, such as 999, for p-values that do not assume normal classes but
         exchangeable rows; if there are no more labellings, all are used. With a distance the default is 999.

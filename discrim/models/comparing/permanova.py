@@ -740,21 +740,15 @@ def permanova(
         Groups of rows, such as plots, that exchange places whole, the first row of one with the first of the
         other. They have equal numbers of rows.
     type : {1, 2, 3}
-        Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do not
-        contain it, and 3 after all others, with contrasts that sum to zero. R's `adonis2` has type 1 with
+        Type of the sums of squares; see the page on shared arguments. R's `adonis2` has type 1 with
         ``by="terms"``, and type 2 of terms that no other contains with ``by="margin"``.
     weights : column name or (n,) array, optional
-        Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
-        part of ``.`` in the formula. Neither are those of `within` and `groups`; weights are whole numbers.
+        Frequency weights: a weight of 3 stands for three identical rows. Neither are those of `within` and
+        `groups`; weights are whole numbers.
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
-        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
-        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
-        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
-        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
-        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
-        missing.
+        Functions that the formula may call, by name; see the page on shared arguments.
     seed : int, optional
         Seed of the permutations; by default one is drawn, which the result holds.
 

@@ -312,10 +312,9 @@ class RepeatedResults(_WithMeans):
         test : {"pillai", "wilks", "hotelling-lawley", "roy"}
             The multivariate statistic.
         type : {1, 2, 3}
-            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
-            not contain it, and 3 after all others, with contrasts that sum to zero. A term within rows
-            alone is that of the mean over all rows; by type 3, of the mean in which each level counts alike
-            and covariates are zero.
+            Type of the sums of squares; see the page on shared arguments. A term within rows alone is that of
+            the mean over all rows; by type 3, of the mean in which each level counts alike and covariates are
+            zero.
 
         Returns
         -------
@@ -333,8 +332,7 @@ class RepeatedResults(_WithMeans):
         Parameters
         ----------
         type : {1, 2, 3}
-            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
-            not contain it, and 3 after all others, with contrasts that sum to zero.
+            Type of the sums of squares; see the page on shared arguments.
 
         Returns
         -------
@@ -351,8 +349,7 @@ class RepeatedResults(_WithMeans):
         Parameters
         ----------
         type : {1, 2, 3}
-            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
-            not contain it, and 3 after all others, with contrasts that sum to zero.
+            Type of the sums of squares; see the page on shared arguments.
         huynh_feldt : {"lecoutre", "1976"}
             The estimate of eps: as Lecoutre corrected it for several groups, as R's car, afex and newer SPSS
             have it, or that of the paper of 1976. For one group of rows the two are the same.
@@ -427,8 +424,7 @@ class RepeatedResults(_WithMeans):
         Parameters
         ----------
         type : {1, 2, 3}
-            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
-            not contain it, and 3 after all others, with contrasts that sum to zero.
+            Type of the sums of squares; see the page on shared arguments.
         huynh_feldt : {"lecoutre", "1976"}
             The estimate of eps; see `univariate`.
         """
@@ -446,8 +442,7 @@ class RepeatedResults(_WithMeans):
         sections : sequence of str, optional
             Keys of the tables wanted, in order, such as "tests"; by default all.
         type : {1, 2, 3}
-            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
-            not contain it, and 3 after all others, with contrasts that sum to zero.
+            Type of the sums of squares; see the page on shared arguments.
         huynh_feldt : {"lecoutre", "1976"}
             The estimate of eps; see `univariate`.
         """

@@ -422,17 +422,13 @@ def naive_bayes(
     Parameters
     ----------
     formula : str
-        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
-        describes it. A category is a term of its own here and is not multiplied with another column.
+        Response and predictors, such as `species ~ .`; see the page on formulas. A category is a term of its
+        own here and is not multiplied with another column.
     data : table or source of tables
-        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
-        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
-        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
-        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+        Table, or source of tables that is read in chunks; see the page on shared arguments.
     moments : Moments, optional
-        What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
-        and data. The fit then holds no observations, and methods that need them take `data=`. Moments hold no
-        rows for kernel densities.
+        Moments in place of formula and data; see the page on shared arguments. Moments hold no rows for
+        kernel densities.
     kernel : bool or list of str
         Columns whose density within a class is the mean of normal kernels about the rows of the class; True
         stands for every numeric column. The sum is exact to rounding, and not taken on a grid as in R's
@@ -464,21 +460,15 @@ def naive_bayes(
         each column to the rows that have it, as R's e1071 and klaR do, and leaves out only rows without a
         class; the classes then have the proportions of all rows.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the data.
+        Prior probabilities of the classes; by default the class proportions.
     weights : column name or (n,) array, optional
-        Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
-        part of ``.`` in the formula.
+        Frequency weights: a weight of 3 stands for three identical rows.
     levels : sequence, optional
-        The classes in order: by default that of the categories, or sorted if the response is not categorical.
+        The classes in order; by default that of the categories, or sorted.
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
-        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
-        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
-        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
-        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
-        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
-        missing.
+        Functions that the formula may call, by name; see the page on shared arguments.
 
     Returns
     -------

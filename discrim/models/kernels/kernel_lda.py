@@ -82,8 +82,7 @@ def kernel_lda(
     Parameters
     ----------
     formula : str
-        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
-        describes it.
+        Response and predictors, such as `species ~ .`; see the page on formulas.
     data : table
         A DataFrame of pandas, or any other table in memory that narwhals knows, such as one of polars or
         Arrow. Every row is compared with every other, so that a source that is read part by part, such as a
@@ -124,21 +123,15 @@ def kernel_lda(
         Features that stand for the kernel of all rows, which make it possible to fit many rows:
         `discrim.subspace.Landmarks` or `RandomFeatures`. A number stands for so many landmarks.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the data.
+        Prior probabilities of the classes; by default the class proportions.
     weights : column name or (n,) array, optional
-        Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
-        part of ``.`` in the formula.
+        Frequency weights: a weight of 3 stands for three identical rows.
     levels : sequence, optional
-        The classes in order: by default that of the categories, or sorted if the response is not categorical.
+        The classes in order; by default that of the categories, or sorted.
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
-        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
-        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
-        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
-        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
-        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
-        missing.
+        Functions that the formula may call, by name; see the page on shared arguments.
 
     Returns
     -------

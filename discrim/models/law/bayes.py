@@ -511,8 +511,8 @@ class BayesResults(Reported):
         prior : optional
             Prior probabilities, in any form that the verb takes; by default those of the law.
         costs : DataFrame or (K, K) array, optional
-            Cost of assigning an observation of one class (row) to another (column). Each observation is then
-            assigned to the class of smallest expected cost. By default those of the law.
+            Cost of assigning an observation of one class (row) to another (column). By default those of the
+            law.
         reject : float, optional
             Cost of leaving a row without a class, which then gets the label "rejected" (Chow's rule).
 
@@ -849,8 +849,8 @@ def bayes(
     response : str, optional
         Name of the class in samples. By default that of the table's index, or else "y".
     costs : DataFrame or (K, K) array, optional
-        Cost of assigning an observation of one class (row) to another (column). Each observation is then
-        assigned to the class of smallest expected cost. `error_rate` is then the mean cost.
+        Cost of assigning an observation of one class (row) to another (column). `error_rate` is then the mean
+        cost.
     draws : int
         Number of random points for each class, used if densities of several variables have no closed form.
     seed : int, optional

@@ -106,13 +106,10 @@ def knn(
     Parameters
     ----------
     formula : str
-        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
-        describes it.
+        Response and predictors, such as `species ~ .`; see the page on formulas.
     data : table
-        A DataFrame of pandas, or any other table in memory that narwhals knows, such as one of polars or
-        Arrow. The method goes back to single rows, so that a source that is read part by part, such as a file
-        or a DataFrame of Dask, is refused: pass a sample of its rows as a DataFrame.
-        There are no weights: repeat rows instead.
+        Table in memory; sources that are read in chunks are refused. There are no weights: repeat rows
+        instead.
     k : int, optional
         Number of nearest observations that vote; those as near as the k-th also vote. By default
         leave-one-out chooses k, and takes the largest k of equal errors.
@@ -127,19 +124,14 @@ def knn(
     grid : sequence of int, optional
         The k to choose from where k is not given; by default 1 to 50, or to the number of rows less one.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the data. Each
-        probability must be above zero.
+        Prior probabilities of the classes; by default the class proportions. Each probability must be above
+        zero.
     levels : sequence, optional
-        The classes in order: by default that of the categories, or sorted if the response is not categorical.
+        The classes in order; by default that of the categories, or sorted.
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
-        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
-        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
-        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
-        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
-        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
-        missing.
+        Functions that the formula may call, by name; see the page on shared arguments.
 
     Returns
     -------
@@ -405,9 +397,7 @@ class KNNResults(ClassifierResults):
         data : table, optional
             New rows. Without it, the rows of the fit, each of which votes for itself.
         unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
+            Whether an unseen level is an error or a missing value; see the page on shared arguments.
 
         Returns
         -------

@@ -82,21 +82,15 @@ def qda(
     Parameters
     ----------
     formula : str
-        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
-        describes it.
+        Response and predictors, such as `species ~ .`; see the page on formulas.
     data : table or source of tables
-        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
-        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
-        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
-        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+        Table, or source of tables that is read in chunks; see the page on shared arguments.
     moments : Moments, optional
-        What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
-        and data. The fit then holds no observations, and methods that need them take `data=`.
+        Moments in place of formula and data; see the page on shared arguments.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the data.
+        Prior probabilities of the classes; by default the class proportions.
     weights : column name or (n,) array, optional
-        Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
-        part of ``.`` in the formula.
+        Frequency weights: a weight of 3 stands for three identical rows.
     method : {"moment", "mle"}
         Divisor of the covariance of each class: n_k - 1 or n_k.
     covariance : str, specification or estimator
@@ -111,7 +105,7 @@ def qda(
         Number of axes, found by sliced average variance estimation, on which the classes are compared.
         It needs full covariances. Folds and refits find the axes again.
     levels : sequence, optional
-        The classes in order: by default that of the categories, or sorted if the response is not categorical.
+        The classes in order; by default that of the categories, or sorted.
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     missing : {"drop", "em"}, optional
@@ -119,12 +113,7 @@ def qda(
         likelihood estimates from all observed values, and the fit predicts such rows from their other
         columns. The rows are then held in memory. Each class has a search of its own.
     functions : dict of str to callable, optional
-        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
-        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
-        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
-        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
-        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
-        missing.
+        Functions that the formula may call, by name; see the page on shared arguments.
 
     Returns
     -------

@@ -445,17 +445,12 @@ def rda(
     Parameters
     ----------
     formula : str
-        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
-        describes it.
+        Response and predictors, such as `species ~ .`; see the page on formulas.
     data : table or source of tables
-        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
-        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
-        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
-        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+        Table, or source of tables that is read in chunks; see the page on shared arguments.
     moments : Moments, optional
-        What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
-        and data. The fit then holds no observations, and methods that need them take `data=`. alpha and gamma
-        must both be given with moments, because they are chosen from rows.
+        Moments in place of formula and data; see the page on shared arguments. alpha and gamma must both be
+        given with moments, because they are chosen from rows.
     alpha : float or "1se", optional
         Weight of each class's own covariance: 0 gives one covariance as in LDA, and 1 a covariance for each
         class as in QDA. The lambda of Friedman and klaR is 1 - alpha. By default it is chosen by
@@ -479,7 +474,7 @@ def rda(
     grid : sequence of float, or mapping of "alpha" and "gamma" to one, optional
         Values to try for alpha and gamma if they are not given; by default 0, 0.1, ..., 1.
     seed : int, optional
-        Seed of the random assignment of rows to folds. Without it each call assigns them differently.
+        Seed of the random assignment of rows to folds.
     components : int, float, "cv", "loo" or `discrim.subspace.PrincipalComponents`, optional
         Principal axes within which the classes are compared: their number, or the smallest share of the total
         variance, between 0 and 1, that they have to explain. "cv" and "loo" choose the number of smallest
@@ -488,23 +483,17 @@ def rda(
         without regard to the classes. Folds and refits compute them again, also where alpha and gamma are
         chosen by folds.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the data.
+        Prior probabilities of the classes; by default the class proportions.
     weights : column name or (n,) array, optional
-        Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
-        part of ``.`` in the formula.
+        Frequency weights: a weight of 3 stands for three identical rows.
     method : {"moment", "mle"}
         "moment" divides the covariance of each class by n_k - 1, "mle" by n_k.
     levels : sequence, optional
-        The classes in order: by default that of the categories, or sorted if the response is not categorical.
+        The classes in order; by default that of the categories, or sorted.
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
-        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
-        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
-        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
-        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
-        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
-        missing.
+        Functions that the formula may call, by name; see the page on shared arguments.
 
     Returns
     -------

@@ -185,9 +185,7 @@ class RobustModel(FitComponent):
         level : float
             Level of the quantile at which the cutoff lies.
         unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
+            Whether an unseen level is an error or a missing value; see the page on shared arguments.
 
         Returns
         -------

@@ -393,9 +393,7 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         data : table, optional
             New observations. By default the data of the fit.
         unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
+            Whether an unseen level is an error or a missing value; see the page on shared arguments.
 
         Returns
         -------
@@ -479,17 +477,12 @@ def sparse_lda(
     Parameters
     ----------
     formula : str
-        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
-        describes it.
+        Response and predictors, such as `species ~ .`; see the page on formulas.
     data : table or source of tables
-        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
-        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
-        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
-        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+        Table, or source of tables that is read in chunks; see the page on shared arguments.
     moments : Moments, optional
-        What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
-        and data. The fit then holds no observations, and methods that need them take `data=`. Either penalty
-        or nonzero must be given with moments, because a penalty is chosen from rows.
+        Moments in place of formula and data; see the page on shared arguments. Either penalty or nonzero must
+        be given with moments, because a penalty is chosen from rows.
     nonzero : int or sequence of int, optional
         How many columns each direction may use; a sequence has a number for each direction. The penalty is
         then the smallest that leaves so many, as with `stop=-nonzero` of R's sparseLDA.
@@ -504,9 +497,7 @@ def sparse_lda(
     ncomp : int, optional
         The largest number of directions.
     folds : int, or iterable of (train, test)
-        Number of folds of the cross-validation that makes the choice. Or splits as in scikit-learn, which are
-        positions of rows of the table; methods that judge the fit by folds then choose again on the same
-        splits, without the rows of the fold.
+        Number of folds of the choice, or splits as in scikit-learn; see the page on shared arguments.
     grid : sequence of float, optional
         Penalties to try.
     n_penalties : int
@@ -514,23 +505,17 @@ def sparse_lda(
         penalty that leaves no column down to a thousandth of it, or to a hundredth where there are fewer rows
         than columns.
     seed : int, optional
-        Seed of the random assignment of rows to folds. Without it each call assigns them differently.
+        Seed of the random assignment of rows to folds.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for the class proportions of the data.
+        Prior probabilities of the classes; by default the class proportions.
     weights : column name or (n,) array, optional
-        Frequency weights: a weight of 3 stands for three identical rows. A column that is named here is not
-        part of ``.`` in the formula.
+        Frequency weights: a weight of 3 stands for three identical rows.
     levels : sequence, optional
-        The classes in order: by default that of the categories, or sorted if the response is not categorical.
+        The classes in order; by default that of the categories, or sorted.
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
-        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
-        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
-        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
-        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
-        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
-        missing.
+        Functions that the formula may call, by name; see the page on shared arguments.
 
     Returns
     -------

@@ -713,9 +713,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
         unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
+            Whether an unseen level is an error or a missing value; see the page on shared arguments.
 
         Returns
         -------

@@ -117,9 +117,8 @@ class NewRows(FittedResults):
             those of the fit. The bound then holds exactly, and not just about. Fits that were loaded need
             them.
         unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`. It applies to calibration rows too.
+            Whether an unseen level is an error or a missing value; see the page on shared arguments. It
+            applies to calibration rows too.
 
         Returns
         -------
@@ -180,13 +179,9 @@ class NewRows(FittedResults):
             and covariances without it ("loo"), which SPSS calls cross-validated. It may come first, as in
             `casewise("loo")`.
         unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
+            Whether an unseen level is an error or a missing value; see the page on shared arguments.
         refit_prior : bool, optional
-            Whether a prior of class proportions is estimated again without the rows left out. By default
-            models of the distribution within classes keep it, as R's MASS does, while `logistic`, whose
-            constants contain it, and `knn` estimate it again. A prior that was given is always kept.
+            Whether class proportions are estimated again in each fold; see the page on shared arguments.
 
         Returns
         -------
@@ -243,9 +238,7 @@ class NewRows(FittedResults):
         data : table or source of tables, optional
             New rows. Without it, the rows of the fit, each by means and covariances without it.
         unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
+            Whether an unseen level is an error or a missing value; see the page on shared arguments.
 
         Returns
         -------
@@ -329,10 +322,10 @@ class NewRows(FittedResults):
             An empty set says that the row is stranger in each class than the level allows, and counts as a
             miss in the promise. "best" puts the class that `predict` gives into it, which can only add hits.
         prior : optional
-            Prior probabilities, in any form that the verb takes; by default those of the fit. The prior moves
-            the posteriors of calibration rows and new ones alike. It changes the sets, and not the promise,
-            which is for rows with the class shares of the calibration rows. For other shares the promise of
-            by="class" holds. A class of prior zero is in no set, and its calibration rows do not count.
+            Prior probabilities; by default those of the fit. The prior moves the posteriors of calibration
+            rows and new ones alike. It changes the sets, and not the promise, which is for rows with the
+            class shares of the calibration rows. For other shares the promise of by="class" holds. A class of
+            prior zero is in no set, and its calibration rows do not count.
         weights : column name or vector, optional
             Frequencies of the rows of `calibration`. Where the fit has weights, those of its rows count.
         folds : int
@@ -340,18 +333,14 @@ class NewRows(FittedResults):
         seed : int, optional
             Seed of the folds and of smoothed sets.
         unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`. It applies to calibration rows too.
+            Whether an unseen level is an error or a missing value; see the page on shared arguments. It
+            applies to calibration rows too.
         missing : {"drop", "integrate"}, optional
-            Prediction for a row with a missing value: none ("drop"), or that from its other columns, with the
-            missing ones integrated out, which models of normal classes and naive Bayes can do (see the Notes
-            of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em". It
+            Whether observations with a missing value are predicted; see the page on shared arguments. It
             applies to calibration rows too. With "integrate" the promise is kept if calibration rows miss
             values as new rows do; those of "loo" and "cv" miss none.
         out : path, optional
-            File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
-            then returned instead.
+            File or folder to which the result is written; see the page on shared arguments.
 
         Returns
         -------
@@ -436,9 +425,7 @@ class NewRows(FittedResults):
         seed : int, optional
             Seed of the bootstrap.
         unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
+            Whether an unseen level is an error or a missing value; see the page on shared arguments.
 
         Returns
         -------
@@ -498,13 +485,9 @@ class NewRows(FittedResults):
         weights : column name or vector of length n, optional
             Frequencies of the rows; for a source, the name of a column.
         unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
+            Whether an unseen level is an error or a missing value; see the page on shared arguments.
         missing : {"drop", "integrate"}, optional
-            Prediction for a row with a missing value: none ("drop"), or that from its other columns, with the
-            missing ones integrated out, which models of normal classes and naive Bayes can do (see the Notes
-            of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
+            Whether observations with a missing value are predicted; see the page on shared arguments.
 
         Returns
         -------
@@ -582,7 +565,7 @@ class NewRows(FittedResults):
             Columns of the table that the query gives as well, such as a key: an engine is free to give the
             rows in any order.
         prior : optional
-            Prior probabilities, in any form that the verb takes; by default those of the fit.
+            Prior probabilities; by default those of the fit.
 
         Returns
         -------
@@ -643,7 +626,7 @@ class NewRows(FittedResults):
         Parameters
         ----------
         prior : optional
-            Prior probabilities, in any form that the verb takes; by default those of the fit.
+            Prior probabilities; by default those of the fit.
 
         Returns
         -------

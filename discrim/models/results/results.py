@@ -125,9 +125,7 @@ class Judging(FittedResults):
         Parameters
         ----------
         refit_prior : bool, optional
-            Whether a prior of class proportions is estimated again without the rows left out. By default
-            models of the distribution within classes keep it, as R's MASS does, while `logistic`, whose
-            constants contain it, and `knn` estimate it again. A prior that was given is always kept.
+            Whether class proportions are estimated again in each fold; see the page on shared arguments.
 
         Returns
         -------
@@ -167,24 +165,17 @@ class Judging(FittedResults):
             each row ("loo"), or by rules fitted without folds ("cv"). It may come first, as in
             `confusion("loo")`.
         costs : DataFrame or (K, K) array, optional
-            Cost of assigning an observation of one class (row) to another (column). Each observation is then
-            assigned to the class of smallest expected cost.
+            Cost of assigning an observation of one class (row) to another (column).
         folds : int
             Number of folds of "cv".
         seed : int, optional
-            Seed of the random assignment of rows to folds. Without it each call assigns them differently.
+            Seed of the random assignment of rows to folds.
         unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
+            Whether an unseen level is an error or a missing value; see the page on shared arguments.
         missing : {"drop", "integrate"}, optional
-            Prediction for a row with a missing value: none ("drop"), or that from its other columns, with the
-            missing ones integrated out, which models of normal classes and naive Bayes can do (see the Notes
-            of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
+            Whether observations with a missing value are predicted; see the page on shared arguments.
         refit_prior : bool, optional
-            Whether a prior of class proportions is estimated again without the rows left out. By default
-            models of the distribution within classes keep it, as R's MASS does, while `logistic`, whose
-            constants contain it, and `knn` estimate it again. A prior that was given is always kept.
+            Whether class proportions are estimated again in each fold; see the page on shared arguments.
 
         Returns
         -------
@@ -233,9 +224,8 @@ class Judging(FittedResults):
             takes. The rule remains that of the fit. By default they are the prior that was given to the verb;
             without one, all rows count equally.
         costs : DataFrame or (K, K) array, optional
-            Cost of assigning an observation of one class (row) to another (column). Each observation is then
-            assigned to the class of smallest expected cost. The rate is then the mean cost of that rule,
-            including the costs of correct labels.
+            Cost of assigning an observation of one class (row) to another (column). The rate is then the mean
+            cost of that rule, including the costs of correct labels.
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
         folds : int
@@ -250,17 +240,11 @@ class Judging(FittedResults):
         weights : column name or vector, optional
             Frequencies of the rows of `data`.
         unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
+            Whether an unseen level is an error or a missing value; see the page on shared arguments.
         missing : {"drop", "integrate"}, optional
-            Prediction for a row with a missing value: none ("drop"), or that from its other columns, with the
-            missing ones integrated out, which models of normal classes and naive Bayes can do (see the Notes
-            of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
+            Whether observations with a missing value are predicted; see the page on shared arguments.
         refit_prior : bool, optional
-            Whether a prior of class proportions is estimated again without the rows left out. By default
-            models of the distribution within classes keep it, as R's MASS does, while `logistic`, whose
-            constants contain it, and `knn` estimate it again. A prior that was given is always kept. It
+            Whether class proportions are estimated again in each fold; see the page on shared arguments. It
             applies to "loo" and "cv". The samples of "632+" have the classes in proportion.
 
         Returns
@@ -332,21 +316,15 @@ class Judging(FittedResults):
         folds : int
             Number of folds of "cv".
         seed : int, optional
-            Seed of the random assignment of rows to folds. Without it each call assigns them differently.
+            Seed of the random assignment of rows to folds.
         weights : column name or vector, optional
             Frequencies of the rows of `data`.
         unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
+            Whether an unseen level is an error or a missing value; see the page on shared arguments.
         missing : {"drop", "integrate"}, optional
-            Prediction for a row with a missing value: none ("drop"), or that from its other columns, with the
-            missing ones integrated out, which models of normal classes and naive Bayes can do (see the Notes
-            of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
+            Whether observations with a missing value are predicted; see the page on shared arguments.
         refit_prior : bool, optional
-            Whether a prior of class proportions is estimated again without the rows left out. By default
-            models of the distribution within classes keep it, as R's MASS does, while `logistic`, whose
-            constants contain it, and `knn` estimate it again. A prior that was given is always kept.
+            Whether class proportions are estimated again in each fold; see the page on shared arguments.
 
         Returns
         -------
@@ -493,14 +471,11 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
         Parameters
         ----------
         data : table or source of tables, optional
-            New observations, with or without the response. By default the data of the fit. A source of tables
-            gives an iterator of DataFrames, one for each part, and a DataFrame of Dask gives a lazy one,
-            which is computed when it is asked for.
+            New observations; by default the data of the fit. A source of tables gives an iterator.
         prior : optional
-            Prior probabilities, in any form that the verb takes; by default those of the fit.
+            Prior probabilities; by default those of the fit.
         costs : DataFrame or (K, K) array, optional
-            Cost of assigning an observation of one class (row) to another (column). Each observation is then
-            assigned to the class of smallest expected cost.
+            Cost of assigning an observation of one class (row) to another (column).
         reject : float, optional
             Cost of leaving an observation without a class. If its smallest expected cost (without `costs`,
             one minus its largest posterior) is larger, its label is "rejected".
@@ -512,16 +487,11 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
         typicality : {"exact", "chi2", "relative", "conformal"}
             The method of `typicality` that is compared with `outlier`.
         unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
+            Whether an unseen level is an error or a missing value; see the page on shared arguments.
         missing : {"drop", "integrate"}, optional
-            Prediction for a row with a missing value: none ("drop"), or that from its other columns, with the
-            missing ones integrated out, which models of normal classes and naive Bayes can do (see the Notes
-            of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
+            Whether observations with a missing value are predicted; see the page on shared arguments.
         out : path, optional
-            File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
-            then returned instead.
+            File or folder to which the result is written; see the page on shared arguments.
 
         Returns
         -------
@@ -606,11 +576,9 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
         Parameters
         ----------
         data : table or source of tables, optional
-            New observations, with or without the response. By default the data of the fit. A source of tables
-            gives an iterator of DataFrames, one for each part, and a DataFrame of Dask gives a lazy one,
-            which is computed when it is asked for.
+            New observations; by default the data of the fit. A source of tables gives an iterator.
         prior : optional
-            Prior probabilities, in any form that the verb takes; by default those of the fit.
+            Prior probabilities; by default those of the fit.
         method : {"plugin", "predictive", "debiased", "calibrated"}
             "plugin" uses the estimates as if they were true, "predictive" integrates over their uncertainty,
             "debiased" uses unbiased log densities, and "calibrated" fits posteriors to the scores of rows
@@ -618,18 +586,13 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
         convention : None or "MASS"
             "MASS" gives the numbers of R's MASS for "predictive" and "debiased", which depart from theory.
         unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
+            Whether an unseen level is an error or a missing value; see the page on shared arguments.
         missing : {"drop", "integrate"}, optional
-            Prediction for a row with a missing value: none ("drop"), or that from its other columns, with the
-            missing ones integrated out, which models of normal classes and naive Bayes can do (see the Notes
-            of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em". Under
+            Whether observations with a missing value are predicted; see the page on shared arguments. Under
             "predictive" the missing columns are integrated out of the predictive density of all columns, and
             "debiased" uses the columns that are observed.
         out : path, optional
-            File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
-            then returned instead.
+            File or folder to which the result is written; see the page on shared arguments.
 
         Returns
         -------
@@ -671,11 +634,9 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
         Parameters
         ----------
         data : table or source of tables, optional
-            New observations, with or without the response. By default the data of the fit. A source of tables
-            gives an iterator of DataFrames, one for each part, and a DataFrame of Dask gives a lazy one,
-            which is computed when it is asked for.
+            New observations; by default the data of the fit. A source of tables gives an iterator.
         prior : optional
-            Prior probabilities, in any form that the verb takes; by default those of the fit.
+            Prior probabilities; by default those of the fit.
         method : {"plugin", "predictive", "debiased", "calibrated"}
             "plugin" uses the estimates as if they were true, "predictive" integrates over their uncertainty,
             "debiased" uses unbiased log densities, and "calibrated" fits posteriors to the scores of rows
@@ -683,16 +644,11 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
         convention : None or "MASS"
             "MASS" gives the numbers of R's MASS for "predictive" and "debiased", which depart from theory.
         unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
+            Whether an unseen level is an error or a missing value; see the page on shared arguments.
         missing : {"drop", "integrate"}, optional
-            Prediction for a row with a missing value: none ("drop"), or that from its other columns, with the
-            missing ones integrated out, which models of normal classes and naive Bayes can do (see the Notes
-            of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
+            Whether observations with a missing value are predicted; see the page on shared arguments.
         out : path, optional
-            File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
-            then returned instead.
+            File or folder to which the result is written; see the page on shared arguments.
 
         Returns
         -------
@@ -715,20 +671,13 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
         Parameters
         ----------
         data : table or source of tables, optional
-            New observations, with or without the response. By default the data of the fit. A source of tables
-            gives an iterator of DataFrames, one for each part, and a DataFrame of Dask gives a lazy one,
-            which is computed when it is asked for.
+            New observations; by default the data of the fit. A source of tables gives an iterator.
         unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
+            Whether an unseen level is an error or a missing value; see the page on shared arguments.
         missing : {"drop", "integrate"}, optional
-            Prediction for a row with a missing value: none ("drop"), or that from its other columns, with the
-            missing ones integrated out, which models of normal classes and naive Bayes can do (see the Notes
-            of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
+            Whether observations with a missing value are predicted; see the page on shared arguments.
         out : path, optional
-            File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
-            then returned instead.
+            File or folder to which the result is written; see the page on shared arguments.
 
         Returns
         -------
@@ -790,20 +739,13 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
         Parameters
         ----------
         data : table or source of tables, optional
-            New observations, with or without the response. By default the data of the fit. A source of tables
-            gives an iterator of DataFrames, one for each part, and a DataFrame of Dask gives a lazy one,
-            which is computed when it is asked for.
+            New observations; by default the data of the fit. A source of tables gives an iterator.
         unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
+            Whether an unseen level is an error or a missing value; see the page on shared arguments.
         missing : {"drop", "integrate"}, optional
-            Prediction for a row with a missing value: none ("drop"), or that from its other columns, with the
-            missing ones integrated out, which models of normal classes and naive Bayes can do (see the Notes
-            of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
+            Whether observations with a missing value are predicted; see the page on shared arguments.
         out : path, optional
-            File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
-            then returned instead.
+            File or folder to which the result is written; see the page on shared arguments.
         """
         gaps = Gaps(unseen, missing)
 
