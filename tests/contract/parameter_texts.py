@@ -149,7 +149,7 @@ OTHER = {
     "PenalizedLogisticResults.tidy.level": "not used",
     "Pictured.plot.level": "of ellipses too",
     "Reported.report.title": "of a page",
-    "RobustRows.robust_distances.level": "of a cutoff",
+    "RobustModel.robust_distances.level": "of a cutoff",
     "SetMethods.predict_set.level": "of the sets",
     "SetMethods.predict_set.seed": "of smoothed sets too",
     "TermCanonicalResults.plot.level": "of Roy's test",

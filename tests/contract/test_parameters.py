@@ -17,7 +17,14 @@ import pytest
 
 import discrim
 import discrim.sklearn
+<<<<<<< ours
 from tests.contract.parameter_texts import OF_FUNCTIONS, OF_METHODS, OTHER
+=======
+from discrim.models.fits.available import Conditional
+from discrim.models.fits.fitted_results import FitComponent
+from discrim.models.results.geometry import Boundary
+from tests.contract.parameter_texts import OF_ESTIMATORS, OF_FUNCTIONS, OF_METHODS, OTHER
+>>>>>>> theirs
 
 POINTING = re.compile(r"\bAs (for|of|in|by) [`\w]")
 """A description that is to be looked up elsewhere."""
@@ -47,7 +54,9 @@ def owners() -> Iterator[type]:
             is_public = name == "Moments" or name.endswith(
                 ("Results", "Classifier", "Posteriors", "CrossValidation", "Assessment")
             )
-            if inspect.isclass(owner) and owner.__module__ == module.name and is_public:
+            if not inspect.isclass(owner) or owner.__module__ != module.name:
+                continue
+            if is_public or issubclass(owner, (FitComponent, Boundary)):
                 yield from (kind for kind in owner.__mro__ if kind.__module__.startswith("discrim."))
 
 
@@ -57,7 +66,8 @@ def methods() -> dict[str, Callable[..., Any]]:
     return {
         f"{owner.__name__}.{name}": method
         for owner in owners()
-        for name, method in vars(owner).items()
+        for name, held in vars(owner).items()
+        for method in [held.function if isinstance(held, Conditional) else held]
         if inspect.isfunction(method) and not name.startswith("_") and arguments(method)
     }
 

@@ -351,7 +351,8 @@ class HyperplaneResults(SeparatingLines):
             New observations. By default the data of the fit.
         unseen : {"raise", "missing"}, optional
             What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default.
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
 
         Returns
         -------
