@@ -190,19 +190,16 @@ class ShrunkCorrelation(CovarianceSpecification):
 
     Parameters
     ----------
-    shrinkage : float, "strimmer" or "loo"
+    shrinkage : float or "strimmer"
         Share by which correlations are shrunk, from 0 to 1. "strimmer" computes it by the rule of Schaefer &
-        Strimmer (2005, Statistical Applications in Genetics and Molecular Biology 4, 32). "loo" takes the
-        candidate of smallest leave-one-out error, and the largest of several such candidates.
+        Strimmer (2005, Statistical Applications in Genetics and Molecular Biology 4, 32).
     variance_shrinkage : float or "strimmer"
         Share of the median in each variance, from 0 to 1, or the rule of Opgen-Rhein & Strimmer (2007).
-    grid : sequence of float, optional
-        Candidates of shrinkage="loo", from 0 to 1; by default 0, 0.001, 0.002, 0.005, ..., 0.1, 0.2, ..., 1.
 
     Raises
     ------
     DataError
-        A shrinkage is not in the range, or there is a grid and no choice.
+        A shrinkage is not in the range.
 
     Examples
     --------
@@ -213,18 +210,16 @@ class ShrunkCorrelation(CovarianceSpecification):
     0.0335
     """
 
-    shrinkage: float | Literal["strimmer", "loo"] = "strimmer"
+    shrinkage: float | Literal["strimmer"] = "strimmer"
     variance_shrinkage: float | Literal["strimmer"] = "strimmer"
-    grid: Sequence[float] | None = None
 
     word = "correlation"
 
     def __post_init__(self) -> None:
         """Validate the parameters."""
-        self._set("shrinkage", _shrinkage("shrinkage", self.shrinkage, ("strimmer", "loo")))
+        self._set("shrinkage", _shrinkage("shrinkage", self.shrinkage, ("strimmer",)))
         own = _shrinkage("variance_shrinkage", self.variance_shrinkage, ("strimmer",))
         self._set("variance_shrinkage", own)
-        self._set("grid", _grid(self.grid, self.shrinkage))
 
 
 @dataclass(frozen=True, repr=False)

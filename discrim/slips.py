@@ -337,7 +337,7 @@ SPECIFICATIONS = {
     "MCD": ("support_fraction",),
     "Separable": ("shape",),
     "FactorAnalytic": ("dimensions", "form", "threshold", "standardize"),
-    "ShrunkCorrelation": ("shrinkage", "variance_shrinkage", "grid"),
+    "ShrunkCorrelation": ("shrinkage", "variance_shrinkage"),
     "Diagonal": ("shrinkage", "grid"),
     "Spherical": ("standardize",),
     "Shrunk": ("shrinkage", "grid", "standardize"),

@@ -1,0 +1,213 @@
+"""Every specification of a covariance or a subspace, from fit to file, and what is not one."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import FrozenInstanceError, fields, replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim import covariance, lda, qda, subspace
+from discrim.covariance import (
+    MCD,
+    Diagonal,
+    FactorAnalytic,
+    Full,
+    PseudoInverse,
+    Separable,
+    Shrunk,
+    ShrunkCorrelation,
+    Spherical,
+    StudentT,
+)
+from discrim.datasets import load_iris, load_penguins
+from discrim.errors import DataError, NotSupportedError
+from discrim.models.fits.refits import options_of
+from discrim.models.normal.covariance_models import LINEAR, QUADRATIC
+from discrim.models.saving.tensor_file import read_file, write_file
+from discrim.subspace import MultipleCorrespondence, PrincipalComponents
+
+IRIS, BIRDS = load_iris(), load_penguins()
+FORMULA, LEVELS = "species ~ .", "species ~ island + sex"
+SEPALS = "species ~ sepal_length + sepal_width"
+
+BOTH = [
+    Full(), Diagonal(), Diagonal(0.2), Diagonal("strimmer"), Diagonal("loo", grid=[0.1, 0.5]), Shrunk(),
+    Shrunk(0.1), Shrunk("ledoit-wolf"), Shrunk("loo", grid=[0.0, 0.3]), Shrunk(0.2, standardize=True),
+    Spherical(), Spherical(standardize=True), StudentT(), StudentT(nu=None, scatter="scale"),
+    MCD(0.75), Separable(2, 1),
+]  # fmt: skip
+CASES = [
+    *((lda, {"covariance": each}) for each in (
+        *BOTH, ShrunkCorrelation(), ShrunkCorrelation(0.3, variance_shrinkage=0.1), PseudoInverse()
+    )),
+    *((qda, {"covariance": each}) for each in (
+        *BOTH, FactorAnalytic(1), FactorAnalytic("bic", form="AkBkQkDk"), FactorAnalytic(threshold=0.1),
+        FactorAnalytic({"setosa": 1, "versicolor": 1, "virginica": 1}, standardize=True),
+    )),
+    *((verb, {"components": PrincipalComponents(n, standardize=n == 1)})
+      for verb in (lda, qda) for n in (1, 0.9, "cv", "loo")),
+    *((lda, {"components": MultipleCorrespondence(n)}) for n in (2, 0.5)),
+]  # fmt: skip
+every_case = pytest.mark.parametrize(
+    ("verb", "options"), CASES, ids=lambda each: getattr(each, "__name__", str(each))
+)
+SPECIFICATIONS = list({repr(each): each for _, options in CASES for each in options.values()}.values())
+
+
+def data_of(options):
+    """Return formula and table for the options of a case."""
+    if isinstance(options.get("components"), MultipleCorrespondence):
+        return LEVELS, BIRDS
+    return SEPALS, IRIS
+
+
+@pytest.mark.filterwarnings("ignore::discrim.errors.DiscrimWarning")
+@every_case
+def test_a_specification_is_fitted_summarized_saved_and_fitted_again(verb, options, tmp_path):
+    formula, table = data_of(options)
+    fit = verb(formula, table, **options)
+    ((option, specification),) = options.items()
+    assert fit.summary().as_text()
+    posteriors = fit.predict_proba()
+    fit.save(tmp_path / "fit")
+    loaded = discrim.load(tmp_path / "fit")
+    assert loaded._fit.options[option] == fit._fit.options[option] == specification
+    pd.testing.assert_frame_equal(loaded.predict_proba(table), posteriors, rtol=1e-9, atol=1e-12)
+    # What the rows chose is held: the fit that these options make is the same.
+    held = options_of(fit)
+    assert type(held[option]) is type(specification)
+    again = verb(formula, table, **{name: held[name] for name in (option, "prior")})
+    pd.testing.assert_frame_equal(again.predict_proba(), posteriors, rtol=1e-4, atol=1e-4)
+    assert options_of(loaded)[option] == held[option]
+
+
+@pytest.mark.filterwarnings("ignore::discrim.errors.DiscrimWarning")
+@every_case
+def test_leave_one_out_is_a_refit_or_refused(verb, options):
+    formula, table = data_of(options)
+    rows = table.iloc[::3].reset_index(drop=True)
+    fit = verb(formula, rows, **options)
+    try:
+        left_out = fit.leave_one_out()
+    except NotSupportedError:
+        assert isinstance(options.get("covariance"), MCD)
+        return
+    assert left_out["label"].notna().sum() == fit.nobs
+
+
+@pytest.mark.parametrize("specification", SPECIFICATIONS, ids=repr)
+def test_a_specification_is_a_value(specification):
+    names = {name: getattr(module, name) for module in (covariance, subspace) for name in module.__all__}
+    for again in (
+        eval(repr(specification), names),
+        pickle.loads(pickle.dumps(specification)),
+        replace(specification),
+    ):
+        assert again == specification
+        assert hash(again) == hash(specification)
+        assert type(again) is type(specification)
+    for field in fields(specification):
+        with pytest.raises(FrozenInstanceError):
+            setattr(specification, field.name, None)
+
+
+@pytest.mark.parametrize(("verb", "option"), [(lda, LINEAR), (qda, QUADRATIC)])
+def test_a_word_is_its_specification_with_defaults(verb, option):
+    for word, specification in option.words.items():
+        one, other = (verb(SEPALS, IRIS, covariance=each) for each in (word, specification()))
+        pd.testing.assert_frame_equal(one.predict_proba(), other.predict_proba())
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        *(
+            (lambda value=value: Shrunk(value), "from 0 to 1")
+            for value in (1.5, -0.1, float("nan"), True, [0.1])
+        ),
+        (lambda: Shrunk("auto"), "ledoit-wolf"),
+        (lambda: Shrunk("strimmer"), "ledoit-wolf"),
+        (lambda: Diagonal("oas"), "strimmer"),
+        (lambda: ShrunkCorrelation("loo"), "strimmer"),
+        (lambda: ShrunkCorrelation(variance_shrinkage="oas"), "variance_shrinkage"),
+        (lambda: ShrunkCorrelation(variance_shrinkage=True), "variance_shrinkage"),
+        (lambda: Shrunk(grid=[0.1]), "grid"),
+        *((lambda grid=grid: Shrunk("loo", grid=grid), "grid") for grid in ([], [0.5, 1.2], ["a"], 0.5)),
+        (lambda: Spherical("yes"), "standardize"),
+        (lambda: StudentT(2), 'scatter="scale"'),
+        *((lambda nu=nu: StudentT(nu), "nu=") for nu in (0.5, float("nan"), "5", True)),
+        (lambda: StudentT(scatter="both"), "scatter"),
+        *((lambda share=share: MCD(share), "support_fraction") for share in (0.4, 1.1, "most")),
+        *((lambda rows=rows: Separable(rows, 2), "rows") for rows in (0, 2.0, True, "2")),
+        *((lambda number=number: FactorAnalytic(number), "dimensions") for number in (0, True, "scree", 1.5)),
+        (lambda: FactorAnalytic(form="AkBk"), "AkjBkQkDk"),
+        (lambda: FactorAnalytic(threshold=0), "threshold"),
+        (lambda: FactorAnalytic(2, threshold=0.1), "threshold"),
+        *((lambda n=n: PrincipalComponents(n), "n=") for n in (0, -1, 1.5, 1.0, True, "x", [2])),
+    ],
+)
+def test_a_parameter_out_of_its_range_is_refused_when_the_specification_is_built(make, message):
+    with pytest.raises(DataError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"specification": "covariance.Unknown", "parameters": {}},
+        {"specification": "covariance.Shrunk", "parameters": {"shrinkage": 1.5}},
+        {"specification": "covariance.Shrunk", "parameters": {"shrinkage": [0.1]}},
+        {"specification": "covariance.Shrunk", "parameters": {"unknown": 1}},
+        {"specification": "covariance.Separable", "parameters": {"rows": 2}},
+        {"specification": "covariance.Shrunk", "parameters": [0.1]},
+        {"specification": 3, "parameters": {}},
+    ],
+)
+def test_a_file_with_a_specification_that_is_not_valid_is_damaged(change, tmp_path):
+    lda(SEPALS, IRIS, covariance=Shrunk(0.1)).save(tmp_path / "fit")
+    about, tensors = read_file(tmp_path / "fit")
+    assert about["arguments"]["covariance"]["specification"] == "covariance.Shrunk"
+    assert about["arguments"]["covariance"]["parameters"]["shrinkage"] == 0.1
+    about["arguments"]["covariance"] = change
+    write_file(tmp_path / "fit", about, tensors)
+    with pytest.raises(DataError, match="'covariance'"):
+        discrim.load(tmp_path / "fit")
+
+
+@pytest.mark.parametrize(
+    ("verb", "options", "error"),
+    [
+        (lda, {"covariance": "factor"}, DataError),
+        (lda, {"covariance": FactorAnalytic()}, DataError),
+        (qda, {"covariance": ShrunkCorrelation()}, DataError),
+        (qda, {"covariance": PseudoInverse()}, DataError),
+        (lda, {"covariance": Shrunk}, DataError),
+        (lda, {"covariance": PrincipalComponents(2)}, DataError),
+        (lda, {"covariance": StudentT(), "method": "mle"}, DataError),
+        (lda, {"covariance": MCD(), "components": 1}, NotSupportedError),
+        (lda, {"covariance": Separable(2, 1), "components": 1}, NotSupportedError),
+        (lda, {"covariance": Shrunk("loo"), "components": 1}, NotSupportedError),
+        (lda, {"covariance": Shrunk(standardize=True), "components": 1}, NotSupportedError),
+        (lda, {"covariance": Shrunk(0.1), "missing": "em"}, NotSupportedError),
+        (qda, {"covariance": StudentT(), "ncomp": 1}, NotSupportedError),
+        (qda, {"components": MultipleCorrespondence(2)}, NotSupportedError),
+    ],
+)
+def test_options_that_cannot_be_combined_are_refused(verb, options, error):
+    with pytest.raises(error, match=r"covariance|components"):
+        verb(SEPALS, IRIS, **options)
+
+
+def test_a_choice_of_the_rows_is_held_by_its_value():
+    fit = lda(FORMULA, IRIS, covariance=Shrunk("loo", grid=[0.0, 0.2]))
+    assert options_of(fit)["covariance"] == Shrunk(fit.shrinkage)
+    assert options_of(fit, anew=True)["covariance"] == Shrunk("loo", grid=[0.0, 0.2])
+    robust = lda(FORMULA, IRIS, covariance=StudentT(nu=None))
+    assert options_of(robust)["covariance"] == StudentT(nu=robust._fit.numbers.scatter.nu)
+    axes = lda(FORMULA, IRIS, components="cv")
+    assert options_of(axes)["components"] == axes._fit.numbers.components
+    assert np.isfinite(axes.predict_proba()).all(axis=None)
