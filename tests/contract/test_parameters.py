@@ -1,4 +1,4 @@
-"""Every public function, method and estimator says what each argument is, and shared ones in the same words.
+"""Every public function, method and estimator describes each of its parameters in its docstring.
 
 An editor shows a docstring as it stands in the source: an argument described elsewhere is hidden there.
 """
@@ -17,14 +17,9 @@ import pytest
 
 import discrim
 import discrim.sklearn
-<<<<<<< ours
-from tests.contract.parameter_texts import OF_FUNCTIONS, OF_METHODS, OTHER
-=======
 from discrim.models.fits.available import Conditional
 from discrim.models.fits.fitted_results import FitComponent
 from discrim.models.results.geometry import Boundary
-from tests.contract.parameter_texts import OF_ESTIMATORS, OF_FUNCTIONS, OF_METHODS, OTHER
->>>>>>> theirs
 
 POINTING = re.compile(r"\bAs (for|of|in|by) [`\w]")
 """A description that is to be looked up elsewhere."""
@@ -107,26 +102,3 @@ def test_each_argument_is_described_where_it_is(name):
     said = described(CALLED[name])
     assert [argument for argument in arguments(CALLED[name]) if not said.get(argument)] == []
     assert [argument for argument, text in said.items() if POINTING.search(text)] == []
-
-
-@pytest.mark.parametrize("name", sorted({*functions(), *methods()}))
-def test_shared_arguments_are_described_in_the_same_words(name):
-    texts = OF_FUNCTIONS if name in functions() else OF_METHODS
-    said = described(CALLED[name])
-    differs = {
-        f"{name}.{argument}": text
-        for argument, text in said.items()
-        if argument in texts and not text.startswith(" ".join(texts[argument].split()))
-    }
-    assert {key: text for key, text in differs.items() if key not in OTHER} == {}
-
-
-def test_what_is_listed_as_other_is_there_and_other():
-    for key in OTHER:
-        name, _, argument = key.rpartition(".")
-        assert argument in described(CALLED[name]), key
-    for key in OTHER:
-        name, _, argument = key.rpartition(".")
-        texts = OF_FUNCTIONS if name in functions() else OF_METHODS
-        text = " ".join(texts[argument].split())
-        assert not described(CALLED[name])[argument].startswith(text), f"{key} is as elsewhere: unlist it"
