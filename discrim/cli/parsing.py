@@ -9,7 +9,6 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from discrim import slips
 from discrim.cli.output import say, write_output
 
 if TYPE_CHECKING:
@@ -173,6 +172,8 @@ class Parser(argparse.ArgumentParser):
 
     def _meant(self, option: str) -> str:
         """Return the end of a message: the option that is meant, or how it is written now."""
+        from discrim import slips
+
         known = {each.lstrip("-").replace("-", "_"): each for each in self.options()}
         found = slips.nearest(option.lstrip("-").replace("-", "_")[:200], known, slips.KEYWORDS)
         if not found:

@@ -12,7 +12,6 @@ from collections.abc import Container, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from discrim import datasets
-from discrim.cli.options import add_arguments, sources_of, specifications_help, unknown_option_hint
 from discrim.cli.output import check_place, write_output, write_to_file
 from discrim.cli.parsing import Parser, command_lines, help_width, one_of
 from discrim.errors import DataError
@@ -252,6 +251,9 @@ def parser_of(parser: argparse.ArgumentParser, verb: str) -> argparse.ArgumentPa
 
 
 def _add_verb(verbs: Any, verb: Verb) -> None:
+    # Not at the top, because the help of the program has no options of verbs.
+    from discrim.cli.options import add_arguments, unknown_option_hint
+
     about = "".join(f"\n\n{text.format(names=', '.join(datasets.names()))}" for text in _DATA if verb.reads)
     parser = verbs.add_parser(
         verb.name,
@@ -280,6 +282,8 @@ _VALUES = (
 
 def _values(verb: str) -> str:
     """Return how the values of options are written, and the specifications that they may be."""
+    from discrim.cli.options import sources_of, specifications_help
+
     calls = specifications_help(verb)
     wrapped = [
         line

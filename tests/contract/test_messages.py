@@ -149,7 +149,7 @@ REASONS = {
     ("discrim/cli/models.py", "{model.typed}: {error}"): "the message of the fit, with the model before it",
     ("discrim/cli/models.py", "{str(error)}"): "the message of an unknown keyword, at its place",
     ("discrim/cli/options.py", "{error_line(error)}"): "the message of a value, on one line",
-    ("discrim/cli/values.py", "{self.description()}"): "says what the value may be",
+    ("discrim/cli/values.py", "{self.description}"): "says what the value may be",
     ("discrim/cli/values.py", "{call.name}(): {error}"): "the message of the specification, with its name",
     ("discrim/cli/values.py", "{name}"): "an attribute that Python asks for",
     ("discrim/frame/calls.py", "{message}"): "says what to write, a few lines above",
