@@ -18,6 +18,7 @@ import discrim
 from discrim import cli, datasets
 from discrim.cli.reading import read_table
 from discrim.cli.values import kind_of
+from discrim.covariance import StudentT
 from discrim.errors import DiscrimWarning, FormulaError
 from discrim.models.fits.reading import Prior
 from tests.support import ROOT, read_csv
@@ -127,15 +128,13 @@ def test_degrees_of_freedom_are_given_estimated_or_refused(capsys, tmp_path):
     # The header has the leave-one-out error, by a refit for each row.
     few = datasets.load_iris()[::5]
     few.to_csv(tmp_path / "few.csv", index=False)
-    for typed, nu in (("4", 4.0), ("estimate", None)):
-        options = ["--method", "t", "--nu", typed, "--sections", "header"]
+    for nu in (4.0, None):
+        options = ["--covariance", f"t(nu={nu})", "--sections", "header"]
         assert cli.main(["lda", FORMULA, str(tmp_path / "few.csv"), *options]) == 0
-        fit = discrim.lda(FORMULA, few.astype({"species": str}), method="t", nu=nu)
+        fit = discrim.lda(FORMULA, few.astype({"species": str}), covariance=StudentT(nu))
         assert capsys.readouterr().out == str(fit.summary(["header"])).rstrip("\n") + "\n"
-    said = fails(capsys, "lda", FORMULA, "iris", "--method", "t", "--nu", "none")
-    assert "--nu: 'none' is neither a number nor estimate" in said
-    said = fails(capsys, "lda", FORMULA, "iris", "--grid", "0,fine")
-    assert "--grid: '0,fine' is no list of numbers" in said
+    assert "'none'" in fails(capsys, "lda", FORMULA, "iris", "--covariance", "t(nu='none')")
+    assert "'fine'" in fails(capsys, "rda", FORMULA, "iris", "--grid", "0,fine")
 
 
 def test_format_picks_the_rendering(verb, capsys):

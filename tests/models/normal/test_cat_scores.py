@@ -347,8 +347,8 @@ def test_a_ranking_that_there_is_none_of_is_refused():
 
 
 def test_the_command_line_and_the_estimator_take_both_shrinkages(capsys):
-    typed = "--covariance correlation --shrinkage 0.3 --variance-shrinkage 0.1"
-    assert main(["lda", "species ~ .", "iris", *typed.split()]) == 0
+    typed = "correlation(shrinkage=0.3, variance_shrinkage=0.1)"
+    assert main(["lda", "species ~ .", "iris", "--covariance", typed]) == 0
     assert "shrunk correlations" in capsys.readouterr().out
     x, y = WIDE.drop(columns="y"), WIDE["y"]
     model = LDAClassifier(**SHRUNK).fit(x, y)

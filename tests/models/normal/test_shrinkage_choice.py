@@ -403,13 +403,15 @@ def test_the_command_line_shrinks(capsys):
     from discrim.cli import main
 
     for typed, words in (
-        ("--covariance shrunk --shrinkage 0.25", "0.25"),
-        ("--covariance shrunk --shrinkage ledoit-wolf", "Ledoit-Wolf"),
-        ("--covariance shrunk --shrinkage loo --grid 0.1,0.5", "leave-one-out"),
-        ("--covariance diagonal --shrinkage strimmer", "Strimmer"),
+        ("shrunk(0.25)", "0.25"),
+        ("shrunk('ledoit-wolf')", "Ledoit-Wolf"),
+        ("shrunk('loo', grid=[0.1, 0.5])", "leave-one-out"),
+        ("diagonal('strimmer')", "Strimmer"),
     ):
         for verb in ("lda", "qda"):
-            assert main([verb, "species ~ .", "iris", *typed.split()]) == 0
+            assert main([verb, "species ~ .", "iris", "--covariance", typed]) == 0
             assert words in capsys.readouterr().out
-    assert main(["lda", "species ~ .", "iris", "--covariance", "shrunk", "--shrinkage", "soft"]) == 2
+    with pytest.raises(SystemExit) as stop:
+        main(["lda", "species ~ .", "iris", "--covariance", "shrunk('soft')"])
+    assert stop.value.code == 2
     assert "'soft' is not known" in capsys.readouterr().err
