@@ -151,7 +151,6 @@ REASONS = {
     ("discrim/cli/options.py", "{error_line(error)}"): "the message of a value, on one line",
     ("discrim/cli/values.py", "{self.description}"): "says what the value may be",
     ("discrim/cli/values.py", "{call.name}(): {error}"): "the message of the specification, with its name",
-    ("discrim/cli/values.py", "{name}"): "an attribute that Python asks for",
     ("discrim/frame/calls.py", "{message}"): "says what to write, a few lines above",
     ("discrim/sklearn/regressions.py", "is not a regression"): "ends with the nearest name, or with some",
     ("discrim/cli/reading.py", "the file ended"): "caught by who asked, and said anew with the file's name",
