@@ -42,10 +42,13 @@ from discrim.models.judging.validation import GridSearch, Splits, TuningFolds
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.projections.pls_choice import (
+    Algorithm,
     ComponentPlan,
+    Scaled,
     choose_components,
     component_grid,
     q2_of_shuffles,
+    read_scale,
     refuse_few,
     refuse_no_orthogonal,
     refuse_predictive,
@@ -57,12 +60,6 @@ from discrim.models.results.geometry import GroupSummary, LinearGeometry
 from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.models.saving.fit_file import Saved
 from discrim.subspace import PLSSpecification
-
-Algorithm = Literal["nipals", "simpls"]
-"""Algorithms with a word."""
-
-Scaled = Literal["columns", "indicators"]
-"""What alone is scaled."""
 
 BUFFERS = ("weights", "loadings", "rotations")
 """What a file has of the components of an engine."""
@@ -534,7 +531,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
     @available_if(needs_rows("stability()"))
     @available_if(
         lambda self: bool(self._fit.numbers.nonzero),
-        "no columns are selected: fit with algorithm=discrim.subspace.SparsePLS()",
+        "fit with algorithm=discrim.subspace.SparsePLS(), as no columns are selected",
     )
     @displayed(every="share")
     def stability(self, folds: int = 10, repeats: int = 5, seed: int | None = 0) -> pd.DataFrame:
@@ -842,22 +839,6 @@ def pls(
     if search is not None:
         fit, path = choose_components(blocks, fit, search)
     return PLSResults(pls_fit(fit, blocks, options, has_rows=sample.has_rows, search=search, path=path))
-
-
-SCALED: dict[Any, tuple[bool, Indicators]] = {
-    True: (True, "scaled"),
-    "columns": (True, "centred"),
-    "indicators": (False, "scaled"),
-    False: (False, "centred"),
-}
-"""Whether columns and indicators are divided by their standard deviations, by the values of `scale=`."""
-
-
-def read_scale(scale: Any) -> tuple[bool, Indicators]:
-    """Return whether the columns are scaled, and how the indicators are taken."""
-    if not isinstance(scale, str | bool | np.bool_) or scale not in SCALED:
-        raise DataError(f"scale={reading.told(scale)}: give True, False, 'columns' or 'indicators'.")
-    return SCALED[scale]
 
 
 def _read_within(sample: Sample, column: str) -> Blocks:

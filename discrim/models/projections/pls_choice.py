@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NoReturn, Self
+from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.projections import pls as core
-from discrim.core.projections.pls import PLSFit
+from discrim.core.projections.pls import Indicators, PLSFit
 from discrim.core.rules.rules import best_class, logs_of_prior
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
@@ -28,6 +28,27 @@ from discrim.models.fits.refits import error_path
 from discrim.models.judging import validation
 from discrim.models.judging.validation import GridSearch, TuningFolds
 from discrim.subspace import OrthogonalPLS, PLSSpecification, SparsePLS, read_algorithm
+
+Algorithm = Literal["nipals", "simpls"]
+"""Algorithms with a word."""
+
+Scaled = Literal["columns", "indicators"]
+"""What alone is scaled."""
+
+SCALED: dict[Any, tuple[bool, Indicators]] = {
+    True: (True, "scaled"),
+    "columns": (True, "centred"),
+    "indicators": (False, "scaled"),
+    False: (False, "centred"),
+}
+"""Whether columns and indicators are divided by their standard deviations, by the values of `scale=`."""
+
+
+def read_scale(scale: Any) -> tuple[bool, Indicators]:
+    """Return whether the columns are scaled, and how the indicators are taken."""
+    if not isinstance(scale, str | bool | np.bool_) or scale not in SCALED:
+        raise DataError(f"scale={reading.told(scale)}: give True, False, 'columns' or 'indicators'.")
+    return SCALED[scale]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
