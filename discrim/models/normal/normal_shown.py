@@ -18,7 +18,7 @@ import pandas as pd
 from discrim.core.scatter.adjusted import AdjustedCovariance
 from discrim.core.scatter.scatter import SPHERES
 from discrim.core.scatter.sliced import Sliced
-from discrim.errors import DataError
+from discrim.errors import DataError, NotSupportedError
 from discrim.models.fits.fit import Fit, beyond_doubles, covariance_values
 from discrim.models.fits.reading import listed
 from discrim.models.judging.assessment import RowsJudged, takes_long
@@ -761,6 +761,11 @@ def slopes_picture(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes
 
 def scree(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Eigenvalues by class, those of the signal filled, and the level of the noise."""
+    if "factors" not in fit.numbers.scatter.sections:
+        raise NotSupportedError(
+            'kind="scree" draws eigenvalues of covariances with a few large variances: fit '
+            'qda(covariance="factor").'
+        )
     model = results.covariance_model
     table, noise = model.scree(), model.factors["noise"]
     labels = list(table.index.unique(level=0))
@@ -773,7 +778,12 @@ def scree(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 def choice_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Errors of the choice of a shrinkage, or of a number of principal axes, with what was chosen."""
-    of_axes = fit.path is not None and "components" in fit.path
+    if fit.path is None:
+        raise NotSupportedError(
+            'kind="path" draws the errors of a choice, and this fit keeps none: fit with shrinkage="loo" or '
+            'components="cv".'
+        )
+    of_axes = "components" in fit.path
     path = results.subspace.path if of_axes else results.covariance_model.path
     chosen = results.subspace.n_components if of_axes else fit.numbers.scatter.shrinkages[0].values[0]
     axes, _ = style.new_axes(options.ax)
@@ -800,6 +810,8 @@ def distances(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
     The farthest of the flagged rows bear their labels, where these do not cover one another.
     """
+    if not fit.numbers.scatter.is_robust:
+        raise NotSupportedError('kind="distances" draws robust distances: fit with a robust "t" or "mcd".')
     model = results.covariance_model
     table, classical = model.robust_distances(), model._classical_distances()
     classes, signs = list(results.classes), options.signs(results.classes)

@@ -444,7 +444,7 @@ def test_a_choice_counts_weights_as_rows(tmp_path):
     repeated = IRIS.loc[IRIS.index.repeat(times)].reset_index(drop=True)
     fit = lda("species ~ .", IRIS, components="loo", weights=times)
     own = lda("species ~ .", repeated, components="loo")
-    np.testing.assert_allclose(fit.path, own.path, atol=1e-12)
+    np.testing.assert_allclose(fit.subspace.path, own.subspace.path, atol=1e-12)
     fit.save(tmp_path / "fit")
     assert discrim.load(tmp_path / "fit").subspace.n_components == fit.subspace.n_components
 
@@ -479,7 +479,7 @@ def test_regularized_covariances_are_those_of_the_scores(parametrization, standa
 @pytest.mark.slow
 def test_a_pair_is_chosen_with_axes_of_each_fold(tmp_path):
     fit = rda("species ~ .", IRIS, components=2, seed=0, grid=[0.3, 0.8])
-    for _, row in fit.subspace.path.iterrows():
+    for _, row in fit.path.iterrows():
         own = rda("species ~ .", IRIS, components=2, alpha=row["alpha"], gamma=row["gamma"])
         assert own.error_rates(["cv"], seed=0)["estimate"].iloc[0] == pytest.approx(row["error"], abs=1e-12)
     i = 70
@@ -488,7 +488,7 @@ def test_a_pair_is_chosen_with_axes_of_each_fold(tmp_path):
     fit.save(tmp_path / "fit")
     np.testing.assert_array_equal(discrim.load(tmp_path / "fit").predict_proba(IRIS), fit.predict_proba(IRIS))
     shares = rda("species ~ .", IRIS, components="cv", alpha=0.5, gamma=0.7)
-    assert shares.path["components"].tolist() == [1, 2, 3, 4]
+    assert shares.subspace.path["components"].tolist() == [1, 2, 3, 4]
     assert "The number of axes was chosen by folds" in " ".join(shares.summary().as_text().split())
     refused(NotSupportedError, "give both", lambda: rda("species ~ .", IRIS, components="cv"))
     refused(NotSupportedError, "by folds", lambda: rda("species ~ .", IRIS, components=2, folds="loo"))
