@@ -46,7 +46,7 @@ def least_determinant(n: int, p: int, repeat: int) -> None:
 
     _, _, frame = made(n, p, 2)
     taken = medians({"ours": lambda: lda("y ~ .", frame, covariance="mcd")}, repeat)
-    row(f'lda(method="mcd") {n:,} x {p}', "seconds", taken["ours"], 5)
+    row(f'lda(covariance="mcd") {n:,} x {p}', "seconds", taken["ours"], 5)
 
 
 def curves(n: int, p: int, k: int) -> tuple[np.ndarray, np.ndarray, pd.DataFrame]:
