@@ -26,13 +26,18 @@ __all__ = [
     "SubspaceSpecification",
 ]
 
+Choice = Literal["cv", "loo"]
+"""How a number of axes is chosen."""
+
 MAX_FEATURES = 100_000
 """Largest number of features of a kernel: a matrix of their products has to fit into memory."""
 
 
 @dataclass(frozen=True, repr=False)
 class SubspaceSpecification(Specification):
-    """Base class of the specifications of a subspace."""
+    """Base class of the specifications of a subspace of `n` axes."""
+
+    n: int | float | Choice
 
 
 @dataclass(frozen=True, repr=False)
@@ -74,7 +79,6 @@ class PrincipalComponents(SubspaceSpecification):
     (4, 2)
     """
 
-    n: int | float | Literal["cv", "loo"]
     standardize: bool = False
 
     word = "pca"
@@ -117,8 +121,6 @@ class MultipleCorrespondence(SubspaceSpecification):
     >>> fit.coef.round(2).loc["island[Dream]"].tolist()
     [0.19, 3.92, -2.47]
     """
-
-    n: int | float | Literal["cv", "loo"]
 
     word = "mca"
 
@@ -281,10 +283,11 @@ PLS: tuple[type[PLSSpecification], ...] = (OrthogonalPLS, SparsePLS)
 """All kinds of partial least squares."""
 
 
-def _number(value: Any, name: str = "n") -> int | float | str:
+def _number(value: Any, name: str = "n") -> int | float | Choice:
     """Return a validated number of axes, a share of the variance, or the name of a choice."""
-    if isinstance(value, str) and value in ("cv", "loo"):
-        return value
+    if value in ("cv", "loo"):
+        choice: Choice = value
+        return choice
     also = ', a share of the variance between 0 and 1, "cv" or "loo"'
     if is_whole(value):
         return check_whole(name, value, 1, what="a number of axes", also=also)

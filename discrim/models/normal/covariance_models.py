@@ -7,7 +7,7 @@ is checked here are combinations of them with other options of a verb.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any, Literal
@@ -22,7 +22,7 @@ from discrim.core.scatter.pseudo_inverse import PseudoInverse
 from discrim.core.scatter.robust import ROBUST, Robust
 from discrim.core.scatter.scatter import SPHERES, Full, Scatter
 from discrim.core.scatter.separable import Separable
-from discrim.core.scatter.shrinkage import GRID, Shrinkage
+from discrim.core.scatter.shrinkage import GRID, RuleOfShrinkage, Shrinkage
 from discrim.core.scatter.shrunk import Shrunk
 from discrim.core.scatter.sliced import Sliced
 from discrim.core.scatter.spherical import Spherical
@@ -169,7 +169,8 @@ def _(specification: public.Separable) -> Scatter:
 
 
 @covariance_model.register
-def _(specification: public.FactorAnalytic) -> Scatter:
+def factor_model(specification: public.FactorAnalytic) -> FewFactors:
+    """Return the covariance model of a few large variances."""
     threshold = THRESHOLD if specification.threshold is None else specification.threshold
     dimensions = specification.dimensions
     rule = dimensions if isinstance(dimensions, str) else "given"
@@ -178,11 +179,11 @@ def _(specification: public.FactorAnalytic) -> Scatter:
     return FewFactors(wanted, given, SPHERES[specification.standardize])
 
 
-def _shrinkage(value: Any, grid: tuple[float, ...] | None = None) -> Shrinkage:
+def _shrinkage(value: float | RuleOfShrinkage, grid: Sequence[float] | None = None) -> Shrinkage:
     """Return the shrinkage of a number or of a rule, with the candidates of "loo"."""
     if not isinstance(value, str):
-        return Shrinkage("given", (value,))
-    return Shrinkage(value, grid=(grid or GRID) if value == "loo" else ())
+        return Shrinkage("given", (float(value),))
+    return Shrinkage(value, grid=tuple(grid or GRID) if value == "loo" else ())
 
 
 def read_covariance(
@@ -297,6 +298,6 @@ def refuse_moments_with_levels(components: Any) -> None:
         )
 
 
-def method_of(kind: Scatter, method: str) -> str:
+def method_of(kind: Scatter, method: Divisor) -> str:
     """Return the name of the estimator of means and covariances that the numbers of a fit store."""
     return kind.method if isinstance(kind, Robust) else method

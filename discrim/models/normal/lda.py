@@ -662,7 +662,7 @@ def lda(
     options = verb_options(locals())
     reading.check_word("collinear", collinear, Collinear)
     kind = read_covariance(LINEAR, covariance, method, components, missing)
-    method = method_of(kind, method)
+    estimator = method_of(kind, method)
     sample = Sample("lda", "pooled", moments, formula, data, weights, levels, functions, na_action)
     has_rows = sample.has_rows
     by_em = normal_fits.check_em(missing, covariance, kind, na_action, has_rows=has_rows, collinear=collinear)
@@ -679,7 +679,7 @@ def lda(
         if components is not None:
             kind, stats = with_indicators(kind, blocks, stats, indicators)
     normal_fits.check_degrees_of_freedom(kind, stats, blocks.terms)
-    if method == "moment":
+    if estimator == "moment":
         reading.refuse_light(stats.total, stats.n_classes + blocks.covariates)
     kind, blocks, stats = _independent(kind, blocks, stats, collinear)
     if not kind.is_regular and kind.takes_full_rank(stats.n_columns):
@@ -689,10 +689,10 @@ def lda(
     ncomp = _checked_axes(ncomp, stats, kind)
     if isinstance(kind, Robust):
         stats, kind = robust_moments(blocks, stats, kind)
-    divisors = partial(_divisors, method=method)
+    divisors = partial(_divisors, method=estimator)
     kind, path = normal_fits.known_of_rows(kind, blocks, stats, divisors, shares, sampled=estimated)
     try:
-        fit = fit_lda(stats, shares, kind, method=method, ncomp=ncomp, estimated_prior=estimated)
+        fit = fit_lda(stats, shares, kind, method=estimator, ncomp=ncomp, estimated_prior=estimated)
     except NoEstimateError as error:
         raise error.of_classes(blocks.design.levels, stats.rows.tolist()) from None
     _warn_of_covariance(fit)

@@ -39,8 +39,8 @@ from discrim.models.moments.given import Sample
 from discrim.models.normal.components import CHOSEN_FROM_ROWS, AxesChoice, choose_axes
 from discrim.models.normal.covariance_models import (
     advised_specification,
-    covariance_model,
     covariance_text,
+    factor_model,
 )
 from discrim.models.normal.em import asks_for_em, em_rule
 from discrim.models.normal.robust import robust_rule
@@ -520,8 +520,9 @@ def _factors(fit: Fit[Any], moments: ClassMoments, dimensions: Any, threshold: A
         )
         if same or (several and factor.common_axes(form)):
             continue
-        scatter = covariance_model(FactorAnalytic(dimensions=dimensions, form=form, threshold=threshold))
-        held = factor.factors_of(moments, scatter.for_classes(levels, moments.n_columns).wanted)
+        specification = FactorAnalytic(dimensions=dimensions, form=form, threshold=threshold)
+        scatter = factor_model(specification).for_classes(levels, moments.n_columns)
+        held = factor.factors_of(moments, scatter.wanted)
         fault = held.fault()
         if fault is not None and fault.kind == "rank":
             error = FactorFaultError(fault, form)

@@ -160,7 +160,7 @@ def qda(
     """
     options = verb_options(locals())
     kind = read_covariance(QUADRATIC, covariance, method, components, missing)
-    method = method_of(kind, method)
+    estimator = method_of(kind, method)
     kind = on_save_axes(kind, ncomp, covariance, missing)
     sample = Sample("qda", "class", moments, formula, data, weights, levels, functions, na_action)
     by_em = normal_fits.check_em(missing, covariance, kind, na_action, has_rows=sample.has_rows)
@@ -178,7 +178,7 @@ def qda(
         stats = stats if components is None else with_digits(kind, blocks, stats)
     levels = blocks.design.levels
     _refuse_singular(kind, blocks, stats)
-    if method == "moment":
+    if estimator == "moment":
         for label, weight in zip(levels, stats.counts.tolist(), strict=True):
             reading.refuse_light(weight, 1, f"The rows of class {label!r}")
     normal_fits.warn_where_units_differ(kind, stats, blocks.terms, standardize_hint(kind))
@@ -186,10 +186,10 @@ def qda(
     if isinstance(kind, Robust):
         stats, kind = robust_moments(blocks, stats, kind)
     kind = kind.for_classes(levels, stats.n_columns)
-    divisors = partial(_divisors, method=method)
+    divisors = partial(_divisors, method=estimator)
     kind, path = normal_fits.known_of_rows(kind, blocks, stats, divisors, shares, sampled=estimated)
     try:
-        fit = fit_qda(stats, shares, kind, method=method, estimated_prior=estimated)
+        fit = fit_qda(stats, shares, kind, method=estimator, estimated_prior=estimated)
     except NoEstimateError as error:
         raise error.of_classes(levels, stats.rows.tolist()) from None
     warn_of_separated_axes(fit.scatter)
