@@ -17,7 +17,7 @@ from discrim.models.law.bayes import Known, ruled
 from discrim.models.pictures.pictured import named_columns, said_choice
 from discrim.models.pictures.planes import free_columns, given_values
 from discrim.report.grid import Pairs, Section
-from discrim.report.plots.planes import draw_line, draw_plane, span
+from discrim.report.plots.planes import PlaneRows, draw_line, draw_plane, span
 from discrim.report.plots.style import SIGNS, Signs, add_legend, faint, label_codes, new_axes, shown_name
 from discrim.report.tables import Sections
 
@@ -230,13 +230,11 @@ def regions(results: Any, known: Known, options: PictureOptions) -> Axes:
         classify,
         (across, up),
         (names[0], names[1]),
-        points,
-        codes,
+        PlaneRows(points, codes, weak=bool(where)),
         results.classes.tolist(),
         ax=options.ax,
         signs=options.signs(results.classes),
         title="Regions of the best rule of the law" + (f"\n{told}" if told else ""),
-        weak=bool(where),
     )
 
 

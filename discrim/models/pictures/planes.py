@@ -33,7 +33,7 @@ from discrim.models.pictures.pictured import (
 from discrim.models.pictures.spaces import outline_share, outlines_of
 from discrim.report.plots.bars import draw_triangle, finish
 from discrim.report.plots.interactive import plane_figure
-from discrim.report.plots.planes import draw_contours, draw_line, draw_plane, span
+from discrim.report.plots.planes import PlaneRows, draw_contours, draw_line, draw_plane, span
 from discrim.report.plots.points import told_hollow
 
 if TYPE_CHECKING:
@@ -344,8 +344,8 @@ def _plane(ground: Ground, names: tuple[str, str], **look: Any) -> Axes:
     """The regions and rows in the plane of two columns."""
     points, codes = ground.points(names)
     across, up = ground.limits(names)
-    place = ground.classify(names), (across, up), names, points, codes
-    return draw_plane(*place, list(ground.fit.classes), weak=ground.off(names), **look)
+    rows = PlaneRows(points, codes, weak=ground.off(names))
+    return draw_plane(ground.classify(names), (across, up), names, rows, list(ground.fit.classes), **look)
 
 
 def _interactive_plane(
@@ -492,13 +492,11 @@ def partition(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
             _classified(rule, np.argsort(keep)),
             (across, up),
             (names[i], names[j]),
-            points,
-            codes,
+            PlaneRows(points, codes, wrong),
             classes,
             ax=place[i, j],
             signs=signs,
             title=f"error rate {rate:.3f}",
-            wrong=wrong,
             panel=True,
         )
     return finish(outer, place, title)

@@ -32,7 +32,7 @@ from discrim.models.pictures.pictured import (
 from discrim.report.plots import interactive, spaces
 from discrim.report.plots.bars import draw_scree_bars, draw_structure
 from discrim.report.plots.columns import draw_pairs, quantiles
-from discrim.report.plots.planes import draw_line, draw_plane
+from discrim.report.plots.planes import PlaneRows, draw_line, draw_plane
 from discrim.report.plots.points import draw_points
 from discrim.report.plots.spaces import axis_name, outline_radius
 from discrim.report.plots.style import MOST_IN_LEGEND, add_legend, new_axes, set_title, shown_name
@@ -525,11 +525,9 @@ def territory(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
         lambda plane: best_class(scores(plane)),
         (limits[0], limits[1]),
         (names[0], names[1]),
-        points,
-        codes,
+        PlaneRows(points, codes, weak=bool(held)),
         classes,
         labels=means[:, at],
-        weak=bool(held),
         **common,
     )
     axes.set(xlabel=said[0], ylabel=said[1])
@@ -581,7 +579,8 @@ def save_axes(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
         place = line, posteriors(found), best_class(found), (names[0], "Posterior probability"), points[:, 0]
         return draw_line(*place, codes, classes, **common)
     pair, plane = (limits[0], limits[1]), (names[0], names[1])
-    return draw_plane(lambda each: best_class(scores(each)), pair, plane, points, codes, classes, **common)
+    plane_rows = PlaneRows(points, codes)
+    return draw_plane(lambda each: best_class(scores(each)), pair, plane, plane_rows, classes, **common)
 
 
 def _without_regions(

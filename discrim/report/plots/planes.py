@@ -182,29 +182,72 @@ def middles(regions: Regions, k_classes: int) -> Floats:
     return out
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PlaneRows:
+    """Rows that are drawn in a plane.
+
+    Attributes
+    ----------
+    points : (n, 2) float
+        Their coordinates. A row with a missing coordinate is not drawn.
+    codes : (n,) int
+        Their classes, -1 for none.
+    wrong : (n,) bool, optional
+        Whether a row is misclassified, which makes its marker hollow.
+    weak : bool
+        Whether they are drawn faintly, because they do not lie in the plane.
+    """
+
+    points: Floats
+    codes: Codes
+    wrong: NDArray[np.bool_] | None = None
+    weak: bool = False
+
+
 def draw_plane(
     classify: Classify,
     limits: tuple[tuple[float, float], tuple[float, float]],
     names: tuple[Any, Any],
-    points: Floats,
-    codes: Codes,
+    rows: PlaneRows,
     classes: Sequence[Any],
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
     *,
     title: str = "Regions of the predicted classes",
-    wrong: NDArray[np.bool_] | None = None,
     labels: Floats | None = None,
-    weak: bool = False,
     panel: bool = False,
 ) -> Axes:
-    """Regions of the classes in the plane of two variables, with rows on top.
+    """Draw the regions of the classes in the plane of two variables, with rows on top.
 
-    Points (n, 2) have codes (n,), -1 where there is no class; a row without both numbers is left out, one
-    that is wrong is hollow, and weak ones are drawn faintly, as they do not lie in the plane. The labels (K,
-    2) of the classes have places such as the means; by default they stand in the middle of the regions. A
-    legend has the classes where some that have rows have no region. A panel is one of several, without one.
+    Parameters
+    ----------
+    classify : callable
+        Function that returns the codes (m,) of points (m, 2).
+    limits : pair of (float, float)
+        Limits of the two axes.
+    names : pair of str
+        Names of the two variables.
+    rows : PlaneRows
+        The rows.
+    classes : sequence of length K
+        Labels of the classes.
+    ax : Axes, optional
+        Axes to draw on.
+    signs : Signs
+        Colours and markers of the classes.
+    title : str
+        Title of the axes.
+    labels : (K, 2) float, optional
+        Places of the labels of the classes; by default the middles of the regions.
+    panel : bool
+        Whether the axes are one of several, without a legend. Otherwise a legend shows the classes if some of
+        those with rows have no region.
+
+    Returns
+    -------
+    Axes
     """
+    points, codes = rows.points, rows.codes
     axes, is_new = style.new_axes(ax)
     found = draw_regions(axes, classify, limits, signs, COARSE if panel else GRID)
     before = set(axes.collections), set(axes.images)
@@ -212,10 +255,10 @@ def draw_plane(
     for artist in (*set(axes.collections) - before[0], *set(axes.images) - before[1]):
         if panel and hasattr(artist, "set_sizes"):
             artist.set_sizes([9])
-        if weak:
+        if rows.weak:
             artist.set_alpha(style.opacity(0.35))
-    if wrong is not None:
-        draw_hollow(axes, points, codes, wrong, signs, size=12 if panel else 22)
+    if rows.wrong is not None:
+        draw_hollow(axes, points, codes, rows.wrong, signs, size=12 if panel else 22)
     axes.set_xlim(*limits[0])
     axes.set_ylim(*limits[1])
     axes.set(xlabel=style.shown_name(names[0]), ylabel=style.shown_name(names[1]))
