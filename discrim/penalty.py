@@ -159,7 +159,7 @@ class ElasticNet(PenaltySpecification):
     >>> from discrim import logistic
     >>> from discrim.penalty import ElasticNet
     >>> logistic("species ~ .", "iris", penalty=ElasticNet(0.5, strength=0.05)).selected.tolist()
-    ['petal_width', 'petal_length', 'sepal_width']
+    ['petal_width', 'petal_length', 'sepal_width', 'sepal_length']
     """
 
     l1_ratio: float = 0.5

@@ -15,7 +15,7 @@ from discrim.covariance import Diagonal, FactorAnalytic, Separable, Shrunk
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import NotSupportedError
 from discrim.models.fits.available import PublicAttributes, conditional_attributes
-from discrim.subspace import MultipleCorrespondence
+from discrim.subspace import MultipleCorrespondence, SparsePLS
 from tests.contract.test_names import FITS, MODELLED, fitted
 
 IRIS, PENGUINS = load_iris(), load_penguins()
@@ -58,7 +58,7 @@ OPTIONS: dict[str, Any] = {
     "mixture, em": lambda: discrim.mixture(SPECIES, HOLES, components=1, missing="em"),
     "location, mixed": lambda: discrim.location("species ~ bill_length_mm + sex", PENGUINS),
     "logistic, separated": lambda: discrim.logistic(SPECIES, IRIS, bias_reduction=True),
-    "pls, sparse": lambda: discrim.pls(SPECIES, IRIS, ncomp=1, nonzero=2),
+    "pls, sparse": lambda: discrim.pls(SPECIES, IRIS, ncomp=1, algorithm=SparsePLS(2)),
     "knn, k": lambda: discrim.knn(SPECIES, IRIS, k=5),
 }
 """Fits with options that add or remove attributes."""

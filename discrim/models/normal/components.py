@@ -329,7 +329,8 @@ class CorrespondenceSubspace(Subspace):
     --------
     >>> from discrim import lda
     >>> from discrim.datasets import load_penguins
-    >>> fit = lda("species ~ island + sex", load_penguins(), components=2, correspondence=True)
+    >>> from discrim.subspace import MultipleCorrespondence
+    >>> fit = lda("species ~ island + sex", load_penguins(), components=MultipleCorrespondence(2))
     >>> fit.subspace.eigenvalues.round(3).tolist()
     [0.507, 0.5]
     >>> fit.subspace.level_coordinates().round(2).loc["island[Dream]"].tolist()

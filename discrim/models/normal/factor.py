@@ -43,8 +43,9 @@ class FactorModel(FitComponent):
     Examples
     --------
     >>> from discrim import qda
+    >>> from discrim.covariance import FactorAnalytic
     >>> from discrim.datasets import load_iris
-    >>> fit = qda("species ~ .", load_iris(), covariance="factor", dimensions=2)
+    >>> fit = qda("species ~ .", load_iris(), covariance=FactorAnalytic(2))
     >>> fit.covariance_model.dimensions.to_dict()
     {'setosa': 2, 'versicolor': 2, 'virginica': 2}
     """

@@ -250,9 +250,7 @@ def _refuse_few_rows(task: ShrinkageTrials) -> None:
         )
 
 
-def warn_of_units(
-    moments: ClassMoments, terms: Sequence[str], what: str, way_out: str = "Pass standardize=True"
-) -> None:
+def warn_of_units(moments: ClassMoments, terms: Sequence[str], what: str, way_out: str) -> None:
     """Warn where the units of the columns differ by much, so that a sphere is one of the widest of them."""
     sd, still = within_sd(moments), constant_within(moments)
     wide, narrow = int(np.argmax(sd)), int(np.argmin(sd))
@@ -271,7 +269,7 @@ def warn_of_units(
 
 
 def warn_where_units_differ(
-    scatter: Scatter, moments: ClassMoments, terms: Sequence[str], way_out: str = "Pass standardize=True"
+    scatter: Scatter, moments: ClassMoments, terms: Sequence[str], way_out: str
 ) -> None:
     """Warn where a sphere is one of columns of very unlike units."""
     if scatter.compares_units:
@@ -489,7 +487,7 @@ def _tests(fit: Fit[Any], watch: Watch | None) -> tuple[TestResult, TestResult]:
 def covariance_models_of(fit: Fit[Any], dimensions: Any = None, threshold: Any = None) -> pd.DataFrame:
     """The ladder of covariance models for the classes of a fit, with those of a few large variances."""
     if dimensions is None and threshold is not None:
-        raise DataError('threshold= goes with dimensions="cattell": pass both, or neither.')
+        raise DataError('threshold= requires dimensions="cattell": pass both, or neither.')
     moments = moments_by_class(fit, "covariance_models()")
     factors: list[Factors] = []
     if dimensions is not None:

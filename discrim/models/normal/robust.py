@@ -148,8 +148,9 @@ class RobustModel(FitComponent):
     Examples
     --------
     >>> from discrim import lda
+    >>> from discrim.covariance import StudentT
     >>> from discrim.datasets import load_iris
-    >>> model = lda("species ~ .", load_iris(), method="t", nu=None).covariance_model
+    >>> model = lda("species ~ .", load_iris(), covariance=StudentT(nu=None)).covariance_model
     >>> round(model.nu, 1)
     9.6
     >>> int(model.robust_distances()["flagged"].sum())
@@ -162,13 +163,13 @@ class RobustModel(FitComponent):
         return scatter
 
     @property
-    @available_if(lambda self: self._scatter.method == "t", 'fit with method="t"')
+    @available_if(lambda self: self._scatter.method == "t", 'fit with covariance="t"')
     def nu(self) -> float:
         """Degrees of freedom of the t distributions."""
         return self._scatter.nu
 
     @property
-    @available_if(lambda self: self._scatter.method == "mcd", 'fit with method="mcd"')
+    @available_if(lambda self: self._scatter.method == "mcd", 'fit with covariance="mcd"')
     def support_fraction(self) -> float:
         """Share of the observations that the subset of the minimum covariance determinant has."""
         return self._scatter.support_fraction

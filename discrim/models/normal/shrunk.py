@@ -25,8 +25,9 @@ class ShrunkModel(FitComponent):
     Examples
     --------
     >>> from discrim import lda
+    >>> from discrim.covariance import Shrunk
     >>> from discrim.datasets import load_iris
-    >>> fit = lda("species ~ .", load_iris(), covariance="shrunk", shrinkage="loo", grid=[0.1, 0.5, 1])
+    >>> fit = lda("species ~ .", load_iris(), covariance=Shrunk("loo", grid=[0.1, 0.5, 1]))
     >>> fit.covariance_model.shrinkage
     0.1
     >>> fit.covariance_model.path["error"].round(3).tolist()
