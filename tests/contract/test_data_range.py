@@ -107,13 +107,14 @@ def test_predictions_do_not_depend_on_the_unit(name, factor):
     np.testing.assert_allclose(found, answers(name, plain_fit(name), data), rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("value", [1e130, -1e300])
+@pytest.mark.parametrize("value", [1e130, -1e300, 1.7e308])
 @pytest.mark.parametrize("name", MODELS)
 def test_a_far_value_of_new_rows_is_refused(name, value):
     new = table(name).iloc[:6].set_index(pd.Index(list("uvwxyz")))
     new.loc["w", "y"] = value
     for method in ("predict", "decision_function"):
-        with pytest.raises(OutOfRangeError) as caught:
+        with warnings.catch_warnings(), pytest.raises(OutOfRangeError) as caught:
+            warnings.simplefilter("error", RuntimeWarning)
             getattr(plain_fit(name), method)(new)
         assert (caught.value.columns, caught.value.rows) == (("y",), ("w",))
 

@@ -119,7 +119,9 @@ def block_scores(
         rule = rule.rule
     for start in range(0, len(x), piece):
         stop = min(start + piece, len(x))
-        scores = rule.scores(x[start:stop])
+        # Scores that overflow are outside the limit, so that the values are checked and refused.
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = rule.scores(x[start:stop])
         if limit is not None and not -limit < scores.min(initial=0.0) <= scores.max(initial=0.0) < limit:
             missing = blocks.missing(x, place.start)
         if missing is not None and not blocks.partial:
