@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from discrim.errors import DataError
-from discrim.options import check_flag, check_number, check_whole, check_word, is_whole
+from discrim.errors import DataError, told
+from discrim.options import check_flag, check_number, check_whole, check_word, is_number, is_whole
 from discrim.specification import Specification, read_specification
 
 __all__ = [
@@ -285,17 +285,16 @@ PLS: tuple[type[PLSSpecification], ...] = (OrthogonalPLS, SparsePLS)
 
 def _number(value: Any, name: str = "n") -> int | float | Choice:
     """Return a validated number of axes, a share of the variance, or the name of a choice."""
-    if value in ("cv", "loo"):
+    if isinstance(value, str) and value in ("cv", "loo"):
         choice: Choice = value
         return choice
     also = ', a share of the variance between 0 and 1, "cv" or "loo"'
     if is_whole(value):
         return check_whole(name, value, 1, what="a number of axes", also=also)
-    if isinstance(value, str):
-        raise DataError(f"{name}={value!r}: give a number of axes, 1 or more{also}.")
-    return check_number(
-        name, value, 0.0, 1.0, ends="()", what="a share of the variance", also=', "cv" or "loo"'
-    )
+    if not is_number(value):
+        raise DataError(f"{name}={told(value)}: give a number of axes, 1 or more{also}.")
+    what, also = "a share of the variance", ', a number of axes, "cv" or "loo"'
+    return check_number(name, value, 0.0, 1.0, ends="()", what=what, also=also)
 
 
 def read_features(value: Any) -> KernelFeatures | None:

@@ -113,9 +113,11 @@ def test_a_far_value_of_new_rows_is_refused(name, value):
     new = table(name).iloc[:6].set_index(pd.Index(list("uvwxyz")))
     new.loc["w", "y"] = value
     for method in ("predict", "decision_function"):
-        with warnings.catch_warnings(), pytest.raises(OutOfRangeError) as caught:
+        predict = getattr(plain_fit(name), method)
+        with warnings.catch_warnings():
             warnings.simplefilter("error", RuntimeWarning)
-            getattr(plain_fit(name), method)(new)
+            with pytest.raises(OutOfRangeError) as caught:
+                predict(new)
         assert (caught.value.columns, caught.value.rows) == (("y",), ("w",))
 
 
