@@ -14,7 +14,9 @@ from typing import Any
 import pandas as pd
 
 import discrim
+from discrim.covariance import Shrunk
 from discrim.datasets import load_iris, load_penguins
+from discrim.penalty import Ridge
 
 FOLDER = Path(__file__).parent
 IRIS = load_iris().iloc[::5].reset_index(drop=True)
@@ -25,7 +27,7 @@ MIXED = "species ~ island + bill_length_mm + body_mass_g"
 
 CALLS: dict[str, tuple[str, str, pd.DataFrame, dict[str, Any]]] = {
     "lda": ("lda", "species ~ sex * bill_length_mm + bs(bill_depth_mm, 4)", PENGUINS, {"prior": "equal"}),
-    "qda": ("qda", "species ~ sepal_length + sepal_width", IRIS, {}),
+    "qda": ("qda", "species ~ sepal_length + sepal_width", IRIS, {"covariance": Shrunk(0.1)}),
     "rda": ("rda", EVERY, IRIS, {"alpha": 0.3, "gamma": 0.6}),
     "plda": ("plda", EVERY, IRIS, {}),
     "location": ("location", MIXED, PENGUINS, {"smoothing": 0.1}),
@@ -35,7 +37,7 @@ CALLS: dict[str, tuple[str, str, pd.DataFrame, dict[str, Any]]] = {
     "knn": ("knn", EVERY, IRIS, {"k": 5, "metric": "mahalanobis"}),
     "kernel_density": ("kernel_density", EVERY, IRIS, {"bandwidth": 0.5}),
     "logistic": ("logistic", "species ~ sepal_width", IRIS, {"reference": "virginica"}),
-    "penalized_logistic": ("logistic", EVERY, IRIS, {"penalty": "ridge", "strength": 0.1}),
+    "penalized_logistic": ("logistic", EVERY, IRIS, {"penalty": Ridge(0.1)}),
     "indicator": ("indicator", EVERY, IRIS, {}),
     "perceptron": ("perceptron", EVERY, TWO_SPECIES, {"seed": 1}),
     "hyperplane": ("hyperplane", EVERY, TWO_SPECIES, {}),
