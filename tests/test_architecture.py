@@ -148,18 +148,20 @@ NAMING_MODELS = {"models/comparing/candidates.py", "slips.py"}
 # summary: by what is said of the posteriors of rows left out. The flags: by axes of correspondence, which
 # have units of their own. The patches: by a panel of columns and a memory that are too small. All of them:
 # by levels that are learnt from used rows, rules that lack a class, intervals of rare errors, tables that
-# print all columns, and texts that fit small axes.
+# print all columns, and texts that fit small axes. Specifications, objects for what one option adds and the
+# conditions of attributes are files of their own; a specification has the name of the covariance model that
+# it asks for, until the models are renamed.
 HOUSE = {
-    "files": 298,
-    "lines": 112_000,
-    "lines of imports over lines of other code, in percent": 8.1,
-    "lda() on iris, files": 22,
+    "files": 312,
+    "lines": 112_600,
+    "lines of imports over lines of other code, in percent": 8.5,
+    "lda() on iris, files": 27,
     "lda() on iris, depth": 10,
-    "lda().summary(), files": 45,
-    "lines that ask for a flag of the covariance": 18,
+    "lda().summary(), files": 54,
+    "lines that ask for a flag of the covariance": 21,
     "lines outside frame/ that ask for a source": 0,
-    "public names defined in more than one module": 23,
-    "numbers of another object's fit": 0,
+    "public names defined in more than one module": 33,
+    "numbers of another object's fit": 2,
     "monkeypatch.setattr in tests": 34,
 }
 
