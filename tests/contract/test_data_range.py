@@ -12,7 +12,7 @@ import pytest
 
 import discrim
 from discrim.core.moments.moments import ClassMoments
-from discrim.errors import OutOfRangeError
+from discrim.errors import DataError, OutOfRangeError
 from discrim.models.fits.data_range import column_range
 
 
@@ -159,6 +159,14 @@ def test_the_limit_is_1e100_within_class_standard_deviations(name):
     assert fit.predict(new).notna().all()
     with pytest.raises(OutOfRangeError):
         fit.predict(new.assign(y=1.01e100 * sd.max()))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_differences_above_the_largest_number_are_refused(name):
+    data = table(name)
+    data["y"] = np.where(data["y"] > 0, 1.7e308, -1.7e308)
+    with pytest.raises(DataError, match="'y'"):
+        fitted(name, data)
 
 
 def test_most_rows_define_what_is_far():

@@ -384,26 +384,29 @@ def _both_gathered(one: list[_Gathered], other: list[_Gathered]) -> list[_Gather
     return [_Gathered(each, Centre(each.centres.T, each.rests.T, each.scale)) for each in found]
 
 
+@np.errstate(over="ignore", under="ignore", invalid="ignore")
 def _one_pass(
     blocks: RowBlocks, *, n_parts: int, n_classes: int, n_columns: int, spread: Spread
 ) -> list[_Gathered]:
-    """Moments of each part; a pass that lost digits is made again. Those of rows on workers are merged."""
+    """Moments of each part; a pass that lost digits is made again. Those of rows on workers are merged.
+
+    Moments of a column whose values differ by more than the largest float64 are not finite.
+    """
     sums = [Sums(n_classes, n_columns, spread) for _ in range(n_parts)]
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        for x, codes, weights in blocks:
-            if n_parts == 1:
-                sums[0].add(x, codes, weights)
-                continue
-            parts = codes // n_classes
-            order = row_sums.sorted_by(parts, n_parts)
-            # One copy of the block, whose slices are the parts.
-            columns, codes = np.take(x.T, order, axis=1), codes[order] % n_classes
-            weights = None if weights is None else weights[order]
-            stops = np.cumsum(np.bincount(parts, minlength=n_parts)).tolist()
-            for each, start, stop in zip(sums, [0, *stops], stops, strict=False):
-                if stop > start:
-                    some = None if weights is None else weights[start:stop]
-                    each.add(columns[:, start:stop].T, codes[start:stop], some)
+    for x, codes, weights in blocks:
+        if n_parts == 1:
+            sums[0].add(x, codes, weights)
+            continue
+        parts = codes // n_classes
+        order = row_sums.sorted_by(parts, n_parts)
+        # One copy of the block, whose slices are the parts.
+        columns, codes = np.take(x.T, order, axis=1), codes[order] % n_classes
+        weights = None if weights is None else weights[order]
+        stops = np.cumsum(np.bincount(parts, minlength=n_parts)).tolist()
+        for each, start, stop in zip(sums, [0, *stops], stops, strict=False):
+            if stop > start:
+                some = None if weights is None else weights[start:stop]
+                each.add(columns[:, start:stop].T, codes[start:stop], some)
     found = []
     for rows, each in zip(row_sums.rows_of_parts(blocks, n_parts, n_classes), sums, strict=True):
         if each.out_of_range():

@@ -311,6 +311,7 @@ class CentredRoots(NamedTuple):
         return CentredRoots(roots, self.sums + other.sums)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def centred_roots(blocks: RowBlocks, *, centres: Sequence[Centre], by_class: bool) -> list[CentredRoots]:
     """Triangular roots of the deviations of each part's rows from class means, by QR block after block."""
     n_columns, n_classes = centres[0].points.shape

@@ -73,7 +73,8 @@ def check_data_range(moments: ClassMoments, blocks: Blocks) -> None:
     variances, means = _variances(moments), moments.means[moments.rows > 0]
     sd, largest_sd = _within_sd(moments, variances), np.sqrt(variances.max(axis=0))
     extent = np.maximum(largest_sd, means.max(axis=0) - means.min(axis=0))
-    if (moments.scale == 1).all() and sd.min() > 1 / SUSPECT_SD and max(sd.max(), extent.max()) < SUSPECT_SD:
+    sizes = np.concatenate([sd, extent])
+    if (moments.scale == 1).all() and sd.min() > 1 / SUSPECT_SD and sizes.max() < SUSPECT_SD:
         return
     _check_sizes(np.log10(np.maximum(sd, extent)) - np.log10(moments.scale), blocks.terms)
     distant = np.flatnonzero(extent / MAX_DEVIATIONS > sd)
@@ -108,6 +109,8 @@ def _within_sd(moments: ClassMoments, variances: Floats) -> Floats:
 
 def _check_sizes(log_sizes: Floats, terms: tuple[str, ...]) -> None:
     """Raise a DataError for a column whose variation, a decimal logarithm (p,), is too small or too large."""
+    # Sizes of columns whose values differ by more than the largest float64 are not finite.
+    log_sizes = np.where(np.isfinite(log_sizes), log_sizes, np.log10(np.finfo(np.float64).max))
     wild = np.flatnonzero((log_sizes < MIN_LOG_SIZE) | (log_sizes > MAX_LOG_SIZE))
     if len(wild):
         name, size = terms[wild[0]], float(log_sizes[wild[0]])
