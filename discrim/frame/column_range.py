@@ -81,12 +81,16 @@ class ColumnRange:
                 refuse_far(terms[j], float(base[j]), table.label(int(np.argmax(unstored))))
 
 
-def refuse_far(column: str, value: float, row: object) -> NoReturn:
-    """Raise the OutOfRangeError of a value, with the label of its row."""
+WITHIN_CLASSES = "within-class standard deviations from the class means"
+"""Unit and centre of the distances of values, as messages name them."""
+
+
+def refuse_far(column: str, value: float, row: object, measure: str = WITHIN_CLASSES) -> NoReturn:
+    """Raise the OutOfRangeError of a value, with the label of its row and the measure of its distance."""
     raise OutOfRangeError(
-        f"Column {column!r} has the value {value:.6g} at row {row!r}, more than {MAX_DEVIATIONS:g} "
-        "within-class standard deviations from the class means. Correct the value, make it missing, or give "
-        "the column in the unit of the other rows.",
+        f"Column {column!r} has the value {value:.6g} at row {row!r}, more than {MAX_DEVIATIONS:g} {measure}"
+        ". Correct the value, make it missing, or give the column in the unit of the other rows or, if it "
+        "covers such a range, as logarithms.",
         columns=(column,),
         rows=(row,),
     )

@@ -22,7 +22,7 @@ from discrim.core.rules.rules import LinearRule
 from discrim.core.scatter.covariance import total_squares
 from discrim.errors import DataError, OutOfRangeError
 from discrim.frame.blocks import Blocks
-from discrim.frame.column_range import MAX_DEVIATIONS, ColumnRange, refuse_far
+from discrim.frame.column_range import MAX_DEVIATIONS, WITHIN_CLASSES, ColumnRange, refuse_far
 from discrim.frame.rows import used_rows
 
 MIN_LOG_SIZE, MAX_LOG_SIZE = -303.0, 304.0
@@ -154,10 +154,12 @@ def _check_rows(blocks: Blocks, columns: Codes) -> None:
     for j, column in enumerate(deviations.T):
         # Most rows of a column may have the same value.
         unit[j] = np.median(column[column > 0]) if (column > 0).any() else np.inf
-    _refuse_far_rows(blocks, columns, centre, unit)
+    _refuse_far_rows(blocks, columns, centre, unit, "median deviations from the median of the column")
 
 
-def _refuse_far_rows(blocks: Blocks, columns: Codes, centre: Floats, unit: Floats) -> None:
+def _refuse_far_rows(
+    blocks: Blocks, columns: Codes, centre: Floats, unit: Floats, measure: str = WITHIN_CLASSES
+) -> None:
     """Raise an OutOfRangeError for the first row more than 1e100 units (c,) from a centre (c,)."""
     for place, x, _, _ in used_rows(blocks):
         with np.errstate(over="ignore", invalid="ignore"):
@@ -166,4 +168,4 @@ def _refuse_far_rows(blocks: Blocks, columns: Codes, centre: Floats, unit: Float
             row, j = np.argwhere(far)[0].tolist()
             position = place.start + row if isinstance(place, slice) else int(place[row])
             label = blocks.table.label(position)
-            refuse_far(blocks.terms[columns[j]], float(x[row, columns[j]]), label)
+            refuse_far(blocks.terms[columns[j]], float(x[row, columns[j]]), label, measure)
