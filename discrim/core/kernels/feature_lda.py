@@ -420,8 +420,8 @@ def law_of(kernel: str) -> Law:
     law = LAWS.get(kernel)
     if law is None:
         raise DataError(
-            f'features="random" is for the kernels {", ".join(LAWS)}, and not for kernel={kernel!r}: '
-            'take one of these, or features="landmarks".'
+            f"Random features exist for the kernels {', '.join(LAWS)}, not for kernel={kernel!r}. Use one of "
+            "these, or components=discrim.subspace.Landmarks(n)."
         )
     return law
 

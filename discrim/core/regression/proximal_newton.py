@@ -214,7 +214,7 @@ class Curvature:
             refuse_beyond_memory(
                 MATRICES * float(after) ** 2,
                 f"The curvature of the {after:,} coefficients that the search has come to",
-                "Give a larger strength=, or a grid= of larger ones",
+                "Give the penalty a larger strength, or a grid= of larger ones",
             )
             grown = np.empty((after, after))
             grown[:before, :before] = self.matrix

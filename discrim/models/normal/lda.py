@@ -159,7 +159,7 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
     @property
     @available_if(
         lambda self: len(self._fit.numbers.scatter.shrinkages) > 0,
-        'fit with covariance="shrunk" or "correlation", or "diagonal" with shrinkage=',
+        'fit with covariance="shrunk" or "correlation", or discrim.covariance.Diagonal("strimmer")',
     )
     def shrinkage(self) -> float:
         """How much is shrunk, from 0 to 1.

@@ -780,8 +780,8 @@ def choice_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Errors of the choice of a shrinkage, or of a number of principal axes, with what was chosen."""
     if fit.path is None:
         raise NotSupportedError(
-            'kind="path" draws the errors of a choice, and this fit keeps none: fit with shrinkage="loo" or '
-            'components="cv".'
+            'kind="path" draws the errors of a choice, and this fit keeps none: fit with '
+            'covariance=discrim.covariance.Shrunk("loo") or components="cv".'
         )
     of_axes = "components" in fit.path
     path = results.subspace.path if of_axes else results.covariance_model.path

@@ -306,7 +306,7 @@ class QDAResults(SeparateCovariances, NormalResults):
     @property
     @available_if(
         lambda self: len(self._fit.numbers.scatter.shrinkages) > 0,
-        'fit with covariance="shrunk", or "diagonal" with shrinkage=',
+        'fit with covariance="shrunk", or discrim.covariance.Diagonal("strimmer")',
     )
     def shrinkage(self) -> pd.Series:
         """How much each class's covariance is shrunk to a sphere, or its variances to their median."""

@@ -53,8 +53,9 @@ class ShrunkModel(FitComponent):
         the most shrinkage. An error is missing if a covariance is singular without some row, or if distances
         exceed double precision.
         """
-        why = 'which is that of shrinkage="loo", and not of a loaded fit'
-        return held_path(self._fit, why, 'fit with shrinkage="loo"', "shrinkage")
+        why = 'which is that of a shrinkage "loo", and not of a loaded fit'
+        way_out = 'fit with covariance=discrim.covariance.Shrunk("loo"), or Diagonal("loo")'
+        return held_path(self._fit, why, way_out, "shrinkage")
 
 
 class ShrunkCorrelationModel(ShrunkModel):

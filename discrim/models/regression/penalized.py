@@ -120,7 +120,7 @@ def _coefficient_path(model: Likelihood, search: StrengthSearch, *, within: floa
         strengths = core.strengths_of(model, search.penalty.l1_ratio, search.penalty.n_strengths)
     what = f"The coefficients of {len(strengths):,} strengths"
     numbers = float(len(strengths)) * model.functions * len(model.z)
-    refuse_beyond_memory(numbers, what, "Give the penalty a shorter grid=, or one strength=")
+    refuse_beyond_memory(numbers, what, "Give the penalty a shorter grid=, or one strength")
     may_end = search.grid is None and within >= strengths[-1]
     with late_bar(len(strengths), "path of the strength") as tell:
         ends = core.penalized_path(
@@ -316,7 +316,7 @@ def _searched(
         more = "" if by_rounding else f", or raise maxiter={search.maxiter}"
         raise DataError(
             f"At strength {strength:.4g} the search has not converged in {ended.steps} "
-            f"steps{', because of rounding' if by_rounding else ''}: give a larger strength={more}."
+            f"steps{', because of rounding' if by_rounding else ''}: give a larger strength{more}."
         )
     return fit.at(ended, strength), path
 
