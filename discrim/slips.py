@@ -9,7 +9,6 @@ a clause behind a name and a colon is given only where that name is there.
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, NoReturn
@@ -106,19 +105,21 @@ formula <- call
 coef | params | coefficients() <- coef coefficients coefs betas weights
 means | centroids | canonical() <- theta centroids centers centres
 cov | covs <- covariance sigma within
-subspace.loadings | scaling | rotations | canonical() <- loadings
+subspace.loadings | scaling | rotations | canonical() | a fit with components= has them <- loadings
 scaling | rotations | canonical() <- scalings rotation ld
 explained | proportion <- explainedvarianceratio proportionoftrace trace
 correlations | canonical() <- cancorr canonicalcorrelations
-subspace.eigenvalues | canonical() <- eigenvalues
+subspace.eigenvalues | canonical() | lda() on axes of multiple correspondence analysis has them <- eigenvalues
 canonical() <- structure
-covariate_model.adjusted_means() <- adjustedmeans emmeans lsmeans marginalmeans
-covariate_model.slopes() <- slopes
-covariate_model.tests() <- covariatetests
-covariate_model.covariates <- covariates
+covariate_model.adjusted_means() | lda() with covariates has covariate_model.adjusted_means() <- adjustedmeans
+covariate_model.adjusted_means() | lda() with covariates has adjusted means <- emmeans lsmeans marginalmeans
+covariate_model.slopes() | lda() with covariates has covariate_model.slopes() <- slopes
+covariate_model.tests() | lda() with covariates has covariate_model.tests() <- covariatetests tests
+covariate_model.covariates | lda() with covariates has covariate_model.covariates <- covariates
 covariance_model.variance_shrinkage | covariance="correlation" shrinks variances too <- varianceshrinkage
-covariance_model.path | subspace.path <- path
+covariance_model.path | subspace.path | lda() and qda() with Shrunk("loo") have covariance_model.path <- path
 covariance_model.nu | a fit of t distributions has it <- nu
+covariance_model.support_fraction | a fit with covariance="mcd" has it <- supportfraction
 covariance_model.row_cov | a fit with a separable covariance has it <- rowcov
 covariance_model.column_cov | a fit with a separable covariance has it <- columncov
 covariance_model.separability_test() | a fit with a separable covariance has it <- separabilitytest
@@ -126,8 +127,8 @@ covariance_model.robust_distances() | a robust fit, by "t" or "mcd", has them <-
 covariance_model.factors | qda(covariance="factor") has them <- factors
 covariance_model.dimensions | qda(covariance="factor") has them <- dimensions
 covariance_model.scree() | qda(covariance="factor") has it <- scree
-subspace.n_components <- components
-subspace.shares <- componentshares
+subspace.n_components | a fit with components= has it <- components ncomponents
+subspace.shares | a fit with components= has them <- componentshares shares
 subspace.level_coordinates() | lda() on axes of multiple correspondence analysis has them <- levelcoordinates
 boundary().distance() <- distance
 boundary().foot() <- foot
@@ -302,8 +303,8 @@ def plain(name: str) -> str:
 
 
 def _first(way: str) -> str:
-    """The name with which what does a job begins."""
-    return re.split(r"[.(]", way, maxsplit=1)[0]
+    """The name with which what does a job begins, such as "coef" or "subspace.loadings"."""
+    return way.partition("(")[0]
 
 
 def nearest(name: str, there: Iterable[str], table: str) -> str:

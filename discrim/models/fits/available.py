@@ -24,6 +24,10 @@ Check = Callable[[Any], object]
 """Function of an object that returns False or raises NotSupportedError if an attribute does not apply."""
 
 
+COMPONENTS = ("covariance_model", "subspace", "covariate_model")
+"""Attributes of a fit that are objects with what one of its options adds."""
+
+
 class Conditional:
     """A method, or the getter of a property, that only some objects have; made by `available_if`.
 
@@ -142,8 +146,15 @@ class PublicAttributes:
                 return object.__getattribute__(self, name)
             from discrim.slips import ATTRIBUTES, attribute_hint
 
+            listed = dir(self)
+            nested = [
+                f"{each}.{inner}"
+                for each in COMPONENTS
+                if each in listed
+                for inner in dir(getattr(self, each))
+            ]
             error = NotSupportedError(
-                attribute_hint(type(self).__name__, name, (dir(self), dir(type(self))), ATTRIBUTES)
+                attribute_hint(type(self).__name__, name, ([*listed, *nested], dir(type(self))), ATTRIBUTES)
             )
             # With a name and without an object Python appends no second suggestion.
             error.name = name
