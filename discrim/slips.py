@@ -244,23 +244,6 @@ load("iris") | load() <- loaddata getdata read readcsv
 
 
 REWRITTEN: dict[str, dict[str, str]] = {
-    "logistic": {
-        "strength": "penalty=discrim.penalty.Lasso({})",
-        "lambda": "penalty=discrim.penalty.Lasso({})",
-        "c": "penalty=discrim.penalty.Ridge(1 / (N * {})), where N is the number of observations",
-        "l1ratio": "penalty=discrim.penalty.ElasticNet({})",
-        "alpha": "penalty=discrim.penalty.ElasticNet({})",
-        "ridge": "penalty=discrim.penalty.Ridge({})",
-        "grid": "penalty=discrim.penalty.Lasso(grid={})",
-        "nstrengths": "penalty=discrim.penalty.Lasso(n_strengths={})",
-        "nlambda": "penalty=discrim.penalty.Lasso(n_strengths={})",
-        "folds": "penalty=discrim.penalty.Lasso(folds={})",
-        "nfolds": "penalty=discrim.penalty.Lasso(folds={})",
-        "cv": "penalty=discrim.penalty.Lasso(folds={})",
-        "select": "penalty=discrim.penalty.Lasso(select={})",
-        "seed": "penalty=discrim.penalty.Lasso(seed={}) if a strength is chosen; else leave it out",
-        "randomstate": "penalty=discrim.penalty.Lasso(seed={}) if a strength is chosen; else leave it out",
-    },
     "kernellda": {
         "features": "components=discrim.subspace.RandomFeatures(n) or Landmarks(n), with the number n",
     },
@@ -286,15 +269,102 @@ REWRITTEN: dict[str, dict[str, str]] = {
         "select": 'penalty="1se" for the largest penalty within one standard error; else leave it out',
     },
     "stepwise": {
-        **dict.fromkeys(("fenter", "fin", "ftoenter", "fentry"), 'by="F", enter={}'),
-        **dict.fromkeys(("fstay", "fout", "ftoremove", "fremove"), 'by="F", stay={}'),
-        **dict.fromkeys(("r2enter", "pr2entry"), 'by="r2", enter={}'),
-        **dict.fromkeys(("r2stay", "pr2stay"), 'by="r2", stay={}'),
-        **dict.fromkeys(("venter", "vin"), 'by="v", enter={}, with criterion="rao"'),
         "options": 'verb=functools.partial(discrim.qda, prior="equal"), for example',
     },
 }
 """Keywords that are parts of another option here, by verb, and what to write with their value."""
+
+
+PENALTY_PARAMETERS = {
+    "strength": "strength",
+    "lambda": "strength",
+    "ridge": "strength",
+    "l1ratio": "l1_ratio",
+    "alpha": "l1_ratio",
+    "grid": "grid",
+    **dict.fromkeys(("nstrengths", "nlambda"), "n_strengths"),
+    **dict.fromkeys(("folds", "nfolds", "cv"), "folds"),
+    "select": "select",
+    **dict.fromkeys(("seed", "randomstate"), "seed"),
+}
+"""Keywords that are parameters of a penalty of `logistic` here, without case, dots and underscores."""
+
+PENALTY_WORDS = {
+    "ridge": "Ridge",
+    "l2": "Ridge",
+    "lasso": "Lasso",
+    "l1": "Lasso",
+    "elasticnet": "ElasticNet",
+}
+"""Values of `penalty=`, also in scikit-learn, and the specifications that they stand for."""
+
+LIMITS = {
+    **dict.fromkeys(("fenter", "fin", "ftoenter", "fentry"), ("F", "enter")),
+    **dict.fromkeys(("fstay", "fout", "ftoremove", "fremove"), ("F", "stay")),
+    **dict.fromkeys(("r2enter", "pr2entry"), ("r2", "enter")),
+    **dict.fromkeys(("r2stay", "pr2stay"), ("r2", "stay")),
+    **dict.fromkeys(("venter", "vin"), ("v", "enter")),
+}
+"""Limits of `stepwise` in other systems and in earlier interfaces, with `by=` and the keyword here."""
+
+
+def penalty_hint(given: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the first keyword that is a parameter of a penalty of `logistic`, and what to write.
+
+    Examples
+    --------
+    >>> penalty_hint({"penalty": "ridge", "strength": 0.1, "folds": 5})
+    ('strength', 'Write penalty=discrim.penalty.Ridge(0.1, folds=5).')
+    """
+    names = {name: PENALTY_PARAMETERS.get(plain(name), "") for name in given}
+    is_inverse = {name: plain(name) == "c" for name in given}
+    first = next((name for name in given if names[name] or is_inverse[name]), "")
+    if not first:
+        return "", ""
+    texts = {names[name]: _value_text(value) for name, value in given.items() if names[name]}
+    inverse = next((_value_text(given[name]) for name in given if is_inverse[name]), "")
+    asked = given.get("penalty")
+    kind = PENALTY_WORDS.get(plain(asked), "") if isinstance(asked, str) else type(asked).__name__
+    if texts.keys() == {"seed"} and asked is None:
+        note = " if a strength is chosen; else leave it out"
+    else:
+        note = ", where N is the number of observations" if inverse else ""
+    if inverse:
+        texts["strength"] = f"1 / (N * {inverse})"
+    if kind not in PENALTY_WORDS.values():
+        kind = "Ridge" if inverse or "ridge" in map(plain, given) else "Lasso"
+    if "l1_ratio" in texts:
+        ends = {"0": "Ridge", "0.0": "Ridge", "1": "Lasso", "1.0": "Lasso"}
+        kind = ends.get(texts["l1_ratio"], "ElasticNet")
+    leading = "l1_ratio" if kind == "ElasticNet" else "strength"
+    if kind != "ElasticNet":
+        texts.pop("l1_ratio", None)
+    arguments = [texts.pop(leading)] if leading in texts else []
+    arguments += [f"{name}={text}" for name, text in texts.items()]
+    return first, f"Write penalty=discrim.penalty.{kind}({', '.join(arguments)}){note}."
+
+
+def limits_hint(given: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the first keyword that is a limit of `stepwise` elsewhere, and what to write for all of them.
+
+    Examples
+    --------
+    >>> limits_hint({"f_enter": 3.84, "f_stay": 2.71})
+    ('f_enter', 'Write by="F", enter=3.84, stay=2.71.')
+    """
+    limits = {name: LIMITS[plain(name)] for name in given if plain(name) in LIMITS}
+    if not limits:
+        return "", ""
+    first = next(iter(limits))
+    by = limits[first][0]
+    texts = {option: _value_text(given[name]) for name, (each, option) in limits.items() if each == by}
+    if by == "v":
+        texts["criterion"] = '"rao"'
+    else:
+        # Both limits are required; equal ones are the nearest to one limit that was given.
+        other = next(iter(texts.values()))
+        texts = {option: texts.get(option, other) for option in ("enter", "stay")}
+    return first, f'Write by="{by}", {", ".join(f"{name}={text}" for name, text in texts.items())}.'
 
 
 def plain(name: str) -> str:
@@ -403,7 +473,9 @@ def specification_hint(given: Mapping[str, Any]) -> tuple[str, str]:
     first = next((name for name in given if names[name] in known), "")
     if not first:
         return "", ""
-    values = {names[name]: value for name, value in given.items()}
+    values = {names[name]: _plain_value(value) for name, value in given.items()}
+    if "grid" in values:
+        values.setdefault("shrinkage", "loo")
     values = {
         name: each for name, each in values.items() if name == "nu" or not (each is None or each is False)
     }
@@ -480,7 +552,15 @@ def rewritten_keyword(function: Callable[..., Any], given: Mapping[str, Any]) ->
         name, hint = specification_hint(options)
         if name in unknown:
             return name, hint
-    rewritten = REWRITTEN.get(plain(called).removesuffix("classifier"), {})
+    hints = {"logistic": penalty_hint, "stepwise": limits_hint}
+    verb = plain(called).removesuffix("classifier")
+    if verb in hints:
+        # An option of the verb says which penalty is meant, and is not itself unknown.
+        options = {name: given[name] for name in given if name in unknown or name == "penalty"}
+        name, hint = hints[verb](options)
+        if name:
+            return name, hint
+    rewritten = REWRITTEN.get(verb, {})
     name = next((name for name in unknown[:1] if plain(name) in rewritten), "")
     return name, f"Write {rewritten[plain(name)].format(_value_text(given[name]))}." if name else ""
 
@@ -508,8 +588,13 @@ def refuse_keyword(function: Callable[..., Any], given: Mapping[str, Any]) -> No
 
 def _value_text(value: Any) -> str:
     """Return a value as it is written in a call, or dots if that is long."""
-    text = repr(value)
+    text = repr(_plain_value(value))
     return text if len(text) <= 40 and not text.startswith("<") else "..."
+
+
+def _plain_value(value: Any) -> Any:
+    """Return numbers of NumPy, and arrays of them, as Python's own."""
+    return value.tolist() if callable(getattr(value, "tolist", None)) else value
 
 
 def attribute_hint(owner: str, name: str, names: Iterable[Iterable[str]], table: str) -> str:

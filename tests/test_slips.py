@@ -6,6 +6,7 @@ import pickle
 import re
 import sys
 
+import numpy as np
 import pytest
 
 import discrim
@@ -115,12 +116,12 @@ REWRITTEN = {
     ("rda", "select", "1se"): 'alpha="1se"',
     ("sparse_lda", "select", "1se"): 'penalty="1se"',
     ("shrunken_centroids", "select", "1se"): 'threshold="1se"',
-    ("stepwise", "f_enter", 3.84): 'by="F", enter=3.84',
+    ("stepwise", "f_enter", 3.84): 'by="F", enter=3.84, stay=3.84',
     ("stepwise", "FIN", 3.84): 'by="F", enter=3.84',
-    ("stepwise", "FOUT", 2.71): 'by="F", stay=2.71',
+    ("stepwise", "FOUT", 2.71): 'by="F", enter=2.71, stay=2.71',
     ("stepwise", "PR2ENTRY", 0.1): 'by="r2", enter=0.1',
-    ("stepwise", "r2_stay", 0.1): 'by="r2", stay=0.1',
-    ("stepwise", "VIN", 1): 'by="v", enter=1, with criterion="rao"',
+    ("stepwise", "r2_stay", 0.1): 'by="r2", enter=0.1, stay=0.1',
+    ("stepwise", "VIN", 1): 'by="v", enter=1, criterion="rao"',
     ("stepwise", "options", None): 'verb=functools.partial(discrim.qda, prior="equal")',
 }
 
@@ -270,6 +271,45 @@ def test_keywords_together_name_one_specification(verb, keywords, advice):
         option = "covariance" if module == "covariance" else "components"
         if "lda" in verb and option == "covariance" and "Separable" not in written:
             assert getattr(discrim, verb)(FORMULA, IRIS, covariance=specification).nobs == 150
+
+
+COMBINED = [
+    ("logistic", {"penalty": "ridge", "strength": 0.1}),
+    ("logistic", {"penalty": "elastic_net", "l1_ratio": 0.3, "strength": np.float64(0.1)}),
+    ("logistic", {"penalty": "l2", "folds": 3, "n_strengths": 5, "seed": 1}),
+    ("logistic", {"alpha": 0, "lambda": 0.1}),
+    ("lda", {"shrinkage": np.float64(0.1)}),
+    ("lda", {"shape": np.array([2, 2])}),
+    ("lda", {"grid": [0.1, 0.5]}),
+    ("stepwise", {"f_enter": 3.84, "f_stay": 2.71}),
+    ("stepwise", {"f_stay": 2.71}),
+    ("stepwise", {"r2_enter": 0.2, "r2_stay": 0.1}),
+    ("stepwise", {"v_enter": 3, "criterion": "rao"}),
+]
+
+
+@pytest.mark.parametrize(("verb", "keywords"), COMBINED)
+def test_the_advice_runs_and_contains_every_value(verb, keywords):
+    message = refused(TypeError, getattr(discrim, verb), FORMULA, IRIS, **keywords)
+    written = eval(f"dict({message.partition('Write ')[2].removesuffix('.')})", {"discrim": discrim})
+    getattr(discrim, verb)(FORMULA, IRIS, **written)
+    values = list(written.values())
+    for each in written.values():
+        values += each.parameters().values() if isinstance(each, Specification) else []
+    words = {"l2", "ridge", "elastic_net", 0}
+    given = [each for each in keywords.values() if isinstance(each, str | float) and each not in words]
+    assert all(each in values for each in given)
+
+
+def test_the_penalty_that_was_asked_for_is_the_one_that_is_advised():
+    for penalty, name in (
+        ("ridge", "Ridge"),
+        ("l1", "Lasso"),
+        (None, "Lasso"),
+        (discrim.penalty.Ridge(), "Ridge"),
+    ):
+        message = refused(TypeError, discrim.logistic, FORMULA, IRIS, penalty=penalty, strength=0.1)
+        assert f"discrim.penalty.{name}(0.1)" in message
 
 
 @pytest.mark.parametrize(("method", "keyword"), METHOD_KEYWORDS)
