@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Literal, Self
 
-from discrim.options import check_grid, check_number, check_whole, check_word
+from discrim.options import check_grid, check_number, check_whole, check_word, is_whole
 from discrim.specification import Specification, read_specification
 
 __all__ = ["ElasticNet", "Lasso", "PenaltySpecification", "Ridge"]
@@ -57,6 +57,11 @@ class PenaltySpecification(Specification):
         check_word("select", self.select, ("min", "1se"))
         if isinstance(self.folds, Iterator):
             self._set("folds", list(self.folds))
+        elif is_whole(self.folds) or isinstance(self.folds, str | bool | float | None):
+            also = ", or splits: pairs of row positions, (train, test)"
+            self._set("folds", check_whole("folds", self.folds, 2, what="a number of folds", also=also))
+        if self.seed is not None:
+            self._set("seed", check_whole("seed", self.seed, 0, also=", or None"))
 
     def with_chosen(self, **parameters: Any) -> Self:
         """Return a copy with the strength that was chosen, without the options of its choice."""

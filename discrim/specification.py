@@ -8,7 +8,7 @@ evaluates. It holds no data and no estimates, and it does no computation.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 from discrim.errors import DataError, told
@@ -59,6 +59,8 @@ def read_specification(
     value: Any,
     words: Mapping[str, Callable[[], Any]],
     classes: Iterable[type[Specification]],
+    *,
+    also: str = "",
 ) -> Any:
     """Return the specification that the value of an option stands for.
 
@@ -72,6 +74,8 @@ def read_specification(
         The words that the option takes, and what builds the specification of each.
     classes : iterable of type
         The classes of the specifications that the option takes.
+    also : str
+        Further values that the option takes, for messages; it ends with a comma and a space.
 
     Returns
     -------
@@ -88,13 +92,16 @@ def read_specification(
     allowed = tuple(classes)
     if isinstance(value, allowed):
         return value
-    names = listed_classes(allowed)
-    if isinstance(value, type) and issubclass(value, Specification):
-        raise DataError(f"{option}={value.__name__} is a class. Write {option}={value.__name__}().")
-    given = repr(value) if isinstance(value, Specification) else told(value)
-    raise DataError(
-        f"{option}={given} is not supported here. Use one of {listed(words, len(words))}, or {names}."
-    )
+    if isinstance(value, type) and issubclass(value, allowed):
+        required = [each.name for each in fields(value) if each.default is MISSING and each.init]
+        call = f"{value.__name__}({', '.join(f'{name}=...' for name in required)})"
+        raise DataError(f"{option}={value.__name__} is a class. Write {option}={call}.")
+    if isinstance(value, type):
+        given = value.__name__
+    else:
+        given = repr(value) if isinstance(value, Specification) else told(value)
+    choices = f"one of {listed(words, len(words))}, or {also}" if words else also
+    raise DataError(f"{option}={given} is not supported here. Use {choices}{listed_classes(allowed)}.")
 
 
 def listed_classes(classes: Iterable[type[Specification]]) -> str:

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from discrim.errors import DataError, told
-from discrim.options import check_flag, check_number, check_whole, check_word, is_number, is_whole
+from discrim.errors import DataError
+from discrim.options import check_flag, check_whole, check_word, in_range, is_number, is_whole
 from discrim.specification import Specification, read_specification
 
 __all__ = [
@@ -289,20 +289,18 @@ def _number(value: Any, name: str = "n") -> int | float | Choice:
         choice: Choice = value
         return choice
     also = ', a share of the variance between 0 and 1, "cv" or "loo"'
-    if is_whole(value):
-        return check_whole(name, value, 1, what="a number of axes", also=also)
-    if not is_number(value):
-        raise DataError(f"{name}={told(value)}: give a number of axes, 1 or more{also}.")
-    what, also = "a share of the variance", ', a number of axes, "cv" or "loo"'
-    return check_number(name, value, 0.0, 1.0, ends="()", what=what, also=also)
+    if is_number(value) and not is_whole(value) and in_range(value, 0.0, 1.0, "()"):
+        return float(value)
+    return check_whole(name, value, 1, what="a number of axes", also=also)
 
 
 def read_features(value: Any) -> KernelFeatures | None:
     """Return the specification that `components=` of `kernel_lda` stands for; None for the whole kernel."""
-    if value is None or isinstance(value, KernelFeatures):
+    if value is None:
         return value
     if isinstance(value, Specification | type):
-        features: KernelFeatures = read_specification("components", value, {}, FEATURES)
+        also = "a number of landmarks, "
+        features: KernelFeatures = read_specification("components", value, {}, FEATURES, also=also)
         return features
     also = ", or None for the kernel of all rows"
     return Landmarks(check_whole("components", value, 1, MAX_FEATURES, also=also))
@@ -313,14 +311,16 @@ def read_algorithm(value: Any) -> Any:
     if isinstance(value, str):
         check_word("algorithm", value, ("nipals", "simpls"))
     elif isinstance(value, Specification) or (isinstance(value, type) and issubclass(value, Specification)):
-        return read_specification("algorithm", value, {}, PLS)
+        return read_specification("algorithm", value, {}, PLS, also="'nipals', 'simpls', ")
     return value
 
 
 def read_subspace(value: Any) -> SubspaceSpecification | None:
     """Return the specification that `components=` stands for, or None for all columns."""
-    if value is None or isinstance(value, SubspaceSpecification):
+    if value is None:
         return value
-    if isinstance(value, type) and issubclass(value, SubspaceSpecification):
-        raise DataError(f"components={value.__name__} is a class. Write {value.__name__}(2), for example.")
+    if isinstance(value, Specification | type):
+        also = 'a number of axes, a share of the variance between 0 and 1, "cv", "loo", '
+        subspace: SubspaceSpecification = read_specification("components", value, {}, SUBSPACES, also=also)
+        return subspace
     return PrincipalComponents(_number(value, "components"))

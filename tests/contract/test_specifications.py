@@ -28,7 +28,8 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.models.fits.refits import options_of
 from discrim.models.normal.covariance_models import LINEAR, QUADRATIC
 from discrim.models.saving.tensor_file import read_file, write_file
-from discrim.subspace import MultipleCorrespondence, PrincipalComponents
+from discrim.penalty import Lasso, Ridge
+from discrim.subspace import MultipleCorrespondence, PrincipalComponents, RandomFeatures, SparsePLS
 
 IRIS, BIRDS = load_iris(), load_penguins()
 FORMULA, LEVELS = "species ~ .", "species ~ island + sex"
@@ -148,11 +149,58 @@ def test_a_word_is_its_specification_with_defaults(verb, option):
         (lambda: FactorAnalytic(threshold=0), "threshold"),
         (lambda: FactorAnalytic(2, threshold=0.1), "threshold"),
         *((lambda n=n: PrincipalComponents(n), "n=") for n in (0, -1, 1.5, 1.0, True, "x", [2])),
+        *((lambda n=n: Lasso(folds=n), "folds=") for n in (0, 1, True, "x", None, 2.5)),
+        *((lambda n=n: Ridge(seed=n), "seed=") for n in (-1, True, "x", 1.5)),
     ],
 )
 def test_a_parameter_out_of_its_range_is_refused_when_the_specification_is_built(make, message):
     with pytest.raises(DataError, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    ("verb", "option", "kind", "advice"),
+    [
+        (lda, "covariance", Separable, "Separable(rows=..., columns=...)"),
+        (lda, "covariance", Shrunk, "Shrunk()"),
+        (lda, "components", PrincipalComponents, "PrincipalComponents(n=...)"),
+        (discrim.kernel_lda, "components", RandomFeatures, "RandomFeatures(n=...)"),
+        (discrim.pls, "algorithm", SparsePLS, "SparsePLS(nonzero=...)"),
+        (discrim.logistic, "penalty", Lasso, "Lasso()"),
+    ],
+)
+def test_a_class_in_place_of_a_specification_is_refused_with_its_call(verb, option, kind, advice):
+    with pytest.raises(DataError) as caught:
+        verb(FORMULA, IRIS, **{option: kind})
+    assert f"{option}={advice}" in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [Full(), Full, dict, subspace.SubspaceSpecification()])
+@pytest.mark.parametrize(
+    ("verb", "option"),
+    [
+        (lda, "components"), (qda, "components"), (discrim.kernel_lda, "components"),
+        (discrim.logistic, "penalty"), (discrim.rda, "parametrization"),
+    ],
+)  # fmt: skip
+def test_a_specification_of_another_option_is_refused_with_those_that_there_are(verb, option, value):
+    with pytest.raises(DataError) as caught:
+        verb(FORMULA, IRIS, **{option: value})
+    name = value.__name__ if isinstance(value, type) else repr(value)
+    assert f"{option}={name} is not supported" in str(caught.value)
+    assert "discrim." in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"seed": "x"}, {"folds": 1}, {"strength": -1}, {"grid": ["a"]}, {"select": "2se"}]
+)
+def test_a_file_with_a_penalty_that_is_not_valid_is_damaged(parameters, tmp_path):
+    discrim.logistic(SEPALS, IRIS, penalty=Ridge(0.1)).save(tmp_path / "fit")
+    about, tensors = read_file(tmp_path / "fit")
+    about["arguments"]["penalty"]["parameters"] |= parameters
+    write_file(tmp_path / "fit", about, tensors)
+    with pytest.raises(DataError, match="'penalty'"):
+        discrim.load(tmp_path / "fit")
 
 
 @pytest.mark.parametrize(

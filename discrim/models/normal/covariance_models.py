@@ -65,7 +65,7 @@ class CovarianceOption:
         """Return the covariance model of a word, a specification or an estimator."""
         if _is_estimator(value):
             return ByEstimator(value, text_of(value))
-        if isinstance(value, type) and not issubclass(value, Specification):
+        if isinstance(value, type) and callable(getattr(value, "fit", None)):
             raise DataError(f"covariance={value.__name__} is a class. Write covariance={value.__name__}().")
         if not isinstance(value, str | type | Specification):
             raise DataError(
