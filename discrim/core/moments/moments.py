@@ -325,8 +325,9 @@ def on_one_scale(parts: Sequence[ClassMoments]) -> list[ClassMoments]:
     highest, lowest = (np.where(there, centres, end) for end in (-np.inf, np.inf))
     gaps = np.maximum(highest.max(axis=0) - lowest.min(axis=0), 0.0).max(axis=0)
     spreads = [np.sqrt(part.squares.max(axis=0)) / part.scale for part in parts]
-    wanted = row_sums.column_scale(np.max([gaps, *spreads], axis=0))
-    scale = np.where(wanted == 1, parts[0].scale, wanted)
+    sizes = np.max([gaps, *spreads], axis=0)
+    # Single rows, or equal ones, show no scale.
+    scale = np.where(sizes > 0, row_sums.column_scale(sizes), parts[0].scale)
     return [part.rescaled(scale) for part in parts]
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from discrim import lda, qda
-from discrim.core.moments.moments import ClassMoments, gather
+from discrim.core.moments.moments import ClassMoments, gather, merged
 
 SPREADS = ("pooled", "class", "diagonal")
 K = 3
@@ -179,3 +179,21 @@ def test_means_of_many_classes_are_their_rows_means(spread, weighted):
         own = codes == c
         mean = np.average(x[own], axis=0, weights=count[own])
         np.testing.assert_allclose(found.means[c] + found.origin, mean, rtol=1e-13)
+
+
+@pytest.mark.parametrize("spread", SPREADS)
+@pytest.mark.parametrize("unit", [1e-290, 1e-160, 1e160])
+def test_moments_of_unlike_sizes_merge_in_either_order(spread, unit):
+    """The scale is that of the larger values, also if these are of ordinary size."""
+    rng = np.random.default_rng(0)
+    plain, extreme = rng.normal(size=(30, 2)), unit * rng.normal(size=(30, 2))
+    codes = np.arange(30) % K
+    parts = [moments(plain, codes, spread), moments(extreme, codes, spread)]
+    direct = moments(np.concatenate([plain, extreme]), np.concatenate([codes, codes]), spread)
+    with np.errstate(over="raise", invalid="raise"):
+        for pair in (parts, parts[::-1]):
+            both = merged(*pair)
+            np.testing.assert_allclose(both.class_means, direct.class_means, rtol=1e-12)
+            np.testing.assert_allclose(
+                np.sqrt(both.squares) / both.scale, np.sqrt(direct.squares) / direct.scale, rtol=1e-12
+            )
