@@ -285,9 +285,9 @@ PLS: tuple[type[PLSSpecification], ...] = (OrthogonalPLS, SparsePLS)
 
 def _number(value: Any, name: str = "n") -> int | float | Choice:
     """Return a validated number of axes, a share of the variance, or the name of a choice."""
-    if isinstance(value, str) and value in ("cv", "loo"):
-        choice: Choice = value
-        return choice
+    choices: dict[Any, Choice] = {"cv": "cv", "loo": "loo"}
+    if isinstance(value, str) and value in choices:
+        return choices[value]
     also = ', a share of the variance between 0 and 1, "cv" or "loo"'
     if is_number(value) and not is_whole(value) and in_range(value, 0.0, 1.0, "()"):
         return float(value)
