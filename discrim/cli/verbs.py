@@ -368,4 +368,4 @@ def with_options(message: object, parser: argparse.ArgumentParser, typed: Contai
                 quoted = f'"{bare}"' if "(" in bare else bare
                 found[f"{action.option_strings[0]} {quoted}"] = None
     text = str(message)
-    return f"{text} Typed as {' or '.join(found)}." if found else text
+    return f"{text} Typed as {', '.join(found)}." if found else text

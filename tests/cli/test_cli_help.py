@@ -133,6 +133,10 @@ def test_the_way_out_is_said_as_it_is_typed(capsys):
     separated = refused(capsys, "logistic", "species ~ .", "iris")
     assert "Pass bias_reduction=True" in separated
     assert separated.endswith("Typed as --bias-reduction.")
+    limits = refused(capsys, "stepwise", "species ~ .", "iris", "--f-enter", "3.84", "--f-stay", "2.71")
+    assert "Typed as --by F, --enter 3.84, --stay 2.71" in limits
+    ridge = refused(capsys, "logistic", "species ~ .", "iris", "--penalty", "ridge", "--strength", "0.1")
+    assert '--penalty "Ridge(0.1)"' in ridge
     # What was typed itself is no way out.
     assert "Typed" not in refused(capsys, "lda", "species ~ .", "iris", "--ncomp", "5")
 
