@@ -448,7 +448,7 @@ class VerbClassifier(FittedClassifier):
         unknown = next(each for each in values if each not in valid)
         raise ValueError(
             f"Invalid parameter {unknown!r} for {name}={getattr(self, name)!r} of {self}. Valid parameters "
-            f"are: {valid!r}."
+            f"are: {valid!r}. Use one of these."
         )
 
     def _specification(self, name: str) -> Specification | None:

@@ -35,7 +35,7 @@ VERBS = {
     "mixture": "prior weights components covariance",
     "sparse_lda": "prior weights",
     "kernel_density": "prior weights",
-    "kernel_lda": "prior weights kernel width ridge scale select calibrate components features",
+    "kernel_lda": "prior weights kernel width ridge scale select calibrate components",
     "pls": "prior weights",
     "nearest_centroid": "moments prior weights",
     "fda": "prior weights engine",

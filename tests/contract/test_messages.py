@@ -61,6 +61,7 @@ MAKERS = {
 """Functions that make the whole message: what the way out of it is."""
 
 REASONS = {
+    ("discrim/sklearn/signatures.py", "{cls.__name__}(): {error}"): "Python's own message about arguments",
     (
         "discrim/models/comparing/candidates.py",
         "{no_label_reason(",

@@ -175,7 +175,7 @@ def test_a_class_in_place_of_a_specification_is_refused_with_its_call(verb, opti
     assert f"{option}={advice}" in str(caught.value)
 
 
-@pytest.mark.parametrize("value", [Full(), Full, dict, subspace.SubspaceSpecification()])
+@pytest.mark.parametrize("value", [Full(), Full, dict, subspace.SubspaceSpecification(2)])
 @pytest.mark.parametrize(
     ("verb", "option"),
     [

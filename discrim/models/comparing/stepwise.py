@@ -295,7 +295,7 @@ def read_limits(
         check_number("tolerance", tolerance, 0, 1, ends="[)", what="a share of variance")
     if by == "v":
         if criterion != "rao":
-            raise DataError(f'by="v" requires criterion="rao", not {criterion!r}.')
+            raise DataError(f'by="v" does not limit criterion={criterion!r}. Write criterion="rao" with it.')
         level = _level("stay", stay)
         added = _limit("enter", enter, by, np.inf, needed=direction != "backward")
         return Limits(level, level, "p", tolerance, added)

@@ -114,7 +114,7 @@ def _is_estimator(value: Any) -> bool:
 @singledispatch
 def covariance_model(specification: Any) -> Scatter:
     """Return the covariance model that a specification of `discrim.covariance` asks for."""
-    raise TypeError(f"{specification!r} is not a specification of a covariance.")
+    raise TypeError(f"{specification!r} is not a specification: use one of discrim.covariance.")
 
 
 @covariance_model.register
@@ -216,7 +216,9 @@ def read_covariance(
     kind = option.read(covariance)
     given = covariance_text(covariance)
     if method != "moment" and isinstance(kind, ByEstimator | Robust):
-        raise DataError(f"method={method!r} cannot be combined with {given}, which has its own divisor.")
+        raise DataError(
+            f"method={method!r} cannot be combined with {given}, which has its own divisor: leave it out."
+        )
     subspace = read_subspace(components)
     if subspace is None:
         return kind
@@ -234,8 +236,8 @@ def read_covariance(
         raise NotSupportedError('missing="em" cannot be combined with components=. Leave out one of the two.')
     if kind.sphere is not None and not kind.sphere.in_data:
         raise NotSupportedError(
-            f"{given} cannot be combined with components=. Standardize the columns before their principal "
-            "axes are computed: components=discrim.subspace.PrincipalComponents(n, standardize=True)."
+            f"{given} cannot be combined with components=. To standardize the columns before their principal "
+            "axes are computed, write components=discrim.subspace.PrincipalComponents(n, standardize=True)."
         )
     return Projected(kind, subspace.n, isinstance(subspace, PrincipalComponents) and subspace.standardize)
 

@@ -9,6 +9,7 @@ import pytest
 from discrim import lda
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.scatter.principal import principal
+from discrim.covariance import CovarianceSpecification, Shrunk, Spherical
 
 
 @pytest.mark.parametrize("n", [3, 4, 6, 9])
@@ -34,15 +35,13 @@ def test_not_saturated_where_axes_are_fewer_or_are_the_columns() -> None:
         assert not principal(alone).is_saturated
 
 
-@pytest.mark.parametrize("covariance", ["shrunk", "spherical"])
+@pytest.mark.parametrize("covariance", [Shrunk(0.2), Spherical()], ids=["shrunk", "spherical"])
 @pytest.mark.parametrize("p", [5, 6, 7, 15])
-def test_few_rows_left_out_are_refits(covariance: str, p: int) -> None:
+def test_few_rows_left_out_are_refits(covariance: CovarianceSpecification, p: int) -> None:
     codes = np.arange(8) % 2
     x = np.random.default_rng(p).standard_normal((8, p)) + codes[:, None]
     frame = pd.DataFrame(x).add_prefix("x").assign(y=codes)
     options = {"covariance": covariance, "prior": [0.5, 0.5]}
-    if covariance == "shrunk":
-        options["shrinkage"] = 0.2
     found = lda("y ~ .", frame, **options).leave_one_out()[[0, 1]].to_numpy()
     for i in range(len(frame)):
         fit = lda("y ~ .", frame.drop(index=i), **options)

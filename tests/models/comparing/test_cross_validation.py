@@ -161,8 +161,8 @@ def test_labels_and_posteriors_are_those_of_refits_that_choose_anew(case):
 def test_what_was_chosen_is_held_where_it_is_not_to_be_nested(case, names):
     verb, formula, data, options = REFITS[case]
     fit = verb(formula, data, **options)
-    more = {"covariance": "shrunk"} if case == "lda-loo" else {}
-    given = verb(formula, data, **{name: getattr(fit, name) for name in names}, **more)
+    chosen = {name: getattr(fit, name) for name in names}
+    given = verb(formula, data, **({"covariance": Shrunk(**chosen)} if case == "lda-loo" else chosen))
     held = cross_validate(fit, 5, seed=4, nested=False)
     np.testing.assert_allclose(
         held.posteriors(), cross_validate(given, 5, seed=4).posteriors(), rtol=1e-7, atol=1e-12

@@ -14,6 +14,7 @@ import discrim
 from discrim.covariance import Shrunk
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import DataError, DiscrimWarning, NotSupportedError
+from discrim.subspace import PrincipalComponents
 
 IRIS = load_iris()
 PENGUINS = load_penguins().dropna(subset=["bill_depth_mm", "body_mass_g", "species"])
@@ -314,17 +315,17 @@ def on_axes(x, y, new, *, common, over_sd):
 @pytest.mark.parametrize(
     ("verb", "options"),
     [
-        (discrim.lda, {}),
-        (discrim.qda, {}),
-        (discrim.qda, {"standardize": True}),
-        (discrim.rda, {"alpha": 1.0, "gamma": 1.0}),
+        (discrim.lda, {"components": 2}),
+        (discrim.qda, {"components": 2}),
+        (discrim.qda, {"components": PrincipalComponents(2, standardize=True)}),
+        (discrim.rda, {"components": 2, "alpha": 1.0, "gamma": 1.0}),
     ],
 )
 def test_ranks_on_principal_axes_are_among_rows_that_learnt_no_axes(verb, options):
     rows, new = IRIS.iloc[::3].reset_index(drop=True), IRIS.iloc[1::6]
-    fit = verb("species ~ .", rows, components=2, **options)
+    fit = verb("species ~ .", rows, **options)
     x, y = rows.drop(columns="species").to_numpy(), rows["species"].to_numpy()
-    measured = partial(on_axes, common=verb is discrim.lda, over_sd="standardize" in options)
+    measured = partial(on_axes, common=verb is discrim.lda, over_sd=options["components"] != 2)
     own = np.concatenate([measured(np.delete(x, i, 0), np.delete(y, i), x[[i]]) for i in range(len(x))])
     values = measured(x, y, new.drop(columns="species").to_numpy())
     found = fit.typicality(new, method="conformal")

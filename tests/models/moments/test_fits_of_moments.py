@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import discrim
+from discrim.covariance import Regularized
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
 
@@ -21,7 +22,7 @@ FITS = {
         discrim.rda,
         "species ~ log(body_mass_g) + sex",
         PENGUINS,
-        {"alpha": 0.5, "gamma": 0.2, "parametrization": "klar", "standardize": True},
+        {"alpha": 0.5, "gamma": 0.2, "parametrization": Regularized("klar", standardize=True)},
     ),
     "rda_no_ridge": (discrim.rda, "species ~ .", IRIS, {"alpha": 0, "gamma": 1}),
     "indicator": (discrim.indicator, "species ~ log(petal_length) + sepal_width", IRIS, {}),

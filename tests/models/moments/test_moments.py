@@ -233,7 +233,7 @@ def test_what_moments_refuse():
     with pytest.raises(DataError, match=r"give what discrim\.moments"):
         discrim.lda(moments=FORMULA)
     for options in ({"covariance": "t"}, {"covariance": Shrunk("loo")}):
-        with pytest.raises(NotSupportedError, match="found from the rows"):
+        with pytest.raises(NotSupportedError, match="from the observations"):
             discrim.lda(moments=held, **options)
     with pytest.raises(NotSupportedError, match='scatters="class"'):
         discrim.qda(moments=pooled)

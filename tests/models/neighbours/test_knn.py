@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import warnings
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -649,7 +650,7 @@ def test_scores_of_two_classes_are_log_odds_of_the_second():
 
 def test_stepwise_chooses_columns_for_neighbours():
     chosen = discrim.stepwise(
-        "species ~ .", load_iris(), criterion="cv", verb=knn, options={"k": 5}, folds=4, seed=0
+        "species ~ .", load_iris(), criterion="cv", verb=partial(knn, k=5), folds=4, seed=0
     )
     assert {"petal_length", "petal_width"} & set(chosen.fit.terms)
 

@@ -136,5 +136,5 @@ def test_what_does_not_go_together_is_named():
         lda(moments=discrim.moments(FORMULA, BIRDS), components=MultipleCorrespondence(2))
     with pytest.raises(NotSupportedError, match="multiplies the categories"):
         fitted(formula="species ~ island:sex")
-    with pytest.raises(NotSupportedError, match="MultipleCorrespondence"):
+    with pytest.raises(NotSupportedError, match="level_coordinates"):
         lda(FORMULA, BIRDS, components=2).subspace.level_coordinates()

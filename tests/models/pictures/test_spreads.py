@@ -134,9 +134,9 @@ def test_new_rows_are_refused_by_what_draws_none(kind):
         LDA.plot(kind, data=IRIS)
 
 
-@pytest.mark.parametrize("method", ["t", "mcd"])
-def test_quantiles_of_robust_fits_are_of_robust_distances(method):
-    fit = discrim.qda(BILL, PENGUINS, method=method)
+@pytest.mark.parametrize("covariance", ["t", "mcd"])
+def test_quantiles_of_robust_fits_are_of_robust_distances(covariance):
+    fit = discrim.qda(BILL, PENGUINS, covariance=covariance)
     table = fit.covariance_model.robust_distances()
     outer = fit.plot("qq")
     assert "Robust" in outer.get_title()
