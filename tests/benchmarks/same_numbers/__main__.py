@@ -83,9 +83,14 @@ def record_copies(record: Any, key: str, fit: Any, data: Any) -> None:
             continue
         record.ask(f"{key} {name} repr", partial(repr, one))
         for method in ("predict", "predict_log_proba", "decision_function"):
-            record.ask(f"{key} {name}.{method}(data)", partial(getattr(one, method), data))
+            record.ask(f"{key} {name}.{method}(data)", partial(_call, one, method, data))
         record.ask(f"{key} {name}.glance()", one.glance)
         record.ask(f"{key} {name}.summary()", lambda one=one: str(one.summary()))
+
+
+def _call(fit: Any, method: str, data: Any) -> Any:
+    # Reading a method that the fit does not have raises its error.
+    return getattr(fit, method)(data)
 
 
 def _unit(fit: Any) -> Any:
