@@ -56,6 +56,8 @@ def robust_moments(
             f'({listed(blocks.terms)}): covariance="mcd" needs more rows than columns in each class: name '
             'fewer columns, or pass covariance="t".'
         )
+    # The search compares rows in the units of the classes that vary least.
+    check_data_range(class_moments(blocks, "diagonal"), blocks)
     found = fit_mcd(x, codes, start, wanted.support_fraction)
     if isinstance(found, ExactFit):
         raise _exact_fit(found, blocks)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import warnings
 from fractions import Fraction
 from functools import cache
 
@@ -26,7 +27,7 @@ from discrim.core.scatter.robust import Mcd, _concentrated, _kept, mcd, spread, 
 from discrim.core.scatter.student import fit_student
 from discrim.covariance import MCD, StudentT
 from discrim.datasets import load_iris, load_penguins
-from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
+from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError, OutOfRangeError
 from discrim.models.judging.validation import LEFT_OUT_KEPT_AS
 from tests import support
 
@@ -592,3 +593,15 @@ def test_a_summary_searches_without_no_row(options):
     fit.summary()
     assert LEFT_OUT_KEPT_AS[False] not in fit._fit.cache
     assert "Error, leave-one-out" not in fit.summary().tables["header"].index
+
+
+@pytest.mark.parametrize("decades", [(130, 260), (100, 300), (160, 170)])
+def test_a_column_that_hardly_varies_in_two_classes_is_refused_by_name(decades):
+    rng = np.random.default_rng(1)
+    values = [0.5 + rng.normal(size=40) / 10, *(10.0 ** -rng.uniform(*decades, (2, 40)))]
+    data = pd.DataFrame({"x": np.concatenate(values), "y": np.repeat(["a", "b", "c"], 40)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        with pytest.raises(OutOfRangeError) as caught:
+            discrim.lda("y ~ x", data, covariance="mcd")
+    assert caught.value.columns == ("x",)
