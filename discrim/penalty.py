@@ -9,11 +9,11 @@ cross-validation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, Self
 
-from discrim.options import check_grid, check_number, check_whole, check_word, is_whole
+from discrim.options import check_grid, check_number, check_whole, check_word
 from discrim.specification import Specification, read_specification
 
 __all__ = ["ElasticNet", "Lasso", "PenaltySpecification", "Ridge"]
@@ -44,7 +44,7 @@ class PenaltySpecification(Specification):
     _: KW_ONLY
     grid: Sequence[float] | None = None
     n_strengths: int = 100
-    folds: int | Iterable[Any] = field(default=10, hash=False)
+    folds: int | Iterable[Any] = 10
     select: Literal["min", "1se"] = "min"
     seed: int | None = None
 
@@ -55,9 +55,9 @@ class PenaltySpecification(Specification):
         count = check_whole("n_strengths", self.n_strengths, 2, MAX_STRENGTHS, what="a number of strengths")
         self._set("n_strengths", count)
         check_word("select", self.select, ("min", "1se"))
-        if isinstance(self.folds, Iterator):
-            self._set("folds", list(self.folds))
-        elif is_whole(self.folds) or isinstance(self.folds, str | bool | float | None):
+        if isinstance(self.folds, Iterable) and not isinstance(self.folds, str):
+            self._set("folds", _as_tuples(self.folds))
+        else:
             also = ", or splits: pairs of row positions, (train, test)"
             self._set("folds", check_whole("folds", self.folds, 2, what="a number of folds", also=also))
         if self.seed is not None:
@@ -178,6 +178,15 @@ class ElasticNet(PenaltySpecification):
         also = "; the ends are Ridge and Lasso"
         self._set("l1_ratio", check_number("l1_ratio", self.l1_ratio, 0.0, 1.0, ends="()", also=also))
         self._check_strength(self.strength)
+
+
+def _as_tuples(value: Any) -> Any:
+    """Return nested sequences and arrays as tuples, so that splits are equal by value."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    return (
+        tuple(map(_as_tuples, value)) if isinstance(value, Iterable) and not isinstance(value, str) else value
+    )
 
 
 PENALTIES: dict[str, type[PenaltySpecification]] = {each.word: each for each in (Ridge, Lasso, ElasticNet)}

@@ -259,3 +259,11 @@ def test_a_choice_of_the_rows_is_held_by_its_value():
     axes = lda(FORMULA, IRIS, components="cv")
     assert options_of(axes)["components"] == axes._fit.numbers.components
     assert np.isfinite(axes.predict_proba()).all(axis=None)
+
+
+def test_penalties_with_the_same_splits_are_equal():
+    positions = np.arange(10)
+    splits = [(positions[:5], positions[5:]), (positions[5:], positions[:5])]
+    one, two = Lasso(folds=splits), Lasso(folds=(pair for pair in splits))
+    assert (one, hash(one)) == (two, hash(two))
+    assert one != Lasso(folds=splits[::-1])

@@ -330,8 +330,6 @@ def test_columns_of_any_units_have_the_same_fit():
         ({"penalty": "l1"}, "penalty='l1' is not known: use one of 'ridge', 'lasso', 'elastic_net'"),
         ({"penalty": Lasso}, "Write penalty=Lasso()"),
         ({"penalty": discrim.covariance.Full()}, "is not supported here"),
-        ({"penalty": Lasso(folds=1)}, "folds=1: give a number from 2"),
-        ({"penalty": Lasso(seed=-1)}, "seed=-1: give a whole number"),
         ({"penalty": "lasso", "bias_reduction": True}, "bias_reduction=True is a penalty of its own"),
         ({"penalty": "lasso", "collinear": "drop"}, "leave collinear= out"),
         ({"penalty": Lasso(1e-9), "maxiter": 1}, "has not converged.*raise maxiter=1"),
@@ -351,6 +349,8 @@ def test_what_is_refused(options, said):
         ({"grid": []}, "the grid is empty; give numbers above 0"),
         ({"grid": [0.1, -1]}, "-1 is no strength"),
         ({"n_strengths": 1}, "n_strengths=1: give a number of strengths"),
+        ({"folds": 1}, "folds=1: give a number of folds"),
+        ({"seed": -1}, "seed=-1: give a whole number"),
     ],
 )
 def test_a_penalty_is_validated_when_it_is_built(options, message):
