@@ -85,7 +85,7 @@ def _verb_parameters(verb: Callable[..., Any], not_supported: tuple[str, ...]) -
 def _constructor(cls: type, signature: Signature) -> Callable[..., None]:
     """Return an `__init__` with a signature, which stores the arguments unchanged."""
 
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(self: object, *args: Any, **kwargs: Any) -> None:
         try:
             bound = signature.bind(self, *args, **kwargs)
         except TypeError as error:
