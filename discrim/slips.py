@@ -9,6 +9,7 @@ a clause behind a name and a colon is given only where that name is there.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, NoReturn
@@ -612,9 +613,8 @@ def attribute_hint(owner: str, name: str, names: Iterable[Iterable[str]], table:
         Names from elsewhere, as in `ATTRIBUTES`.
     """
     found = next(filter(None, (nearest(name, each, table) for each in names)), "dir() lists what there is")
-    is_name = found.replace(".", "").isidentifier() or (
-        found.endswith(")") and " " not in found.partition("(")[0]
-    )
+    # A name, or calls of names; else a sentence.
+    is_name = re.fullmatch(r"\w+(\.\w+|\(([^()]|\([^()]*\))*\))*", found)
     hint = f"use {found}" if is_name else found
     return f"{owner} has no attribute {name!r}: {hint}."
 
