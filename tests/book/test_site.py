@@ -5,6 +5,7 @@ The folder is named by the variable BOOK, as in `BOOK=build/book pytest tests/bo
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
@@ -85,7 +86,9 @@ def test_every_page_is_reached_from_the_first():
 
 def test_every_public_name_is_in_the_reference_once():
     described = [tag["id"] for tree in PAGES.values() for tag in tree.find_all("dt", id=True)]
-    for name in set(discrim.__all__) - {"datasets", "errors"}:
+    for name in discrim.__all__:
+        if inspect.ismodule(getattr(discrim, name)):
+            continue
         assert described.count(f"discrim.{name}") == 1, name
     assert len(described) == len(set(described))
 
