@@ -122,7 +122,7 @@ TABLES = (load_iris, load_penguins, load_wine)
 @pytest.mark.slow
 @pytest.mark.parametrize("model", [m for m in MODELS if m.verb != "bayes"], ids=lambda model: model.results)
 def test_a_page_names_what_its_fits_answer(model):
-    scope = {}
+    scope = {"discrim": discrim}
     code = first_lines.first_lines(model.verb).replace("print(fit)", "")
     if model.results == "PenalizedLogisticResults":
         code = code.replace("data=", "penalty=discrim.penalty.Lasso(0.01), data=")

@@ -339,7 +339,7 @@ def test_the_median_alone_is_refused_where_a_column_is_far_above_it(verb, expone
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fit = verb("g ~ .", frame, covariance=Diagonal("loo", grid=[0.1, 0.5, 1.0]))
-        assert fit.path["error"].isna().tolist() == [False, False, True]
+        assert fit.covariance_model.path["error"].isna().tolist() == [False, False, True]
         assert fit.error_rates(["loo", "cv"], seed=1)["estimate"].notna().all()
 
 

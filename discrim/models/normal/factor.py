@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from discrim.core.normal.qda import QDAFit
 from discrim.core.scatter.factor import (
     Factors,
     FewFactors,
@@ -22,6 +21,10 @@ from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.fitted_results import FitComponent
 from discrim.models.fits.tied_axes import warn_of_tied_axes
+
+if TYPE_CHECKING:
+    # A fit of lda() does not load the core of qda().
+    from discrim.core.normal.qda import QDAFit
 
 POOLED = "pooled"
 """In the place of a class, where the classes have one covariance."""
