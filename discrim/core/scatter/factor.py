@@ -93,8 +93,6 @@ DEFAULT_FORM = "AkjBkQkDk"
 THRESHOLD = 0.2
 """Share of the largest fall of the eigenvalues from which on the scree test takes a fall for signal."""
 
-_BY_TEXT = {form.lower(): form for form in FORMS}
-
 _FOUND: dict[str, Found] = {"given": "given", "cattell": "cattell", "bic": "bic"}
 
 
