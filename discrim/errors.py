@@ -23,6 +23,7 @@ __all__ = [
     "FormulaError",
     "MissingFileError",
     "MissingFolderError",
+    "MissingPackageError",
     "NotAFitError",
     "NotSupportedError",
     "OutOfRangeError",
@@ -146,6 +147,26 @@ class NotSupportedError(DiscrimError, AttributeError):
     This error is also an AttributeError: `hasattr` is false for a property that the model does not have, and
     `getattr` returns its default.
     """
+
+
+class MissingPackageError(DiscrimError, ImportError):
+    """An optional package is not installed. This error is also an ImportError.
+
+    Attributes
+    ----------
+    name : str
+        Package that is missing.
+    extra : str
+        Extra of discrim that installs it.
+    """
+
+    def __init__(self, purpose: str, package: str, extra: str, alternative: str = "") -> None:
+        super().__init__(
+            f"{purpose} requires the package {package}. Install it with pip install 'discrim[{extra}]'"
+            f"{alternative and ', or ' + alternative}."
+        )
+        self.name = package
+        self.extra = extra
 
 
 class DiscrimWarning(UserWarning):

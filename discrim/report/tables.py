@@ -32,7 +32,7 @@ import pandas as pd
 
 from discrim.core.numerics.progress import late_bar
 from discrim.core.numerics.whole_file import file_to_write, replaced
-from discrim.errors import DataError, NotSupportedError
+from discrim.errors import DataError, MissingPackageError
 from discrim.report.grid import (
     LABELS,
     Grid,
@@ -502,9 +502,8 @@ def workbook_of(title: str, parts: Mapping[str, Part]) -> Any:
         from openpyxl.styles import Font
         from openpyxl.worksheet.hyperlink import Hyperlink
     except ImportError:
-        raise NotSupportedError(
-            "Sheets of Excel are written by openpyxl, which is not there: pip install 'discrim[excel]', or "
-            "take .tables, which are DataFrames."
+        raise MissingPackageError(
+            "to_excel()", "openpyxl", "excel", "use .tables, which are DataFrames"
         ) from None
     pieces = []
     for key, part in parts.items():

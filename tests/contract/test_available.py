@@ -127,7 +127,7 @@ def check_methods(fit: Any) -> None:
         except NotSupportedError as error:
             raise AssertionError(f"{name}() is listed, and refused: {error}") from error
         except ValueError:
-            # An argument that only some fits need, such as the classes of a boundary.
+            # An argument that only some fits need, such as the classes of a boundary, or a missing package.
             continue
     for name in COMPONENTS:
         if hasattr(fit, name):

@@ -14,7 +14,7 @@ import pytest
 
 import discrim
 from discrim.datasets import load_iris
-from discrim.errors import DataError, MissingFolderError, NotSupportedError
+from discrim.errors import DataError, MissingFolderError, MissingPackageError
 from discrim.report.grid import Pairs, Section
 from discrim.report.tables import SHEET_ROWS, Summary, sheet_names, sheet_ranges
 from tests.contract.test_names import FITS
@@ -185,6 +185,7 @@ def test_what_cannot_be_written_is_refused_before_the_summary_is_made(tmp_path):
 def test_without_openpyxl_the_extra_is_named(tmp_path, monkeypatch):
     (tmp_path / "fit.xlsx").write_bytes(b"before")
     monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with pytest.raises(NotSupportedError, match=r"pip install 'discrim\[excel\]'"):
+    with pytest.raises(MissingPackageError) as caught:
         discrim.lda(FORMULA, IRIS).to_excel(tmp_path / "fit.xlsx")
+    assert (caught.value.name, caught.value.extra) == ("openpyxl", "excel")
     assert (tmp_path / "fit.xlsx").read_bytes() == b"before"

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from discrim.errors import NotSupportedError
+from discrim.errors import MissingPackageError
 from discrim.frame.grammar import Call, Column, Negative, Number, Operation
 from discrim.frame.values import Scalar
 from discrim.models.fits.fit import Fit
@@ -38,10 +38,7 @@ def as_onnx(fit: Fit[Any], prior: Any) -> Any:
     try:
         import onnx
     except ImportError:
-        raise NotSupportedError(
-            "to_onnx() needs the package onnx, which is not there: pip install 'discrim[onnx]', or write the "
-            "rule with to_sql()."
-        ) from None
+        raise MissingPackageError("to_onnx()", "onnx", "onnx", "write the rule with to_sql()") from None
     rule = exported(fit, prior)
     graph = _Graph(onnx, rule)
     graph.write()

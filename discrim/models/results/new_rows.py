@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import pandas as pd
 
-from discrim.errors import NotSupportedError
+from discrim.errors import MissingPackageError
 from discrim.frame.levels import Unseen
 from discrim.frame.sources.rows import answered_frames, answers
 from discrim.frame.sources.sinks import write_frames
@@ -700,7 +700,5 @@ class NewRows(FittedResults):
         try:
             from discrim.models.results.for_marginaleffects import MarginalModel
         except ImportError as error:
-            raise NotSupportedError(
-                "to_marginaleffects() needs that package: pip install 'discrim[marginaleffects]'."
-            ) from error
+            raise MissingPackageError("to_marginaleffects()", "marginaleffects", "marginaleffects") from error
         return MarginalModel(self)

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import discrim
-from discrim.errors import DataError, NotSupportedError
+from discrim.errors import DataError, MissingPackageError, NotSupportedError
 from discrim.models.registry import BY_MODEL, MODELS
 from discrim.report.plots.interactive import DASHES, SYMBOLS
 from discrim.report.plots.style import LINES, MARKERS
@@ -129,8 +129,9 @@ def test_axes_of_matplotlib_are_refused():
 
 def test_without_plotly_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
-    with pytest.raises(NotSupportedError, match=r"discrim\[interactive\]"):
+    with pytest.raises(MissingPackageError) as caught:
         FIT.plot("scores", interactive=True)
+    assert (caught.value.name, caught.value.extra) == ("plotly", "interactive")
 
 
 def test_names_are_shown_and_neither_run_nor_set_as_mathematics():
