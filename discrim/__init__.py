@@ -20,60 +20,47 @@ if TYPE_CHECKING:
     from discrim import errors as errors
     from discrim import penalty as penalty
     from discrim import subspace as subspace
-    from discrim.models.comparing.choose import ChooseResults as ChooseResults
-    from discrim.models.comparing.choose import choose as choose
-    from discrim.models.comparing.comparison import compare as compare
-    from discrim.models.comparing.covariance_tests import box_m as box_m
-    from discrim.models.comparing.covariance_tests import covariance_models as covariance_models
-    from discrim.models.comparing.covariance_tests import hausman as hausman
-    from discrim.models.comparing.covariance_tests import lr_test as lr_test
-    from discrim.models.comparing.cross_validation import CrossValidation as CrossValidation
-    from discrim.models.comparing.cross_validation import cross_validate as cross_validate
-    from discrim.models.comparing.high_dimensional import sphericity_test as sphericity_test
-    from discrim.models.comparing.mlm import MLMResults as MLMResults
-    from discrim.models.comparing.mlm import manova as manova
-    from discrim.models.comparing.mlm import mlm as mlm
-    from discrim.models.comparing.permanova import PermanovaResults as PermanovaResults
-    from discrim.models.comparing.permanova import permanova as permanova
-    from discrim.models.comparing.planning import Plan as Plan
-    from discrim.models.comparing.planning import plan as plan
-    from discrim.models.comparing.stepwise import StepwiseResults as StepwiseResults
-    from discrim.models.comparing.stepwise import stepwise as stepwise
-    from discrim.models.independent.naive_bayes import NaiveBayesResults as NaiveBayesResults
-    from discrim.models.independent.naive_bayes import naive_bayes as naive_bayes
-    from discrim.models.independent.shrunken_centroids import (
-        ShrunkenCentroidsResults as ShrunkenCentroidsResults,
-    )
-    from discrim.models.independent.shrunken_centroids import shrunken_centroids as shrunken_centroids
+    from discrim.models.discriminant.lda import LDAResults as LDAResults
+    from discrim.models.discriminant.lda import lda as lda
+    from discrim.models.discriminant.location import LocationResults as LocationResults
+    from discrim.models.discriminant.location import location as location
+    from discrim.models.discriminant.nearest_centroid import NearestCentroidResults as NearestCentroidResults
+    from discrim.models.discriminant.nearest_centroid import nearest_centroid as nearest_centroid
+    from discrim.models.discriminant.plda import PLDAResults as PLDAResults
+    from discrim.models.discriminant.plda import plda as plda
+    from discrim.models.discriminant.qda import QDAResults as QDAResults
+    from discrim.models.discriminant.qda import qda as qda
+    from discrim.models.discriminant.rda import RDAResults as RDAResults
+    from discrim.models.discriminant.rda import rda as rda
+    from discrim.models.distributions.bayes import BayesResults as BayesResults
+    from discrim.models.distributions.bayes import bayes as bayes
+    from discrim.models.hyperplanes.hyperplane import HyperplaneResults as HyperplaneResults
+    from discrim.models.hyperplanes.hyperplane import hyperplane as hyperplane
+    from discrim.models.hyperplanes.perceptron import PerceptronResults as PerceptronResults
+    from discrim.models.hyperplanes.perceptron import perceptron as perceptron
     from discrim.models.kernels.kernel_lda import KernelLDAResults as KernelLDAResults
     from discrim.models.kernels.kernel_lda import kernel_lda as kernel_lda
-    from discrim.models.law.bayes import BayesResults as BayesResults
-    from discrim.models.law.bayes import bayes as bayes
+    from discrim.models.linear_model.high_dimensional import sphericity_test as sphericity_test
+    from discrim.models.linear_model.mlm import MLMResults as MLMResults
+    from discrim.models.linear_model.mlm import manova as manova
+    from discrim.models.linear_model.mlm import mlm as mlm
+    from discrim.models.linear_model.permanova import PermanovaResults as PermanovaResults
+    from discrim.models.linear_model.permanova import permanova as permanova
     from discrim.models.mixtures.mixture import MixtureResults as MixtureResults
     from discrim.models.mixtures.mixture import mixture as mixture
     from discrim.models.moments.moments import Moments as Moments
     from discrim.models.moments.moments import moments as moments
     from discrim.models.moments.published import from_stats as from_stats
+    from discrim.models.naive_bayes.naive_bayes import NaiveBayesResults as NaiveBayesResults
+    from discrim.models.naive_bayes.naive_bayes import naive_bayes as naive_bayes
+    from discrim.models.naive_bayes.shrunken_centroids import (
+        ShrunkenCentroidsResults as ShrunkenCentroidsResults,
+    )
+    from discrim.models.naive_bayes.shrunken_centroids import shrunken_centroids as shrunken_centroids
     from discrim.models.neighbours.kernel_density import KernelDensityResults as KernelDensityResults
     from discrim.models.neighbours.kernel_density import kernel_density as kernel_density
     from discrim.models.neighbours.knn import KNNResults as KNNResults
     from discrim.models.neighbours.knn import knn as knn
-    from discrim.models.normal.lda import LDAResults as LDAResults
-    from discrim.models.normal.lda import lda as lda
-    from discrim.models.normal.location import LocationResults as LocationResults
-    from discrim.models.normal.location import location as location
-    from discrim.models.normal.nearest_centroid import NearestCentroidResults as NearestCentroidResults
-    from discrim.models.normal.nearest_centroid import nearest_centroid as nearest_centroid
-    from discrim.models.normal.plda import PLDAResults as PLDAResults
-    from discrim.models.normal.plda import plda as plda
-    from discrim.models.normal.qda import QDAResults as QDAResults
-    from discrim.models.normal.qda import qda as qda
-    from discrim.models.normal.rda import RDAResults as RDAResults
-    from discrim.models.normal.rda import rda as rda
-    from discrim.models.planes.hyperplane import HyperplaneResults as HyperplaneResults
-    from discrim.models.planes.hyperplane import hyperplane as hyperplane
-    from discrim.models.planes.perceptron import PerceptronResults as PerceptronResults
-    from discrim.models.planes.perceptron import perceptron as perceptron
     from discrim.models.projections.pls import PLSResults as PLSResults
     from discrim.models.projections.pls import pls as pls
     from discrim.models.projections.sparse_lda import SparseLDAResults as SparseLDAResults
@@ -86,6 +73,19 @@ if TYPE_CHECKING:
     from discrim.models.regression.logistic_results import LogisticResults as LogisticResults
     from discrim.models.regression.penalized import PenalizedLogisticResults as PenalizedLogisticResults
     from discrim.models.results.results import ClassifierResults as ClassifierResults
+    from discrim.models.selection.choose import ChooseResults as ChooseResults
+    from discrim.models.selection.choose import choose as choose
+    from discrim.models.selection.comparison import compare as compare
+    from discrim.models.selection.covariance_tests import box_m as box_m
+    from discrim.models.selection.covariance_tests import covariance_models as covariance_models
+    from discrim.models.selection.covariance_tests import hausman as hausman
+    from discrim.models.selection.covariance_tests import lr_test as lr_test
+    from discrim.models.selection.cross_validation import CrossValidation as CrossValidation
+    from discrim.models.selection.cross_validation import cross_validate as cross_validate
+    from discrim.models.selection.planning import Plan as Plan
+    from discrim.models.selection.planning import plan as plan
+    from discrim.models.selection.stepwise import StepwiseResults as StepwiseResults
+    from discrim.models.selection.stepwise import stepwise as stepwise
     from discrim.models.store import load as load
 
     __version__: str

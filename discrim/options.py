@@ -13,8 +13,8 @@ from typing import Any, get_args
 
 import numpy as np
 
+from discrim.data.values import shown
 from discrim.errors import MOST, DataError, told
-from discrim.frame.values import shown
 
 
 def listed(labels: Any, most: int = 6) -> str:

@@ -16,10 +16,10 @@ import pandas as pd
 import pytest
 
 from discrim.core.numerics.arrays import Codes
-from discrim.frame.design import Design
-from discrim.frame.factors import Functions, check_functions
-from discrim.frame.formula import parsed_formula, settle_formula
-from discrim.frame.table import Table
+from discrim.data.table import Table
+from discrim.formula.design import Design
+from discrim.formula.factors import Functions, check_functions
+from discrim.formula.formula import parsed_formula, settle_formula
 
 __all__ = [
     "GOLDEN", "ROOT", "TABLES", "beside", "calls_of", "classic", "curves", "leukemias", "resolve_formula",

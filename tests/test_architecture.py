@@ -27,8 +27,8 @@ import pytest
 from scipy.sparse.csgraph import connected_components
 
 import discrim
+from discrim.models.base.fit_file import Saved
 from discrim.models.registry import BY_VERB, HOME, MODELS, SUMMARIES, resolve
-from discrim.models.saving.fit_file import Saved
 from tests.benchmarks.house import counted, walked
 from tests.support import ROOT
 
@@ -39,14 +39,16 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 ARROWS = {
     "errors": set(),
     "slips": set(),
-    "options": {"frame", "errors"},
+    "options": {"data", "errors"},
     "specification": {"options", "errors"},
     "covariance": {"specification", "options", "errors"},
     "subspace": {"specification", "options", "errors"},
     "penalty": {"specification", "options", "errors"},
     "core": {"core.numerics", "errors"},
     "core.numerics": {"errors"},
-    "frame": {"core.numerics", "datasets", "errors"},
+    "data": {"core.numerics", "datasets", "errors"},
+    "formula": {"data", "core.numerics", "errors"},
+    "design": {"formula", "data", "core.numerics", "errors"},
     "inference": {"core", "core.numerics", "errors"},
     "report": {"core", "core.numerics", "errors", "slips"},
     "models": {
@@ -58,7 +60,9 @@ ARROWS = {
         "options",
         "inference",
         "report",
-        "frame",
+        "design",
+        "formula",
+        "data",
         "core",
         "core.numerics",
         "errors",
@@ -74,7 +78,9 @@ ARROWS = {
         "penalty",
         "specification",
         "options",
-        "frame",
+        "design",
+        "formula",
+        "data",
         "core",
         "core.numerics",
         "errors",
@@ -91,7 +97,9 @@ ARROWS = {
         "specification",
         "options",
         "report",
-        "frame",
+        "design",
+        "formula",
+        "data",
         "core.numerics",
         "datasets",
         "errors",
@@ -102,28 +110,28 @@ ARROWS = {
 }
 
 # The same of the rooms within models; each may import what those that it names may import.
-FAMILIES = {"normal", "independent", "mixtures", "projections", "regression", "planes", "neighbours"}
-FAMILIES |= {"kernels"}
+FAMILIES = {"discriminant", "naive_bayes", "mixtures", "projections", "regression", "hyperplanes"}
+FAMILIES |= {"neighbours", "kernels"}
 MODEL_ARROWS = {
     "registry": set(),
-    "fits": {"registry"},
-    "saving": {"fits"},
-    "judging": {"fits"},
-    "pictures": {"judging"},
-    "reports": {"pictures"},
-    "law": {"reports"},
-    "moments": {"saving"},
-    "results": {"judging", "law", "moments"},
-    "normal": {"results"},
-    "independent": {"normal"},
-    "mixtures": {"normal"},
-    "planes": {"results"},
-    "projections": {"normal"},
+    "base": {"registry"},
+    "evaluation": {"base"},
+    "plots": {"evaluation"},
+    "report": {"plots"},
+    "distributions": {"report"},
+    "moments": {"base"},
+    "results": {"evaluation", "distributions", "moments"},
+    "discriminant": {"results"},
+    "naive_bayes": {"discriminant"},
+    "mixtures": {"discriminant"},
+    "hyperplanes": {"results"},
+    "projections": {"discriminant"},
     "neighbours": {"results"},
     "regression": FAMILIES - {"regression", "kernels"},
     "kernels": {"regression"},
     "store": FAMILIES,
-    "comparing": FAMILIES,
+    "linear_model": FAMILIES,
+    "selection": {"linear_model"},
 }
 
 # Arrows of models that still run back, which become fewer until there is none.
@@ -137,7 +145,7 @@ FOUND_BY_TEXT = {"models/registry.py", "cli/reading.py"}
 
 # Files beside the registry that name three models or more: the rules by which choose() tries models, in their
 # order of simplicity, and what is written in place of keywords that a verb does not have.
-NAMING_MODELS = {"models/comparing/candidates.py", "slips.py"}
+NAMING_MODELS = {"models/selection/candidates.py", "slips.py"}
 
 # What it takes to read the package, as `python -m tests.benchmarks.house` counts it; these become less.
 # Some have grown. Files, lines and imports: by interactive figures, by what takes rules and tables out of
@@ -159,7 +167,7 @@ HOUSE = {
     "lda() on iris, depth": 10,
     "lda().summary(), files": 54,
     "lines that ask for a flag of the covariance": 21,
-    "lines outside frame/ that ask for a source": 0,
+    "lines outside data/ and design/ that ask for a source": 0,
     "public names defined in more than one module": 33,
     "numbers of another object's fit": 2,
     "monkeypatch.setattr in tests": 34,
@@ -167,19 +175,19 @@ HOUSE = {
 
 # The one place for a library that is to stay behind one door; a path that ends in / is a room.
 DOORS = {
-    "patsy": ("frame/formula.py", "frame/linear_model.py", "frame/transforms.py"),
+    "patsy": ("formula/formula.py", "design/linear_model.py", "formula/transforms.py"),
     "matplotlib": ("report/plots/",),
     "plotly": ("report/plots/interactive.py",),
     "statsmodels.iolib": (),
-    "dask": ("frame/distributed.py",),
-    "pandas": ("frame/", "models/", "inference/", "report/", "datasets/", "cli/"),
-    "narwhals": ("frame/",),
-    "duckdb": ("frame/sources/sources.py",),
-    "distributed": ("frame/distributed.py",),
+    "dask": ("data/distributed.py",),
+    "pandas": ("data/", "formula/", "design/", "models/", "inference/", "report/", "datasets/", "cli/"),
+    "narwhals": ("data/", "formula/", "design/"),
+    "duckdb": ("data/sources/sources.py",),
+    "distributed": ("data/distributed.py",),
     "onnx": ("models/results/exported_onnx.py",),
-    "polars": ("frame/", "cli/", "models/results/for_marginaleffects.py"),
+    "polars": ("data/", "design/", "cli/", "models/results/for_marginaleffects.py"),
     "marginaleffects": ("models/results/for_marginaleffects.py",),
-    "pyarrow": ("frame/", "cli/"),
+    "pyarrow": ("data/", "design/", "cli/"),
     "sklearn": ("sklearn/",),
     "pickle": (),
     "joblib": (),
@@ -310,8 +318,8 @@ def test_libraries_stay_behind_their_doors():
 def test_the_walk_sees_every_form_of_import():
     source = """
 import patsy.desc as d
-from .. import frame
-from ..frame.table import Table
+from .. import data
+from ..data.table import Table
 from . import moments
 def f():
     from importlib import import_module
@@ -323,8 +331,8 @@ if TYPE_CHECKING:
     found = list(imports(ast.parse(source), "discrim.core.rules", is_package=False))
     assert {item.name for item in found} == {
         "patsy.desc",
-        "discrim.frame",
-        "discrim.frame.table.Table",
+        "discrim.data",
+        "discrim.data.table.Table",
         "discrim.core.moments",
         "importlib.import_module",
         "pandas",

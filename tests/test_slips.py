@@ -13,13 +13,13 @@ import discrim
 from discrim import slips
 from discrim.datasets import load_iris
 from discrim.errors import DiscrimWarning, NotSupportedError
-from discrim.models.fits.reading import with_ways_out
-from discrim.models.normal.components import CorrespondenceSubspace
-from discrim.models.normal.covariates import CovariateModel
-from discrim.models.normal.factor import FactorModel
-from discrim.models.normal.robust import RobustModel
-from discrim.models.normal.separable import SeparableModel
-from discrim.models.normal.shrunk import ShrunkCorrelationModel
+from discrim.models.base.reading import with_ways_out
+from discrim.models.discriminant.components import CorrespondenceSubspace
+from discrim.models.discriminant.covariates import CovariateModel
+from discrim.models.discriminant.factor import FactorModel
+from discrim.models.discriminant.robust import RobustModel
+from discrim.models.discriminant.separable import SeparableModel
+from discrim.models.discriminant.shrunk import ShrunkCorrelationModel
 from discrim.specification import Specification
 
 IRIS = load_iris()

@@ -17,10 +17,10 @@ from discrim.cli.output import Output, deliver, output_of, refuse_part, suffix
 from discrim.cli.parsing import one_of
 from discrim.cli.reading import TableArgument, given_of, labels_in, labels_of_fit, labels_to_fit
 from discrim.cli.values import has_labels, with_labels
+from discrim.data.sources.parts import Source
 from discrim.errors import DataError, FormulaError, NotSupportedError
-from discrim.frame.sources.parts import Source
-from discrim.models.judging.assessment import ErrorMethod
-from discrim.models.judging.calibrated import calibrator_of
+from discrim.models.evaluation.assessment import ErrorMethod
+from discrim.models.evaluation.calibrated import calibrator_of
 from discrim.report.grid import INTERVAL, Section
 from discrim.report.tables import Summary
 
@@ -260,7 +260,7 @@ def _of_terms(options: dict[str, Any]) -> dict[str, Any]:
 
 def _several(formula: str) -> bool:
     """Whether the left side is a model of several factors."""
-    from discrim.frame.linear_model import one_class
+    from discrim.design.linear_model import one_class
 
     return one_class(formula) is None
 

@@ -28,11 +28,11 @@ from discrim.cli.output import (
 )
 from discrim.cli.reading import Labels, TableArgument, dialect_of_output, given_of, labels_of_fit
 from discrim.cli.values import with_labels
+from discrim.data.sources.files import FORMATS, with_decimal_sign
+from discrim.data.sources.sinks import csv_text, write_frames
+from discrim.data.sources.sources import rows_given
 from discrim.errors import DataError, kept_warnings, warn_user
-from discrim.frame.sources.files import FORMATS, with_decimal_sign
-from discrim.frame.sources.sinks import csv_text, write_frames
-from discrim.frame.sources.sources import rows_given
-from discrim.models.fits.fit import Gaps
+from discrim.models.base.fit import Gaps
 from discrim.models.results.new_rows import answered
 from discrim.report.grid import INTERVAL, Section
 from discrim.report.tables import summarize
@@ -67,7 +67,7 @@ def _of_formulas(
     formulas: list[str], given: TableArgument, output: Output, options: dict[str, Any]
 ) -> dict[str, Any]:
     """Fits of each verb to each formula, side by side."""
-    from discrim.models.comparing.comparison import cross_validated, paired
+    from discrim.models.selection.comparison import cross_validated, paired
 
     models = options.pop("verbs", None) or models_of("lda,qda")
     folds, repeats, seed = (options.pop(name, None) for name in ("folds", "repeats", "seed"))
@@ -120,7 +120,7 @@ def _told_apart(names: list[str]) -> list[str]:
 
 def _of_files(files: list[str], given: TableArgument, options: dict[str, Any]) -> dict[str, Any]:
     """Saved fits judged by the rows of a table."""
-    from discrim.models.comparing.comparison import compared_on
+    from discrim.models.selection.comparison import compared_on
 
     for name, option in (
         ("verbs", "verbs"), ("na_action", "na-action"), ("prior", "prior"), ("weights", "weights"),

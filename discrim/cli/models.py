@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from discrim.cli.parsing import one_of
 from discrim.cli.values import annotations_of, kind_of, specification_of
 from discrim.errors import DataError, DiscrimError, NotSupportedError
-from discrim.frame.calls import LiteralCall, read_calls
+from discrim.formula.calls import LiteralCall, read_calls
 from discrim.models.registry import BY_VERB, HOME, resolve
 from discrim.slips import refuse_keyword
 

@@ -268,7 +268,7 @@ def refuse_same(option: str, out: str, *read: str) -> None:
 
 def refuse_part(output: Output, rows: Any) -> None:
     """Raise where a file that is written would be one of those that a source reads."""
-    from discrim.frame.sources.sources import rows_given
+    from discrim.data.sources.sources import rows_given
 
     source = rows_given(rows)
     for option, target in (("--out", output.path), ("--plot", output.picture), ("--save", output.save)):

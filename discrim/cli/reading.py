@@ -26,8 +26,8 @@ from discrim.errors import DataError, DiscrimError, warn_user
 if TYPE_CHECKING:
     import pandas as pd
 
-    from discrim.frame.sources.files import Dialect
-    from discrim.frame.sources.parts import Source
+    from discrim.data.sources.files import Dialect
+    from discrim.data.sources.parts import Source
 
 
 def readable(source: str) -> str | io.StringIO | io.BytesIO:
@@ -131,7 +131,7 @@ class Labels(NamedTuple):
 
     def with_types(self, table: Any) -> Any:
         """Give labels of a DataFrame that were read as text the type that they are written in."""
-        from discrim.frame.values import with_type
+        from discrim.data.values import with_type
 
         found = {name: with_type(table[name]) for name in table.columns if name in self.typed}
         return table.assign(**found) if found else table
@@ -139,14 +139,14 @@ class Labels(NamedTuple):
 
 def labels_to_fit(*formulas: str) -> Labels:
     """Find the labels in a table that formulas are fitted to."""
-    from discrim.frame.formula import labels_of_formula
+    from discrim.formula.formula import labels_of_formula
 
     return Labels(typed=frozenset(name for formula in formulas for name in labels_of_formula(formula)))
 
 
 def labels_of_fit(fit: Any, *, whole: bool) -> Labels:
     """Find the labels in a table that a fit predicts; whole: columns that it does not read stay text."""
-    from discrim.frame.formula import labels_of_design
+    from discrim.formula.formula import labels_of_design
 
     held = getattr(fit, "_fit", None)
     blocks = None if held is None else held.blocks
@@ -230,7 +230,7 @@ def _read_delimited(source: str, labels: Labels, dialect: Dialect | None) -> pd.
     """Read text columns, and refuse or report what pandas would mend in silence."""
     import pandas as pd
 
-    from discrim.frame.sources.files import Dialect, refuse_nul, refuse_other_separator
+    from discrim.data.sources.files import Dialect, refuse_nul, refuse_other_separator
 
     dialect = dialect or Dialect()
     file, options = readable(source), dialect.options(source)
@@ -265,7 +265,7 @@ def first_rows(path: str, dialect: Dialect | None) -> pd.DataFrame:
     """Some rows of a file of CSV that can be read."""
     import pandas as pd
 
-    from discrim.frame.sources.files import SAMPLE, Dialect
+    from discrim.data.sources.files import SAMPLE, Dialect
 
     rows: pd.DataFrame = pd.read_csv(path, nrows=SAMPLE, **(dialect or Dialect()).options(path))
     return rows
@@ -273,7 +273,7 @@ def first_rows(path: str, dialect: Dialect | None) -> pd.DataFrame:
 
 def warn_of_commas(table: pd.DataFrame, source: str, labels: Labels) -> None:
     """Warn of a column that is text only because its numbers have decimal commas."""
-    from discrim.frame.sources.files import decimal_commas
+    from discrim.data.sources.files import decimal_commas
 
     names = [str(name) for name in table.columns]
     as_text = set(labels.as_text(names))
@@ -339,14 +339,14 @@ def source_given(given: str, labels: Labels, dialect: Dialect | None = None) -> 
     """
     if not _is_read_in_parts(given):
         return None
-    from discrim.frame.sources.files import files_of
-    from discrim.frame.sources.sources import source_of
+    from discrim.data.sources.files import files_of
+    from discrim.data.sources.sources import source_of
 
     files = files_of(given)
     if files.format != "CSV":
         refuse_dialect(given, files.format, dialect)
         return source_of(given)
-    from discrim.frame.sources.files import WrittenLabels
+    from discrim.data.sources.files import WrittenLabels
 
     source = WrittenLabels(files, labels.as_text, labels.typed, dialect)
     warn_of_commas(first_rows(files.files[0].path, dialect), files.files[0].path, labels)
@@ -361,7 +361,7 @@ def _is_read_in_parts(given: str) -> bool:
         return False
     from glob import has_magic
 
-    from discrim.frame.sources.files import COMPRESSED, format_of
+    from discrim.data.sources.files import COMPRESSED, format_of
 
     path = os.path.expanduser(given)
     if not os.path.isfile(path):
@@ -374,7 +374,7 @@ def _is_read_in_parts(given: str) -> bool:
 def labels_in(source: Source, name: str) -> list[Any]:
     """The labels that a column of a source has, from a pass over it."""
     from discrim.core.numerics.progress import late_bar
-    from discrim.frame.sources.rows import tables
+    from discrim.design.source_tables import tables
 
     found: dict[Any, None] = {}
     with late_bar(source.nrows or 0, "classes of rows") as tell:
@@ -403,7 +403,7 @@ class TableArgument(NamedTuple):
     @property
     def is_csv(self) -> bool:
         """Whether it is CSV, and not a table of the package or Parquet."""
-        from discrim.frame.sources.files import files_of, format_of
+        from discrim.data.sources.files import files_of, format_of
 
         if _is_read_in_parts(self.data):
             return files_of(self.data).format == "CSV"
@@ -412,7 +412,7 @@ class TableArgument(NamedTuple):
 
 def given_of(options: dict[str, Any]) -> TableArgument:
     """Take the options of the table from the others."""
-    from discrim.frame.sources.files import Dialect
+    from discrim.data.sources.files import Dialect
 
     data, separator, decimal = (options.pop(name, None) for name in ("data", "sep", "decimal"))
     dialect = Dialect(separator, decimal or ".")
@@ -437,7 +437,7 @@ def dialect_of_output(options: dict[str, Any], given: TableArgument, out: str | 
     Dialect
         A file named .tsv has tabs unless another separator was given for it.
     """
-    from discrim.frame.sources.files import Dialect, format_of
+    from discrim.data.sources.files import Dialect, format_of
 
     separator, decimal = options.pop("out_sep", None), options.pop("out_decimal", None)
     is_csv = out is None or format_of(out) == "CSV"

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get
 
 from discrim.cli.parsing import nearest, one_of
 from discrim.errors import DiscrimError
-from discrim.frame.calls import LiteralCall, read_call
+from discrim.formula.calls import LiteralCall, read_call
 
 if TYPE_CHECKING:
     from discrim.specification import Specification

@@ -26,7 +26,7 @@ principal components are meant in the units of the data, and change with them; t
 have no closed form, and Newton's method finds them (Flury & Gautschi, 1986, SIAM Journal on Scientific and
 Statistical Computing 7, 169-184).
 
-Covariances of a few large variances and one beyond them (`discrim.core.scatter.factor`) lie between the
+Covariances of a few large variances and one beyond them (`discrim.core.covariance.factor`) lie between the
 spherical and the free ones, beside the ladder: they contain none of its other models, and none them.
 
 *Log-determinants.* For a normal sample the determinant of nu S is |Sigma| times a product of independent
@@ -54,13 +54,13 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
+from discrim.core.covariance.covariance import Covariance, pooled, separate
+from discrim.core.covariance.factor import Factors
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats, svd
 from discrim.core.numerics.special import chi2_sf, f_sf
 from discrim.core.rules.gaussian import log_likelihood
 from discrim.core.rules.rules import logs_of_prior
-from discrim.core.scatter.covariance import Covariance, pooled, separate
-from discrim.core.scatter.factor import Factors
 from discrim.errors import NotSupportedError, warn_user
 from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, chi_square_test

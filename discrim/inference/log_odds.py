@@ -39,10 +39,10 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from discrim.core.covariance.covariance import Covariance
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.special import normal_isf, normal_sf
-from discrim.core.scatter.covariance import Covariance
 from discrim.errors import NotSupportedError
 from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, chi_square_test

@@ -44,10 +44,10 @@ import numpy as np
 import pandas as pd
 import scipy
 
+from discrim.core.covariance.covariance import Dependency
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.special import chi2_sf, f_sf, t_isf, t_sf
-from discrim.core.scatter.covariance import Dependency
 from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult
 

@@ -37,12 +37,12 @@ import numpy as np
 import pandas as pd
 import scipy
 
+from discrim.core.covariance.covariance import Covariance
+from discrim.core.covariance.principal import Canonical, weighted_centre
 from discrim.core.moments.moments import LIGHT, ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.special import f_sf
 from discrim.core.rules.leave_one_out import squared_gaps
-from discrim.core.scatter.covariance import Covariance
-from discrim.core.scatter.principal import Canonical, weighted_centre
 from discrim.inference.effect_sizes import f_noncentrality, shares_explained
 
 

@@ -27,12 +27,12 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from discrim.core.covariance.covariance import EPS, UpdatedRoot, scaled_cholesky, slack, turning
+from discrim.core.covariance.principal import weighted_centre
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.special import f_sf
 from discrim.core.rules.leave_one_out import squared_gaps
-from discrim.core.scatter.covariance import EPS, UpdatedRoot, scaled_cholesky, slack, turning
-from discrim.core.scatter.principal import weighted_centre
 
 
 @dataclass(frozen=True, slots=True)

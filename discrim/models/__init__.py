@@ -1,1 +1,1 @@
-"""One file a classifier: its numbers, its pure fit function, its verb."""
+"""Verbs, results and predictions, one package per family of models."""

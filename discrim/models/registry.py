@@ -72,22 +72,22 @@ class Picture(NamedTuple):
         return f"discrim.models.{self.module}:{self.drawn_by or self.name}"
 
 
-_in_space = partial(Picture, "pictures.spaces")
-_in_plane = partial(Picture, "pictures.planes")
-_judged = partial(Picture, "pictures.judged")
-_of_pls = partial(Picture, "projections.pls_shown")
-_of_line = partial(Picture, "planes.plane_shown")
-_of_folds = partial(Picture, "comparing.cross_validation")
-_of_sparse = partial(Picture, "projections.sparse_shown")
-_of_kernels = partial(Picture, "kernels.kernel_lda_shown")
-_of_naive_bayes = partial(Picture, "independent.naive_bayes_shown")
-_of_logistic = partial(Picture, "regression.logistic_shown")
-_of_mixture = partial(Picture, "mixtures.mixture_shown")
-_of_centroids = partial(Picture, "independent.shrunken_shown")
-_of_neighbours = partial(Picture, "neighbours.neighbours_shown")
-_of_law = partial(Picture, "law.bayes_shown")
-_of_plda = partial(Picture, "normal.plda_shown")
-_of_normal = partial(Picture, "normal.normal_shown")
+_in_space = partial(Picture, "plots.spaces")
+_in_plane = partial(Picture, "plots.planes")
+_judged = partial(Picture, "plots.judged")
+_of_pls = partial(Picture, "projections.pls_summary")
+_of_line = partial(Picture, "hyperplanes.plane_summary")
+_of_folds = partial(Picture, "selection.cross_validation")
+_of_sparse = partial(Picture, "projections.sparse_summary")
+_of_kernels = partial(Picture, "kernels.kernel_lda_summary")
+_of_naive_bayes = partial(Picture, "naive_bayes.naive_bayes_summary")
+_of_logistic = partial(Picture, "regression.logistic_summary")
+_of_mixture = partial(Picture, "mixtures.mixture_summary")
+_of_centroids = partial(Picture, "naive_bayes.shrunken_summary")
+_of_neighbours = partial(Picture, "neighbours.neighbours_summary")
+_of_law = partial(Picture, "distributions.bayes_summary")
+_of_plda = partial(Picture, "discriminant.plda_summary")
+_of_normal = partial(Picture, "discriminant.normal_summary")
 
 SCORES = _in_space(
     "scores",
@@ -298,7 +298,7 @@ PERMUTED_TERMS = _of_kernels(
     drawn_by="importance",
 )
 FITTED = Picture(
-    "regression.indicator_shown",
+    "regression.indicator_summary",
     "fitted",
     "fitted values of the indicators against a column",
     takes=("columns",),
@@ -332,7 +332,7 @@ LAW_DENSITIES = _of_law(
 )
 STEPS = (
     Picture(
-        "comparing.stepwise",
+        "selection.stepwise",
         "path",
         "the criterion after each step",
         leaves=("data",),
@@ -343,7 +343,7 @@ STEPS = (
 
 CHOICE = (
     Picture(
-        "comparing.choose",
+        "selection.choose",
         "candidates",
         "loss of each candidate less that of the best, with one standard error",
         leaves=("data",),
@@ -360,7 +360,7 @@ TRIALS = _of_plda(
 FOLDS = (
     _of_folds("folds", "error of each fold and the mean", leaves=("data",), drawn_by="folds_picture"),
     Picture(
-        "comparing.comparison",
+        "selection.comparison",
         "differences",
         "error less that of another model, fold by fold",
         takes=("other",),
@@ -379,10 +379,10 @@ FOLDS = (
 )
 """Of a cross-validation."""
 
-PLANNED = (Picture("comparing.planning", "errors", "expected error by rows", drawn_by="errors_picture"),)
+PLANNED = (Picture("selection.planning", "errors", "expected error by rows", drawn_by="errors_picture"),)
 """Of a plan."""
 
-CURVE = (Picture("comparing.learning", "curve", "error by rows, and its law", drawn_by="curve_picture"),)
+CURVE = (Picture("selection.learning", "curve", "error by rows, and its law", drawn_by="curve_picture"),)
 """Of a learning curve."""
 
 BY_FOLDS = ("folds", "grid", "seed")
@@ -403,7 +403,7 @@ class Row(NamedTuple):
     pictures : tuple of Picture
         What `plot` draws; the first that suits a fit is its default.
     shown : str
-        Module of its summary, where that is not the module of the results with "_shown": `<name>_sections`
+        Module of its summary, where that is not the module of the results with "_summary": `<name>_sections`
         and `<name>_brief`, tables of its sections by name, or functions of the results and their fit that
         give them.
     estimator : str or None
@@ -461,15 +461,15 @@ class Row(NamedTuple):
     @property
     def summary(self) -> str:
         """Module of the summary."""
-        return f"discrim.models.{self.shown or f'{self.home}_shown'}"
+        return f"discrim.models.{self.shown or f'{self.home}_summary'}"
 
 
 MODELS = (
     Row(
         "lda",
         "LDAResults",
-        "normal.lda",
-        shown="normal.normal_shown",
+        "discriminant.lda",
+        shown="discriminant.normal_summary",
         pictures=(
             *DISCRIMINANTS,
             *NORMAL,
@@ -491,8 +491,8 @@ MODELS = (
     Row(
         "qda",
         "QDAResults",
-        "normal.qda",
-        shown="normal.normal_shown",
+        "discriminant.qda",
+        shown="discriminant.normal_summary",
         pictures=(
             *WITH_POSTERIORS,
             *NORMAL,
@@ -510,8 +510,8 @@ MODELS = (
     Row(
         "rda",
         "RDAResults",
-        "normal.rda",
-        shown="normal.normal_shown",
+        "discriminant.rda",
+        shown="discriminant.normal_summary",
         pictures=(*WITH_POSTERIORS, ELLIPSES, CHOSEN_PAIR),
         estimator="discrim.sklearn.normal:RDAClassifier",
         chosen={"alpha": "alpha", "gamma": "gamma", "components": "chosen_components"},
@@ -522,7 +522,7 @@ MODELS = (
     Row(
         "plda",
         "PLDAResults",
-        "normal.plda",
+        "discriminant.plda",
         pictures=(TRIALS, *WITH_POSTERIORS),
         estimator="discrim.sklearn.normal:PLDAClassifier",
         command="probabilistic linear discriminant analysis: classes drawn at random",
@@ -531,7 +531,7 @@ MODELS = (
     Row(
         "location",
         "LocationResults",
-        "normal.location",
+        "discriminant.location",
         pictures=WITH_POSTERIORS,
         estimator="discrim.sklearn.normal:LocationClassifier",
         chosen={"smoothing": "smoothing"},
@@ -542,7 +542,7 @@ MODELS = (
     Row(
         "naive_bayes",
         "NaiveBayesResults",
-        "independent.naive_bayes",
+        "naive_bayes.naive_bayes",
         pictures=(REGIONS, LEVEL_SHARES, *WITH_POSTERIORS[1:], ELLIPSES, DENSITY),
         estimator="discrim.sklearn.normal:NaiveBayesClassifier",
         command="naive Bayes: columns independent within classes",
@@ -551,8 +551,8 @@ MODELS = (
     Row(
         "shrunken_centroids",
         "ShrunkenCentroidsResults",
-        "independent.shrunken_centroids",
-        shown="independent.shrunken_shown",
+        "naive_bayes.shrunken_centroids",
+        shown="naive_bayes.shrunken_summary",
         pictures=(CENTROIDS, CHOSEN_THRESHOLD, *WITH_POSTERIORS),
         estimator="discrim.sklearn.geometric:ShrunkenCentroidsClassifier",
         chosen={"threshold": "threshold"},
@@ -563,8 +563,8 @@ MODELS = (
     Row(
         "nearest_centroid",
         "NearestCentroidResults",
-        "normal.nearest_centroid",
-        shown="normal.nearest_centroid",
+        "discriminant.nearest_centroid",
+        shown="discriminant.nearest_centroid",
         pictures=WITH_POSTERIORS,
         estimator="discrim.sklearn.geometric:NearestCentroidClassifier",
         command="nearest centroids: the class of the nearest mean",
@@ -574,7 +574,7 @@ MODELS = (
         "knn",
         "KNNResults",
         "neighbours.knn",
-        shown="neighbours.neighbours_shown",
+        shown="neighbours.neighbours_summary",
         pictures=(*WITH_POSTERIORS, CHOSEN_K),
         estimator="discrim.sklearn.geometric:KNNClassifier",
         chosen={"k": "k"},
@@ -587,7 +587,7 @@ MODELS = (
         "kernel_density",
         "KernelDensityResults",
         "neighbours.kernel_density",
-        shown="neighbours.neighbours_shown",
+        shown="neighbours.neighbours_summary",
         pictures=(*WITH_POSTERIORS, CHOSEN_BANDWIDTH),
         estimator="discrim.sklearn.geometric:KernelDensityClassifier",
         chosen={"bandwidth": "radii"},
@@ -599,7 +599,7 @@ MODELS = (
         "logistic",
         "LogisticResults",
         "regression.logistic_results",
-        shown="regression.logistic_shown",
+        shown="regression.logistic_summary",
         verb_home="regression.logistic",
         pictures=(REGIONS, *LOG_ODDS[:1], *WITH_POSTERIORS[1:], *LOG_ODDS[1:]),
         estimator="discrim.sklearn.regressions:LogisticClassifier",
@@ -614,7 +614,7 @@ MODELS = (
         "logistic",
         "PenalizedLogisticResults",
         "regression.penalized",
-        shown="regression.logistic_shown",
+        shown="regression.logistic_summary",
         verb_home="regression.logistic",
         pictures=(CHOSEN_STRENGTH, STRENGTHS, *WITH_POSTERIORS),
         estimator="discrim.sklearn.regressions:LogisticClassifier",
@@ -633,8 +633,8 @@ MODELS = (
     Row(
         "perceptron",
         "PerceptronResults",
-        "planes.perceptron",
-        shown="planes.plane_shown",
+        "hyperplanes.perceptron",
+        shown="hyperplanes.plane_summary",
         pictures=(HISTORY, UPDATES, REGIONS, PARTITION, PAIRS, DISTANCES, *OF_EVERY_FIT),
         estimator="discrim.sklearn.geometric:PerceptronClassifier",
         command="Rosenblatt's perceptron: a separating line, learnt from its errors",
@@ -645,8 +645,8 @@ MODELS = (
     Row(
         "hyperplane",
         "HyperplaneResults",
-        "planes.hyperplane",
-        shown="planes.plane_shown",
+        "hyperplanes.hyperplane",
+        shown="hyperplanes.plane_summary",
         pictures=(MARGIN, MARGIN_DISTANCES, PARTITION, PAIRS, *OF_EVERY_FIT),
         estimator="discrim.sklearn.geometric:HyperplaneClassifier",
         command="the optimal separating hyperplane of two classes",
@@ -658,7 +658,7 @@ MODELS = (
         "fda",
         "FDAResults",
         "regression.fda",
-        shown="regression.indicator_shown",
+        shown="regression.indicator_summary",
         pictures=(SCORES, *WITH_POSTERIORS, TERRITORY),
         estimator="discrim.sklearn.regressions:FDAClassifier",
         command="flexible discriminant analysis: any regression of scikit-learn as its engine",
@@ -691,7 +691,7 @@ MODELS = (
         "sparse_lda",
         "SparseLDAResults",
         "projections.sparse_lda",
-        shown="projections.sparse_shown",
+        shown="projections.sparse_summary",
         pictures=(SCORES, CHOSEN_PENALTY, PENALTIES, *WITH_POSTERIORS, TERRITORY),
         estimator="discrim.sklearn.projections:SparseLDAClassifier",
         chosen={"penalty": "penalty"},
@@ -713,7 +713,7 @@ MODELS = (
     Row(
         "bayes",
         "BayesResults",
-        "law.bayes",
+        "distributions.bayes",
         pictures=(LAW_REGIONS, LAW_DENSITIES),
         weights=False,
         can_be_saved=False,
@@ -726,15 +726,15 @@ BY_MODEL = {model.name: model for model in MODELS}
 BY_VERB = {model.verb: model for model in MODELS if not model.name_in_files}
 
 _OTHERS = {
-    "comparing.choose": ("ChooseResults", "choose"),
-    "comparing.comparison": ("compare",),
-    "comparing.covariance_tests": ("box_m", "covariance_models", "hausman", "lr_test"),
-    "comparing.cross_validation": ("CrossValidation", "cross_validate"),
-    "comparing.high_dimensional": ("sphericity_test",),
-    "comparing.mlm": ("MLMResults", "manova", "mlm"),
-    "comparing.permanova": ("PermanovaResults", "permanova"),
-    "comparing.planning": ("Plan", "plan"),
-    "comparing.stepwise": ("StepwiseResults", "stepwise"),
+    "selection.choose": ("ChooseResults", "choose"),
+    "selection.comparison": ("compare",),
+    "selection.covariance_tests": ("box_m", "covariance_models", "hausman", "lr_test"),
+    "selection.cross_validation": ("CrossValidation", "cross_validate"),
+    "linear_model.high_dimensional": ("sphericity_test",),
+    "linear_model.mlm": ("MLMResults", "manova", "mlm"),
+    "linear_model.permanova": ("PermanovaResults", "permanova"),
+    "selection.planning": ("Plan", "plan"),
+    "selection.stepwise": ("StepwiseResults", "stepwise"),
     "moments.moments": ("Moments", "moments"),
     "moments.published": ("from_stats",),
     "results.results": ("ClassifierResults",),
@@ -762,16 +762,16 @@ def resolve(address: str) -> Any:
 
 SUMMARIES = {
     "Assessment": "discrim.models.results.assessed:summary",
-    "CanonicalResults": "discrim.models.normal.normal_shown:canonical_summary",
-    "CrossValidation": "discrim.models.comparing.cross_validation:cross_validation_summary",
-    "Dispersion": "discrim.models.comparing.mlm_shown:dispersion_summary",
-    "LearningCurve": "discrim.models.comparing.learning:curve_summary",
-    "MLMResults": "discrim.models.comparing.mlm_shown:mlm_summary",
-    "PermanovaResults": "discrim.models.comparing.mlm_shown:permanova_summary",
-    "Plan": "discrim.models.comparing.planning:plan_summary",
-    "ProfileResults": "discrim.models.comparing.repeated_shown:profile_summary",
-    "RepeatedResults": "discrim.models.comparing.repeated_shown:repeated_summary",
-    "TermCanonicalResults": "discrim.models.comparing.mlm_shown:canonical_summary",
+    "CanonicalResults": "discrim.models.discriminant.normal_summary:canonical_summary",
+    "CrossValidation": "discrim.models.selection.cross_validation:cross_validation_summary",
+    "Dispersion": "discrim.models.linear_model.mlm_summary:dispersion_summary",
+    "LearningCurve": "discrim.models.selection.learning:curve_summary",
+    "MLMResults": "discrim.models.linear_model.mlm_summary:mlm_summary",
+    "PermanovaResults": "discrim.models.linear_model.mlm_summary:permanova_summary",
+    "Plan": "discrim.models.selection.planning:plan_summary",
+    "ProfileResults": "discrim.models.linear_model.repeated_summary:profile_summary",
+    "RepeatedResults": "discrim.models.linear_model.repeated_summary:repeated_summary",
+    "TermCanonicalResults": "discrim.models.linear_model.mlm_summary:canonical_summary",
 }
 """Summaries of what is no model, by the class of the results."""
 

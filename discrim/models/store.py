@@ -8,12 +8,12 @@ from typing import Any, TypeVar, overload
 
 from discrim.core.numerics.whole_file import possible_path
 from discrim.errors import DataError
-from discrim.models.fits.reading import told, with_ways_out
+from discrim.models.base.fit_file import fit_of
+from discrim.models.base.reading import told, with_ways_out
+from discrim.models.base.tensor_file import read_file
 from discrim.models.moments.moments import NAME, moments_of_file
 from discrim.models.registry import BY_MODEL, resolve
 from discrim.models.results.results import ClassifierResults
-from discrim.models.saving.fit_file import fit_of
-from discrim.models.saving.tensor_file import read_file
 
 Loaded = TypeVar("Loaded")
 

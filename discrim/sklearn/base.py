@@ -35,6 +35,9 @@ import discrim
 from discrim.core.numerics.arrays import Array, Floats
 from discrim.core.rules.rules import LinearRule, Rule, log_posteriors, posteriors
 from discrim.covariance import Shrunk
+from discrim.data.sparse import SparseFrame
+from discrim.data.table import Table, array_table, last_column, refuse_missing, with_column
+from discrim.design.blocks import Blocks
 from discrim.errors import (
     CollinearError,
     DataError,
@@ -44,12 +47,9 @@ from discrim.errors import (
     SeparationError,
     warn_user,
 )
-from discrim.frame.blocks import Blocks
-from discrim.frame.grammar import quote
-from discrim.frame.sparse import SparseFrame
-from discrim.frame.table import Table, array_table, last_column, refuse_missing, with_column
-from discrim.models.fits.fit import AS_FITTED, Decision, Gaps, distinct, finished_scores, predicted_codes
-from discrim.models.fits.reading import check_word, listed
+from discrim.formula.grammar import quote
+from discrim.models.base.fit import AS_FITTED, Decision, Gaps, distinct, finished_scores, predicted_codes
+from discrim.models.base.reading import check_word, listed
 from discrim.models.results.results import ClassifierResults
 from discrim.specification import Specification
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import discrim
 from discrim.core.rules.rules import Rule
-from discrim.frame.blocks import Blocks
-from discrim.models.judging.calibrated import posterior_rule
+from discrim.design.blocks import Blocks
+from discrim.models.evaluation.calibrated import posterior_rule
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn.base import PosteriorMethods, VerbClassifier
 from discrim.sklearn.signatures import estimator

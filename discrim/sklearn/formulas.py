@@ -10,13 +10,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import discrim
+from discrim.data.table import Table, array_table, refuse_missing, with_column
+from discrim.design.levels import Unseen
 from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedError
-from discrim.frame.grammar import quote
-from discrim.frame.levels import Unseen
-from discrim.frame.table import Table, array_table, refuse_missing, with_column
-from discrim.models.fits.fit import Gaps
-from discrim.models.fits.reading import check_word, listed, with_ways_out
-from discrim.models.fits.refits import options_of, verb_of
+from discrim.formula.grammar import quote
+from discrim.models.base.fit import Gaps
+from discrim.models.base.reading import check_word, listed, with_ways_out
+from discrim.models.base.refits import options_of, verb_of
 from discrim.models.registry import MODELS
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn.base import FittedClassifier, PosteriorMethods, class_codes

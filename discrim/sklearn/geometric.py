@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 import discrim
 from discrim.core.moments.row_sums import Spread
+from discrim.data.table import last_column
 from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarning, SeparationError
-from discrim.frame.table import last_column
-from discrim.models.fits.reading import listed
+from discrim.models.base.reading import listed
 from discrim.sklearn import base
 from discrim.sklearn.base import (
     LinearCoefficients,

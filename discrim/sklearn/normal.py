@@ -19,10 +19,11 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 import discrim
+from discrim.core.covariance.robust import Robust
 from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Array, Floats
-from discrim.core.scatter.robust import Robust
 from discrim.covariance import MCD, Full, StudentT, read_regularized
+from discrim.data.table import incomplete_rows, with_column
 from discrim.errors import (
     CollinearError,
     DataError,
@@ -31,15 +32,14 @@ from discrim.errors import (
     NotSupportedError,
     warn_user,
 )
-from discrim.frame.grammar import quote
-from discrim.frame.table import incomplete_rows, with_column
-from discrim.models.fits.reading import check_word, is_whole, listed, prior_of_some, told
-from discrim.models.moments.moments import Moments, moments, of_fit
-from discrim.models.normal.covariance_models import (
+from discrim.formula.grammar import quote
+from discrim.models.base.reading import check_word, is_whole, listed, prior_of_some, told
+from discrim.models.discriminant.covariance_models import (
     LINEAR,
     QUADRATIC,
     read_covariance,
 )
+from discrim.models.moments.moments import Moments, moments, of_fit
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn import base
 from discrim.sklearn.base import LinearCoefficients, Simpler, WeightedClassifier

@@ -7,7 +7,7 @@ from typing import Any
 
 import discrim
 from discrim.errors import CollinearError, DataError, DiscrimError
-from discrim.models.fits.reading import is_whole
+from discrim.models.base.reading import is_whole
 from discrim.sklearn import base
 from discrim.sklearn.base import LinearCoefficients, Simpler, WeightedClassifier
 from discrim.sklearn.signatures import estimator

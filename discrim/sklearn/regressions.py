@@ -13,8 +13,8 @@ from sklearn.utils import all_estimators
 
 import discrim
 from discrim.errors import DataError, DiscrimError, SeparationError
-from discrim.frame.calls import read_call
-from discrim.models.fits.reading import check_word
+from discrim.formula.calls import read_call
+from discrim.models.base.reading import check_word
 from discrim.models.results.results import ClassifierResults
 from discrim.penalty import read_penalty
 from discrim.sklearn import base

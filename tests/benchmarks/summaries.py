@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from discrim.errors import DiscrimError
-from discrim.models.pictures.pictured import kinds_of
-from discrim.models.reports.report import FOLDED, OPEN
+from discrim.models.plots.pictured import kinds_of
+from discrim.models.report.report import FOLDED, OPEN
 from tests.benchmarks.timing import Run, made, medians, row
 
 __all__ = ["logistic_summary", "many_classes_summary", "page", "tasks"]

@@ -20,7 +20,7 @@ from discrim.cli.reading import read_table
 from discrim.cli.values import kind_of
 from discrim.covariance import StudentT
 from discrim.errors import DiscrimWarning, FormulaError
-from discrim.models.fits.reading import Prior
+from discrim.models.base.reading import Prior
 from tests.support import ROOT, read_csv
 
 FORMULA = "species ~ ."

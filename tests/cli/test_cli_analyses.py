@@ -15,7 +15,7 @@ import discrim
 from discrim import datasets
 from discrim.cli.options import parameters_of, sources_of
 from discrim.inference.distance_tests import Metric
-from discrim.models.comparing.comparison import compared_on
+from discrim.models.selection.comparison import compared_on
 from tests.cli.support import refused, said
 
 FORMULA = "species ~ ."

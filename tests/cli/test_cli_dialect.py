@@ -14,8 +14,8 @@ import pytest
 import discrim
 from discrim import cli, datasets
 from discrim.cli.reading import read_table
+from discrim.data.sources.files import Dialect, SeparatorError, decimal_commas
 from discrim.errors import DataError
-from discrim.frame.sources.files import Dialect, SeparatorError, decimal_commas
 from tests.cli.support import refused, said
 
 IRIS = datasets.load_iris()

@@ -28,7 +28,7 @@ from discrim.covariance import (
     Shrunk,
 )
 from discrim.errors import DataError, DiscrimError, FormulaError
-from discrim.frame.calls import read_call
+from discrim.formula.calls import read_call
 from discrim.models.registry import MODELS
 from discrim.penalty import PENALTIES, ElasticNet
 from discrim.specification import Specification

@@ -16,7 +16,7 @@ import discrim
 from discrim.covariance import Diagonal, FactorAnalytic, Separable, Shrunk
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import NotSupportedError
-from discrim.models.fits.available import COMPONENTS, PublicAttributes, conditional_attributes
+from discrim.models.base.available import COMPONENTS, PublicAttributes, conditional_attributes
 from discrim.subspace import MultipleCorrespondence, SparsePLS
 from tests.contract.test_names import FITS, MODELLED, fitted
 

@@ -13,7 +13,7 @@ import pytest
 import discrim
 from discrim.core.moments.moments import ClassMoments
 from discrim.errors import DataError, OutOfRangeError
-from discrim.models.fits.data_range import column_range
+from discrim.models.base.data_range import column_range
 
 
 class LeastSquares:

@@ -17,8 +17,8 @@ import pandas as pd
 import pytest
 
 import discrim
+from discrim.core.discriminant.lda import fit_lda
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.normal.lda import fit_lda
 from discrim.errors import CollinearError, DataError, DiscrimWarning
 from discrim.inference.manova import wilks
 from tests import references as ref

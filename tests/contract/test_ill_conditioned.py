@@ -18,8 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discrim
+from discrim.core.covariance.covariance import Covariance, dependencies
 from discrim.core.moments.moments import ClassMoments, gather
-from discrim.core.scatter.covariance import Covariance, dependencies
 from discrim.errors import CollinearError, DiscrimWarning
 from tests import references as ref
 from tests import support

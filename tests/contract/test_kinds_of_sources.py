@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import discrim
-from tests.frame.sources.test_sources import KINDS, ONCE
+from tests.data.sources.test_sources import KINDS, ONCE
 
 
 def frame(nrows: int = 90) -> pd.DataFrame:

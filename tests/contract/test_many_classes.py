@@ -10,7 +10,7 @@ import pytest
 from scipy import special, stats
 
 import discrim
-from discrim.core.law.densities import density_of
+from discrim.core.distributions.densities import density_of
 from discrim.errors import NotSupportedError
 from discrim.inference.resampling import RunningInterval
 

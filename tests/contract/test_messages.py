@@ -64,11 +64,11 @@ MAKERS = {
 REASONS = {
     ("discrim/sklearn/signatures.py", "{cls.__name__}(): {error}"): "Python's own message about arguments",
     (
-        "discrim/models/comparing/candidates.py",
+        "discrim/models/selection/candidates.py",
         "{no_label_reason(",
     ): "the reason names the column and says to leave it out",
     ("discrim/__init__.py", "has no attribute"): "Python's own words for a name that a module has not",
-    ("discrim/frame/sources/sinks.py", "{ENOENT}"): "the number of the system's error, which words follow",
+    ("discrim/data/sources/sinks.py", "{ENOENT}"): "the number of the system's error, which words follow",
     ("discrim/__main__.py", ""): "the exit code of the command line",
     (
         "discrim/core/rules/rules.py",
@@ -79,7 +79,7 @@ REASONS = {
         "{self.no_parameters}",
     ): "the model's own words, which are looked at below",
     (
-        "discrim/core/planes/hyperplane.py",
+        "discrim/core/hyperplanes/hyperplane.py",
         "its ",
     ): "the end of a damaged file's message",
     (
@@ -96,51 +96,54 @@ REASONS = {
     ): "the end of a damaged file's message",
     ("discrim/core/regression/penalized.py", "its "): "the end of a damaged file's message",
     (
-        "discrim/core/planes/perceptron.py",
+        "discrim/core/hyperplanes/perceptron.py",
         "its ",
     ): "the end of a damaged file's message",
-    ("discrim/core/scatter/robust.py", "its "): "the end of a damaged file's message",
-    ("discrim/core/normal/plda.py", "its "): "the end of a damaged file's message",
+    ("discrim/core/covariance/robust.py", "its "): "the end of a damaged file's message",
+    ("discrim/core/discriminant/plda.py", "its "): "the end of a damaged file's message",
     ("discrim/core/projections/sparse_lda.py", "its "): "the end of a damaged file's message",
     ("discrim/core/projections/sparse_lda.py", "Correlations are"): "a mistake of the package",
-    ("discrim/core/scatter/em.py", "its "): "the end of a damaged file's message",
-    ("discrim/core/scatter/by_estimator.py", "its "): "the end of a damaged file's message",
-    ("discrim/core/scatter/factor.py", "its "): "the end of a damaged file's message",
-    ("discrim/core/scatter/kinds.py", "its "): "the end of a damaged file's message",
-    ("discrim/core/scatter/shrinkage.py", "{what} is"): "the end of a damaged file's message",
-    ("discrim/core/scatter/shrinkage.py", "{what} does"): "the end of a damaged file's message",
-    ("discrim/core/scatter/shrunk.py", "its "): "the end of a damaged file's message",
-    ("discrim/core/scatter/correlation.py", "its "): "the end of a damaged file's message",
-    ("discrim/core/scatter/correlation.py", "Moments without roots"): "a mistake of the package",
+    ("discrim/core/covariance/em.py", "its "): "the end of a damaged file's message",
+    ("discrim/core/covariance/by_estimator.py", "its "): "the end of a damaged file's message",
+    ("discrim/core/covariance/factor.py", "its "): "the end of a damaged file's message",
+    ("discrim/core/covariance/kinds.py", "its "): "the end of a damaged file's message",
+    ("discrim/core/covariance/shrinkage.py", "{what} is"): "the end of a damaged file's message",
+    ("discrim/core/covariance/shrinkage.py", "{what} does"): "the end of a damaged file's message",
+    ("discrim/core/covariance/shrunk.py", "its "): "the end of a damaged file's message",
+    ("discrim/core/covariance/correlation.py", "its "): "the end of a damaged file's message",
+    ("discrim/core/covariance/correlation.py", "Moments without roots"): "a mistake of the package",
     (
         "discrim/core/neighbours/knn.py",
         "The covariance within",
     ): "caught, and said anew with names",
     ("discrim/core/neighbours/knn.py", "A column is constant"): "caught, and said anew with names",
-    ("discrim/core/law/bayes_law.py", "Points are bent"): "caught: other points are drawn",
+    ("discrim/core/distributions/bayes_law.py", "Points are bent"): "caught: other points are drawn",
     (
-        "discrim/core/scatter/principal.py",
+        "discrim/core/covariance/principal.py",
         "The axes of a sphere",
     ): "a mistake of the package",
-    ("discrim/core/normal/leave_one_out_rda.py", "Moments of spread"): "a mistake of the package",
-    ("discrim/frame/formula.py", "{str(error)}"): "the message of the table, put at its place",
-    ("discrim/models/law/bayes.py", "Class {"): "the message of the density, with the class before it",
-    ("discrim/models/law/bayes.py", "The row of class"): "the hint that ends it",
-    ("discrim/models/law/bayes.py", "The value {"): "lists the values there are",
+    ("discrim/core/discriminant/leave_one_out_rda.py", "Moments of spread"): "a mistake of the package",
+    ("discrim/formula/formula.py", "{str(error)}"): "the message of the table, put at its place",
     (
-        "discrim/models/judging/validation.py",
+        "discrim/models/distributions/bayes.py",
+        "Class {",
+    ): "the message of the density and its class",
+    ("discrim/models/distributions/bayes.py", "The row of class"): "the hint that ends it",
+    ("discrim/models/distributions/bayes.py", "The value {"): "lists the values there are",
+    (
+        "discrim/models/evaluation/validation.py",
         "Without fold",
     ): "the message of the refit, which has the way out",
     (
-        "discrim/models/comparing/comparison.py",
+        "discrim/models/selection/comparison.py",
         "Fit {",
     ): "the message of the fit",
     (
         "discrim/models/regression/logistic_search.py",
         "",
     ): "ends with WAYS_OUT, or with what Newton's method met",
-    ("discrim/models/comparing/permuted.py", "has no length"): "caught a few lines below, and said anew",
-    ("discrim/frame/sources/sinks.py", "{E"): "errno's number, with words of ours behind it",
+    ("discrim/models/evaluation/permuted.py", "has no length"): "caught a few lines below, and said anew",
+    ("discrim/data/sources/sinks.py", "{E"): "errno's number, with words of ours behind it",
     ("discrim/core/numerics/whole_file.py", "{E"): "errno's number, with words of ours behind it",
     (
         "discrim/core/numerics/whole_file.py",
@@ -153,20 +156,20 @@ REASONS = {
     ("discrim/cli/options.py", "{error_line(error)}"): "the message of a value, on one line",
     ("discrim/cli/values.py", "{self.description}"): "says what the value may be",
     ("discrim/cli/values.py", "{call.name}(): {error}"): "the message of the specification, with its name",
-    ("discrim/frame/calls.py", "{message}"): "says what to write, a few lines above",
+    ("discrim/formula/calls.py", "{message}"): "says what to write, a few lines above",
     ("discrim/sklearn/regressions.py", "is not a regression"): "ends with the nearest name, or with some",
     ("discrim/cli/reading.py", "the file ended"): "caught by who asked, and said anew with the file's name",
     ("discrim/cli/output.py", "{error.errno}"): "the system's own words, with the stream's name behind them",
-    ("discrim/models/normal/variables.py", "{method}"): "caught a few lines below, and said anew",
+    ("discrim/models/discriminant/variables.py", "{method}"): "caught a few lines below, and said anew",
     ("discrim/cli/output.py", "{E"): "errno's number, with words of ours behind it",
     ("discrim/datasets/__init__.py", "No table named"): "the hint that ends it names the tables there are",
     (
-        "discrim/frame/factors.py",
+        "discrim/formula/factors.py",
         "shortened(self.code)}: {error}",
     ): "the message of the transform, with its place",
-    ("discrim/frame/grammar.py", "This cannot be read"): "ends with what meant_text() finds",
-    ("discrim/models/normal/normal_fits.py", "{str(error)}"): "caught and said anew, with its way out",
-    ("discrim/frame/blocks.py", "{self.read_from}"): "who asks gives the beginning and the way out",
+    ("discrim/formula/grammar.py", "This cannot be read"): "ends with what meant_text() finds",
+    ("discrim/models/discriminant/normal_fits.py", "{str(error)}"): "caught and said anew, with its way out",
+    ("discrim/design/blocks.py", "{self.read_from}"): "who asks gives the beginning and the way out",
 }
 """(file, start or part of the message) of those without an imperative: why."""
 
@@ -258,7 +261,8 @@ def test_messages_are_whole_sentences():
     loose = [
         f"{name}:{line} {text}"
         for name, line, maker, text in raised()
-        if maker.endswith("Error") and maker not in MAKERS
+        if maker.endswith("Error")
+        and maker not in MAKERS
         and "cli" not in name
         and text
         and not re.search(r"[.?}…)\]]$", text)

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from discrim import indicator, lda, logistic, qda
-from discrim.core.scatter.covariance import near_dependencies
+from discrim.core.covariance.covariance import near_dependencies
 from discrim.datasets import load_breast_cancer, load_iris, load_penguins, load_wine
 from discrim.errors import DiscrimWarning
-from discrim.models.fits.reading import class_moments
+from discrim.models.base.reading import class_moments
 
 
 def twins(gap: float) -> pd.DataFrame:

@@ -16,8 +16,8 @@ import discrim
 from discrim.covariance import MCD, Diagonal, FactorAnalytic, Shrunk, ShrunkCorrelation, StudentT
 from discrim.datasets import load_iris, load_wine
 from discrim.errors import DataError, DiscrimError
+from discrim.models.base.tensor_file import read_file, write_file
 from discrim.models.registry import BY_RESULTS
-from discrim.models.saving.tensor_file import read_file, write_file
 from discrim.penalty import Lasso
 from discrim.sklearn import as_estimator
 from discrim.specification import Specification

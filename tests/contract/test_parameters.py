@@ -17,8 +17,8 @@ import pytest
 
 import discrim
 import discrim.sklearn
-from discrim.models.fits.available import Conditional
-from discrim.models.fits.fitted_results import FitComponent
+from discrim.models.base.available import Conditional
+from discrim.models.base.fitted_results import FitComponent
 from discrim.models.results.geometry import Boundary
 
 POINTING = re.compile(r"\bAs (for|of|in|by) [`\w]")

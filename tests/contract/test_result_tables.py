@@ -12,7 +12,7 @@ import pytest
 
 import discrim
 from discrim.errors import SeparationError
-from discrim.models.comparing.comparison import Comparison
+from discrim.models.selection.comparison import Comparison
 from discrim.report import result_table
 from discrim.report.grid import ROWS, display_width
 from discrim.report.result_table import MAX_COLUMNS, ResultTable

@@ -14,7 +14,7 @@ from scipy import stats
 import discrim
 from discrim import compare, cross_validate, hausman, indicator, lda, logistic, moments, qda, stepwise
 from discrim.datasets import load_iris, load_penguins
-from discrim.models.comparing.comparison import Comparison
+from discrim.models.selection.comparison import Comparison
 from discrim.report.grid import display_width
 from discrim.report.result_table import ResultTable
 from tests.report.support import HOSTILE, Page

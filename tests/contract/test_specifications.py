@@ -25,9 +25,9 @@ from discrim.covariance import (
 )
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import DataError, NotSupportedError
-from discrim.models.fits.refits import options_of
-from discrim.models.normal.covariance_models import LINEAR, QUADRATIC
-from discrim.models.saving.tensor_file import read_file, write_file
+from discrim.models.base.refits import options_of
+from discrim.models.base.tensor_file import read_file, write_file
+from discrim.models.discriminant.covariance_models import LINEAR, QUADRATIC
 from discrim.penalty import Lasso, Ridge
 from discrim.subspace import MultipleCorrespondence, PrincipalComponents, RandomFeatures, SparsePLS
 

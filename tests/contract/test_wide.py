@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 
 from discrim import lda, load, qda
+from discrim.core.covariance.covariance import pooled
+from discrim.core.covariance.principal import ThinCovariance, principal
+from discrim.core.covariance.pseudo_inverse import ignored, pseudo
+from discrim.core.covariance.shrunk import oas, shrunk
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
-from discrim.core.scatter.covariance import pooled
-from discrim.core.scatter.principal import ThinCovariance, principal
-from discrim.core.scatter.pseudo_inverse import ignored, pseudo
-from discrim.core.scatter.shrunk import oas, shrunk
 from discrim.datasets import load_iris
 from discrim.errors import CollinearError, DiscrimWarning, NotSupportedError
 
@@ -132,7 +132,7 @@ def test_cross_validation_from_merged_folds_is_that_of_refits(
 ) -> None:
     fit = verb("y ~ .", genes, covariance=structure)
     found = fit.error_rates(["cv"], folds=5, seed=3).loc["cv", "estimate"]
-    from discrim.models.judging.validation import deal_folds
+    from discrim.models.evaluation.validation import deal_folds
 
     dealt = deal_folds(fit._fit, 5, 3)
     wrong = np.zeros(len(genes), dtype=bool)

@@ -20,8 +20,8 @@ import pandas as pd
 
 import discrim
 from discrim.errors import DiscrimError, DiscrimWarning
-from discrim.frame.formula import Expansion, parse
-from discrim.frame.grammar import MAX_TERMS, scan
+from discrim.formula.formula import Expansion, parse
+from discrim.formula.grammar import MAX_TERMS, scan
 from tests.fuzz.processor_time import ends_after
 
 MEMORY = 3 * 2**30

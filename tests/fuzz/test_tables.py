@@ -19,7 +19,7 @@ import pytest
 import discrim
 from discrim.covariance import Diagonal, Shrunk, ShrunkCorrelation
 from discrim.errors import DiscrimError
-from discrim.models.normal.covariance_models import LINEAR, QUADRATIC
+from discrim.models.discriminant.covariance_models import LINEAR, QUADRATIC
 from tests.fuzz.processor_time import raises_after
 
 SECONDS = 30

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import discrim
-from discrim.frame.grammar import quote
+from discrim.formula.grammar import quote
 from tests import support
 
 WRITTEN = json.loads((support.GOLDEN / "tests.json").read_text(encoding="utf-8"))

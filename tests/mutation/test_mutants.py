@@ -67,7 +67,7 @@ def test_lines_that_run_with_a_change_are_known():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["core/scatter/shrunk.py", "inference/selection.py", "core/law/densities.py"]
+    "name", ["core/covariance/shrunk.py", "inference/selection.py", "core/distributions/densities.py"]
 )
 def test_a_change_is_one_stretch_of_a_module_that_still_compiles(name):
     source = (ROOT / "discrim" / name).read_text("utf-8")

@@ -33,6 +33,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator, parametri
 import discrim
 from discrim import sklearn as estimators
 from discrim.covariance import MCD, Diagonal, Shrunk, StudentT
+from discrim.data.table import Table
 from discrim.datasets import load_iris, load_penguins, load_wine
 from discrim.errors import (
     CollinearError,
@@ -42,8 +43,7 @@ from discrim.errors import (
     NotSupportedError,
     SeparationError,
 )
-from discrim.frame.table import Table
-from discrim.models.fits.refits import verb_of
+from discrim.models.base.refits import verb_of
 from discrim.models.registry import MODELS
 from discrim.models.results.results import ClassifierResults
 from discrim.penalty import ElasticNet

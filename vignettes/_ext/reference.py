@@ -23,7 +23,7 @@ from sphinx.util.nodes import make_refnode
 import discrim
 import discrim.sklearn
 from discrim import covariance, datasets, errors, penalty, subspace
-from discrim.models.fits.available import Conditional
+from discrim.models.base.available import Conditional
 from discrim.models.registry import MODELS, resolve
 from discrim.models.results.results import ClassifierResults
 from discrim.report.result_table import ResultTable
@@ -69,28 +69,28 @@ CALLED = {
 """Names of what is no fit, in calls of its methods."""
 
 GIVEN = (
-    "models.comparing.comparison:Comparison",
+    "models.selection.comparison:Comparison",
     "models.results.canonical:CanonicalResults",
     "models.results.assessed:Assessment",
-    "models.judging.assessment:Classification",
+    "models.evaluation.assessment:Classification",
     "inference.result:TestResult",
     "report.tables:Summary",
     "models.results.geometry:Boundary",
-    "models.normal.shrunk:ShrunkModel",
-    "models.normal.shrunk:ShrunkCorrelationModel",
-    "models.normal.robust:RobustModel",
-    "models.normal.separable:SeparableModel",
-    "models.normal.factor:FactorModel",
-    "models.normal.components:Subspace",
-    "models.normal.components:CorrespondenceSubspace",
-    "models.normal.components:SlicedSubspace",
-    "models.normal.covariates:CovariateModel",
+    "models.discriminant.shrunk:ShrunkModel",
+    "models.discriminant.shrunk:ShrunkCorrelationModel",
+    "models.discriminant.robust:RobustModel",
+    "models.discriminant.separable:SeparableModel",
+    "models.discriminant.factor:FactorModel",
+    "models.discriminant.components:Subspace",
+    "models.discriminant.components:CorrespondenceSubspace",
+    "models.discriminant.components:SlicedSubspace",
+    "models.discriminant.covariates:CovariateModel",
     "models.results.geometry:Quadratic",
-    "models.comparing.term_model:TermCanonicalResults",
-    "models.comparing.repeated:ProfileResults",
-    "models.comparing.repeated:RepeatedResults",
-    "models.comparing.permanova:Dispersion",
-    "models.comparing.learning:LearningCurve",
+    "models.linear_model.term_model:TermCanonicalResults",
+    "models.linear_model.repeated:ProfileResults",
+    "models.linear_model.repeated:RepeatedResults",
+    "models.linear_model.permanova:Dispersion",
+    "models.selection.learning:LearningCurve",
 )
 """Classes of what methods give, which nobody makes."""
 

@@ -28,6 +28,7 @@ from typing import Any, ClassVar, get_args
 
 import numpy as np
 
+from discrim.core.covariance.covariance import EPS
 from discrim.core.kernels.kernel_ridge import Chosen, KernelRows, influence, residuals_of
 from discrim.core.kernels.kernels import NAMES, Coordinates, Kernel, ScaleName, Standard, fit_coordinates
 from discrim.core.moments.moments import ClassMoments
@@ -36,7 +37,6 @@ from discrim.core.regression.indicator import FlexibleFit, fit_flexible, startin
 from discrim.core.rules.calibration import KINDS, Calibrator, fit_calibrator
 from discrim.core.rules.leave_one_out import leave_lone_to_refits
 from discrim.core.rules.rules import CalibratedRule, NoLikelihood, Rule, logs_of_prior, refuse_method
-from discrim.core.scatter.covariance import EPS
 from discrim.errors import DataError
 
 MOST = 1.0 - 1e-12

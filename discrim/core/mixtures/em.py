@@ -28,8 +28,8 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 import scipy
 
+from discrim.core.covariance.covariance import Covariance, has_root, scaled_cholesky
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
-from discrim.core.scatter.covariance import Covariance, has_root, scaled_cholesky
 
 Axes = Floats | None
 """Axes (p, p) that all components have, from where those of EVE and VVE are sought."""

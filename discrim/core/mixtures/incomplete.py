@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from discrim.core.covariance.covariance import Covariance
 from discrim.core.mixtures import em, starts
 from discrim.core.mixtures.em import (
     CACHED,
@@ -38,7 +39,6 @@ from discrim.core.mixtures.em import (
 from discrim.core.mixtures.starts import Hierarchies
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.rules.gaussian import patterns
-from discrim.core.scatter.covariance import Covariance
 
 ALONE = 1e-6
 """Share of the gain at which EM ends that is left to a single component, which is fitted to more digits."""

@@ -17,6 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from discrim.core.covariance.covariance import Covariance
+from discrim.core.covariance.em import observed_moments
+from discrim.core.covariance.principal import of_columns
 from discrim.core.mixtures import em, incomplete, starts
 from discrim.core.mixtures.em import ClassRows, Components, Degenerate, EMPlan
 from discrim.core.mixtures.incomplete import CompletedRows
@@ -26,9 +29,6 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.gaussian import MarginalRule
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Distances, GaussianRule, Rule, refuse_method
-from discrim.core.scatter.covariance import Covariance
-from discrim.core.scatter.em import observed_moments
-from discrim.core.scatter.principal import of_columns
 from discrim.errors import DataError
 
 Tell = Callable[[float], None]

@@ -51,12 +51,12 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
+from discrim.core.covariance.covariance import Covariance, dependencies
 from discrim.core.mixtures import em
 from discrim.core.mixtures.em import ClassRows, Components, Degenerate, EMPlan
 from discrim.core.moments.moments import ClassMoments, column_squares
 from discrim.core.moments.row_sums import ill_conditioned, packed_triangle
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.scatter.covariance import Covariance, dependencies
 
 MOST_ROWS = 300
 """Rows of a class that are clustered."""

@@ -48,11 +48,11 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from discrim.core.covariance.covariance import EPS, total_squares
 from discrim.core.moments.moments import ClassMoments, split_mean
 from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Floats, Mask
 from discrim.core.rules.leave_one_out import LeftOut
-from discrim.core.scatter.covariance import EPS, total_squares
 
 BARREN = 1e-12
 """Share of a column's variance, beyond the columns before it, that is the rounding of a given covariance."""

@@ -15,11 +15,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.covariance.covariance import EPS
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.sparse_rows import SparseRows
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import reduced
-from discrim.core.scatter.covariance import EPS
 
 T = TypeVar("T")
 

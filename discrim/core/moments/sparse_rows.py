@@ -10,7 +10,7 @@ is corrected by the mean of the deviations from it, which for rounded numbers is
 
 A linear score is that of the base, plus the products of the steps alone. Where a step is large beside what
 the column varies by within classes this loses digits, and so a column that is stored in most rows has a base
-amid its values; see `discrim.frame.rows`.
+amid its values; see `discrim.design.rows`.
 """
 
 from __future__ import annotations

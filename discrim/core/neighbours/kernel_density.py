@@ -40,12 +40,12 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from discrim.core.covariance.covariance import EPS, Covariance, dependencies, pooled, separate
+from discrim.core.covariance.principal import of_columns
 from discrim.core.moments.moments import ClassMoments, column_squares, gather, standard_columns
 from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.rules.rules import NoLikelihood, refuse_method
-from discrim.core.scatter.covariance import EPS, Covariance, dependencies, pooled, separate
-from discrim.core.scatter.principal import of_columns
 
 Kernel = Literal["normal", "epanechnikov", "biweight", "triweight", "uniform"]
 

@@ -35,12 +35,12 @@ from typing import Any
 
 import numpy as np
 
+from discrim.core.covariance import covariance
+from discrim.core.covariance.covariance import Covariance
 from discrim.core.moments.moments import ClassMoments, gather
 from discrim.core.neighbours.neighbours import METRICS, NORMS, ZERO_ONE, NeighbourIndex, Neighbours, Space
 from discrim.core.numerics.arrays import Codes, Floats, Mask, are_whole, slices
 from discrim.core.rules.rules import NoLikelihood, refuse_method
-from discrim.core.scatter import covariance
-from discrim.core.scatter.covariance import Covariance
 from discrim.errors import CollinearError, DataError, NotSupportedError
 
 EQUAL = 1e-13

@@ -37,9 +37,9 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.covariance.covariance import EPS, Covariance
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.numerics.progress import tick
-from discrim.core.scatter.covariance import EPS, Covariance
 from discrim.errors import DataError
 
 ROWS = 2

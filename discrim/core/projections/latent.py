@@ -35,10 +35,10 @@ from typing import Literal
 
 import numpy as np
 
+from discrim.core.covariance.covariance import EPS
+from discrim.core.covariance.principal import positive_signs
 from discrim.core.moments.moments import column_squares
 from discrim.core.numerics.arrays import Floats, svd
-from discrim.core.scatter.covariance import EPS
-from discrim.core.scatter.principal import positive_signs
 
 Algorithm = Literal["nipals", "simpls", "engine"]
 """What has found the components; an engine is not of ours."""

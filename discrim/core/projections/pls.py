@@ -53,6 +53,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from discrim.core.covariance.covariance import EPS, constant_columns, scaled_cholesky, total_squares
+from discrim.core.covariance.principal import weighted_centre
 from discrim.core.moments.derived_moments import comparable
 from discrim.core.moments.moments import LIGHT, ClassMoments, standard_columns
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
@@ -60,8 +62,6 @@ from discrim.core.projections.latent import Algorithm, Latent, latent, orthogona
 from discrim.core.rules.gaussian import Means, centred, nearest_mean_rule, uncentred
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, by_refits
 from discrim.core.rules.rules import LinearRule, NoLikelihood, refuse_method
-from discrim.core.scatter.covariance import EPS, constant_columns, scaled_cholesky, total_squares
-from discrim.core.scatter.principal import weighted_centre
 
 PIECE = 2**18
 """Numbers of a row-by-class-by-column array that are in memory at once."""

@@ -43,12 +43,12 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from discrim.core.covariance.covariance import EPS, constant_columns
+from discrim.core.covariance.principal import positive_signs
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats, Mask, are_whole
 from discrim.core.rules.gaussian import Means, nearest_mean_rule
 from discrim.core.rules.rules import LinearRule, NoLikelihood, refuse_method
-from discrim.core.scatter.covariance import EPS, constant_columns
-from discrim.core.scatter.principal import positive_signs
 from discrim.errors import DataError
 
 ROUNDS = 10_000

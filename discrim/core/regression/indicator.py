@@ -46,13 +46,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack, qr
 
+from discrim.core.covariance.covariance import EPS, dependencies, scaled_cholesky
+from discrim.core.covariance.principal import positive_signs, tied_axes, weighted_centre
 from discrim.core.moments.moments import ClassMoments, column_squares, standard_columns
 from discrim.core.numerics.arrays import Codes, Floats, svd
 from discrim.core.rules.gaussian import Means, centred, nearest_mean_rule
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut
 from discrim.core.rules.rules import LinearRule
-from discrim.core.scatter.covariance import EPS, dependencies, scaled_cholesky
-from discrim.core.scatter.principal import positive_signs, tied_axes, weighted_centre
 from discrim.errors import DataError
 
 

@@ -26,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_triangular
 
+from discrim.core.covariance.covariance import EPS, Covariance, pooled
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlock, RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats, are_whole, slices, svd
@@ -33,7 +34,6 @@ from discrim.core.numerics.progress import is_read_here
 from discrim.core.regression import newton
 from discrim.core.regression.newton import BlockLikelihood, Newton, NewtonFrame, Swept
 from discrim.core.rules.rules import LinearRule
-from discrim.core.scatter.covariance import EPS, Covariance, pooled
 from discrim.errors import DataError, NotSupportedError
 
 PART = 16

@@ -61,10 +61,10 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky
 from scipy.linalg.blas import dgemm
 from scipy.linalg.lapack import dpotri
 
+from discrim.core.covariance.covariance import EPS, Covariance
 from discrim.core.moments.row_sums import RowBlock, RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.numerics.progress import reduced, tick
-from discrim.core.scatter.covariance import EPS, Covariance
 
 T = TypeVar("T")
 

@@ -47,13 +47,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.covariance.covariance import Covariance, dependencies, pooled
+from discrim.core.covariance.principal import Canonical, weighted_centre
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.special import determinant_bias, student_gain
 from discrim.core.rules.leave_one_out import common_distances
 from discrim.core.rules.rules import Crowd, Distances, GaussianRule, LinearRule, Nearest, Rule, StudentRule
-from discrim.core.scatter.covariance import Covariance, dependencies, pooled
-from discrim.core.scatter.principal import Canonical, weighted_centre
 
 ROOMY = 8.0
 """Distance of the farthest mean from the origin up to which no class is crowded: eps 8^2/2 is rounding."""

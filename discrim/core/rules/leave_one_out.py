@@ -32,10 +32,10 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.covariance.covariance import EPS
 from discrim.core.moments.moments import ClassMoments, column_squares, standard_columns
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
 from discrim.core.rules.rules import Distances, Rule
-from discrim.core.scatter.covariance import EPS
 from discrim.errors import NotSupportedError
 
 LeftOut = Callable[[Floats, Codes, Floats | None], Floats]

@@ -24,10 +24,10 @@ from typing import Any, ClassVar, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.covariance.covariance import Covariance
 from discrim.core.moments.moments import column_squares, standard_columns
 from discrim.core.moments.sparse_rows import SparseRows
 from discrim.core.numerics.arrays import Codes, Floats, slices
-from discrim.core.scatter.covariance import Covariance
 from discrim.errors import NotSupportedError
 
 MANY_CLASSES = 64

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from discrim.core.covariance.covariance import constant_columns, total_squares
 from discrim.core.kernels.feature_lda import (
     FeatureIndicators,
     FeatureLDAFit,
@@ -38,12 +39,11 @@ from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.calibration import fit_calibrator
 from discrim.core.rules.rules import PartRule, Rule
-from discrim.core.scatter.covariance import constant_columns, total_squares
+from discrim.design.blocks import Blocks
 from discrim.errors import DataError, warn_user
-from discrim.frame.blocks import Blocks
-from discrim.models.fits import reading
-from discrim.models.fits.fit import Fit, Model
-from discrim.models.fits.refits import moment_refits
+from discrim.models.base import reading
+from discrim.models.base.fit import Fit, Model
+from discrim.models.base.refits import moment_refits
 from discrim.subspace import KernelFeatures, Landmarks, RandomFeatures
 
 SAMPLED = 5_000

@@ -26,18 +26,19 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import Rule, best_class, log_posteriors
+from discrim.design.blocks import Blocks
+from discrim.design.rows import read, weighted_rows
 from discrim.errors import DataError, NotSupportedError
-from discrim.frame.blocks import Blocks
-from discrim.frame.rows import read, weighted_rows
 from discrim.inference.resampling import generator
-from discrim.models.fits import reading
-from discrim.models.fits.available import available_if
-from discrim.models.fits.displayed import displayed
-from discrim.models.fits.fit import Fit, Gaps, Model
-from discrim.models.fits.reading import Data, NaAction, Prior
-from discrim.models.fits.refits import held_path, moment_refits, text_of, verb_options
-from discrim.models.fits.tied_axes import warn_of_tied_axes
-from discrim.models.judging.assessment import labelled_rows, refuse_none
+from discrim.models.base import reading
+from discrim.models.base.available import available_if
+from discrim.models.base.displayed import displayed
+from discrim.models.base.fit import Fit, Gaps, Model
+from discrim.models.base.fit_file import NOTHING, Saved
+from discrim.models.base.reading import Data, NaAction, Prior
+from discrim.models.base.refits import held_path, moment_refits, text_of, verb_options
+from discrim.models.base.tied_axes import warn_of_tied_axes
+from discrim.models.evaluation.assessment import labelled_rows, refuse_none
 from discrim.models.kernels import feature_lda
 from discrim.models.kernels.feature_lda import (
     FeaturePlan,
@@ -47,7 +48,6 @@ from discrim.models.kernels.feature_lda import (
     fit_by_features,
 )
 from discrim.models.regression.fda import VariateResults
-from discrim.models.saving.fit_file import NOTHING, Saved
 from discrim.subspace import KernelFeatures, read_features
 
 KernelFunction = Callable[[Any, Any], Any]

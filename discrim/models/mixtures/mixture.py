@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
+from discrim.core.covariance.covariance import dependencies
 from discrim.core.mixtures import mixture as core
 from discrim.core.mixtures.em import FORMS, Degenerate, EMPlan, Form, form_of, is_axial
 from discrim.core.mixtures.incomplete import CompletedRows
@@ -19,28 +20,27 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import Rule, log_posteriors, logs_of_prior
-from discrim.core.scatter.covariance import dependencies
+from discrim.data.values import shown
+from discrim.design.blocks import Blocks
+from discrim.design.levels import Unseen
+from discrim.design.rows import read, weighted_rows
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
-from discrim.frame.blocks import Blocks
-from discrim.frame.levels import Unseen
-from discrim.frame.rows import read, weighted_rows
-from discrim.frame.values import shown
-from discrim.models.fits import reading
-from discrim.models.fits.available import available_if
-from discrim.models.fits.displayed import displayed
-from discrim.models.fits.fit import Fit, Gaps, Model
-from discrim.models.fits.reading import Data, NaAction, Prior
-from discrim.models.fits.refits import (
+from discrim.models.base import reading
+from discrim.models.base.available import available_if
+from discrim.models.base.displayed import displayed
+from discrim.models.base.fit import Fit, Gaps, Model
+from discrim.models.base.fit_file import Saved
+from discrim.models.base.reading import Data, NaAction, Prior
+from discrim.models.base.refits import (
     held_path,
     left_out_by_refits,
     moment_refits,
     rule_of_columns,
     verb_options,
 )
-from discrim.models.normal.em import MissingRows, asks_for_em, observed_sample, refuse_unobserved
+from discrim.models.discriminant.em import MissingRows, asks_for_em, observed_sample, refuse_unobserved
 from discrim.models.results.geometry import GroupSummary
 from discrim.models.results.results import ClassifierResults, ClassMeans
-from discrim.models.saving.fit_file import Saved
 
 
 @dataclass(frozen=True, slots=True)

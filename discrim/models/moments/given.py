@@ -14,14 +14,14 @@ import pandas as pd
 from discrim.core.moments.derived_moments import with_scatter
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
+from discrim.data.sources.parts import Source, capital
+from discrim.data.sources.sources import rows_given
+from discrim.design.blocks import Blocks, without_rows
+from discrim.design.rows import read
 from discrim.errors import DataError, NotSupportedError
-from discrim.frame.blocks import Blocks, without_rows
-from discrim.frame.formula import adjusted_formula, parsed_formula
-from discrim.frame.rows import read
-from discrim.frame.sources.parts import Source, capital
-from discrim.frame.sources.sources import rows_given
-from discrim.models.fits.data_range import check_data_range
-from discrim.models.fits.reading import (
+from discrim.formula.formula import adjusted_formula, parsed_formula
+from discrim.models.base.data_range import check_data_range
+from discrim.models.base.reading import (
     NaAction,
     present_classes,
     warn_of_weights,

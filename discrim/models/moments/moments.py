@@ -22,26 +22,25 @@ from discrim.core.moments.derived_moments import Remainder, among_classes, momen
 from discrim.core.moments.level_counts import LevelCounts, Watched
 from discrim.core.moments.moments import ClassMoments, asks_for_roots, merged
 from discrim.core.numerics.arrays import Floats, are_whole
+from discrim.data.sources.parts import Source, no_rows
+from discrim.data.sources.sources import rows_given
+from discrim.data.table import Table
+from discrim.data.values import shown
+from discrim.design.blocks import Blocks, TableRows
+from discrim.design.levels import known_values, with_positions
+from discrim.design.matrix import response_codes
+from discrim.design.rows import read
+from discrim.design.source_tables import given_parts, named, tables
+from discrim.design.weights import learnt_rows, weight_vector
 from discrim.errors import DataError, FormulaError, NotSupportedError
-from discrim.frame.blocks import Blocks, TableRows
-from discrim.frame.design import Design
-from discrim.frame.factors import Functions, RowRange, check_functions
-from discrim.frame.formula import adjusted_formula
-from discrim.frame.levels import known_values, with_positions
-from discrim.frame.matrix import response_codes
-from discrim.frame.response import with_new_classes
-from discrim.frame.rows import read
-from discrim.frame.sources.parts import Source, no_rows
-from discrim.frame.sources.rows import given_parts, named, tables
-from discrim.frame.sources.sources import rows_given
-from discrim.frame.table import Table
-from discrim.frame.values import shown
-from discrim.frame.weights import learnt_rows, weight_vector
-from discrim.models.fits import reading
-from discrim.models.fits.fit import Fit, whole_counts
-from discrim.models.fits.reading import Data, NaAction, check_word, class_moments, listed
-from discrim.models.saving import fit_file
-from discrim.models.saving.tensor_file import damaged
+from discrim.formula.design import Design
+from discrim.formula.factors import Functions, RowRange, check_functions
+from discrim.formula.formula import adjusted_formula
+from discrim.formula.response import with_new_classes
+from discrim.models.base import fit_file, reading
+from discrim.models.base.fit import Fit, whole_counts
+from discrim.models.base.reading import Data, NaAction, check_word, class_moments, listed
+from discrim.models.base.tensor_file import damaged
 from discrim.report.result_table import returning_result_table
 
 Scatters = Literal["class", "pooled", "diagonal"]

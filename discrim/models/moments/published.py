@@ -11,12 +11,12 @@ import pandas as pd
 from discrim.core.moments.derived_moments import given_moments
 from discrim.core.moments.level_counts import LevelCounts
 from discrim.core.numerics.arrays import Floats
+from discrim.data.values import shown
 from discrim.errors import DataError
-from discrim.frame.design import Design
-from discrim.frame.grammar import quote
-from discrim.frame.values import shown
-from discrim.models.fits import reading
-from discrim.models.fits.reading import Divisor, check_word, listed
+from discrim.formula.design import Design
+from discrim.formula.grammar import quote
+from discrim.models.base import reading
+from discrim.models.base.reading import Divisor, check_word, listed
 from discrim.models.moments.moments import Moments
 
 SYMMETRY = 1e-8

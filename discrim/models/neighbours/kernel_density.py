@@ -16,20 +16,20 @@ from discrim.core.neighbours.kernel_density import Kernel, KernelDensityFit, Ker
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import best_class, logs_of_prior
+from discrim.data.values import shown
+from discrim.design.blocks import Blocks
+from discrim.design.levels import Unseen
+from discrim.design.rows import read, weighted_rows
 from discrim.errors import CollinearError, DataError
-from discrim.frame.blocks import Blocks
-from discrim.frame.levels import Unseen
-from discrim.frame.rows import read, weighted_rows
-from discrim.frame.values import shown
-from discrim.models.fits import reading
-from discrim.models.fits.available import available_if
-from discrim.models.fits.displayed import displayed
-from discrim.models.fits.fit import Fit, Gaps, Model, posterior_frame
-from discrim.models.fits.reading import Data, NaAction, Prior
-from discrim.models.fits.refits import error_path, held_path, largest_as_good, moment_refits, verb_options
+from discrim.models.base import reading
+from discrim.models.base.available import available_if
+from discrim.models.base.displayed import displayed
+from discrim.models.base.fit import Fit, Gaps, Model, posterior_frame
+from discrim.models.base.fit_file import Saved
+from discrim.models.base.reading import Data, NaAction, Prior
+from discrim.models.base.refits import error_path, held_path, largest_as_good, moment_refits, verb_options
 from discrim.models.results.geometry import GroupSummary
 from discrim.models.results.results import ClassifierResults, ClassMeans
-from discrim.models.saving.fit_file import Saved
 
 TRIED = np.geomspace(0.15, 6.0, 30)
 """Bandwidths that are tried unless others are given, over the normal one."""

@@ -10,26 +10,26 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from discrim.core.covariance.covariance import constant_columns, dependencies
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.neighbours.knn import KNNFit, NeighbourRule, fit_knn, knn_from_file
 from discrim.core.neighbours.neighbours import ZERO_ONE, NeighbourMetric, undefined
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import log_posteriors
-from discrim.core.scatter.covariance import constant_columns, dependencies
+from discrim.data.values import shown
+from discrim.design.blocks import Blocks
+from discrim.design.levels import Unseen
+from discrim.design.rows import GatheredRows, gathered_rows, read, repeated, used_rows
 from discrim.errors import CollinearError, DataError, PriorError, warn_user
-from discrim.frame.blocks import Blocks
-from discrim.frame.levels import Unseen
-from discrim.frame.rows import GatheredRows, gathered_rows, read, repeated, used_rows
-from discrim.frame.values import shown
-from discrim.models.fits import reading
-from discrim.models.fits.available import available_if
-from discrim.models.fits.displayed import displayed
-from discrim.models.fits.fit import Fit, Gaps, Model
-from discrim.models.fits.reading import Data, NaAction, Prior
-from discrim.models.fits.refits import error_path, held_path, largest_as_good, moment_refits, verb_options
+from discrim.models.base import reading
+from discrim.models.base.available import available_if
+from discrim.models.base.displayed import displayed
+from discrim.models.base.fit import Fit, Gaps, Model
+from discrim.models.base.fit_file import Saved
+from discrim.models.base.reading import Data, NaAction, Prior
+from discrim.models.base.refits import error_path, held_path, largest_as_good, moment_refits, verb_options
 from discrim.models.results.results import ClassifierResults
-from discrim.models.saving.fit_file import Saved
 
 MOST_NEIGHBOURS = 50
 """The largest k that is tried, unless a grid says otherwise."""

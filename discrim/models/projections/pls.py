@@ -20,25 +20,26 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.projections import pls as core
 from discrim.core.projections.pls import Decides, Indicators, PLSFit
 from discrim.core.rules.rules import Rule
+from discrim.design.blocks import Blocks
+from discrim.design.levels import Unseen
+from discrim.design.within import groups_of, new_rows_within, read_within
 from discrim.errors import CollinearError, DataError, NotSupportedError
-from discrim.frame.blocks import Blocks
-from discrim.frame.levels import Unseen
-from discrim.frame.within import groups_of, new_rows_within, read_within
 from discrim.inference.result import TestResult
-from discrim.models.fits import reading
-from discrim.models.fits.available import available_if
-from discrim.models.fits.displayed import displayed
-from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, posterior_frame, read_rows
-from discrim.models.fits.fitted_results import needs_rows
-from discrim.models.fits.reading import Data, NaAction, Prior
-from discrim.models.fits.refits import (
+from discrim.models.base import reading
+from discrim.models.base.available import available_if
+from discrim.models.base.displayed import displayed
+from discrim.models.base.fit import Fit, Gaps, Model, as_scored, posterior_frame, read_rows
+from discrim.models.base.fit_file import Saved
+from discrim.models.base.fitted_results import needs_rows
+from discrim.models.base.reading import Data, NaAction, Prior
+from discrim.models.base.refits import (
     held_path,
     left_out_by_refits,
     moment_refits,
     verb_options,
 )
-from discrim.models.judging import validation
-from discrim.models.judging.validation import GridSearch, Splits, TuningFolds
+from discrim.models.evaluation import validation
+from discrim.models.evaluation.validation import GridSearch, Splits, TuningFolds
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.projections.pls_choice import (
@@ -58,7 +59,6 @@ from discrim.models.projections.pls_choice import (
 from discrim.models.projections.pls_engine import as_latent, components_of_engine, engine_fit
 from discrim.models.results.geometry import GroupSummary, LinearGeometry
 from discrim.models.results.results import ClassifierResults, ClassMeans
-from discrim.models.saving.fit_file import Saved
 from discrim.subspace import PLSSpecification
 
 BUFFERS = ("weights", "loadings", "rotations")

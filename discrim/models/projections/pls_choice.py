@@ -16,17 +16,17 @@ from discrim.core.numerics.progress import late_bar
 from discrim.core.projections import pls as core
 from discrim.core.projections.pls import Indicators, PLSFit
 from discrim.core.rules.rules import best_class, logs_of_prior
+from discrim.design.blocks import Blocks
+from discrim.design.rows import repeated, used_codes, weighted_rows
 from discrim.errors import CollinearError, DataError, NotSupportedError
-from discrim.frame.blocks import Blocks
-from discrim.frame.rows import repeated, used_codes, weighted_rows
 from discrim.inference import resampling
 from discrim.inference.result import TestResult
-from discrim.models.fits import reading
-from discrim.models.fits.fit import Fit
-from discrim.models.fits.reading import SelectRule
-from discrim.models.fits.refits import error_path
-from discrim.models.judging import validation
-from discrim.models.judging.validation import GridSearch, TuningFolds
+from discrim.models.base import reading
+from discrim.models.base.fit import Fit
+from discrim.models.base.reading import SelectRule
+from discrim.models.base.refits import error_path
+from discrim.models.evaluation import validation
+from discrim.models.evaluation.validation import GridSearch, TuningFolds
 from discrim.subspace import OrthogonalPLS, PLSSpecification, SparsePLS, read_algorithm
 
 Algorithm = Literal["nipals", "simpls"]

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from discrim.core.covariance.by_estimator import copied
 from discrim.core.moments.moments import ClassMoments, standard_columns
 from discrim.core.numerics.arrays import Floats
 from discrim.core.projections import pls as core
 from discrim.core.projections.latent import Latent, latent_of
 from discrim.core.projections.pls import PLSFit
-from discrim.core.scatter.by_estimator import copied
+from discrim.design.blocks import Blocks
+from discrim.design.rows import repeated, weighted_rows
 from discrim.errors import DataError, NotSupportedError
-from discrim.frame.blocks import Blocks
-from discrim.frame.rows import repeated, weighted_rows
-from discrim.models.fits import reading
-from discrim.models.fits.refits import text_of
+from discrim.models.base import reading
+from discrim.models.base.refits import text_of
 from discrim.models.projections.pls_choice import refuse_few
 
 

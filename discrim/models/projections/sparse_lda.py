@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from discrim.core.covariance.covariance import dependencies
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import late_bar
@@ -17,23 +18,22 @@ from discrim.core.projections import sparse_lda as core
 from discrim.core.projections.sparse_lda import By, SparseFit
 from discrim.core.rules import gaussian
 from discrim.core.rules.rules import Rule, best_class, logs_of_prior
-from discrim.core.scatter.covariance import dependencies
+from discrim.design.blocks import Blocks
+from discrim.design.levels import Unseen
 from discrim.errors import CollinearError, DataError, warn_user
-from discrim.frame.blocks import Blocks
-from discrim.frame.levels import Unseen
-from discrim.models.fits import reading
-from discrim.models.fits.available import available_if
-from discrim.models.fits.displayed import displayed
-from discrim.models.fits.fit import Fit, Gaps, Model
-from discrim.models.fits.reading import Data, NaAction, Prior
-from discrim.models.fits.refits import error_path, held_path, left_out_by_refits, moment_refits, verb_options
-from discrim.models.judging import validation
-from discrim.models.judging.validation import GridSearch, Splits, TuningFolds
+from discrim.models.base import reading
+from discrim.models.base.available import available_if
+from discrim.models.base.displayed import displayed
+from discrim.models.base.fit import Fit, Gaps, Model
+from discrim.models.base.fit_file import NOTHING, Saved
+from discrim.models.base.reading import Data, NaAction, Prior
+from discrim.models.base.refits import error_path, held_path, left_out_by_refits, moment_refits, verb_options
+from discrim.models.evaluation import validation
+from discrim.models.evaluation.validation import GridSearch, Splits, TuningFolds
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.results.geometry import GroupSummary, LinearScores
 from discrim.models.results.results import ClassifierResults, ClassMeans
-from discrim.models.saving.fit_file import NOTHING, Saved
 
 MOST_TRIED = 10_000
 """Penalties that can be tried."""

@@ -11,23 +11,23 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 import pandas as pd
 
+from discrim.core.covariance.by_estimator import copied
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.regression.indicator import FlexibleFit, fit_flexible, starting_scores
 from discrim.core.rules.rules import Rule
-from discrim.core.scatter.by_estimator import copied
+from discrim.design.blocks import Blocks
+from discrim.design.levels import Unseen
+from discrim.design.rows import gathered_rows, read, repeated
 from discrim.errors import DataError, NotSupportedError
-from discrim.frame.blocks import Blocks
-from discrim.frame.levels import Unseen
-from discrim.frame.rows import gathered_rows, read, repeated
-from discrim.models.fits import reading
-from discrim.models.fits.available import available_if
-from discrim.models.fits.displayed import displayed
-from discrim.models.fits.fit import Fit, Gaps, Model, rule_of_numbers
-from discrim.models.fits.reading import Data, NaAction, Prior
-from discrim.models.fits.refits import left_out_by_refits, moment_refits, text_of, verb_options
-from discrim.models.fits.tied_axes import warn_of_tied_axes
+from discrim.models.base import reading
+from discrim.models.base.available import available_if
+from discrim.models.base.displayed import displayed
+from discrim.models.base.fit import Fit, Gaps, Model, rule_of_numbers
+from discrim.models.base.reading import Data, NaAction, Prior
+from discrim.models.base.refits import left_out_by_refits, moment_refits, text_of, verb_options
+from discrim.models.base.tied_axes import warn_of_tied_axes
 from discrim.models.results.results import ClassifierResults, ClassMeans
 
 MOST = 1.0 - 1e-12

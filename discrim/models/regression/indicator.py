@@ -10,26 +10,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from discrim.core.covariance.covariance import dependencies
 from discrim.core.regression.indicator import IndicatorFit, fit_indicator, indicator_from_file
-from discrim.core.scatter.covariance import dependencies
+from discrim.design.blocks import Blocks
+from discrim.design.levels import Unseen
+from discrim.design.rows import used_rows
 from discrim.errors import CollinearError
-from discrim.frame.blocks import Blocks
-from discrim.frame.levels import Unseen
-from discrim.frame.rows import used_rows
 from discrim.inference.manova import regression_table, t_table
-from discrim.models.fits import reading
-from discrim.models.fits.available import available_if
-from discrim.models.fits.displayed import Shown, displayed
-from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, by_class_and_term, in_brooms_names
-from discrim.models.fits.fitted_results import needs_rows
-from discrim.models.fits.reading import Collinear, Data, NaAction
-from discrim.models.fits.refits import moment_refits, verb_options
+from discrim.models.base import reading
+from discrim.models.base.available import available_if
+from discrim.models.base.displayed import Shown, displayed
+from discrim.models.base.fit import Fit, Gaps, Model, as_scored, by_class_and_term, in_brooms_names
+from discrim.models.base.fit_file import Saved
+from discrim.models.base.fitted_results import needs_rows
+from discrim.models.base.reading import Collinear, Data, NaAction
+from discrim.models.base.refits import moment_refits, verb_options
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.regression.logistic_search import OVER_ALL, without_collinear
 from discrim.models.results.geometry import LinearGeometry, ValuesOnly
 from discrim.models.results.results import ClassifierResults, ClassMeans
-from discrim.models.saving.fit_file import Saved
 
 if TYPE_CHECKING:
     from discrim.report.tables import Summary

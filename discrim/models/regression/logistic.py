@@ -10,12 +10,12 @@ import pandas as pd
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.regression.logistic import MOST_STEPS, TOLERANCE
-from discrim.frame.blocks import Blocks
-from discrim.frame.rows import read
-from discrim.models.fits import reading
-from discrim.models.fits.fit import class_code
-from discrim.models.fits.reading import Collinear, Data, NaAction, Prior, Separation
-from discrim.models.fits.refits import verb_options
+from discrim.design.blocks import Blocks
+from discrim.design.rows import read
+from discrim.models.base import reading
+from discrim.models.base.fit import class_code
+from discrim.models.base.reading import Collinear, Data, NaAction, Prior, Separation
+from discrim.models.base.refits import verb_options
 from discrim.models.regression import logistic_search, penalized
 from discrim.models.regression.logistic_results import LogisticResults, logistic_fit
 from discrim.penalty import PenaltySpecification, read_penalty

@@ -17,24 +17,24 @@ from discrim.core.regression import row_diagnostics
 from discrim.core.regression.logistic import LogisticFit, fit_from_search
 from discrim.core.regression.row_diagnostics import Influence
 from discrim.core.rules.rules import Rule, log_odds_against
+from discrim.design.blocks import Blocks
+from discrim.design.levels import Unseen
+from discrim.design.rows import used_rows
 from discrim.errors import DataError, NotSupportedError, warn_user
-from discrim.frame.blocks import Blocks
-from discrim.frame.levels import Unseen
-from discrim.frame.rows import used_rows
 from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, chi_square_test
-from discrim.models.fits.available import available_if
-from discrim.models.fits.displayed import displayed
-from discrim.models.fits.fit import Fit, Model, by_class_and_term, in_brooms_names
-from discrim.models.fits.fitted_results import needs_rows
-from discrim.models.fits.reading import Data, asked_type, check_flag, check_word, listed
-from discrim.models.fits.refits import left_out_by_refits, moment_refits
-from discrim.models.planes.hyperplane import Certificate
+from discrim.models.base.available import available_if
+from discrim.models.base.displayed import displayed
+from discrim.models.base.fit import Fit, Model, by_class_and_term, in_brooms_names
+from discrim.models.base.fit_file import Saved
+from discrim.models.base.fitted_results import needs_rows
+from discrim.models.base.reading import Data, asked_type, check_flag, check_word, listed
+from discrim.models.base.refits import left_out_by_refits, moment_refits
+from discrim.models.hyperplanes.hyperplane import Certificate
 from discrim.models.regression import logistic_search, logistic_tests
 from discrim.models.regression.marginal_effects import AveragedAt, marginal_effects
 from discrim.models.results.geometry import LinearGeometry, LogOddsEquations
 from discrim.models.results.results import ClassifierResults
-from discrim.models.saving.fit_file import Saved
 
 
 def against_reference(fit: Fit[LogisticFit], scores: Floats) -> Floats:

@@ -13,25 +13,30 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from discrim.core.covariance.covariance import dependencies
+from discrim.core.hyperplanes.separation import Separation, evened_rows, separation
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar, watched
 from discrim.core.numerics.special import chi2_isf
-from discrim.core.planes.separation import Separation, evened_rows, separation
 from discrim.core.regression.logistic import PENALIZED_STEPS, Even, LogisticFit, fit_logistic
 from discrim.core.regression.profile_likelihood import profile_bounds
 from discrim.core.rules.rules import posteriors
-from discrim.core.scatter.covariance import dependencies
+from discrim.data.values import shown
+from discrim.design.blocks import Blocks
+from discrim.design.rows import GatheredRows, gathered_rows, used_codes
+from discrim.design.slopes import class_cells
 from discrim.errors import CollinearError, DataError, NotSupportedError, SeparationError, warn_user
-from discrim.frame.blocks import Blocks
-from discrim.frame.rows import GatheredRows, gathered_rows, used_codes
-from discrim.frame.slopes import class_cells
-from discrim.frame.values import shown
 from discrim.inference.error_rates import check_level
-from discrim.models.fits import reading
-from discrim.models.fits.fit import Fit
-from discrim.models.planes.hyperplane import Certificate, ClassPair, labelled_certificate, separated_pairs
+from discrim.models.base import reading
+from discrim.models.base.fit import Fit
+from discrim.models.hyperplanes.hyperplane import (
+    Certificate,
+    ClassPair,
+    labelled_certificate,
+    separated_pairs,
+)
 
 OVER_ALL = "over all rows"
 

@@ -33,17 +33,17 @@ from discrim.core.numerics.special import chi2_sf
 from discrim.core.regression import logistic, profile_likelihood
 from discrim.core.regression.logistic import LogisticFit, Sandwich
 from discrim.core.regression.profile_likelihood import ColumnBlocks
+from discrim.data.values import shown
+from discrim.design.blocks import Blocks
+from discrim.design.linear_model import equations
+from discrim.design.rows import used_rows
 from discrim.errors import DataError, FormulaError, NotSupportedError
-from discrim.frame.blocks import Blocks
-from discrim.frame.design import Coding, Design, Product, Spec
-from discrim.frame.linear_model import equations
-from discrim.frame.rows import used_rows
-from discrim.frame.values import shown
+from discrim.formula.design import Coding, Design, Product, Spec
 from discrim.inference.log_odds import dependent_row, wald_statistic
 from discrim.inference.manova import TestType
 from discrim.inference.result import TestResult, chi_square_test
-from discrim.models.fits.fit import Fit, by_class_and_term
-from discrim.models.fits.reading import check_word, is_number, listed, told
+from discrim.models.base.fit import Fit, by_class_and_term
+from discrim.models.base.reading import check_word, is_number, listed, told
 from discrim.models.regression import logistic_search
 
 CovType = Literal["nonrobust", "HC0", "HC1", "cluster"]

@@ -15,16 +15,16 @@ from discrim.core.regression import row_diagnostics as marginal
 from discrim.core.regression.logistic import LogisticFit
 from discrim.core.regression.row_diagnostics import Effect
 from discrim.core.rules.rules import logs_of_prior
+from discrim.design.blocks import Blocks
+from discrim.design.levels import Unseen
+from discrim.design.rows import used_codes
+from discrim.design.slopes import Changing, category_of
 from discrim.errors import DataError
-from discrim.frame.blocks import Blocks
-from discrim.frame.factors import RowRange, recall_functions
-from discrim.frame.levels import Unseen
-from discrim.frame.rows import used_codes
-from discrim.frame.slopes import Changing, category_of
+from discrim.formula.factors import RowRange, recall_functions
 from discrim.inference.error_rates import check_level
 from discrim.inference.log_odds import lengths
-from discrim.models.fits.fit import Fit, Gaps
-from discrim.models.fits.reading import check_flag, check_word, listed, told
+from discrim.models.base.fit import Fit, Gaps
+from discrim.models.base.reading import check_flag, check_word, listed, told
 from discrim.models.regression.logistic_search import refuse_no_maximum
 
 AveragedAt = Literal["overall", "mean"]

@@ -20,23 +20,23 @@ from discrim.core.regression import penalized as core
 from discrim.core.regression.penalized import PenalizedFit
 from discrim.core.regression.proximal_newton import Ended, Likelihood
 from discrim.core.rules.rules import Rule, best_class, log_posteriors, logs_of_prior
+from discrim.design.blocks import Blocks
+from discrim.design.rows import used_codes
 from discrim.errors import DataError, NotSupportedError
-from discrim.frame.blocks import Blocks
-from discrim.frame.rows import used_codes
 from discrim.inference.error_rates import as_good, rates_along
 from discrim.inference.resampling import dealt_codes
-from discrim.models.fits import reading
-from discrim.models.fits.available import available_if
-from discrim.models.fits.displayed import displayed
-from discrim.models.fits.fit import Fit, Model
-from discrim.models.fits.reading import Collinear, Separation
-from discrim.models.fits.refits import left_out_by_refits, moment_refits
-from discrim.models.judging.validation import TuningFolds, refuse_none_judged, used_splits
+from discrim.models.base import reading
+from discrim.models.base.available import available_if
+from discrim.models.base.displayed import displayed
+from discrim.models.base.fit import Fit, Model
+from discrim.models.base.fit_file import Saved
+from discrim.models.base.reading import Collinear, Separation
+from discrim.models.base.refits import left_out_by_refits, moment_refits
+from discrim.models.evaluation.validation import TuningFolds, refuse_none_judged, used_splits
 from discrim.models.regression.logistic_results import LogisticResults, against_reference
 from discrim.models.regression.logistic_search import refuse_many_coefficients
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.results import ClassifierResults
-from discrim.models.saving.fit_file import Saved
 from discrim.penalty import AnyPenalty
 
 

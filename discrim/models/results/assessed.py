@@ -19,8 +19,8 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import Kept
 from discrim.core.numerics.special import normal_isf
 from discrim.core.rules.calibration import Calibrator, fit_calibrator
+from discrim.data.values import shown
 from discrim.errors import DataError
-from discrim.frame.values import shown
 from discrim.inference import error_rates as measures
 from discrim.inference.calibration import (
     JudgedRows,
@@ -35,14 +35,14 @@ from discrim.inference.calibration import (
 from discrim.inference.error_rates import Estimate, counts_of
 from discrim.inference.resampling import dealt_codes
 from discrim.inference.roc import Area, PairAreas, against_rest, pair_areas, roc_area
-from discrim.models.fits.available import available_if
-from discrim.models.fits.displayed import Shown, displayed
-from discrim.models.fits.fit import CALIBRATOR, Fit, distinct
-from discrim.models.fits.reading import listed
-from discrim.models.judging.absent_classes import absent_class_mask, absent_note
-from discrim.models.judging.assessment import AssessedRows, Classification
-from discrim.models.judging.calibrated import FOLDS, SEED, calibrator_of
-from discrim.models.pictures.pictured import draw_kind
+from discrim.models.base.available import available_if
+from discrim.models.base.displayed import Shown, displayed
+from discrim.models.base.fit import CALIBRATOR, Fit, distinct
+from discrim.models.base.reading import listed
+from discrim.models.evaluation.absent_classes import absent_class_mask, absent_note
+from discrim.models.evaluation.assessment import AssessedRows, Classification
+from discrim.models.evaluation.calibrated import FOLDS, SEED, calibrator_of
+from discrim.models.plots.pictured import draw_kind
 from discrim.models.registry import ASSESSED, summary_of
 from discrim.report.grid import Pairs, Section
 from discrim.report.tables import Summary, summarize
@@ -294,7 +294,7 @@ class Assessment(Shown):
             Name of the curves of "roc" in the legend, for axes with curves of several fits. By default curves
             of several fits on the same axes have the names of their models.
         """
-        from discrim.models.pictures.pictured import PictureOptions, checked_classes
+        from discrim.models.plots.pictured import PictureOptions, checked_classes
 
         options = PictureOptions(
             ax, classes=checked_classes(classes), colors=colors, title=title, label=label

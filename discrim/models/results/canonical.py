@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
+from discrim.core.covariance.principal import Canonical, svd_signs
+from discrim.core.discriminant.lda import LDAFit
 from discrim.core.moments.moments import no_freedom
-from discrim.core.normal.lda import LDAFit
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules import gaussian
-from discrim.core.scatter.principal import Canonical, svd_signs
+from discrim.design.blocks import Blocks
+from discrim.design.levels import Unseen
 from discrim.errors import NotSupportedError
-from discrim.frame.blocks import Blocks
-from discrim.frame.levels import Unseen
 from discrim.inference.error_rates import check_level
 from discrim.inference.manova import dimension_table
 from discrim.inference.mean_differences import between_squares
-from discrim.models.fits.available import available_if
-from discrim.models.fits.displayed import Shown, displayed
-from discrim.models.fits.fit import Fit, Gaps
-from discrim.models.fits.reading import Data, Structure, check_word, class_moments
-from discrim.models.judging.validation import BootstrapSamples
+from discrim.models.base.available import available_if
+from discrim.models.base.displayed import Shown, displayed
+from discrim.models.base.fit import Fit, Gaps
+from discrim.models.base.reading import Data, Structure, check_word, class_moments
+from discrim.models.evaluation.validation import BootstrapSamples
 from discrim.models.registry import summary_of
 
 if TYPE_CHECKING:
@@ -363,8 +363,8 @@ class CanonicalResults(Shown):
         -------
         Axes
         """
-        from discrim.models.pictures.pictured import PictureOptions, checked_names
-        from discrim.models.pictures.spaces import biplot_of
+        from discrim.models.plots.pictured import PictureOptions, checked_names
+        from discrim.models.plots.spaces import biplot_of
 
         axes = checked_names("axes", axes)
         options = PictureOptions(ax=ax, data=data, axes=axes, structure=structure, colors=colors, title=title)

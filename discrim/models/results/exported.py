@@ -24,17 +24,17 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from discrim.core.normal.lda import LDAFit
+from discrim.core.discriminant.lda import LDAFit
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.gaussian import separate_plugin
 from discrim.core.rules.rules import GaussianRule, IndependentRule, LinearRule, logs_of_prior
+from discrim.data.values import Scalar
 from discrim.errors import DataError, NotSupportedError
-from discrim.frame.design import Design, Spec
-from discrim.frame.grammar import Call, Column, Negative, Node, Number, Operation, expression, nodes
-from discrim.frame.transforms import LARGEST, State
-from discrim.frame.values import Scalar
-from discrim.models.fits.fit import Fit, as_log_posteriors, distinct
-from discrim.models.fits.reading import check_word, told
+from discrim.formula.design import Design, Spec
+from discrim.formula.grammar import Call, Column, Negative, Node, Number, Operation, expression, nodes
+from discrim.formula.transforms import LARGEST, State
+from discrim.models.base.fit import Fit, as_log_posteriors, distinct
+from discrim.models.base.reading import check_word, told
 
 LOWEST, HIGHEST = -708.0, 709.0
 """Between which exponentials are doubles with all their digits: engines refuse others, or make them zero."""

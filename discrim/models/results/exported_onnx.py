@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from discrim.data.values import Scalar
 from discrim.errors import MissingPackageError
-from discrim.frame.grammar import Call, Column, Negative, Number, Operation
-from discrim.frame.values import Scalar
-from discrim.models.fits.fit import Fit
+from discrim.formula.grammar import Call, Column, Negative, Number, Operation
+from discrim.models.base.fit import Fit
 from discrim.models.results.exported import Coded, ExportedRule, Feature, Times, exported
 
 OPSET, IR_VERSION = 19, 9

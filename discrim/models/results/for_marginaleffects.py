@@ -12,10 +12,10 @@ from marginaleffects.utils import ingest
 
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.rules import posteriors
+from discrim.design.rows import used_codes
 from discrim.errors import DataError, NotSupportedError
-from discrim.frame.rows import used_codes
-from discrim.models.fits.fit import Fit
-from discrim.models.fits.reading import told
+from discrim.models.base.fit import Fit
+from discrim.models.base.reading import told
 
 TEXT = (pl.String, pl.Categorical, pl.Enum)
 

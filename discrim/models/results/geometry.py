@@ -15,22 +15,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 import pandas as pd
 
+from discrim.core.covariance.principal import weighted_centre
+from discrim.core.covariance.sliced import Sliced
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import LinearRule, Plane, Rule
-from discrim.core.scatter.principal import weighted_centre
-from discrim.core.scatter.sliced import Sliced
+from discrim.data.values import shown
+from discrim.design.blocks import Blocks
+from discrim.design.levels import Unseen
+from discrim.design.rows import GatheredRows, gathered_rows, read
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
-from discrim.frame.blocks import Blocks
-from discrim.frame.levels import Unseen
-from discrim.frame.rows import GatheredRows, gathered_rows, read
-from discrim.frame.values import shown
 from discrim.inference.mean_differences import between_squares, generalized_distances
-from discrim.models.fits.available import available_if
-from discrim.models.fits.displayed import Shown, displayed, shown_briefly
-from discrim.models.fits.fit import (
+from discrim.models.base.available import available_if
+from discrim.models.base.displayed import Shown, displayed, shown_briefly
+from discrim.models.base.fit import (
     Fit,
     Gaps,
     Model,
@@ -44,9 +44,9 @@ from discrim.models.fits.fit import (
     missing_if_refused,
     posterior_frame,
 )
-from discrim.models.fits.fitted_results import FittedResults, needs_rows
-from discrim.models.fits.reading import Data, NaAction, class_moments, listed, usable_rows
-from discrim.models.fits.refits import left_out_by_refits, moment_refits
+from discrim.models.base.fitted_results import FittedResults, needs_rows
+from discrim.models.base.reading import Data, NaAction, class_moments, listed, usable_rows
+from discrim.models.base.refits import left_out_by_refits, moment_refits
 from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.report.result_table import as_result_table
 

@@ -14,16 +14,16 @@ import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
+from discrim.design.levels import learns
 from discrim.errors import NotSupportedError
-from discrim.frame.levels import learns
 from discrim.inference.calibration import recalibrated
 from discrim.inference.mean_differences import anova_table
 from discrim.inference.roc import against_rest
-from discrim.models.fits.displayed import number
-from discrim.models.fits.fit import Fit, distinct, missing_if_refused, whole_counts
-from discrim.models.fits.reading import listed
-from discrim.models.judging.assessment import FEW_COLUMNS, JudgingPlan, counted_rates, takes_long
-from discrim.models.judging.validation import LEFT_OUT_KEPT_AS, prior_of_rest
+from discrim.models.base.displayed import number
+from discrim.models.base.fit import Fit, distinct, missing_if_refused, whole_counts
+from discrim.models.base.reading import listed
+from discrim.models.evaluation.assessment import FEW_COLUMNS, JudgingPlan, counted_rates, takes_long
+from discrim.models.evaluation.validation import LEFT_OUT_KEPT_AS, prior_of_rest
 from discrim.report.grid import DIGITS, LABEL, Columns, Pairs, Section, clean, column_texts, frame_of, shorten
 from discrim.specification import Specification
 

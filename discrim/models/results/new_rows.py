@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import pandas as pd
 
+from discrim.data.sources.sinks import write_frames
+from discrim.data.sources.sources import rows_given
+from discrim.design.levels import Unseen
+from discrim.design.source_tables import answered_frames, answers
 from discrim.errors import MissingPackageError
-from discrim.frame.levels import Unseen
-from discrim.frame.sources.rows import answered_frames, answers
-from discrim.frame.sources.sinks import write_frames
-from discrim.frame.sources.sources import rows_given
-from discrim.models.fits.available import available_if
-from discrim.models.fits.displayed import displayed
-from discrim.models.fits.fit import Gaps, Missing
-from discrim.models.fits.fitted_results import FittedResults, needs_posteriors, needs_rows
-from discrim.models.fits.reading import Data, Prior, check_word
+from discrim.models.base.available import available_if
+from discrim.models.base.displayed import displayed
+from discrim.models.base.fit import Gaps, Missing
+from discrim.models.base.fitted_results import FittedResults, needs_posteriors, needs_rows
+from discrim.models.base.reading import Data, Prior, check_word
 
 if TYPE_CHECKING:
     from discrim.inference.conformal import SetScore
-    from discrim.models.judging.estimated_prior import PriorEstimate
+    from discrim.models.evaluation.estimated_prior import PriorEstimate
     from discrim.models.results.exported import Answer, Database
 
 T = TypeVar("T", pd.Series, pd.DataFrame, "pd.DataFrame | pd.Series")
@@ -66,14 +66,14 @@ Typicality = Literal["exact", "chi2", "relative", "conformal"]
 
 def _has_casewise(results: FittedResults) -> None:
     """Raise NotSupportedError if the fit has no distances to the classes with a known distribution."""
-    from discrim.models.judging.casewise import check_distances
+    from discrim.models.evaluation.casewise import check_distances
 
     check_distances(results._fit)
 
 
 def _has_relative_distances(results: FittedResults) -> None:
     """Raise NotSupportedError if the fit has no distances to the classes and to all observations."""
-    from discrim.models.judging.single_rows import distance_measure
+    from discrim.models.evaluation.single_rows import distance_measure
 
     distance_measure(results._fit, relative=True)
 
@@ -153,7 +153,7 @@ class NewRows(FittedResults):
         chi2 [0.99, 0.022]
         conformal [0.941, 0.176]
         """
-        from discrim.models.judging.single_rows import typicality
+        from discrim.models.evaluation.single_rows import typicality
 
         check_word("method", method, Typicality)
         return typicality(self._fit, data, Gaps(unseen), method, calibration)
@@ -218,8 +218,8 @@ class NewRows(FittedResults):
         83   versicolor   virginica      0.857  3.596  0.166
         133   virginica  versicolor      0.729  4.007  0.135
         """
-        from discrim.models.judging.assessment import table_and_method
-        from discrim.models.judging.casewise import casewise
+        from discrim.models.evaluation.assessment import table_and_method
+        from discrim.models.evaluation.casewise import casewise
 
         data, method = table_and_method(data, method)
         return casewise(self, data, method, Gaps(unseen), refit_prior)
@@ -258,7 +258,7 @@ class NewRows(FittedResults):
         >>> discrim.lda("species ~ .", data=iris).relative_distances(iris[:1]).round(2).to_numpy().tolist()
         [[-1.84, 96.75, 189.65]]
         """
-        from discrim.models.judging.single_rows import relative_distances
+        from discrim.models.evaluation.single_rows import relative_distances
 
         return relative_distances(self._fit, data, Gaps(unseen))
 
@@ -381,7 +381,7 @@ class NewRows(FittedResults):
         >>> sets.attrs["promise"][:58]
         'Nearly 0.99 of rows exchangeable with those of the fit hav'
         """
-        from discrim.models.judging.single_rows import SetPlan, set_answer
+        from discrim.models.evaluation.single_rows import SetPlan, set_answer
 
         plan = SetPlan(
             level=level,
@@ -432,7 +432,7 @@ class NewRows(FittedResults):
         DataFrame
             Columns (class, "posterior" | "low" | "high").
         """
-        from discrim.models.judging.single_rows import posterior_intervals
+        from discrim.models.evaluation.single_rows import posterior_intervals
 
         check_word("method", method, ("delta", "bootstrap"))
         return posterior_intervals(self._fit, data, method, level, replicates, seed, unseen)
@@ -526,7 +526,7 @@ class NewRows(FittedResults):
         >>> fit.predict(iris[30:110], prior=found).value_counts().tolist()
         [49, 20, 11]
         """
-        from discrim.models.judging.estimated_prior import SharesSearch, estimated_prior
+        from discrim.models.evaluation.estimated_prior import SharesSearch, estimated_prior
 
         return estimated_prior(
             self._fit,

@@ -16,11 +16,11 @@ import pandas as pd
 
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.rules import best_class, log_posteriors, posteriors
+from discrim.design.levels import Unseen
 from discrim.errors import DataError, DiscrimError
-from discrim.frame.levels import Unseen
-from discrim.models.fits.available import available_if
-from discrim.models.fits.displayed import displayed
-from discrim.models.fits.fit import (
+from discrim.models.base.available import available_if
+from discrim.models.base.displayed import displayed
+from discrim.models.base.fit import (
     CALIBRATOR,
     Decision,
     Fit,
@@ -30,15 +30,15 @@ from discrim.models.fits.fit import (
     missing_if_refused,
     posterior_frame,
 )
-from discrim.models.fits.fitted_results import FittedResults, needs_rows
-from discrim.models.fits.reading import Data, Prior, check_word, cost_matrix, is_number, prior_vector, told
-from discrim.models.fits.refits import argument_defaults
-from discrim.models.judging import assessment
-from discrim.models.judging.assessment import JudgingPlan, error_rates, takes_long
-from discrim.models.judging.validation import left_out_scores
-from discrim.models.pictures.pictured import numeric_columns
+from discrim.models.base.fitted_results import FittedResults, needs_rows
+from discrim.models.base.reading import Data, Prior, check_word, cost_matrix, is_number, prior_vector, told
+from discrim.models.base.refits import argument_defaults
+from discrim.models.evaluation import assessment
+from discrim.models.evaluation.assessment import JudgingPlan, error_rates, takes_long
+from discrim.models.evaluation.validation import left_out_scores
+from discrim.models.plots.pictured import numeric_columns
 from discrim.models.registry import BY_MODEL
-from discrim.models.reports import Reported
+from discrim.models.report import Reported
 from discrim.models.results.headers import facts
 from discrim.models.results.new_rows import NewRows, Typicality, answered
 from discrim.models.results.updating import Updating
@@ -358,7 +358,7 @@ class Judging(FittedResults):
         {'setosa': 1.0, 'versicolor': 0.96, 'virginica': 0.92}
         """
         from discrim.inference.resampling import drawn_seed
-        from discrim.models.judging.assessment import assessed, classification
+        from discrim.models.evaluation.assessment import assessed, classification
         from discrim.models.results.assessed import Assessment
 
         data, method = assessment.table_and_method(data, method)
@@ -545,7 +545,7 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
         check_word("typicality", typicality, Typicality)
         typical = None
         if outlier is not None:
-            from discrim.models.judging.single_rows import typicality_of_new, unlike_all
+            from discrim.models.evaluation.single_rows import typicality_of_new, unlike_all
 
             typical = typicality_of_new(self._fit, typicality, outlier)
 
@@ -708,7 +708,7 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
         gaps: Gaps,
         out: str | PathLike[str] | None = None,
     ) -> pd.DataFrame:
-        from discrim.models.judging.calibrated import posterior_rule
+        from discrim.models.evaluation.calibrated import posterior_rule
 
         check_word("method", method, Method)
         check_word("convention", convention, ("MASS",), optional=True)
@@ -766,6 +766,6 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
         path : str or path
             The file to write; a file that is already there is replaced.
         """
-        from discrim.models.saving.fit_file import save
+        from discrim.models.base.fit_file import save
 
         save(self._fit, path)

@@ -9,13 +9,13 @@ from typing import Any, NoReturn, Self, cast
 
 from discrim.core.moments.row_sums import Spread
 from discrim.errors import DataError, DiscrimWarning, NotSupportedError, PriorError
-from discrim.frame.design import Design
-from discrim.frame.grammar import updated
-from discrim.models.fits.available import available_if
-from discrim.models.fits.fit import Fit
-from discrim.models.fits.fitted_results import FittedResults, needs_rows
-from discrim.models.fits.reading import Data, listed
-from discrim.models.fits.refits import argument_defaults, options_of
+from discrim.formula.design import Design
+from discrim.formula.grammar import updated
+from discrim.models.base.available import available_if
+from discrim.models.base.fit import Fit
+from discrim.models.base.fitted_results import FittedResults, needs_rows
+from discrim.models.base.reading import Data, listed
+from discrim.models.base.refits import argument_defaults, options_of
 from discrim.models.moments.moments import Moments, Scatters, moments, of_fit
 from discrim.models.registry import BY_MODEL, Row, resolve
 
@@ -198,7 +198,7 @@ class Updating(FittedResults):
         >>> curve.table.index.tolist()
         [15, 30, 50, 75, 100, 120, 135]
         """
-        make: Any = resolve("discrim.models.comparing.learning:learning_curve")
+        make: Any = resolve("discrim.models.selection.learning:learning_curve")
         return make(self._fit, sizes, repeats, groups, seed, level, nested=nested)
 
 

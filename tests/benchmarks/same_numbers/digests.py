@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from discrim.models.fits.available import Conditional
+from discrim.models.base.available import Conditional
 
 SKIPPED = {"plot", "save", "report", "to_statsmodels"}
 """Methods that draw, write, or give objects of other packages."""

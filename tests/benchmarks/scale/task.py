@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from discrim.frame.sources.parquet import BUFFER
-from discrim.frame.sources.parts import batch_rows
+from discrim.data.sources.parquet import BUFFER
+from discrim.data.sources.parts import batch_rows
 
 Job = Callable[[Path], dict[str, Any] | None]
 
@@ -99,7 +99,7 @@ def fitted(verb: str, data: Callable[[Path], Any] = str) -> Job:
 def logistic(folder: Path) -> dict[str, Any]:
     """A logistic fit, and how many passes over the columns it has made."""
     import discrim
-    from discrim.frame.sources.parts import Source
+    from discrim.data.sources.parts import Source
 
     passes = []
     parts = Source.parts

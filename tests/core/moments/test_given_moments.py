@@ -107,7 +107,7 @@ def test_weights_are_rows():
 
 
 def test_collinear_columns_that_are_left_are_seen_as_such():
-    from discrim.core.scatter.covariance import dependencies
+    from discrim.core.covariance.covariance import dependencies
 
     x, codes = rows_of(6, 400, 3, 2)
     x[:200, 2] = x[:200, 0] - x[:200, 1]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discrim.core.moments.moments import gather
-from discrim.frame.blocks import EVEN_ROWS, _rows_a_block
+from discrim.design.blocks import EVEN_ROWS, _rows_a_block
 
 
 @pytest.mark.parametrize("spread", ["pooled", "class"])

@@ -8,8 +8,8 @@ import pytest
 from scipy.special import logsumexp
 
 from discrim import kernel_density
+from discrim.core.covariance.covariance import Covariance
 from discrim.core.neighbours.kernel_density import KERNELS, KernelSeries, Places, log_means
-from discrim.core.scatter.covariance import Covariance
 from tests.benchmarks.timing import made
 
 ALL = ("normal", *KERNELS)

@@ -2,7 +2,7 @@
 
     python -m tests.golden.saved.write_saved
 
-`tests/models/saving/test_golden_files.py` loads the files and compares what they predict with fits made
+`tests/models/base/test_golden_files.py` loads the files and compares what they predict with fits made
 by the same calls. Write them again if the format of files changes, and only then.
 """
 

@@ -14,8 +14,8 @@ from discrim import lda, load, mixture, qda
 from discrim.core.mixtures.em import FORMS
 from discrim.core.mixtures.mixture import left_out as left_out_by_em
 from discrim.datasets import load_iris, load_penguins, load_wine
+from discrim.design.rows import weighted_rows
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
-from discrim.frame.rows import weighted_rows
 from tests.support import ROOT
 
 GOLDEN = json.loads((ROOT / "tests/golden/mixture.json").read_text(encoding="utf-8"))

@@ -9,7 +9,7 @@ import pytest
 import discrim
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import DataError, FormulaError, NotAFitError
-from discrim.models.saving.tensor_file import read_file, write_file
+from discrim.models.base.tensor_file import read_file, write_file
 
 IRIS, PENGUINS = load_iris(), load_penguins()
 WEIGHTS = np.arange(len(PENGUINS)) % 3 / 2 + 0.25

@@ -407,7 +407,7 @@ def test_leave_one_out_under_a_prior_equals_refits(prior):
 def test_folds_are_fitted_anew_with_their_own_scales():
     data = load_penguins().dropna().reset_index(drop=True)
     fit = knn("species ~ bill_length_mm + bill_depth_mm", data, k=5)
-    from discrim.models.judging.validation import deal_folds, fold_scores
+    from discrim.models.evaluation.validation import deal_folds, fold_scores
 
     dealt = deal_folds(fit._fit, 5, 0)
     scores = fold_scores(fit._fit, dealt, 5)
@@ -571,7 +571,7 @@ def test_numbers_of_numpy_are_saved_and_a_file_does_not_say_who_chose_k(tmp_path
     ],
 )
 def test_a_file_that_does_not_fit_together_is_refused(change, match, tmp_path):
-    from discrim.models.saving.tensor_file import read_file, write_file
+    from discrim.models.base.tensor_file import read_file, write_file
 
     knn("species ~ .", load_iris(), k=4).save(tmp_path / "fit")
     about, tensors = read_file(tmp_path / "fit")

@@ -8,7 +8,7 @@ import discrim
 from discrim import indicator, lda, load, nearest_centroid, pls
 from discrim.datasets import load_iris, load_wine
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
-from discrim.models.fits.refits import options_of
+from discrim.models.base.refits import options_of
 from discrim.subspace import OrthogonalPLS, SparsePLS
 from tests import support
 

@@ -306,7 +306,7 @@ def test_a_class_of_one_row_left_out_is_fitted_as_zero():
 
 
 def test_folds_are_fits_without_them_from_one_pass():
-    from discrim.models.judging.validation import deal_folds
+    from discrim.models.evaluation.validation import deal_folds
 
     fit = indicator("species ~ .", IRIS)
     dealt = deal_folds(fit._fit, 5, 3)

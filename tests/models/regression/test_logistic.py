@@ -23,7 +23,7 @@ from discrim.errors import (
     NotSupportedError,
     SeparationError,
 )
-from discrim.frame.grammar import quote
+from discrim.formula.grammar import quote
 from tests import support
 
 GOLDEN = json.loads((support.GOLDEN / "logistic.json").read_text(encoding="utf-8"))
@@ -262,7 +262,7 @@ def test_folds_and_rows_left_out_are_refits():
         refit = logistic("diagnosis ~ .", data.drop(index=row))
         wanted = refit.predict_proba(data.loc[[row]]).iloc[0]
         np.testing.assert_allclose(left.loc[row, fit.classes].astype(float), wanted, rtol=1e-8)
-    from discrim.models.judging.validation import deal_folds
+    from discrim.models.evaluation.validation import deal_folds
 
     dealt, wrong = deal_folds(fit._fit, 5, 0), 0
     for fold in range(5):

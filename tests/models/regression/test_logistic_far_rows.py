@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from discrim import logistic
-from discrim.core.planes.separation import evened_rows
+from discrim.core.hyperplanes.separation import evened_rows
 from discrim.errors import DataError, SeparationError
 
 RNG = np.random.default_rng(0)

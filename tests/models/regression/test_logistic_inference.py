@@ -18,7 +18,7 @@ from discrim import logistic
 from discrim.core.regression.profile_likelihood import crossing
 from discrim.datasets import load_breast_cancer, load_iris, load_penguins
 from discrim.errors import DataError, NotSupportedError
-from discrim.frame.grammar import quote
+from discrim.formula.grammar import quote
 from tests import support
 
 GOLDEN = json.loads((support.GOLDEN / "logistic_inference.json").read_text(encoding="utf-8"))

@@ -10,7 +10,7 @@ import pytest
 from scipy import optimize, special
 
 from discrim import compare, hausman, lda, load, logistic
-from discrim.core.planes.separation import separation, standard
+from discrim.core.hyperplanes.separation import separation, standard
 from discrim.datasets import load_iris, load_wine
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError, SeparationError
 from tests import support

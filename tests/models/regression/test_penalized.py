@@ -16,8 +16,8 @@ import discrim
 from discrim import logistic
 from discrim.datasets import load_breast_cancer, load_iris, load_penguins, load_wine
 from discrim.errors import DataError, NotSupportedError
-from discrim.frame.grammar import quote
-from discrim.models.fits.refits import options_of
+from discrim.formula.grammar import quote
+from discrim.models.base.refits import options_of
 from discrim.models.regression.logistic_results import LogisticResults
 from discrim.models.regression.penalized import PenalizedLogisticResults
 from discrim.models.results.geometry import LinearGeometry

@@ -8,7 +8,7 @@ import discrim
 from discrim.covariance import Shrunk
 from discrim.datasets import load_iris
 from discrim.errors import DataError, FormulaError, NotSupportedError
-from discrim.frame.grammar import updated
+from discrim.formula.grammar import updated
 
 IRIS = load_iris()
 COUNTED = IRIS.assign(w=np.arange(150) % 3 + 1.0)

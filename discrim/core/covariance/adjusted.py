@@ -1,0 +1,323 @@
+"""The covariance of columns given covariates, whose slopes are the same in all classes.
+
+*Model.* With u (q,) the covariates of a row and x (p,) its columns, x is normal in class k with the mean
+a_k + B'u and the covariance S: the classes are told apart at equal covariates, as the analysis of covariance
+compares them (Cochran & Bliss, 1948, Annals of Mathematical Statistics 19, 151-176; Rao, 1949, Sankhya 9,
+343-366). What the law of u in the classes says of these does not count: with normal laws of u of one
+covariance, as CATCH has them (Pan, Mai & Zhang, 2019, Journal of the American Statistical Association 114,
+1305-1319), the rule of x and u is the linear one of all p + q columns.
+
+*By moments.* The covariates are the first columns of z = (u, x). With R'R = W the scatter within classes, in
+blocks R_uu, R_ux and R_xx, the slopes are B = R_uu^-1 R_ux and the scatter of the residuals x - B'u is R_xx'
+R_xx. The whitened row R'^-1 z begins with q numbers of u alone, and the other p are those of the residual: a
+distance is the sum of their squares, that of z less that of u. So a row that is left out is left out of both
+in closed form.
+
+*Tests.* With N = (V_u, V_x) the whitened deviations of the class means from the mean of all rows, each times
+the root of its number of rows, the hypothesis that the adjusted means are equal has the scatter V_x' (I + V_u
+V_u')^-1 V_x against the identity on N - K - q degrees of freedom; the first is a Schur complement of I + N'N,
+and nothing is subtracted. By Wilks' lambda it is Rao's test that x has no information beyond that of u.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy
+
+from discrim.core.covariance.covariance import EPS, Covariance, pooled, separate
+from discrim.core.covariance.principal import Canonical, positive_signs, weighted_centre
+from discrim.core.covariance.scatter import (
+    Estimated,
+    Full,
+    Item,
+    NormalClasses,
+    Parts,
+    Scatter,
+    full_left_out,
+)
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.row_sums import packed_triangle
+from discrim.core.numerics.arrays import Codes, Floats, svd
+from discrim.core.rules import gaussian
+from discrim.core.rules.leave_one_out import LeftOut
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AdjustedCovariance(Covariance):
+    """The covariance of columns given the covariates, which are the first of all columns.
+
+    Attributes
+    ----------
+    root : (q + p, q + p) float
+        That of all columns within classes.
+    covariates : int
+        Their number q.
+    """
+
+    covariates: int
+
+    @property
+    def whole(self) -> Covariance:
+        """The covariance of all columns, over the same divisor."""
+        return Covariance(self.root, self.factor)
+
+    @property
+    def rest(self) -> Covariance:
+        """The covariance (p, p) of the columns that are no covariates, given these."""
+        return Covariance.from_root(self.root[self.covariates :, self.covariates :])
+
+    @property
+    def inverse(self) -> Floats:
+        """What whitens the columns given the covariates, (q + p, p)."""
+        return self.whole.inverse[:, self.covariates :]
+
+    @property
+    def logdet(self) -> float:
+        """Log-determinant of the covariance given the covariates."""
+        return float(2.0 * np.log(np.abs(np.diagonal(self.root)[self.covariates :])).sum())
+
+    @property
+    def sd(self) -> Floats:
+        """Standard deviations (q + p,): of covariates within classes, and of what they leave of others."""
+        q = self.covariates
+        rest = np.sqrt((self.root[q:, q:] ** 2).sum(axis=0))
+        return np.concatenate([np.sqrt((self.root[:q, :q] ** 2).sum(axis=0)), rest])
+
+    def matrix(self) -> Floats:
+        """The covariance of what covariates leave, (q + p, q + p): nothing of themselves."""
+        rest = self.root[self.covariates :]
+        return np.asarray(rest.T @ rest)
+
+    def times(self, columns: Floats) -> Floats:
+        """That matrix times columns (q + p, m)."""
+        rest = self.root[self.covariates :]
+        return np.asarray(rest.T @ (rest @ columns))
+
+    def whiten(self, columns: Floats) -> Floats:
+        """Numbers (p, m) of unit covariance from columns (q + p, m), less what the covariates explain."""
+        return self.whole.whiten(columns)[self.covariates :]
+
+    def unwhiten(self, columns: Floats) -> Floats:
+        """Coefficients (q + p, m) of all columns from coefficients (p, m) of the whitened form."""
+        nothing = np.zeros((self.covariates, *columns.shape[1:]))
+        return self.whole.unwhiten(np.concatenate([nothing, columns]))
+
+    def precision(self) -> Floats:
+        """The quadratic form of the distances, (q + p, q + p)."""
+        return self.unwhiten(self.whiten(np.eye(len(self.root))))
+
+    def divided_by(self, factor: float) -> AdjustedCovariance:
+        """The covariance over a positive factor."""
+        whole = self.whole.divided_by(factor)
+        return AdjustedCovariance(whole.root, whole.factor, self.covariates)
+
+
+@dataclass(frozen=True, slots=True)
+class Adjusted(Scatter):
+    """The full covariance of the columns given the first of them, the covariates.
+
+    Attributes
+    ----------
+    covariates : int
+        Their number, from 1 on.
+    """
+
+    covariates: int = 1
+
+    word = "adjusted"
+    is_maximum = True
+    full_instead = "without covariates"
+
+    def of_columns(self, keep: Codes) -> Scatter:
+        """Return the covariance model for some of the columns, of which fewer or none may be covariates."""
+        return self.with_covariates(int((keep < self.covariates).sum()))
+
+    def with_covariates(self, covariates: int) -> Scatter:
+        """Return the covariance model with another number of covariates, which may be zero."""
+        return Adjusted(covariates) if covariates else Full()
+
+    def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
+        """The covariance of the residuals with this divisor."""
+        whole = pooled(moments, float(divisors[0]))
+        return Estimated(self, moments, (AdjustedCovariance(whole.root, whole.factor, self.covariates),))
+
+    def left_out(self, fitted: NormalClasses) -> LeftOut:
+        """Scores in closed form: those of all columns less those of the covariates."""
+        (covariance,), first = fitted.covariances, np.arange(self.covariates)
+        root = covariance.root[: self.covariates, : self.covariates]
+        all_columns = full_left_out(replace(fitted, covariances=(Covariance.from_root(covariance.root),)))
+        covariates = full_left_out(
+            replace(
+                fitted,
+                moments=fitted.moments.columns(first),
+                covariances=(Covariance.from_root(root),),
+                log_prior=np.zeros(len(fitted.log_prior)),
+            )
+        )
+
+        def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+            found = all_columns(x, codes, weights)
+            own = covariates(np.asfortranarray(x[:, : self.covariates]), codes, weights)
+            # Of a row alone in its class nothing is left, whatever its covariates.
+            return found - np.where(np.isneginf(found), 0.0, own)
+
+        return scores
+
+    def free_parameters(self, n_columns: int, n_covariances: int) -> int:
+        """Variances and covariances of the residuals, and the slopes."""
+        p = n_columns - self.covariates
+        return p * (p + 1) // 2 + self.covariates * p
+
+    def log_likelihood(self, fitted: NormalClasses) -> float:
+        """Log-likelihood of class and columns given the covariates, which have no part in the prior."""
+        (covariance,), moments = fitted.covariances, fitted.moments
+        logdet = covariance.divided_by(moments.total / float(fitted.divisors[0])).logdet
+        columns = moments.columns(np.arange(self.covariates, moments.n_columns))
+        return gaussian.log_likelihood(columns, np.full(moments.n_classes, logdet), fitted.log_prior)
+
+    def described(self, *, by_class: bool, mle: bool) -> str:
+        """What a header says of the covariance and its divisor."""
+        return f"pooled, given covariates, {'1/N' if mle else f'1/(N-K-{self.covariates})'}"
+
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
+        """The number of covariates."""
+        return [("Covariates", self.covariates, f"{self.covariates}, slopes common to classes")]
+
+    @property
+    def phrase(self) -> str:
+        """What a message says of such a covariance."""
+        return "given covariates"
+
+    @property
+    def adjective(self) -> str:
+        """What a message calls such a covariance."""
+        return "covariate-adjusted"
+
+    def title(self, where: str, divisor: str, *, by_class: bool) -> str:
+        """Of the table of a covariance."""
+        return f"Covariance {where}, given the covariates, divisor {divisor}"
+
+    def options(self) -> Parts:
+        """What a file keeps of it."""
+        return {"covariates": self.covariates}
+
+    @classmethod
+    def from_file(cls, parts: Parts) -> Adjusted:
+        """With the number of its covariates."""
+        return cls(parts.pop("covariates"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slopes:
+    """Slopes of columns on covariates within classes, and means at equal covariates, in the data's units.
+
+    Attributes
+    ----------
+    coef, se : (q, p) float
+        Slopes, and their standard errors where residuals are normal with one covariance.
+    df : float
+        N - K - q.
+    means, means_se : (K, p) float
+        Class means at the mean of the covariates over all rows, and their standard errors.
+    explained : (p,) float
+        Share of the variance within classes of each column that the covariates explain.
+    roots : (min(p, q),) float
+        Eigenvalues of the scatter that the covariates explain against that of the residuals.
+    single : (q,) float
+        The same of what each covariate explains beyond the others.
+    """
+
+    coef: Floats
+    se: Floats
+    df: float
+    means: Floats
+    means_se: Floats
+    explained: Floats
+    roots: Floats
+    single: Floats
+
+
+def slopes(moments: ClassMoments, q: int) -> Slopes:
+    """Slopes of the columns of moments on the first q of them.
+
+    Examples
+    --------
+    >>> u = np.array([0.0, 1.0, 2.0, 0.0, 1.0, 2.0])
+    >>> x = np.stack([u, 3 * u + np.array([0, 0, 0, 5, 5, 5]) + np.array([1, -2, 1, 1, -2, 1])], axis=1)
+    >>> found = slopes(ClassMoments.from_block(x, np.repeat([0, 1], 3), n_classes=2), 1)
+    >>> found.coef.round(9).tolist(), found.means.round(9).ravel().tolist()
+    ([[3.0]], [3.0, 8.0])
+    """
+    root = pooled(moments, 1.0).root
+    own, cross, rest = root[:q, :q], root[:q, q:], root[q:, q:]
+    df = float(moments.total - moments.n_classes - q)
+    coef, inverse = (scipy.linalg.solve_triangular(own, right) for right in (cross, np.eye(q)))
+    squares = (rest**2).sum(axis=0)
+    sd = np.sqrt(squares / df) if df > 0 else np.full(len(squares), np.nan)
+    # Means less the mean of all rows, which is added again in the units of the data.
+    centre = weighted_centre(moments.means, moments.counts)
+    gaps = moments.means - centre
+    whitened = scipy.linalg.solve_triangular(own, gaps[:, :q].T, trans=1)
+    means = gaps[:, q:] - gaps[:, :q] @ coef
+    spread = np.sqrt(1 / moments.counts + (whitened**2).sum(axis=0))
+    unit, scale = moments.scale[:q], moments.scale[q:]
+    origin, _ = gaussian.centred(moments, centre)
+    explained = (cross**2).sum(axis=0)
+    singular = svd(scipy.linalg.solve_triangular(rest, cross.T, trans=1), compute_uv=False)
+    lengths = (inverse**2).sum(axis=1)
+    single = (scipy.linalg.solve_triangular(rest, coef.T, trans=1) ** 2).sum(axis=0) / lengths
+    return Slopes(
+        coef * unit[:, None] / scale,
+        np.sqrt(lengths)[:, None] * unit[:, None] * (sd / scale),
+        df,
+        origin[q:] + means / scale,
+        spread[:, None] * (sd / scale),
+        explained / (explained + squares),
+        singular**2,
+        single,
+    )
+
+
+def parallel_roots(moments: ClassMoments, q: int) -> Floats:
+    """Eigenvalues (r,) of what slopes by class explain beyond common ones, from moments by class.
+
+    They are against the scatter of residuals from slopes by class; with B_k the slopes of class k and B their
+    mean weighted by W_k,uu, the common ones, what they explain is the sum of (B_k - B)' W_k,uu (B_k - B).
+    """
+    own = [covariance.root for covariance in separate(moments, np.ones(moments.n_classes))]
+    slopes_by_class = [scipy.linalg.solve_triangular(root[:q, :q], root[:q, q:]) for root in own]
+    common = scipy.linalg.lstsq(np.vstack([r[:q, :q] for r in own]), np.vstack([r[:q, q:] for r in own]))[0]
+    rest = packed_triangle(np.vstack([root[q:, q:] for root in own]))
+    gaps = [root[:q, :q] @ (b - common) for root, b in zip(own, slopes_by_class, strict=True)]
+    singular = svd(scipy.linalg.solve_triangular(rest, np.vstack(gaps).T, trans=1), compute_uv=False)
+    return np.asarray(singular[: min(len(rest), q * (len(own) - 1))] ** 2)
+
+
+def covariate_gaps(moments: ClassMoments, q: int) -> Floats:
+    """Class means (K, q) of the covariates, whitened by their scatter within classes."""
+    root = pooled(moments.columns(np.arange(q)), 1.0).root
+    gaps = moments.means[:, :q] - weighted_centre(moments.means, moments.counts)[:q]
+    return np.asarray(scipy.linalg.solve_triangular(root, gaps.T, trans=1).T)
+
+
+def adjusted_axes(moments: ClassMoments, covariance: AdjustedCovariance, divisor: float) -> Canonical:
+    """Canonical axes of class means adjusted for covariates, classes weighted by rows.
+
+    The covariance has this divisor; squared singular values are the eigenvalues of the scatter of the
+    adjusted means against that of the residuals.
+    """
+    root_counts = np.sqrt(moments.counts)[:, None]
+    centre = weighted_centre(moments.means, moments.counts)
+    deviations = covariance.whiten((moments.means - centre).T).T
+    v = root_counts * covariate_gaps(moments, covariance.covariates)
+    lower = np.linalg.cholesky(np.eye(len(v)) + v @ v.T)
+    r = scipy.linalg.solve_triangular(lower, root_counts * deviations / np.sqrt(divisor), lower=True)
+    _, singular, right = svd(r, full_matrices=False)
+    most = min(deviations.shape[1], len(v) - 1)
+    kept = singular[:most] > 10 * max(moments.means.shape) * EPS * singular[0] if singular.size else []
+    rank = int(np.sum(kept))
+    axes = covariance.unwhiten(right[:rank].T)
+    signs = positive_signs(axes * covariance.sd[:, None])
+    return Canonical(centre, axes * signs, singular[:rank], deviations @ (right[:rank].T * signs))

@@ -1,0 +1,193 @@
+"""Covariances by an estimator of the user's own: an object with `fit(X)` and then `covariance_`.
+
+That is what every estimator of `sklearn.covariance` is; nothing of scikit-learn is imported here.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import scipy
+
+from discrim.core.covariance.covariance import Covariance
+from discrim.core.covariance.scatter import Estimated, KnownRows, NormalClasses, Parts, Scatter
+from discrim.core.moments.moments import ClassMoments, from_class_means
+from discrim.core.numerics.arrays import Floats
+from discrim.core.rules.leave_one_out import LeftOut
+from discrim.errors import CollinearError, DataError, NotSupportedError
+
+ASYMMETRY = 1e-8
+"""Difference of two mirrored entries, relative to the standard deviations, that is taken for rounding."""
+
+
+class CovarianceEstimator(Protocol):
+    """An object that is fitted to rows (n, p) and then has `covariance_` (p, p)."""
+
+    def fit(self, rows: Any, /) -> Any:
+        """Estimate the covariance of the rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByEstimator(Scatter):
+    """The covariances that copies of an estimator have of the rows less the means of their classes.
+
+    They are in z, one or one for each class, and none before the rows are read. A loaded fit has no estimator
+    but the text that it was called by.
+    """
+
+    estimator: Any
+    text: str
+    covariances: tuple[Covariance, ...] = ()
+
+    word = "estimator"
+    phrase = "of an estimator"
+    adjective = "user's"
+    needs_rows = True
+    is_regular = True
+    needs_products = False
+
+    def anew(self) -> ByEstimator:
+        """The estimator, not fitted."""
+        return replace(self, covariances=())
+
+    def of_rows(self, rows: KnownRows, moments: ClassMoments, divisors: Floats) -> ByEstimator:
+        """With the covariances of copies that are fitted to the rows."""
+        common = len(divisors) == 1
+        return replace(self, covariances=estimated(self.estimator, self.text, rows, moments, common=common))
+
+    def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
+        """The covariances that the estimator has, with divisors of its own."""
+        return Estimated(self, moments, self.covariances)
+
+    def left_out(self, fitted: NormalClasses) -> LeftOut:
+        """Not there: raises NotSupportedError."""
+        raise NotSupportedError(
+            f"Leave-one-out of {self.text} has no closed form, and would fit it once for each row: "
+            'cross-validate instead, with error_rates(["cv"]) or confusion(method="cv"), which fits it '
+            "in each fold."
+        )
+
+    def described(self, *, by_class: bool, mle: bool) -> str:
+        """What a header says of it."""
+        return f"{'by class' if by_class else 'pooled'}, an estimator's"
+
+    def title(self, where: str, divisor: str, *, by_class: bool) -> str:
+        """Of the table of a covariance."""
+        return f"Covariance {where}, as the estimator has it"
+
+    def note(self, short: Callable[[str], str]) -> str:
+        """What the estimator is called."""
+        return f"Covariance by {short(self.text)}, with its own divisor."
+
+    def options(self) -> Parts:
+        """What the estimator is called."""
+        return {"estimator": self.text}
+
+    def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
+        """Roots of the covariances, which moments do not say again."""
+        return {"covariance_roots": np.stack([covariance.root for covariance in covariances])}
+
+    @classmethod
+    def shapes(cls, n_covariances: int, n_columns: int) -> dict[str, tuple[int, ...]]:
+        """A triangle for each covariance."""
+        return {"covariance_roots": (n_covariances, n_columns, n_columns)}
+
+    @classmethod
+    def from_file(cls, parts: Parts) -> ByEstimator:
+        """With the covariances of the file, and without the estimator."""
+        roots, text = parts.pop("covariance_roots", None), parts.pop("estimator", None)
+        if roots is None or text is None:
+            raise DataError("its covariances do not go with its structure")
+        regular = np.diagonal(roots, axis1=1, axis2=2).all()
+        if np.tril(roots, -1).any() or not regular:
+            raise DataError("its covariances have roots that are not triangular, or singular")
+        return cls(None, text, tuple(Covariance.from_root(root) for root in roots))
+
+
+def estimated(
+    estimator: Any, text: str, rows: KnownRows, moments: ClassMoments, *, common: bool
+) -> tuple[Covariance, ...]:
+    """Covariance of the rows less their class's means, or of those of each class, in z.
+
+    The estimator is copied before each fit, as scikit-learn's `clone` does where it has `get_params`. A
+    DataError says that it cannot be fitted, or that what it has as `covariance_` is no covariance of the
+    columns; a CollinearError, that this is not positive definite; a NotSupportedError, that weights are no
+    whole numbers.
+    """
+    parts = [(x.copy(), codes.copy(), weights) for x, codes, weights in rows.blocks]
+    x, codes = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+    times = None if parts[0][2] is None else np.concatenate([np.asarray(part[2]) for part in parts])
+    x = from_class_means(moments, x, codes).T / moments.scale
+    if times is not None:
+        if (times != np.round(times)).any():
+            raise NotSupportedError(f"{text} is fitted to rows: give weights that are whole numbers.")
+        x, codes = (np.repeat(values, times.astype(np.intp), axis=0) for values in (x, codes))
+    if common:
+        return (_covariance(estimator, text, x, moments.scale, "of the rows less their class's means"),)
+    return tuple(
+        _covariance(estimator, text, x[codes == k], moments.scale, f"of class {label!r}")
+        for k, label in enumerate(rows.classes)
+    )
+
+
+def _covariance(estimator: Any, name: str, x: Floats, scale: Floats, where: str) -> Covariance:
+    own = copied(estimator)
+    try:
+        own.fit(x)
+    except (ValueError, ArithmeticError) as error:
+        raise DataError(
+            f"{name} cannot be fitted to the {len(x)} rows {where.removeprefix('of the rows ')}: "
+            f"{str(error).rstrip('.')}. Use another estimator, or fewer columns."
+        ) from error
+    try:
+        matrix = np.asarray(own.covariance_, dtype=np.float64)
+    except AttributeError:
+        raise DataError(
+            f"{name} has no covariance_ after fit(X): pass an estimator of a covariance, as those of "
+            "sklearn.covariance."
+        ) from None
+    except (TypeError, ValueError):
+        raise DataError(
+            f"The covariance_ {where} of {name} is no matrix of numbers: use another estimator."
+        ) from None
+    p = x.shape[1]
+    if matrix.shape != (p, p):
+        raise DataError(
+            f"The covariance_ {where} of {name} has shape {matrix.shape}, where {p, p} is asked for: "
+            "use another estimator."
+        )
+    if not np.isfinite(matrix).all():
+        raise DataError(
+            f"The covariance_ {where} of {name} holds a value that is not finite: use another "
+            "estimator, or columns of another scale."
+        )
+    singular = CollinearError(
+        f"The covariance_ {where} of {name} is not positive definite: use an estimator that regularizes, or "
+        "fewer columns."
+    )
+    if not (np.diagonal(matrix) > 0).all():
+        raise singular
+    sd = np.sqrt(np.diagonal(matrix))
+    correlation = matrix / sd / sd[:, None]
+    if not np.allclose(correlation, correlation.T, rtol=0.0, atol=ASYMMETRY):
+        raise DataError(f"The covariance_ {where} of {name} is not symmetric: use another estimator.")
+    try:
+        root = scipy.linalg.cholesky((correlation + correlation.T) / 2, check_finite=False)
+    except np.linalg.LinAlgError:
+        raise singular from None
+    if np.diagonal(root).min() ** 2 <= p * np.finfo(np.float64).eps:
+        raise singular
+    return Covariance.from_root(root * (sd * scale))
+
+
+def copied(value: Any) -> Any:
+    """An estimator with the same parameters and no fit; of one without parameters, a deep copy."""
+    if isinstance(value, type) or not callable(getattr(value, "get_params", None)):
+        # A shallow copy shares what its fit changes in place, and so do the fits of all folds then.
+        return copy.deepcopy(value)
+    parameters = value.get_params(deep=False)
+    return type(value)(**{name: copied(parameter) for name, parameter in parameters.items()})

@@ -1,0 +1,522 @@
+"""Correlations shrunk towards zero beside variances shrunk towards their median.
+
+A covariance is D^(1/2) R* D^(1/2) with correlations R* = (1 - g) R + g I and variances
+D = (1 - h) V + h median(V), 0 <= g, h <= 1 (Schaefer & Strimmer, 2005, Statistical Applications in Genetics
+and Molecular Biology 4, 32; Ahdesmaeki & Strimmer, 2010, Annals of Applied Statistics 4, 503-519). R* is the
+correlation of columns over their standard deviations within classes, drawn towards a sphere.
+
+*How much.* The h is that of Opgen-Rhein & Strimmer. With deviations u from the class means, each column of
+length one, so that r_jk = sum_i u_ij u_ik, the g that loses least in expected squared error is estimated by
+
+    g = min(1, (n A - B) / ((n - 1) B)),   A = sum_{j /= k} sum_i u_ij^2 u_ik^2,   B = sum_{j /= k} r_jk^2,
+
+n the rows of all classes. B is |R - I|^2, so that of more columns than rows, where R = V'V for a V of r rows,
+it is |VV' - I|^2 + p - r and no p x p matrix is formed; and n A - B is a sum of squares, n sum_i
+(u_ij u_ik - r_jk / n)^2 over all pairs.
+
+*Without a row.* Let h be the u of a row of class g with weight o, and c = o n_g / (n_g - o). Without it a
+column has the squared length q_j = 1 - c h_j^2, and with e_j = 1/q_j the correlations are
+
+    sqrt(e_j e_k) (r_jk - c h_j h_k),
+
+which are shrunk and whitened anew for each row: by a factorisation of p columns, or, of more columns than
+rows, by one of the r directions that these span. There R = V'V and h = V'a, so that R - c h h' is V' H^2 V,
+H^2 = I - c a a'; with T = H V diag(sqrt(e)) and k = g/(1 - g) the distance of a whitened gap y is
+
+    y'((1 - g) T'T + g I)^-1 y = (|y - T'b|^2 + k |b|^2) / g,   b = (T T' + k I)^-1 T y,
+
+where nothing cancels. Of no more columns than rows, the matrix without a row, times sqrt(q_j q_k), is that of
+all rows, which one decomposition inverts for any g, less (1 - g) c h h' and g c diag(h^2). The first is a
+rank-one update; the second is small, at most c h_j^2 of the whole, and steps x -> P^-1 (y + g c diag(h^2) x)
+gain that factor each. A row that takes more of a column than `SMALL_PART` has a factorisation of its own.
+
+*Its shrinkage.* Rows of the class move by s h, s = o / (n_g - o), so that of the sum A
+
+    sum_i (u_ij + s h_j)^2 (u_ik + s h_k)^2 = sum_i u_ij^2 u_ik^2 + 2 s (h_k t_jk + h_j t_kj)
+        + s^2 (h_k^2 w_jj + h_j^2 w_kk + 4 h_j h_k w_jk) + n_g s^4 h_j^2 h_k^2,
+
+with w_jk = sum_i u_ij u_ik and t_jk = sum_i u_ij^2 u_ik over the class, less o (1 + s)^4 h_j^2 h_k^2. The
+rows themselves are held where they are fewer numbers than these sums.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from discrim.core.covariance import scatter, shrinkage
+from discrim.core.covariance.covariance import EPS, Covariance, Dependency, dependencies
+from discrim.core.covariance.diagonal import column_held_at, median_shrunk, strimmer_without, without_row
+from discrim.core.covariance.principal import ThinCovariance, one_scatter
+from discrim.core.covariance.scatter import Estimated, Item, NormalClasses, Parts, Scatter
+from discrim.core.covariance.shrinkage import ROUNDED_FOURTHS, Powers, Shrinkage, data_units
+from discrim.core.covariance.shrunk import shrunk
+from discrim.core.moments.derived_moments import comparable_to_median, in_units
+from discrim.core.moments.moments import ClassMoments, from_class_means
+from discrim.core.moments.row_sums import RowBlocks
+from discrim.core.numerics.arrays import Codes, Floats, svd
+from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, settle
+from discrim.errors import DataError
+
+
+@dataclass(frozen=True, slots=True)
+class ShrunkCorrelation(Scatter):
+    """Correlations shrunk towards zero beside variances shrunk towards their median; one for all classes."""
+
+    shrinkage: Shrinkage = field(default_factory=lambda: Shrinkage("strimmer"))
+    variances: Shrinkage = field(default_factory=lambda: Shrinkage("strimmer"))
+
+    word = "correlation"
+    goes_within_axes = True
+    sections = ("ranking",)
+    is_regular = True
+    pooled_title = "Pooled and shrunk c"
+
+    @property
+    def shrinkages(self) -> tuple[Shrinkage, ...]:
+        """Of the correlations and of the variances."""
+        return self.shrinkage, self.variances
+
+    def anew(self) -> ShrunkCorrelation:
+        """With the shrinkages that were asked for."""
+        return ShrunkCorrelation(self.shrinkage.anew(), self.variances.anew())
+
+    def takes_full_rank(self, n_columns: int) -> bool:
+        """Where correlations are not shrunk."""
+        return self.shrinkage.is_none(n_columns)
+
+    def obstacles(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
+        """Constant columns; where correlations are not shrunk, all that others determine."""
+        # Of more columns than rows it is their number that is refused.
+        bare = moments.spread != "thin" and self.takes_full_rank(moments.n_columns)
+        return dependencies(moments, k, diagonal=not bare)
+
+    def scaled(self, moments: ClassMoments) -> ClassMoments:
+        """On scales within reach of the median, where variances are shrunk."""
+        return comparable_to_median(moments) if self.variances.of(None) != 0 else moments
+
+    def of_rows(self, rows: scatter.KnownRows, moments: ClassMoments, divisors: Floats) -> ShrunkCorrelation:
+        """With both shrinkages, from one pass."""
+        if not self.needs_rows:
+            return self
+        noise, found = row_noise(rows.blocks, moments), self
+        if self.variances.by_rows:
+            found = replace(found, variances=self.variances.known([noise.variances(moments)]))
+        if self.shrinkage.by_rows:
+            found = replace(found, shrinkage=self.shrinkage.known([noise.correlations(moments)]))
+        return found
+
+    def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
+        """The covariance of both shrinkages, which are known."""
+        g, h, near = self.shrinkage.values[0], self.variances.values[0], self.scaled(moments)
+        return Estimated(self, near, (correlation_shrunk(moments, near, float(divisors[0]), g, h),))
+
+    def left_out(self, fitted: NormalClasses) -> LeftOut:
+        """Scores in closed form, each row with shrinkages of its own where rows say them."""
+        rows, moments = fitted.rows, fitted.moments
+        powers = None if rows is None or not self.needs_rows else correlation_powers(rows, moments)
+        return correlation_left_out(fitted, (self.shrinkage, self.variances), powers)
+
+    def described(self, *, by_class: bool, mle: bool) -> str:
+        """What a header says of it."""
+        return f"shrunk correlations, {scatter.divisor_text(by_class=by_class, mle=mle)}"
+
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
+        """Both shrinkages."""
+        found: list[Item] = []
+        for what, own in (("correlations", self.shrinkage), ("variances", self.variances)):
+            text = f"{own.values[0]:.4g}, {'given' if own.rule == 'given' else 'estimated'}"
+            found.append((f"Shrinkage, {what}", own.values, text))
+        return found
+
+    @classmethod
+    def from_file(cls, parts: Parts) -> ShrunkCorrelation:
+        """With the shrinkages of the file."""
+        rules = ("given", "strimmer")
+        correlations = Shrinkage.from_file(parts, rules)
+        variances = Shrinkage.from_file(parts, rules, "variance_shrinkage")
+        if correlations is None or variances is None:
+            raise DataError("its shrinkage does not go with its structure")
+        return cls(correlations, variances)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowNoise:
+    """What the analytic shrinkages take beyond a scatter, of columns of length one about their class means.
+
+    `crossed` is the sum over rows and pairs of different columns of u_ij^2 u_ik^2, `fourths` (p,) that of
+    u_ij^4.
+    """
+
+    crossed: float
+    fourths: Floats
+
+    def correlations(self, moments: ClassMoments) -> float:
+        """Schaefer & Strimmer's shrinkage of the correlations."""
+        pairs = np.array(_squared_pairs(one_scatter(moments, None)))
+        return float(correlation_intensity(pairs, np.array(self.crossed), moments.total))
+
+    def variances(self, moments: ClassMoments) -> float:
+        """Opgen-Rhein & Strimmer's shrinkage of the variances."""
+        one = one_scatter(moments, None)
+        unit = data_units(one, by_class=False)[0]
+        squares = one.squares[0] * unit * unit
+        return float(shrinkage.strimmer_intensity(squares, np.array(squares**2 @ self.fourths), one.total))
+
+
+def _squared_pairs(moments: ClassMoments) -> float:
+    """The sum of the squared correlations of different columns, of one scatter."""
+    lengths = np.sqrt(moments.squares[0])
+    if moments.roots is not None and moments.spread == "thin":
+        root = moments.roots[0] / lengths
+        r, p = root.shape
+        return float(((root @ root.T - np.eye(r)) ** 2).sum() + p - r)
+    correlation = moments.scatters[0] / lengths / lengths[:, None]
+    np.fill_diagonal(correlation, 0.0)
+    return float((correlation**2).sum())
+
+
+def row_noise(blocks: RowBlocks, moments: ClassMoments) -> RowNoise:
+    """Sums over the rows of moments without a column that is constant within classes, in one pass."""
+    lengths = np.sqrt(moments.squares.sum(axis=0))[:, None]
+    crossed, fourths = 0.0, np.zeros(moments.n_columns)
+    for x, codes, weights in blocks:
+        squares = (from_class_means(moments, x, codes) / lengths) ** 2
+        times = np.ones(len(codes)) if weights is None else weights
+        # As sums of products: the square of a sum less its squares would cancel.
+        crossed += 2.0 * float((squares[1:] * squares.cumsum(axis=0)[:-1]).sum(axis=0) @ times)
+        fourths += squares**2 @ times
+    return RowNoise(crossed, fourths)
+
+
+def correlation_intensity(pairs: Floats, crossed: Floats, count: float | Floats) -> Floats:
+    """Schaefer & Strimmer's intensity from B, A and the count of the rows, as in the theory.
+
+    Examples
+    --------
+    >>> u = np.array([[3.0, -1.0, -2.0], [2.0, 0.0, -2.0]])
+    >>> u /= np.sqrt((u**2).sum(axis=1, keepdims=True))
+    >>> pairs, crossed = 2 * (u[0] @ u[1]) ** 2, 2 * (u[0] ** 2 @ u[1] ** 2)
+    >>> correlation_intensity(pairs, crossed, 3).round(6).tolist()
+    0.28
+    """
+    whole = count * crossed
+    above = whole - pairs
+    above = np.where(above <= ROUNDED_FOURTHS * whole, 0.0, above)
+    below = (count - 1.0) * pairs
+    return np.where(above >= below, 1.0, above / np.where(above >= below, 1.0, below))
+
+
+def correlation_shrunk(
+    moments: ClassMoments, near: ClassMoments, divisor: float, g: float, h: float
+) -> Covariance:
+    """Covariance, in z, of correlations shrunk by g and of variances shrunk by h towards their median.
+
+    The moments, pooled or thin, have no column that is constant within classes, and full rank for a g of
+    zero; `near` are the same within reach of the median of the variances, whose z is that of the covariance.
+    """
+    sd = median_shrunk(one_scatter(near, None).squares[0], near.scale, divisor, h).root
+    # Column by column: what is next to nothing beside the median has a correlation all the same.
+    unit = sd / np.sqrt(one_scatter(moments, None).squares[0] / divisor)
+    lengths = np.sqrt(moments.squares.sum(axis=0)) / moments.scale
+    correlation, _ = shrunk(in_units(moments, lengths), divisor, g)
+    if isinstance(correlation, ThinCovariance):
+        root, factor = correlation.root * unit, correlation.inverse / unit[:, None]
+        return replace(correlation, root=root, factor=factor, unit=correlation.unit / unit)
+    return Covariance.from_root(correlation.root * unit)
+
+
+LEAST_SHRINKAGE = 1e-6
+"""Shrinkage up to which a correlation may be as good as singular, so that the row is left to a refit."""
+
+NO_DIRECTION = 1e-12
+"""Length of a direction, relative to the longest, up to which it is none."""
+
+SMALL_PART = 0.1
+"""Share of a column that a row may take of its length, for all rows' matrices to be solved together."""
+
+MOST_ITERATIONS = 20
+"""Steps in which what is left of an error is SMALL_PART to that power."""
+
+NUMBERS_AT_ONCE = 2**22
+"""Numbers that are worked on at a time: those of matrices, and of gaps to all classes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CorrelationPowers:
+    """Sums of powers of deviations, columns of length one, for what they become without a row.
+
+    Those by column are `own`. Over all rows, fourths (p, p) are sums of u_ij^2 u_ik^2; by class, thirds and
+    seconds (K, p, p) are those of u_ij^2 u_ik and of u_ij u_ik. Where the rows u (p, n) are fewer numbers,
+    they are kept with their codes and weights (n,), and the sums are empty, (0, p) and (K, 0, p).
+    """
+
+    own: Powers
+    fourths: Floats
+    thirds: Floats
+    seconds: Floats
+    rows: Floats
+    codes: Codes
+    weights: Floats
+
+
+def _lengths(moments: ClassMoments) -> Floats:
+    """Lengths (p,) of the columns about the class means, in z."""
+    return np.asarray(np.sqrt(one_scatter(moments, None).squares[0]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Taken:
+    """Rows taken out one at a time: h (p, m) are deviations from class means, in columns of length one.
+
+    One over the squared lengths of the columns without the row is e (p, m); out, count and lift (m,) are the
+    weight that is taken out, that of the class, and c.
+    """
+
+    h: Floats
+    e: Floats
+    codes: Codes
+    out: Floats
+    count: Floats
+    lift: Floats
+
+    @staticmethod
+    def of(h: Floats, codes: Codes, gone: Removal) -> Taken:
+        """From deviations, and what leaving the rows out does to their classes."""
+        return Taken(h, 1.0 / (1.0 - gone.lift * h**2), codes, gone.out, gone.count, gone.lift)
+
+
+def correlation_powers(blocks: RowBlocks, moments: ClassMoments) -> CorrelationPowers:
+    """Powers of the rows, in one pass."""
+    lengths = _lengths(moments)[:, None]
+    k, p = moments.n_classes, moments.n_columns
+    by_rows = moments.spread == "thin" or moments.rows.sum() <= (2 * k + 1) * p
+    q = 0 if by_rows else p
+    fourths, thirds, seconds = np.zeros((q, p)), np.zeros((k, q, p)), np.zeros((k, q, p))
+    own = Powers(np.zeros((k, p)), np.zeros((k, p)), np.zeros((k, p)))
+    kept: list[tuple[Floats, Codes, Floats]] = []
+    for x, codes, weights in blocks:
+        u = from_class_means(moments, x, codes) / lengths
+        times = np.ones(len(codes)) if weights is None else weights
+        if by_rows:
+            kept.append((u, codes, times))
+        else:
+            fourths += (u**2 * times) @ (u**2).T
+        for c in np.unique(codes).tolist():
+            part, mass = u[:, codes == c], times[codes == c]
+            squares = part**2
+            own.seconds[c] += squares @ mass
+            own.thirds[c] += (squares * part) @ mass
+            own.fourths[c] += squares**2 @ mass
+            if not by_rows:
+                thirds[c] += (squares * mass) @ part.T
+                seconds[c] += (part * mass) @ part.T
+    rows = np.concatenate([u for u, _, _ in kept], axis=1) if kept else np.zeros((p, 0))
+    each = np.concatenate([codes for _, codes, _ in kept]) if kept else np.zeros(0, dtype=np.intp)
+    every = np.concatenate([times for _, _, times in kept]) if kept else np.zeros(0)
+    return CorrelationPowers(own, fourths, thirds, seconds, rows, each, every)
+
+
+def crossed_without(powers: CorrelationPowers, taken: Taken) -> Floats:
+    """The sum A (m,) without each row."""
+    e, h, codes = taken.e, taken.h, taken.codes
+    step = taken.out / (taken.count - taken.out)
+    b = e * h**2
+    gone = taken.count * step**4 - taken.out * (1.0 + step) ** 4
+    if len(powers.codes):
+        squares = (powers.rows**2).T @ e
+        along = 2.0 * step * (powers.rows.T @ (e * h)) + step**2 * b.sum(axis=0)
+        squares += np.where(powers.codes[:, None] == codes, along, 0.0)
+        whole = powers.weights @ squares**2 - taken.out * ((1.0 + step) ** 2 * b.sum(axis=0)) ** 2
+        sums = powers.own.fourths.sum(axis=0)[:, None] + 4.0 * step * h * powers.own.thirds[codes].T
+        sums += 6.0 * (step * h) ** 2 * powers.own.seconds[codes].T + gone * h**4
+        return np.asarray(whole - (e**2 * sums).sum(axis=0))
+    found = _pairs(powers.fourths, e) + gone * (b.sum(axis=0) ** 2 - (b**2).sum(axis=0))
+    for c in np.unique(codes).tolist():
+        mine = np.flatnonzero(codes == c)
+        mine_e, mine_b, a, s = e[:, mine], b[:, mine], (e * h)[:, mine], step[mine]
+        third, second = powers.thirds[c], powers.seconds[c]
+        own = np.diagonal(second)[:, None]
+        across = (third @ a) * mine_e - np.diagonal(third)[:, None] * mine_e * a
+        found[mine] += 4.0 * s * across.sum(axis=0) + 4.0 * s**2 * _pairs(second, a)
+        apart = (mine_e * own).sum(axis=0) * mine_b.sum(axis=0) - (mine_e * mine_b * own).sum(axis=0)
+        found[mine] += 2.0 * s**2 * apart
+    return np.asarray(found)
+
+
+def _pairs(matrix: Floats, columns: Floats) -> Floats:
+    """The sum (m,) of matrix_jk a_j a_k over pairs of different columns, for a (p, m)."""
+    across = ((matrix @ columns) * columns).sum(axis=0)
+    return np.asarray(across - np.diagonal(matrix) @ columns**2)
+
+
+def correlation_left_out(
+    fitted: NormalClasses, shrinkages: tuple[Shrinkage, Shrinkage], powers: CorrelationPowers | None = None
+) -> LeftOut:
+    """Leave-one-out scores under shrunken correlations and variances, from pooled or thin moments.
+
+    With powers an analytic shrinkage is each row's own; without, both stay.
+    """
+    moments, divisor, log_prior = fitted.moments, float(fitted.divisors[0]), fitted.log_prior
+    correlations, variances = shrinkages
+    g = correlations.values[0]
+    by_column, noise, lengths = column_held_at(variances.values[0]), None, _lengths(moments)
+    if powers is not None:
+        noise = powers if correlations.by_rows else None
+        if variances.by_rows:
+            # Of columns of a pooled scatter of trace one in the units of the data.
+            size, each = lengths * data_units(moments, by_class=False)[0], powers.own
+            by_size = Powers(each.seconds * size**2, each.thirds * size**3, each.fourths * size**4)
+            by_column = strimmer_without(moments, by_size, common=True)
+    factored: Few | Many
+    if moments.spread == "thin":
+        factored = Few.of(one_scatter(moments, None), lengths)
+    else:
+        factored = Many.of(moments.scatters[0] / lengths / lengths[:, None])
+    means, unit = moments.means.T, data_units(moments, by_class=False)[0]
+
+    def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+        most = max(1, NUMBERS_AT_ONCE // moments.means.size)
+        if len(x) > most:
+            ends = [slice(first, first + most) for first in range(0, len(x), most)]
+            given = [None if weights is None else weights[part] for part in ends]
+            parts = [scores(x[part], codes[part], w) for part, w in zip(ends, given, strict=True)]
+            return np.concatenate(parts)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            rows = without_row(moments, x, codes, weights, np.array([divisor]))
+            # In z, where no column is too small to be told.
+            z = from_class_means(moments, x, codes)
+            taken = Taken.of(z / lengths[:, None], codes, rows.gone)
+            spoilt = (taken.e >= 1.0 / SPOILT).any(axis=0) | (taken.e <= 0).any(axis=0)
+            by = by_column(rows)
+            target = np.where(by > 0, np.sqrt(by * rows.middle) / unit[:, None], 0.0)
+            sd = np.hypot(np.sqrt((1.0 - by) / taken.e) * lengths[:, None], target)
+            sd /= np.sqrt(divisor - rows.gone.out)
+            gaps = z + (means[:, codes][None] - means.T[:, :, None])
+            gaps[codes, :, np.arange(len(codes))] *= np.sqrt(rows.gone.stretch)[:, None]
+            crossed = None if noise is None else crossed_without(noise, taken)
+            d2, at = factored.distances(gaps / sd, taken, g, crossed, moments.total - taken.out)
+        out = log_prior[:, None] - 0.5 * d2
+        return settle(
+            out, codes, rows.gone, spoilt | (at <= LEAST_SHRINKAGE) | ~np.isfinite(d2).all(axis=0)
+        ).T
+
+    return scores
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Many:
+    """Correlations (p, p) of no more columns than rows, their eigenvalues, and eigenvectors in columns."""
+
+    matrix: Floats
+    lengths: Floats
+    axes: Floats
+
+    @staticmethod
+    def of(matrix: Floats) -> Many:
+        """From correlations (p, p)."""
+        lengths, axes = np.linalg.eigh(matrix)
+        return Many(matrix, np.maximum(lengths, 0.0), axes)
+
+    def distances(
+        self, gaps: Floats, taken: Taken, g: float, crossed: Floats | None, count: Floats
+    ) -> tuple[Floats, Floats]:
+        """Squared distances (K, m) of gaps (K, p, m) over standard deviations, and the shrinkages (m,)."""
+        h, e, lift = taken.h, taken.e, taken.lift
+        b = (e * h**2).sum(axis=0) ** 2 - ((e * h**2) ** 2).sum(axis=0)
+        at = np.full(len(lift), g)
+        if crossed is not None:
+            pairs = _pairs(self.matrix**2, e) - 2.0 * lift * _pairs(self.matrix, e * h) + lift**2 * b
+            at = correlation_intensity(pairs, crossed, count)
+        d2 = np.full((len(gaps), len(lift)), np.nan)
+        sound = (e > 0).all(axis=0) & (at > LEAST_SHRINKAGE)
+        small = np.flatnonzero(sound & (lift * (h**2).max(axis=0) <= SMALL_PART))
+        d2[:, small] = self._iterated(gaps[:, :, small], h[:, small], e[:, small], lift[small], at[small])
+        rest = np.flatnonzero(sound & np.isnan(d2).any(axis=0))
+        step = max(1, NUMBERS_AT_ONCE // self.matrix.size)
+        for first in range(0, len(rest), step):
+            part = rest[first : first + step]
+            f, own = np.sqrt(e[:, part]).T, h[:, part].T
+            matrices = self.matrix - lift[part, None, None] * own[:, :, None] * own[:, None, :]
+            matrices *= (1.0 - at[part])[:, None, None] * f[:, :, None] * f[:, None, :]
+            matrices[:, range(len(h)), range(len(h))] = 1.0
+            y = gaps[:, :, part].transpose(2, 1, 0)
+            d2[:, part] = (y * np.linalg.solve(matrices, y)).sum(axis=1).T
+        return d2, at
+
+    def _iterated(self, gaps: Floats, h: Floats, e: Floats, lift: Floats, at: Floats) -> Floats:
+        """Squared distances (K, m); missing of rows for which no number of steps was enough."""
+        axes = self.axes
+        variances = (1.0 - at) * self.lengths[:, None] + at
+        along = (axes.T @ h) / variances
+        b = (1.0 - at) * lift
+        left = 1.0 - b * (variances * along**2).sum(axis=0)
+        y = (gaps / np.sqrt(e)).transpose(1, 0, 2)
+        shape, delta = y.shape, (at * lift * h**2)[:, None, :]
+        turned = (axes.T @ y.reshape(len(h), -1)).reshape(shape)
+
+        def solved(columns: Floats) -> Floats:
+            lifted = (along[:, None, :] * columns).sum(axis=0) * (b / left)
+            return np.asarray(columns / variances[:, None, :] + along[:, None, :] * lifted)
+
+        found = solved(turned)
+        for _ in range(MOST_ITERATIONS):
+            back = delta * (axes @ found.reshape(len(h), -1)).reshape(shape)
+            before, found = found, solved(turned + (axes.T @ back.reshape(len(h), -1)).reshape(shape))
+            moved = np.abs(found - before).max(axis=(0, 1)) <= 4 * EPS * np.abs(found).max(axis=(0, 1))
+            if moved.all():
+                break
+        d2 = (turned * found).sum(axis=0)
+        d2[:, ~moved | (left <= SPOILT)] = np.nan
+        return np.asarray(d2)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Few:
+    """Correlations of more columns than rows: V (r, p), of orthogonal rows, and their squared lengths."""
+
+    root: Floats
+    lengths: Floats
+
+    @staticmethod
+    def of(moments: ClassMoments, lengths: Floats) -> Few:
+        """From the thin root of one scatter, and the lengths (p,) of its columns."""
+        if moments.roots is None:
+            raise TypeError("Moments without roots are not thin.")
+        _, singular, axes = svd(moments.roots[0] / lengths, full_matrices=False)
+        kept = singular > NO_DIRECTION * singular.max(initial=0.0)
+        return Few(singular[kept, None] * axes[kept], singular[kept] ** 2)
+
+    def distances(
+        self, gaps: Floats, taken: Taken, g: float, crossed: Floats | None, count: Floats
+    ) -> tuple[Floats, Floats]:
+        """As of `Many`."""
+        (r, p), m = self.root.shape, len(count)
+        at, d2 = np.full(m, g), np.full((len(gaps), m), np.nan)
+        a = (self.root @ taken.h) / self.lengths[:, None]
+        for i in range(m):
+            t = self.root * np.sqrt(taken.e[:, i])
+            if own := float(a[:, i] @ a[:, i]):
+                # Of a row alone in its direction nothing is left there.
+                less = 1.0 - np.sqrt(max(1.0 - taken.lift[i] * own, 0.0))
+                t -= np.outer(less / own * a[:, i], a[:, i] @ t)
+            if not np.isfinite(t).all():
+                continue
+            gram = t @ t.T
+            if crossed is not None:
+                # About p / r, which they are p of: as a sum of squares less p, near it, digits would go.
+                spread = gram.copy()
+                spread[np.diag_indices(r)] -= p / r
+                pairs = (spread**2).sum() + p * (p - r) / r
+                at[i] = float(correlation_intensity(np.array(pairs), crossed[i], count[i]))
+            y = gaps[:, :, i].T
+            if at[i] == 1.0:
+                d2[:, i] = (y**2).sum(axis=0)
+                continue
+            ridge = at[i] / (1.0 - at[i])
+            gram[np.diag_indices(r)] += ridge
+            b = np.linalg.solve(gram, t @ y)
+            rest = y - t.T @ b
+            d2[:, i] = ((rest**2).sum(axis=0) + ridge * (b**2).sum(axis=0)) / at[i]
+        return d2, at

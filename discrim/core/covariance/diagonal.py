@@ -1,0 +1,325 @@
+"""Diagonal covariances: variances alone, or variances shrunk towards their median.
+
+Theory. Variances v_j of p columns are drawn towards their median, (1 - g) v_j + g median(v), 0 <= g <= 1
+(Opgen-Rhein & Strimmer, 2007; the analytic g is that of `discrim.core.covariance.shrinkage`). The median is
+one in the units of the data. Taking a row with deviation d out of its class lowers each sum of squares by
+c d_j^2, c = w n_g / (n_g - w): variances, their median and g without the row follow column by column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.covariance import scatter, shrinkage
+from discrim.core.covariance.covariance import Covariance, Dependency, dependencies, pooled, separate
+from discrim.core.covariance.principal import one_scatter
+from discrim.core.covariance.scatter import Estimated, NormalClasses, Parts, Scatter
+from discrim.core.covariance.shrinkage import Powers, RuleOfShrinkage, Shrinkage, Trial, data_units
+from discrim.core.moments.derived_moments import comparable_to_median, median_column
+from discrim.core.moments.moments import ClassMoments, from_class_means
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.rules import gaussian
+from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, diagonal_scores, removal, settle
+
+_SHRINKAGES: dict[str, RuleOfShrinkage] = {"strimmer": "strimmer", "loo": "loo"}
+
+
+@dataclass(frozen=True, slots=True)
+class Diagonal(Scatter):
+    """Variances alone, or shrunk towards their median."""
+
+    shrinkage: Shrinkage | None = None
+
+    word = "diagonal"
+    goes_within_axes = True
+    phrase = "of shrunken variances"
+    adjective = "shrunken diagonal"
+    needs_products = False
+
+    def anew(self) -> Diagonal:
+        """With the shrinkage that was asked for."""
+        return self if self.shrinkage is None else Diagonal(self.shrinkage.anew())
+
+    @property
+    def shrinkages(self) -> tuple[Shrinkage, ...]:
+        """Of the variances."""
+        return () if self.shrinkage is None else (self.shrinkage,)
+
+    def of_class(self, k: int | None) -> Diagonal:
+        """The same of one class alone."""
+        g = None if self.shrinkage is None else self.shrinkage.of(k)
+        return self if g is None else self.at(g)
+
+    def at(self, *values: float) -> Diagonal:
+        """The same with these shrinkages."""
+        return self if self.shrinkage is None else Diagonal(self.shrinkage.known(values))
+
+    def takes_full_rank(self, n_columns: int) -> bool:
+        """Never: each column has its variance."""
+        return False
+
+    def obstacles(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
+        """Constant columns; where variances are shrunk, those of a median of zero."""
+        constant = dependencies(moments, k, diagonal=True)
+        if self.shrinkage is None:
+            return constant
+        g = self.shrinkage.of(k)
+        if g is not None and Shrinkage("given", (g,)).is_none(moments.n_columns):
+            return constant
+        return constant if 2 * len(constant) >= moments.n_columns else []
+
+    def out_of_reach(self, moments: ClassMoments, k: int | None) -> tuple[int, int] | None:
+        """Where all variances are the median."""
+        g = None if self.shrinkage is None else self.shrinkage.of(k)
+        if g is None:
+            return None
+        one = one_scatter(moments, k)
+        return out_of_reach(one.squares[0], one.scale, g)
+
+    def scaled(self, moments: ClassMoments) -> ClassMoments:
+        """On scales within reach of the median, where there is something of it."""
+        shrinks = self.shrinkage is not None and (not self.shrinkage.values or any(self.shrinkage.values))
+        return comparable_to_median(moments) if shrinks else moments
+
+    def of_rows(self, rows: scatter.KnownRows, moments: ClassMoments, divisors: Floats) -> Diagonal:
+        """With the shrinkages of Opgen-Rhein & Strimmer."""
+        if self.shrinkage is None or self.shrinkage.rule != "strimmer":
+            return self
+        moments = comparable_to_median(moments)
+        fourths = shrinkage.column_powers(rows.blocks, moments).fourths
+        return Diagonal(
+            self.shrinkage.known([strimmer(moments, fourths, k) for k, _ in scatter.each(divisors)])
+        )
+
+    def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
+        """Variances, shrunk by what is known."""
+        if self.shrinkage is None:
+            if len(divisors) > 1:
+                return Estimated(self, moments, separate(moments, divisors, diagonal=True))
+            return Estimated(self, moments, (pooled(moments, float(divisors[0]), diagonal=True),))
+        moments, found, shrinkages = self.scaled(moments), [], []
+        for k, divisor in scatter.each(divisors):
+            one, g = one_scatter(moments, k), self.shrinkage.of(k) or 0.0
+            found.append(median_shrunk(one.squares[0], one.scale, divisor, g))
+            shrinkages.append(g)
+        return Estimated(Diagonal(self.shrinkage.known(shrinkages)), moments, tuple(found))
+
+    def trial(self, moments: ClassMoments, divisors: Floats, log_prior: Floats) -> Trial:
+        """Scores of rows without themselves under each shrinkage of the grid."""
+        grid = np.array(() if self.shrinkage is None else self.shrinkage.grid)
+        return diagonal_trial(comparable_to_median(moments), divisors, log_prior, grid)
+
+    def left_out(self, fitted: NormalClasses) -> LeftOut:
+        """Scores in closed form, column by column."""
+        moments, divisors = self.scaled(fitted.moments), fitted.divisors
+        if self.shrinkage is None:
+            distances, log_prior = gaussian.distances(moments, fitted.covariances), fitted.log_prior
+            return lambda x, codes, w: diagonal_scores(
+                x, codes, w, distances, moments.counts, divisors, log_prior
+            )
+        own = column_held_at(np.array(self.shrinkage.values))
+        if fitted.rows is not None and self.shrinkage.rule == "strimmer":
+            own = strimmer_without(
+                moments, shrinkage.column_powers(fitted.rows, moments), common=len(divisors) == 1
+            )
+        return diagonal_left_out(replace(fitted, moments=moments), own)
+
+    @property
+    def is_maximum(self) -> bool:
+        """Where variances are not shrunk."""
+        return self.shrinkage is None
+
+    def free_parameters(self, n_columns: int, n_covariances: int) -> int:
+        """A variance for each column."""
+        if self.shrinkage is not None:
+            raise self.no_likelihood("A number of free parameters")
+        return n_covariances * n_columns
+
+    @property
+    def has_errors(self) -> bool:
+        """Where variances are not shrunk."""
+        return self.shrinkage is None
+
+    @classmethod
+    def from_file(cls, parts: Parts) -> Diagonal:
+        """With the shrinkages of the file, if any."""
+        return cls(Shrinkage.from_file(parts, ("given", *_SHRINKAGES)))
+
+
+REACH_OF_MEDIAN = 450
+"""Binary orders of magnitude by which a column may vary more than that of the median, if it stands for it."""
+
+
+def median_shrunk(squares: Floats, scale: Floats, divisor: float, g: float) -> Covariance:
+    """Covariance, in z, of variances shrunk by g towards their median, from sums of squares (p,) in z."""
+    if g == 0:
+        return Covariance.from_root(np.sqrt(squares / divisor))
+    # In the unit of the column of median variance: those far above it may overflow, which no median sees.
+    unit = scale[median_column(squares, scale)] / scale
+    with np.errstate(over="ignore"):
+        median = np.median(squares * unit * unit) / divisor
+        return Covariance.from_root(
+            np.hypot(np.sqrt((1.0 - g) * squares / divisor), np.sqrt(g * median) / unit)
+        )
+
+
+def out_of_reach(squares: Floats, scale: Floats, g: float) -> tuple[int, int] | None:
+    """A column whose squared distances would be no doubles by the median alone, and that of the median.
+
+    Sums of squares (p,) are those in z. A share of a column's own variance, as any g below one leaves, is
+    enough.
+    """
+    if g < 1 or not squares.any():
+        return None
+    middle = median_column(squares, scale)
+    with np.errstate(divide="ignore"):
+        sizes = 0.5 * np.log2(squares) - np.log2(scale)
+    wild = int(np.argmax(sizes))
+    return (wild, middle) if sizes[wild] - sizes[middle] > REACH_OF_MEDIAN else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WithoutRow:
+    """What is left of sums of squares (p, m) without each of m rows of deviations (p, m).
+
+    They are those of the row's own class, or of all classes; `whole` (p, m) or (p, 1) are those with the row,
+    and `middle` (m,) the medians over the columns.
+    """
+
+    squares: Floats
+    whole: Floats
+    middle: Floats
+    codes: Codes
+    gone: Removal
+    deviations: Floats
+
+    def shrunk(self, g: Floats) -> Floats:
+        """Shrunken sums of squares (p, m), by g (m,)."""
+        return np.asarray((1.0 - g) * self.squares + g * self.middle)
+
+    def spoilt(self, shrunken: Floats, g: Floats, spoilt_at: float) -> NDArray[np.bool_]:
+        """Rows (m,) for which too few digits are left of some column, shrunk by g (m,), or g is missing."""
+        # What the subtraction rounds is the share of the column's own sum of squares.
+        has_digits = (shrunken > spoilt_at * (1.0 - g) * self.whole) & (shrunken > 0)
+        return np.asarray(~has_digits.all(axis=0))
+
+
+DiagonalIntensity = Callable[[WithoutRow], Floats]
+"""Shrinkages (m,) without each of m rows."""
+
+
+def column_held_at(g: float | Floats) -> DiagonalIntensity:
+    """One shrinkage, or one (K,) for each class, whatever row is left out."""
+    by_class = np.atleast_1d(g)
+    return lambda rows: by_class[rows.codes if len(by_class) > 1 else np.zeros_like(rows.codes)]
+
+
+def strimmer_without(moments: ClassMoments, powers: Powers, *, common: bool) -> DiagonalIntensity:
+    """Each row's own analytic shrinkage, of all classes' variances or its own class's."""
+
+    def found(rows: WithoutRow) -> Floats:
+        gone = rows.gone
+        if common:
+            fourths = powers.without(rows.deviations, rows.codes, gone.out, gone.count)
+            return shrinkage.strimmer_intensity(rows.squares, fourths, moments.total - gone.out)
+        fourths = np.empty(len(rows.codes))
+        for k in np.unique(rows.codes).tolist():
+            mine = np.flatnonzero(rows.codes == k)
+            own = Powers(powers.seconds[[k]], powers.thirds[[k]], powers.fourths[[k]])
+            nought = np.zeros(len(mine), dtype=np.intp)
+            fourths[mine] = own.without(rows.deviations[:, mine], nought, gone.out[mine], gone.count[mine])
+        return shrinkage.strimmer_intensity(rows.squares, fourths, gone.count - gone.out)
+
+    return found
+
+
+def without_row(
+    moments: ClassMoments,
+    x: Floats,
+    codes: Codes,
+    weights: Floats | None,
+    divisors: Floats,
+) -> WithoutRow:
+    """What is left of sums of squares without rows x (m, p), for divisors (1,) or (K,) of the covariances."""
+    common = len(divisors) == 1
+    unit = data_units(moments, by_class=False)[0][:, None]
+    u = from_class_means(moments, x, codes) * unit
+    totals = moments.squares.T * unit * unit
+    whole = totals.sum(axis=1, keepdims=True) if common else totals[:, codes]
+    divisor = divisors[0] if common else divisors[codes]
+    gone = removal(moments.counts[codes], weights, divisor)
+    squares = whole - gone.lift * u**2
+    return WithoutRow(squares, whole, np.median(squares, axis=0), codes, gone, u)
+
+
+def scores_without(fitted: NormalClasses, rows: WithoutRow, g: Floats, spoilt_at: float = SPOILT) -> Floats:
+    """Scores (K, m) of rows without each of them, shrunk by g (m,); missing where spoilt.
+
+    Where each class has its covariance, the other classes of a row keep theirs.
+    """
+    moments, full, divisors = fitted.moments, fitted.covariances, fitted.divisors
+    unit = data_units(moments, by_class=False)[0]
+    common, codes, gone = len(full) == 1, rows.codes, rows.gone
+    shrunken = rows.shrunk(g)
+    moved = shrunken / ((divisors[0] if common else divisors[codes]) - gone.out)
+    # Differences of means in z, before units: nothing large cancels.
+    means = moments.means * unit
+    out = np.empty((moments.n_classes, len(codes)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for k in range(moments.n_classes):
+            mine = codes == k
+            gaps = rows.deviations + (means[codes] - means[k]).T
+            gaps *= np.where(mine, np.sqrt(gone.stretch), 1.0)
+            variance = moved
+            if not common:
+                variance = np.where(mine, moved, ((full[k].root * unit) ** 2)[:, None])
+            out[k] = fitted.log_prior[k] - 0.5 * (gaps**2 / variance).sum(axis=0)
+            if not common:
+                out[k] -= 0.5 * np.log(variance).sum(axis=0)
+    return settle(out, codes, gone, rows.spoilt(shrunken, g, spoilt_at))
+
+
+def diagonal_left_out(fitted: NormalClasses, own: DiagonalIntensity) -> LeftOut:
+    """Leave-one-out scores under variances that are shrunk without a row by its own shrinkage."""
+    moments, divisors = fitted.moments, fitted.divisors
+
+    def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rows = without_row(moments, x, codes, weights, divisors)
+            return scores_without(fitted, rows, own(rows)).T
+
+    return scores
+
+
+def strimmer(moments: ClassMoments, fourths: Floats, k: int | None = None) -> float:
+    """Opgen-Rhein & Strimmer's shrinkage of the variances of class k, or of the pooled ones.
+
+    Fourth powers (K, p) are about class means, see `discrim.core.covariance.shrinkage.column_powers`.
+    """
+    one = one_scatter(moments, k)
+    unit = data_units(moments, by_class=False)[0]
+    own = fourths if k is None else fourths[[k]]
+    return float(shrinkage.strimmer_intensity(one.squares[0] * unit * unit, own.sum(), one.total))
+
+
+def diagonal_trial(moments: ClassMoments, divisors: Floats, log_prior: Floats, grid: Floats) -> Trial:
+    """Scores under variances shrunk towards their median by each shrinkage of a grid."""
+    squares = moments.squares.sum(axis=0, keepdims=True) if len(divisors) == 1 else moments.squares
+
+    def scores(x: Floats, codes: Codes, weights: Floats | None) -> Iterator[Floats]:
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            rows = without_row(moments, x, codes, weights, divisors)
+        for g in grid.tolist():
+            with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+                full = tuple(
+                    median_shrunk(own, moments.scale, divisor, g)
+                    for own, divisor in zip(squares, divisors.tolist(), strict=True)
+                )
+                fitted = NormalClasses(moments, full, divisors, log_prior)
+                yield scores_without(fitted, rows, np.full(len(codes), g), shrinkage.BARELY)
+
+    return scores

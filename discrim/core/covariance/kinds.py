@@ -1,0 +1,110 @@
+"""The kinds of covariance by their words: a new kind is one file and one word here."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from discrim.core.covariance.adjusted import Adjusted
+from discrim.core.covariance.by_estimator import ByEstimator
+from discrim.core.covariance.correlation import ShrunkCorrelation
+from discrim.core.covariance.covariance import Covariance
+from discrim.core.covariance.diagonal import Diagonal
+from discrim.core.covariance.em import Em
+from discrim.core.covariance.factor import FewFactors
+from discrim.core.covariance.projected import Projected
+from discrim.core.covariance.pseudo_inverse import PseudoInverse
+from discrim.core.covariance.robust import Robust
+from discrim.core.covariance.scatter import Full, Parts, Scatter
+from discrim.core.covariance.separable import Separable
+from discrim.core.covariance.shrunk import Shrunk
+from discrim.core.covariance.sliced import Sliced
+from discrim.core.covariance.spherical import Spherical
+from discrim.core.numerics.arrays import Floats
+from discrim.errors import DataError
+
+KINDS: dict[str, type[Scatter]] = {
+    kind.word: kind
+    for kind in (
+        Full, Diagonal, Shrunk, ShrunkCorrelation, Spherical, PseudoInverse, FewFactors, ByEstimator,
+        Adjusted, Separable,
+    )
+}  # fmt: skip
+
+_PARTS = {
+    "shrinkage": "shrinkage",
+    "chosen": "shrinkage",
+    "variance_shrinkage": "shrinkage of variances",
+    "variance_chosen": "shrinkage of variances",
+    "covariance_roots": "estimator",
+    "estimator": "estimator",
+    "standardize": "sphere",
+    "em": "search by EM",
+    "components": "number of components",
+    "components_by": "choice of components",
+    "covariates": "number of covariates",
+    "matrix_rows": "matrix of columns",
+    "matrix_columns": "matrix of columns",
+    "indicators": "indicators of levels",
+}
+"""What a part of a file is of, in messages; others are of the form of few factors."""
+
+
+def shapes(n_covariances: int, n_columns: int) -> dict[str, tuple[int, ...]]:
+    """Shapes of the buffers that some kinds have."""
+    found: dict[str, tuple[int, ...]] = {}
+    kinds: list[type[Scatter]] = [*KINDS.values(), Em]
+    for kind in kinds:
+        found |= kind.shapes(n_covariances, n_columns)
+    return found | {"indicators": (n_columns,)}
+
+
+def options_of(scatter: Scatter) -> Parts:
+    """What a file has among its options of a kind."""
+    none = dict.fromkeys(
+        (
+            "chosen",
+            "estimator",
+            "variance_chosen",
+            "form",
+            "found_by",
+            "least_fall",
+            "components",
+            "components_by",
+            "covariates",
+            "matrix_rows",
+            "matrix_columns",
+        )
+    )
+    return none | {"structure": scatter.word, "standardize": False} | scatter.options()
+
+
+def buffers_of(scatter: Scatter, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
+    """What a file keeps of a kind that moments do not say again."""
+    return {"robust": np.zeros(0)} | scatter.buffers(covariances)
+
+
+def scatter_from_file(method: str, parts: Parts) -> Scatter:
+    """The kind that options and buffers of a file are of; a DataError where they do not go together."""
+    parts = {name: part for name, part in parts.items() if part is not None}
+    if "components" in parts:
+        wanted, by = parts.pop("components"), parts.pop("components_by", None)
+        standardize, parts["standardize"] = parts["standardize"], False
+        indicators = parts.pop("indicators", None)
+        inner = scatter_from_file(method, parts)
+        if not inner.goes_within_axes or (by is not None and not isinstance(wanted, int)):
+            raise DataError("its number of components does not go with its structure")
+        if by == Sliced.by:
+            if not isinstance(inner, Full) or standardize or indicators is not None:
+                raise DataError("its axes do not go with its structure")
+            return Sliced(inner, wanted)
+        which = None if indicators is None else tuple((indicators > 0).tolist())
+        return Projected(inner, by or wanted, standardize, wanted if by else None, indicators=which)
+    word, robust = parts.pop("structure"), Robust.from_numbers(method, parts.pop("robust"))
+    if word == Full.word and robust is not None:
+        found: Scatter = robust
+    else:
+        found = (Em if "em" in parts else KINDS[word]).from_file(parts)
+    left = next((name for name, part in parts.items() if part is not False), None)
+    if left is not None or found.word != word or (robust is not None and found is not robust):
+        raise DataError(f"its {_PARTS.get(left or '', 'form')} does not go with its structure")
+    return found

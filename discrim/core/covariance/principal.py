@@ -1,0 +1,352 @@
+"""Scatters and class means in their principal axes, and covariances that are a sphere beyond some axes.
+
+*Principal axes.* The n rows of p > n columns span n dimensions at most. A scatter W = U L U' has r <= n axes
+U (p, r); whatever is a function of W and of the identity is known on these axes and one number beyond them,
+so that no p x p matrix is formed: with variances V on the axes and v beyond, a covariance U V U' + v (I - U
+U') has the determinant |V| v^(p - r), and its distances are the squares of U'z over V and those of what U'z
+leaves of z over v. Axes are those of the units of the data.
+
+*Canonical axes.* With T'ST = I for the covariance S within classes, the whitened class means T'(m_k - c),
+each weighted by the square root of a_k, form a matrix whose right singular vectors V give the canonical axes
+T V: directions of unit variance within classes, ordered by how far the means spread along them. The squared
+singular values are the eigenvalues of S^-1 B with B = sum a_k (m_k - c)(m_k - c)'. No product with B or
+inverse of S is ever formed.
+
+*Of some columns.* With R'R = S, the covariance of some columns is that of the same columns of R, whose
+triangle a QR gives: nothing is squared. Of a covariance U V U' + v (I - U U') it is v I + U_o (V - v) U_o',
+whose axes are the singular vectors of U_o times the roots of V - v.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from discrim.core.covariance.covariance import EPS, Covariance
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.row_sums import packed_triangle
+from discrim.core.numerics.arrays import Codes, Floats, svd
+
+TIED = 1e-8
+"""Relative difference up to which eigenvalues count as equal."""
+
+
+def tied_axes(eigenvalues: Floats, count: int, floor: float = 0.0) -> tuple[int, int] | None:
+    """Find the axes of equal eigenvalues that are separated if the first `count` axes are kept.
+
+    Parameters
+    ----------
+    eigenvalues : (r,) float
+        In decreasing order.
+    count : int
+        Number of axes that are kept.
+    floor : float
+        Eigenvalues are compared relative to the larger one, or to this number if it is larger still.
+
+    Returns
+    -------
+    (int, int) or None
+        Numbers, from one, of the first and the last axis whose eigenvalues equal that of axis `count`. None
+        if the next eigenvalue is smaller, or if all axes are kept.
+
+    Examples
+    --------
+    >>> tied_axes(np.array([3.0, 1.0, 1.0, 1.0, 0.5]), 3), tied_axes(np.array([3.0, 1.0, 1.0]), 1)
+    ((2, 4), None)
+    """
+    larger, smaller = eigenvalues[:-1], eigenvalues[1:]
+    is_equal = larger - smaller <= TIED * np.maximum(larger, floor)
+    if not 0 < count < len(eigenvalues) or not is_equal[count - 1]:
+        return None
+    falls = np.flatnonzero(~is_equal) + 1
+    first = falls[falls < count].max(initial=0) + 1
+    last = falls[falls > count].min(initial=len(eigenvalues))
+    return int(first), int(last)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Canonical:
+    """Canonical axes in the coordinates of the moments.
+
+    Attributes
+    ----------
+    centre : (p,) float
+        The weighted mean of the class means.
+    axes : (p, r) float
+        Columns of unit variance within classes. Signs: in each column the largest coefficient in
+        absolute value, standardized by the standard deviation within classes, is positive.
+    singular : (r,) float
+        Largest first; r <= min(p, K - 1) leaves out those that are zero.
+    scores : (K, r) float
+        The class means on the axes.
+    """
+
+    centre: Floats
+    axes: Floats
+    singular: Floats
+    scores: Floats
+
+
+def weighted_centre(means: Floats, weights: Floats) -> Floats:
+    """Mean (p,) of class means (K, p), weighted, kept exact where the means agree."""
+    anchor = means[int(np.argmax(weights))]
+    return np.asarray(anchor + weights @ (means - anchor) / weights.sum())
+
+
+def canonical(means: Floats, covariance: Covariance, weights: Floats, factor: float) -> Canonical:
+    """Canonical axes of class means (K, p) with weights (K,) that sum to one.
+
+    The factor multiplies the weights: N / (K - 1) gives the singular values of R's MASS (method "moment"),
+    N / K those of its "mle", N / divisor the square roots of the eigenvalues of W^-1 B.
+    """
+    centre = weighted_centre(means, weights)
+    whitened = covariance.whiten((means - centre).T).T
+    _, singular, right = svd(np.sqrt(factor * weights)[:, None] * whitened, full_matrices=False)
+    most = min(means.shape[1], len(means) - 1)
+    rank = int((singular[:most] > 10 * max(means.shape) * EPS * singular[0]).sum()) if singular.size else 0
+    axes = covariance.unwhiten(right[:rank].T)
+    signs = positive_signs(axes * covariance.sd[:, None])
+    return Canonical(centre, axes * signs, singular[:rank], whitened @ (right[:rank].T * signs))
+
+
+def positive_signs(standardized: Floats) -> Floats:
+    """Sign (r,) that makes the largest coefficient of each column positive; of near ties, the first."""
+    sizes = np.abs(standardized)
+    if not sizes.size:
+        return np.ones(standardized.shape[1])
+    first = np.argmax(sizes >= sizes.max(axis=0) * (1 - 1e-8), axis=0)
+    return np.where(standardized[first, np.arange(standardized.shape[1])] < 0, -1.0, 1.0)
+
+
+def svd_signs(means: Floats, covariance: Covariance, weights: Floats, axes: Floats) -> Floats:
+    """Signs (r,) that turn axes (p, r) as LAPACK's singular value decomposition happens to leave them.
+
+    R's MASS and scikit-learn keep the signs of the decomposition of the weighted means (K, p) in the
+    principal axes within classes of the standardized columns. They depend on that basis where K exceeds p,
+    so the same way is gone here.
+    """
+    sd = covariance.sd
+    _, lengths, principal = svd(covariance.root / sd)
+    basis = principal.T / lengths / sd[:, None]
+    spread = np.sqrt(weights)[:, None] * (means - weighted_centre(means, weights)) @ basis
+    _, _, right = svd(spread, full_matrices=False)
+    theirs = covariance.root @ (basis @ right[: axes.shape[1]].T)
+    return np.where(((covariance.root @ axes) * theirs).sum(axis=0) < 0, -1.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Principal:
+    """A scatter in its principal axes, of trace one.
+
+    Attributes
+    ----------
+    lengths : (r,) float
+        Eigenvalues, the largest first where there are axes; those beyond the r axes are zero.
+    axes : (r, p) float or None
+        Eigenvectors, of y = z * unit; None for a sphere, whose axes are the columns.
+    unit : (p,) float
+        The same number for each column in the units of the data.
+    count : float
+        Sum of weights.
+    free : int
+        Degrees of freedom: rows less classes.
+    """
+
+    lengths: Floats
+    axes: Floats | None
+    unit: Floats
+    count: float
+    free: int
+
+    @property
+    def is_saturated(self) -> bool:
+        """Whether each degree of freedom has an axis of its own: each row has a direction of its own."""
+        few = self.axes is not None and 0 < self.free <= len(self.lengths) and self.free < self.n_columns
+        return few and bool(self.lengths[self.free - 1] > 1e-24 * self.lengths[0])
+
+    @property
+    def n_columns(self) -> int:
+        """P."""
+        return len(self.unit)
+
+    @property
+    def beyond(self) -> int:
+        """Number of dimensions beyond the axes, p - r."""
+        return self.n_columns - len(self.lengths)
+
+    @property
+    def from_sphere(self) -> float:
+        """Squared distance |W - I/p|^2 from the sphere."""
+        # From its terms, not as a difference, which near the sphere would lose all digits.
+        p = self.n_columns
+        return float(((self.lengths - 1.0 / p) ** 2).sum()) + self.beyond / p**2
+
+    def turned(self, z: Floats) -> Floats:
+        """Columns z (p, m) on the axes (r, m)."""
+        y = z * self.unit[:, None]
+        return y if self.axes is None else np.asarray(self.axes @ y)
+
+    def spanning(self, z: Floats) -> Principal:
+        """The same scatter with further axes, of no length, that hold columns z (p, m) as well."""
+        if self.axes is None or not self.beyond:
+            return self
+        y = z * self.unit[:, None]
+        size = np.sqrt((y**2).sum(axis=0))
+        for _ in range(2):
+            y = y - self.axes.T @ (self.axes @ y)
+        left, singular, _ = svd(y / np.where(size > 0, size, 1.0), full_matrices=False)
+        found = left[:, singular > 1e-12][:, : self.beyond].T
+        return replace(
+            self,
+            lengths=np.concatenate([self.lengths, np.zeros(len(found))]),
+            axes=np.concatenate([self.axes, found]),
+        )
+
+
+def one_scatter(moments: ClassMoments, k: int | None) -> ClassMoments:
+    """The moments of class k, or those with one scatter for all."""
+    if k is not None:
+        return moments.classes(np.array([k]))
+    if moments.spread == "diagonal":
+        return replace(moments, scatters=moments.scatters.sum(axis=0, keepdims=True))
+    return moments.pooled()
+
+
+def principal(moments: ClassMoments, k: int | None = None) -> Principal:
+    """Principal axes of the scatter of class k, or of the pooled one; of a diagonal one, the columns."""
+    one = one_scatter(moments, k)
+    ratio = one.common_unit
+    if one.spread == "diagonal":
+        lengths, axes = one.scatters[0] * ratio * ratio, None
+    elif one.roots is not None:
+        _, singular, axes = svd(one.roots[0] * ratio, full_matrices=False)
+        lengths = singular**2
+    else:
+        lengths, vectors = np.linalg.eigh(one.scatters[0] * ratio * ratio[:, None])
+        lengths, axes = lengths[::-1], vectors.T[::-1]
+    total = lengths.sum()
+    free = int((one.rows - (one.rows > 0)).sum())
+    return Principal(lengths / total, axes, ratio / np.sqrt(total), one.total, free)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ThinCovariance(Covariance):
+    """A covariance known on r axes, and a sphere beyond them.
+
+    Attributes
+    ----------
+    root : (r, p) float
+        Its part on the axes: root'root.
+    factor : (p, r) float
+        The axes over their standard deviations: factor'z has unit covariance.
+    axes : (r, p) float
+        Orthonormal, of y = z * unit.
+    unit : (p,) float
+    sphere : float
+        Standard deviation of y beyond the axes; at zero, what lies there does not count.
+    """
+
+    axes: Floats
+    unit: Floats
+    sphere: float
+
+    @staticmethod
+    def on_axes(spectrum: Principal, variances: Floats, sphere: float) -> ThinCovariance:
+        """From the variances (r,) on principal axes, and the variance beyond them, of z times the unit."""
+        if spectrum.axes is None:
+            raise TypeError("The axes of a sphere are its columns: it is not thin.")
+        sd = np.sqrt(variances)
+        root, factor = (
+            sd[:, None] * spectrum.axes / spectrum.unit,
+            (spectrum.axes / sd[:, None] * spectrum.unit).T,
+        )
+        return ThinCovariance(root, factor, spectrum.axes, spectrum.unit, float(np.sqrt(sphere)))
+
+    @property
+    def _beyond(self) -> int:
+        return int(self.axes.shape[1] - len(self.axes))
+
+    @property
+    def logdet(self) -> float:
+        """Log-determinant of the covariance; without a sphere, of its part on the axes."""
+        lengths = np.sqrt(((self.root * self.unit) ** 2).sum(axis=1))
+        on_axes = float(2.0 * np.log(lengths).sum())
+        if not self.sphere:
+            return on_axes
+        return (
+            on_axes + 2.0 * self._beyond * float(np.log(self.sphere)) - 2.0 * float(np.log(self.unit).sum())
+        )
+
+    @property
+    def sd(self) -> Floats:
+        """Standard deviations (p,)."""
+        rest = np.maximum(1.0 - (self.axes**2).sum(axis=0), 0.0)
+        return np.asarray(np.sqrt((self.root**2).sum(axis=0) + rest * (self.sphere / self.unit) ** 2))
+
+    def matrix(self) -> Floats:
+        """The covariance itself, (p, p)."""
+        return self.times(np.eye(len(self.unit)))
+
+    def times(self, columns: Floats) -> Floats:
+        """The covariance times columns (p, m)."""
+        on_axes = self.root.T @ (self.root @ columns)
+        y = (columns.T / self.unit).T
+        return np.asarray(on_axes + (self.sphere**2 * (y - self.axes.T @ (self.axes @ y)).T / self.unit).T)
+
+    def whiten(self, columns: Floats) -> Floats:
+        """Numbers (r + p, m) of unit covariance from columns (p, m): on the axes and beyond them."""
+        on_axes = self.inverse.T @ columns
+        if not self.sphere:
+            return np.asarray(on_axes)
+        y = (columns.T * self.unit).T
+        return np.concatenate([on_axes, (y - self.axes.T @ (self.axes @ y)) / self.sphere])
+
+    def unwhiten(self, columns: Floats) -> Floats:
+        """Coefficients (p, m) of the data from coefficients of its whitened form."""
+        r = len(self.axes)
+        found = self.inverse @ columns[:r]
+        if not self.sphere:
+            return np.asarray(found)
+        rest = columns[r:] - self.axes.T @ (self.axes @ columns[r:])
+        return np.asarray(found + (rest.T * self.unit).T / self.sphere)
+
+    def precision(self) -> Floats:
+        """The inverse covariance, (p, p)."""
+        return self.unwhiten(self.whiten(np.eye(len(self.unit))))
+
+    def divided_by(self, factor: float) -> ThinCovariance:
+        """The covariance over a positive factor."""
+        unit = np.sqrt(factor)
+        return replace(
+            self, root=self.root / unit, factor=self.inverse * unit, sphere=float(self.sphere / unit)
+        )
+
+
+def of_columns(covariance: Covariance, keep: Codes) -> Covariance:
+    """The covariance of some columns (q,).
+
+    Examples
+    --------
+    >>> whole = Covariance.from_root(np.array([[2.0, 1.0], [0.0, 3.0]]))
+    >>> of_columns(whole, np.array([1])).matrix().round(12).tolist()
+    [[10.0]]
+    """
+    if isinstance(covariance, ThinCovariance):
+        return _thin_of_columns(covariance, keep)
+    if covariance.is_diagonal:
+        return Covariance.from_root(covariance.root[keep])
+    return Covariance.from_root(packed_triangle(covariance.root[:, keep]))
+
+
+def _thin_of_columns(covariance: ThinCovariance, keep: Codes) -> ThinCovariance:
+    unit, axes = covariance.unit[keep], covariance.axes[:, keep]
+    sd = np.sqrt(((covariance.root * covariance.unit) ** 2).sum(axis=1))
+    beyond = np.sqrt(np.maximum((sd - covariance.sphere) * (sd + covariance.sphere), 0.0))
+    _, lengths, turned = svd(beyond[:, None] * axes, full_matrices=False)
+    if not covariance.sphere:
+        # Without a sphere what lies beyond the axes is left out, as it is of all columns.
+        there = lengths > EPS * max(axes.shape) * lengths.max(initial=0.0)
+        lengths, turned = lengths[there], turned[there]
+    spread = np.hypot(lengths, covariance.sphere)[:, None]
+    return ThinCovariance(spread * turned / unit, (turned / spread * unit).T, turned, unit, covariance.sphere)

@@ -1,0 +1,81 @@
+"""Full covariances whose inverse is that of Moore and Penrose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from discrim.core.covariance.covariance import EPS, Covariance
+from discrim.core.covariance.principal import ThinCovariance, one_scatter, principal, weighted_centre
+from discrim.core.covariance.scatter import Estimated, Item, NormalClasses, Scatter, each, full_left_out
+from discrim.core.moments.derived_moments import comparable
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.arrays import Floats
+from discrim.core.rules.leave_one_out import LeftOut
+
+
+@dataclass(frozen=True, slots=True)
+class PseudoInverse(Scatter):
+    """The full covariance where the rows vary; what lies beyond is left out of all distances."""
+
+    word = "pinv"
+    is_regular = True
+
+    def scaled(self, moments: ClassMoments) -> ClassMoments:
+        """On scales within reach of one sphere."""
+        return comparable(moments)
+
+    def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
+        """The covariance on the axes along which rows vary."""
+        moments = self.scaled(moments)
+        return Estimated(self, moments, tuple(pseudo(moments, d, k) for k, d in each(divisors)))
+
+    def left_out(self, fitted: NormalClasses) -> LeftOut:
+        """Scores in closed form, as of the full covariance."""
+        scores = full_left_out(replace(fitted, moments=self.scaled(fitted.moments)))
+        # No sum of squares tells what a difference has spoilt: what is left of it is not to be asked for.
+        return lambda x, codes, weights: scores(x, codes, weights)
+
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
+        """The rank."""
+        rank = len(covariances[0].root)
+        return [("Rank of the covariance", rank, f"{rank} of {moments.n_columns}")]
+
+    def warning(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> str | None:
+        """What distances leave out where the covariance has no inverse."""
+        rank, lost = ignored(covariances[0], moments)
+        if rank == moments.n_columns:
+            return None
+        return (
+            f'covariance="pinv": the rows vary within classes in {rank} of {moments.n_columns} dimensions. '
+            f"Distances are taken in these alone and leave out {lost:.1%} of the squared differences of the "
+            'class means, which lie beyond them; covariance="shrunk" uses all.'
+        )
+
+
+def pseudo(moments: ClassMoments, divisor: float, k: int | None = None) -> ThinCovariance:
+    """The covariance of class k, or the pooled one, where the rows vary; beyond, nothing has a length."""
+    spectrum = principal(moments, k)
+    whole = one_scatter(moments, k)
+    # Lengths that the rounding of the columns alone would give say nothing of the data.
+    rounding = EPS * np.sqrt(whole.total) * np.linalg.norm(whole.magnitude * spectrum.unit)
+    relative = EPS * max(spectrum.lengths.shape[0], spectrum.n_columns) * np.sqrt(spectrum.lengths.max())
+    kept = np.sqrt(spectrum.lengths) > max(rounding, relative)
+    part = replace(
+        spectrum, lengths=spectrum.lengths[kept], axes=None if spectrum.axes is None else spectrum.axes[kept]
+    )
+    return ThinCovariance.on_axes(part, part.lengths / divisor, 0.0)
+
+
+def ignored(covariance: Covariance, moments: ClassMoments) -> tuple[int, float]:
+    """Rank of a pseudo-inverse, and the share of the squared differences of means that it leaves out."""
+    rank = len(covariance.root)
+    if not isinstance(covariance, ThinCovariance):
+        return rank, 0.0
+    y = (moments.means - weighted_centre(moments.means, moments.counts)).T
+    y = y * covariance.unit[:, None]
+    if not y.any():
+        return rank, 0.0
+    y = y / np.linalg.norm(y)
+    return rank, float(((y - covariance.axes.T @ (covariance.axes @ y)) ** 2).sum())

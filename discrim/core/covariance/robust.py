@@ -1,0 +1,659 @@
+"""Robust means and covariances: by Student's t, and the minimum covariance determinant with its starts.
+
+A robust fit holds moments whose counts are those of the rows, whose means are the robust ones, and whose
+scatters over the counts are the robust covariances: rules, functions and axes follow from them as they do
+from others. What rests on the sampling law of moments does not, and is refused. The t distribution is that of
+`discrim.core.covariance.student`.
+
+*Minimum covariance determinant.* Means and covariances are those of the rows that lie closest together. Of
+the subsets of h rows, n/2 < h <= n, the one whose covariance has the least determinant is found (Rousseeuw,
+1984, JASA 79, 871-880). From any start a *concentration step* takes the h rows nearest by the covariance of
+the last h, and the determinant falls until nothing changes (Rousseeuw & Van Driessen, 1999, Technometrics 41,
+212-223). Of the ends of several starts the one of least determinant is taken. One column has an exact answer.
+
+The raw covariance is made consistent at the normal model by a / P(chi2_{p+2} <= q_a), a = h/n and q_a the
+a-quantile of chi2_p. Rows within the .975 quantile of it are kept, and the mean and covariance of these,
+with the same factor at their share, are the estimate. There is no factor for small samples.
+
+Of several classes with one covariance (method "mcd" of rrcov's Linda; Hubert & Van Driessen, 2004, CSDA 45,
+301-320): each class is centred at its own estimate, the rows of all are put together, and the estimate of
+these gives the covariance and a last shift of the centres.
+
+*Starts.* A concentration step ends in a minimum near its start, so that several starts are needed. Sets of p
++ 1 rows are free of outliers by luck, which few columns have often and many columns never. Correlations that
+no row can move far need no luck (Hubert, Rousseeuw & Verdonck, 2012, JCGS 21, 618-637): of the hyperbolic
+tangents, of the ranks, of the normal scores, of the directions of the rows, of the rows nearest the median,
+and pair by pair of columns from the spreads of sums and differences. Their axes are kept, the variances along
+these taken anew, robustly, and half of the rows nearest by the result make a start; as do those nearest by
+its inverse, for which the axes of large spread count most: there is where many outliers of one kind lie. The
+draw knows the rows by their order in size alone, so that the same rows give the same sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy
+
+from discrim.core.covariance import student
+from discrim.core.covariance.covariance import EPS, Covariance
+from discrim.core.covariance.scatter import Full, Item, NormalClasses
+from discrim.core.covariance.student import IN_A_PLANE, NU_RANGE, Student
+from discrim.core.moments.moments import ClassMoments, column_squares, gather
+from discrim.core.moments.row_sums import RowBlocks, packed_triangle
+from discrim.core.numerics.arrays import Codes, Floats, Mask, are_flags, are_whole, slices
+from discrim.core.numerics.progress import late_bar, tick
+from discrim.core.numerics.special import chi2_cdf, chi2_isf
+from discrim.core.rules.leave_one_out import MOST_REFITS, LeftOut, by_refits
+from discrim.errors import DataError, NotSupportedError
+
+MOST_SEARCHED = 1000
+"""Rows, and not quite twice as many, that the search sees."""
+
+RIDGE = 1e-8
+"""What is added to the covariance of few rows, in robust units or in its own where it is larger, in case it
+is singular."""
+
+FARTHEST_PAIR = 1e30
+"""Robust units from the median up to which pairs of columns are compared, in single precision."""
+
+ELEMENTAL_WORK = 1e7
+"""Multiplications (sets x rows x columns^2) that go into sets of p + 1 rows."""
+
+HELD_NUMBERS = 2**20
+"""Numbers (sets x rows x columns) that are held at once."""
+
+FEW_COLUMNS = 16
+"""Columns up to which the distances of several starts are one product."""
+
+FIRST_STEPS, NEXT_STEPS = 2, 8
+"""Concentration steps from all starts, and from the best of them."""
+
+BEST, FOLLOWED = 30, 4
+"""Sets of p + 1 rows that go the next steps, and the different ones of all that are followed on all rows."""
+
+SAME_START = 1e-6
+"""Difference of log-determinants below which two starts have come to the same place."""
+
+
+NEAREST_SHARES = (0.05, 0.25, 0.5, 0.85)
+"""Shares of the rows nearest the median whose covariances are starts."""
+
+
+def first_subsets(z: Floats, h: int) -> list[Mask]:
+    """Sets (n,) of h < n rows to concentrate from, the most promising first.
+
+    Rows z (n, p) are about their median, in robust units. Of many the search sees a part, evenly chosen in
+    the order of size.
+    """
+    size = (z**2).sum(axis=1)
+    part = z[np.argsort(size, kind="stable")[:: max(len(z) // MOST_SEARCHED, 1)]]
+    own = min(max(-(-h * len(part) // len(z)), part.shape[1] + 1), len(part) - 1)
+    subsets, logdets = _concentrated_starts(part, _elemental(part), own, FIRST_STEPS)
+    best = [subsets[np.argsort(logdets, kind="stable")[:BEST]]]
+    best.append(_concentrated_starts(part, _robust(part), own, FIRST_STEPS)[0])
+    subsets, logdets = _concentrated_starts(part, np.concatenate(best), own, NEXT_STEPS)
+    starts = [nearest(size, h)]
+    last = -np.inf
+    for s in np.argsort(logdets, kind="stable"):
+        if logdets[s] > last + SAME_START and len(starts) <= FOLLOWED:
+            last = logdets[s]
+            mean, half = _moments(part[subsets[[s]]])
+            starts.append(nearest(_start_squares(z, mean, half)[0], h))
+    return [*starts[1:], starts[0]]
+
+
+def nearest(d2: Floats, h: int) -> Mask:
+    """Which of the rows (n,) are the h of least distance; of equals at the end the first."""
+    last = np.partition(d2, h - 1)[h - 1]
+    subset = np.asarray(d2 < last)
+    subset[np.flatnonzero(d2 == last)[: h - int(subset.sum())]] = True
+    return subset
+
+
+def spread(x: Floats, h: int) -> Floats:
+    """The h-th smallest absolute deviation (p,) from the median: zero where h rows have one value."""
+    # Column by column, which lie side by side for the search of each.
+    return _spreads(np.array(x.T, order="C"), h)
+
+
+def _spreads(columns: Floats, h: int) -> Floats:
+    """The same of columns (p, n), which are written over."""
+    n = columns.shape[1]
+    # At one place numpy parts a line many times faster than at two.
+    columns.partition(n // 2, axis=1)
+    high = columns[:, n // 2]
+    columns -= (high if n % 2 else (high + columns[:, : n // 2].max(axis=1)) / 2)[:, None]
+    np.abs(columns, out=columns)
+    columns.partition(h - 1, axis=1)
+    return columns[:, h - 1].astype(np.float64)
+
+
+def _elemental(z: Floats) -> Codes:
+    """Sets (s, p + 1) of p + 1 rows."""
+    n, p = z.shape
+    rng = np.random.default_rng(0)
+    sets = int(np.clip(ELEMENTAL_WORK / (n * p * p), 10, 500))
+    return np.array([rng.choice(n, p + 1, replace=False) for _ in range(sets)])
+
+
+def _robust(z: Floats) -> Codes:
+    """Sets (s, n/2) of the half of the rows, in order of size, nearest by each of the robust correlations."""
+    n, p = z.shape
+    length = np.sqrt((z**2).sum(axis=1, keepdims=True))
+    ranks = scipy.stats.rankdata(z, axis=0)
+    scores = scipy.special.ndtri((ranks - 1 / 3) / (n + 1 / 3))
+    shapes = [np.tanh(z), ranks - ranks.mean(axis=0), scores, z / np.where(length > 0, length, 1.0)]
+    shapes += [
+        near - near.mean(axis=0) for near in (z[: max(int(share * n), p + 1)] for share in NEAREST_SHARES)
+    ]
+    half = n // 2 + 1
+    found = []
+    for shape in (*(own.T @ own for own in shapes), _pairwise(z, half)):
+        deviations = np.sqrt(np.diagonal(shape))
+        if not deviations.all():
+            continue
+        _, axes = np.linalg.eigh(shape / deviations / deviations[:, None])
+        along = z @ axes
+        unit = spread(along, half)
+        # Many ties make a scale zero; the other starts then have to do.
+        if (unit > 0).all():
+            turned = along / unit
+            middle = np.median(turned @ axes.T, axis=0) @ axes
+            for coordinates in (turned - middle, along * unit):
+                subset = nearest((coordinates**2).sum(axis=1), half)
+                found.append(np.flatnonzero(subset))
+    return np.array(found, dtype=np.intp).reshape(-1, half)
+
+
+def _pairwise(z: Floats, half: int) -> Floats:
+    """Covariances (p, p) from the spreads of sums and differences (Gnanadesikan & Kettenring, 1972)."""
+    found = np.eye(z.shape[1])
+    # Of the directions of a start half the digits are enough.
+    columns = np.clip(z.T, -FARTHEST_PAIR, FARTHEST_PAIR).astype(np.float32, order="C")
+    for j in range(1, z.shape[1]):
+        tick()
+        own, others = columns[j], columns[:j]
+        squares = _spreads(own + others, half) ** 2 - _spreads(own - others, half) ** 2
+        found[j, :j] = found[:j, j] = squares / 4
+    return found
+
+
+def _concentrated_starts(z: Floats, sets: Codes, h: int, steps: int) -> tuple[Codes, Floats]:
+    """Sets (s, h) some concentration steps on from sets (s, m) of rows, and their log-determinants (s,).
+
+    A set that stays as it is goes no further.
+    """
+    found, logdets = np.empty((len(sets), h), dtype=np.intp), np.empty(len(sets))
+    for piece in slices(len(sets), max(HELD_NUMBERS // z.size, 1)):
+        subsets, going = found[piece], np.arange(len(sets[piece]))
+        before = sets[piece]
+        for _ in range(steps):
+            tick()
+            means, halves = _moments(z[before])
+            moved = np.argpartition(_start_squares(z, means, halves), h - 1, axis=1)[:, :h]
+            subsets[going] = moved = np.sort(moved, axis=1)
+            going = going[(moved != before).any(axis=1)] if before.shape == moved.shape else going
+            before = subsets[going]
+            if not len(going):
+                break
+        _, halves = _moments(z[subsets])
+        logdets[piece] = np.log(np.diagonal(halves, axis1=1, axis2=2)).sum(axis=1)
+    return found, logdets
+
+
+def _moments(rows: Floats) -> tuple[Floats, Floats]:
+    """Means (s, 1, p) and lower roots (s, p, p) of the covariances of sets of rows (s, m, p)."""
+    means = rows.mean(axis=1, keepdims=True)
+    rows = rows - means
+    covariances = np.swapaxes(rows, 1, 2) @ rows
+    covariances /= rows.shape[1]
+    ridges = RIDGE * np.maximum(np.diagonal(covariances, axis1=1, axis2=2).max(axis=1), 1.0)
+    covariances += ridges[:, None, None] * np.eye(rows.shape[2])
+    return means, np.asarray(np.linalg.cholesky(covariances), dtype=np.float64)
+
+
+def _start_squares(z: Floats, means: Floats, halves: Floats) -> Floats:
+    """Squared distances (s, n) of rows (n, p), as exact as a choice of starts needs."""
+    if z.shape[1] <= FEW_COLUMNS:
+        inverses = np.linalg.inv(halves)
+        white = inverses @ z.T - inverses @ np.swapaxes(means, 1, 2)
+        return np.asarray(np.einsum("spn,spn->sn", white, white))
+    return np.array([_squares(z, mean, half) for mean, half in zip(means, halves, strict=True)])
+
+
+KEPT_QUANTILE = 0.975
+"""Quantile of chi-square up to which rows are kept."""
+
+SEARCH = "minimum determinant"
+
+SAME_DETERMINANT = 1e-9
+"""Difference of log-determinants below which the earlier start is as good."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExactFit:
+    """Half of the rows or more in a plane, so that the least determinant is zero.
+
+    The columns do not vary on it, or others determine them; the rows (n,) lie on it, all in class k where
+    there is one. It is constant where it is that of one value of the only column.
+    """
+
+    columns: tuple[int, ...]
+    rows: Mask
+    constant: bool = False
+    k: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mcd:
+    """Which rows (n,) make the estimate: the h of least determinant, and those kept by the raw estimate.
+
+    The factor makes the covariance of the kept rows, divisor their number less one, consistent.
+    """
+
+    subset: Mask
+    kept: Mask
+    factor: float
+
+
+class _Core(NamedTuple):
+    """A subset (n,), the distances (n,) from it, and the log-determinant of its covariance."""
+
+    subset: Mask
+    d2: Floats
+    logdet: float
+
+
+def subset_size(n: int, p: int, support_fraction: float) -> int:
+    """Rows h of the subset: from (n+p+1)/2 at a fraction of 0.5, the most robust, to n at 1."""
+    half = (n + p + 1) // 2
+    return int(2 * half - n + 2 * (n - half) * support_fraction)
+
+
+def mcd(x: Floats, support_fraction: float = 0.5) -> Mcd | ExactFit:
+    """Rows of the minimum covariance determinant of rows x (n, p), more of them than columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = mcd(np.array([[1.0], [1.1], [1.3], [0.9], [50.0]]))
+    >>> found.subset.tolist(), found.kept.tolist()
+    ([True, True, False, True, False], [True, True, True, True, False])
+    """
+    n, p = x.shape
+    h = subset_size(n, p, support_fraction)
+    middle = np.median(x, axis=0)
+    z = x - middle
+    unit = spread(x, h)
+    still = np.flatnonzero(unit <= 4 * EPS * np.abs(middle))
+    if len(still):
+        j = int(still[0])
+        return ExactFit((j,), np.abs(z[:, j]) <= 4 * EPS * abs(middle[j]), constant=True)
+    z /= unit
+    if h == n:
+        starts: Iterable[Mask] = [np.ones(n, dtype=bool)]
+    elif p == 1:
+        starts = [_closest(z[:, 0], h)]
+    else:
+        starts = first_subsets(z, h)
+    cores: list[_Core] = []
+    passed: set[bytes] = set()
+    for subset in starts:
+        found = _concentrated(z, subset, h, passed)
+        if isinstance(found, ExactFit):
+            return found
+        if found is not None:
+            cores.append(found)
+    least = min(core.logdet for core in cores)
+    return _kept(z, next(core for core in cores if core.logdet <= least + SAME_DETERMINANT), h)
+
+
+def _closest(z: Floats, h: int) -> Mask:
+    """The h neighbours on a line with the least variance.
+
+    With h above n/2 they always contain the middle row. Squares are added up from there to both
+    sides, so that a row far off spoils none but its own; about the median first, and again about the mean of
+    the neighbours found, where the sum of squares itself is the variance.
+    """
+    n = len(z)
+    order = np.argsort(z, kind="stable")
+    about = float(z[order[n // 2]])
+    for _ in range(2):
+        start = int(np.argmin(_window_squares(z[order] - about, h)))
+        about = float(z[order[start : start + h]].mean())
+    subset = np.zeros(n, dtype=bool)
+    subset[order[start : start + h]] = True
+    return subset
+
+
+def _window_squares(line: Floats, h: int) -> Floats:
+    """Sum of squares (n - h + 1,) about its mean of each run of h neighbours in ascending numbers (n,)."""
+    middle = len(line) // 2
+    sums, squares = (
+        np.concatenate([np.cumsum(powers[middle - 1 :: -1])[::-1], [0.0]])[: len(line) - h + 1]
+        + np.cumsum(powers[middle:])[h - middle - 1 :]
+        for powers in (line, line**2)
+    )
+    return np.asarray(squares - sums**2 / h)
+
+
+def _squares(z: Floats, mean: Floats, half: Floats) -> Floats:
+    # A row is a column in the order of BLAS, so that nothing is copied.
+    return column_squares(scipy.linalg.blas.dtrsm(1.0, half.T, (z - mean).T, trans_a=1, overwrite_b=1))
+
+
+def _concentrated(z: Floats, subset: Mask, h: int, passed: set[bytes]) -> _Core | ExactFit | None:
+    """Concentration steps until the subset stays; none where they come to one that was passed before."""
+    least = np.inf
+    while True:
+        tick()
+        known = np.packbits(subset).tobytes()
+        if known in passed:
+            return None
+        passed.add(known)
+        own = z[subset]
+        mean = own.mean(axis=0)
+        root = packed_triangle(own - mean) / np.sqrt(h - 1)
+        lengths = np.sqrt((root**2).sum(axis=0))
+        flat = np.abs(np.diagonal(root)) <= IN_A_PLANE * np.maximum(lengths, 1.0)
+        if flat.any():
+            columns = np.flatnonzero(flat)
+            return ExactFit(tuple(columns.tolist()), _on_plane(z, mean, root, int(columns[0])))
+        d2 = _squares(z, mean, root.T)
+        logdet = 2 * float(np.log(np.abs(np.diagonal(root))).sum())
+        ahead = nearest(d2, h)
+        if (ahead == subset).all() or logdet >= least:
+            return _Core(subset, d2, logdet)
+        subset, least = ahead, logdet
+
+
+def _kept(z: Floats, core: _Core, h: int) -> Mcd:
+    n, p = z.shape
+    kept = core.d2 <= _consistency(h / n, p) * chi2_isf(1 - KEPT_QUANTILE, p)
+    return Mcd(core.subset, kept, _consistency(float(kept.mean()), p))
+
+
+def _on_plane(z: Floats, mean: Floats, root: Floats, j: int) -> Mask:
+    """Rows on the plane on which column j is determined by those before it."""
+    slopes = np.linalg.lstsq(root[:, :j], root[:, j], rcond=None)[0]
+    residual = (z - mean)[:, j] - (z - mean)[:, :j] @ slopes
+    return np.asarray(np.abs(residual) <= 1e-8)
+
+
+def _consistency(share: float, p: int) -> float:
+    """Of the covariance of that share of normal rows that lies closest, to that of all of them."""
+    return 1.0 if share >= 1 else float(share / chi2_cdf(chi2_isf(1 - share, p), p + 2))
+
+
+def separate_mcd(
+    x: Floats, codes: Codes, start: ClassMoments, support_fraction: float
+) -> ClassMoments | ExactFit:
+    """Moments by class whose means and scatters, over the counts, are the estimates of each class."""
+    kept = np.zeros(len(x))
+    factors = np.empty(start.n_classes)
+    with late_bar(len(x), SEARCH) as tell:
+        for k in range(start.n_classes):
+            own = np.flatnonzero(codes == k)
+            found = mcd(x[own], support_fraction)
+            if isinstance(found, ExactFit):
+                return replace(found, k=k)
+            kept[own] = found.kept
+            factors[k] = found.factor
+            tell(len(own))
+    moments = gather([(x, codes, kept)], n_classes=start.n_classes, n_columns=start.n_columns, spread="class")
+    return _restored(moments, factors / (moments.counts - 1) * start.counts, start)
+
+
+def common_mcd(
+    x: Floats, codes: Codes, start: ClassMoments, support_fraction: float
+) -> ClassMoments | ExactFit:
+    """Pooled moments whose means, and scatter over the rows, are the estimates; as `separate_mcd`."""
+    # A centre is a row and how far it lies from that: far from zero the row has no digits for both.
+    row, off = np.empty((2, start.n_classes, start.n_columns))
+    with late_bar(2 * len(x), SEARCH) as tell:
+        for k in range(start.n_classes):
+            own = x[codes == k]
+            found = mcd(own, support_fraction)
+            # A class in a plane still has a centre, that of its rows there.
+            kept = own[found.rows if isinstance(found, ExactFit) else found.kept]
+            row[k], off[k] = kept[0], (kept - kept[0]).mean(axis=0)
+            tell(len(own))
+        rest = x - row[codes] - off[codes]
+        found = mcd(rest, support_fraction)
+        tell(len(x))
+    if isinstance(found, ExactFit):
+        return found
+    one = np.zeros(len(x), dtype=np.intp)
+    moments = gather(
+        [(rest, one, found.kept.astype(np.float64))], n_classes=1, n_columns=start.n_columns, spread="pooled"
+    )
+    shift = off + moments.centres[0] + moments.rests[0] / moments.scale
+    centres = row + shift
+    rests = (shift - (centres - row)) * moments.scale
+    whole = replace(moments, centres=centres, rests=rests)
+    return _restored(whole, np.array([found.factor / (moments.total - 1) * start.total]), start)
+
+
+def _restored(moments: ClassMoments, factors: Floats, start: ClassMoments) -> ClassMoments:
+    """Moments with the counts of all rows and scatters multiplied by factors."""
+    size = factors[:, None, None]
+    roots = None if moments.roots is None else moments.roots * np.sqrt(size)
+    scatters = moments.scatters * size if roots is None else np.swapaxes(roots, 1, 2) @ roots
+    return replace(moments, counts=start.counts, rows=start.rows, scatters=scatters, roots=roots)
+
+
+ROBUST = ("t", "mcd")
+"""Methods that are not moments of the rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Robust(Full):
+    """The full covariance of robust moments, and how these were found.
+
+    Of t distributions: their degrees of freedom, whether these are those of largest likelihood, whether
+    covariances are nu/(nu - 2) times their scales or these, the steps of the search, and the log-likelihood
+    of the rows given their classes. Of the minimum covariance determinant: the share that the size of the
+    subset follows from.
+    """
+
+    method: str
+    nu: float = 0.0
+    estimated_nu: bool = False
+    inflated: bool = True
+    support_fraction: float = 0.0
+    steps: int = 0
+    row_llf: float = 0.0
+
+    def numbers(self) -> Floats:
+        """For a file."""
+        return np.array(
+            [self.nu, self.estimated_nu, self.inflated, self.support_fraction, self.steps, self.row_llf],
+            dtype=np.float64,
+        )
+
+    @staticmethod
+    def from_numbers(method: str, numbers: Floats) -> Robust | None:
+        """From a file; None for a method of moments, of which it holds none."""
+        if len(numbers) != (6 if method in ROBUST else 0):
+            raise DataError(f"A fit by {method!r} is not described by {len(numbers)} numbers.")
+        if method not in ROBUST:
+            return None
+        nu, estimated, inflated, fraction, steps, llf = numbers.tolist()
+        if not (are_flags(numbers[1:3]) and are_whole(steps)):
+            raise DataError("its search has no number of steps, or its choices are neither yes nor no")
+        if method == "t" and not (nu >= NU_RANGE[0] and (nu > 2 or not inflated)):
+            raise DataError(f"its t distribution has {nu:g} degrees of freedom")
+        if method == "mcd" and not 0.5 <= fraction <= 1:
+            raise DataError(f"its subset is {fraction:g} of the rows")
+        return Robust(method, nu, bool(estimated), bool(inflated), fraction, int(steps), llf)
+
+    def subset_sizes(self, moments: ClassMoments) -> Floats:
+        """Rows h of each class's subset, and of that of all rows where the covariance is common."""
+        rows = moments.counts if moments.spread == "class" else np.append(moments.counts, moments.total)
+        return np.array([subset_size(int(n), moments.n_columns, self.support_fraction) for n in rows])
+
+    def chosen_parameters(self) -> dict[str, Any]:
+        """Return the degrees of freedom if the rows chose them."""
+        return {"nu": self.nu} if self.estimated_nu else {}
+
+    @property
+    def asked_nu(self) -> float | None:
+        """Degrees of freedom that were asked for; None where they were to be estimated."""
+        return None if self.estimated_nu else self.nu
+
+    advice = 'pass covariance="shrunk"'
+
+    def for_other_moments(self) -> Full:
+        """The covariance of moments that are found already."""
+        return Full()
+
+    means_title = "Robust means"
+    sections = ("flagged",)
+    is_of_moments = False
+    is_robust = True
+    goes_within_axes = False
+    refits_left_out = True
+
+    @property
+    def text(self) -> str:
+        """How it was estimated, in a few words."""
+        if self.method == "mcd":
+            return "minimum determinant"
+        return f"t, nu = {self.nu:.4g}{'' if self.inflated else ', scale'}"
+
+    def described(self, *, by_class: bool, mle: bool) -> str:
+        """What a header says of it."""
+        return f"{'by class' if by_class else 'pooled'}, {self.text}"
+
+    def title(self, where: str, divisor: str, *, by_class: bool) -> str:
+        """Of the table of a covariance."""
+        return f"Robust covariance {where} ({self.text})"
+
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
+        """The search, and how much of a class it bears."""
+        bears = self.breakdown(moments)
+        last: Item = ("Breakdown, a class", bears, f"{100 * bears:.0f} % of its rows")
+        if self.method == "t":
+            chosen = "estimated" if self.estimated_nu else "given"
+            return [
+                ("Degrees of freedom", self.nu, f"{self.nu:.4g}, {chosen}"),
+                ("Steps of the search", self.steps, str(self.steps)),
+                last,
+            ]
+        sizes, rows = self.subset_sizes(moments), moments.counts
+        shares = sizes / (rows if len(sizes) == len(rows) else np.append(rows, moments.total))
+        text = f"{100 * shares.min():.0f} to {100 * shares.max():.0f} % of rows"
+        return [("Subsets h", sizes.astype(int).tolist(), text), last]
+
+    def refusal(self, what: str) -> NotSupportedError:
+        """The error that says what the estimates are not for, and the way out."""
+        return NotSupportedError(
+            f"{what} assumes the sampling law of moments, which means and covariances with "
+            f'covariance="{self.method}" do not follow: fit without covariance=.'
+        )
+
+    def _need_likelihood(self) -> None:
+        if self.method == "mcd":
+            raise NotSupportedError(
+                'covariance="mcd" maximises no likelihood, so that there are no AIC and BIC either: fit with '
+                'covariance="t".'
+            )
+
+    def free_parameters(self, n_columns: int, n_covariances: int) -> int:
+        """As of full covariances, and the degrees of freedom where they are estimated."""
+        self._need_likelihood()
+        return Full().free_parameters(n_columns, n_covariances) + int(self.estimated_nu)
+
+    def log_likelihood(self, fitted: NormalClasses) -> float:
+        """Log-likelihood of class and row under t distributions, at its maximum."""
+        self._need_likelihood()
+        return float(fitted.moments.counts @ fitted.log_prior) + self.row_llf
+
+    def refuse_axes(self) -> None:
+        """Raise: the maximum with fewer axes is not known."""
+        self._need_likelihood()
+        raise NotSupportedError(
+            'The log-likelihood with covariance="t" exists for all axes only: fit without ncomp=.'
+        )
+
+    def left_out(self, fitted: NormalClasses) -> LeftOut:
+        """Missing scores, which take a search for each row.
+
+        Raises
+        ------
+        NotSupportedError
+            There would be too many searches, or each takes too long.
+        """
+        moments = fitted.moments
+        self.refuse_left_out(moments)
+        return by_refits(int(moments.rows.sum()), moments.n_classes, "takes a search for each row")
+
+    def refuse_left_out(self, moments: ClassMoments) -> None:
+        """Raise NotSupportedError if there would be too many searches, or each takes too long."""
+        if self.method == "mcd" or moments.rows.sum() > MOST_REFITS:
+            raise NotSupportedError(
+                f'leave_one_out() with covariance="{self.method}" would take a new search for each of '
+                f'{moments.rows.sum()} rows: cross-validate instead, with error_rates(["cv"]) or '
+                'confusion("cv").'
+            )
+
+    def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
+        """How the moments were found."""
+        return {"robust": self.numbers()}
+
+    def breakdown(self, moments: ClassMoments) -> float:
+        """Share of a class's rows, at wild places, that the estimates bear.
+
+        1/(nu + p) for a t distribution (Dumbgen & Tyler, 2005, Scandinavian Journal of Statistics 32,
+        247-264); the least (n - h)/n over the classes for the minimum covariance determinant.
+        """
+        if self.method == "t":
+            return 1 / (self.nu + moments.n_columns)
+        h = self.subset_sizes(moments)[: moments.n_classes]
+        return float(((moments.counts - h) / moments.counts).min())
+
+
+def fit_t(
+    blocks: RowBlocks,
+    start: ClassMoments,
+    nu: float | None,
+    *,
+    inflated: bool,
+    begin: Student | None = None,
+) -> tuple[ClassMoments, Robust, Student]:
+    """Moments of t distributions, how they were found, and the search.
+
+    Moments of the start are pooled or by class, of full rank. Without nu it is that of largest likelihood,
+    with it the search may begin where another ended. Covariances are inflated to those of the t
+    distributions, which need nu > 2, or are their scales.
+    """
+    found = (
+        student.best_nu(blocks, start) if nu is None else student.fit_student(blocks, start, nu, begin=begin)
+    )
+    if found.collapsed is not None:
+        return found.moments, Robust("t", found.nu), found
+    moments = found.scatters()
+    if inflated:
+        factor = found.nu / (found.nu - 2) if found.nu > 2 else np.nan
+        roots = None if moments.roots is None else moments.roots * np.sqrt(factor)
+        moments = replace(moments, scatters=moments.scatters * factor, roots=roots)
+    llf, _ = student.student_log_likelihood(blocks, found)
+    return moments, Robust("t", found.nu, nu is None, inflated, steps=found.steps, row_llf=llf), found
+
+
+def fit_mcd(
+    x: Floats, codes: Codes, start: ClassMoments, support_fraction: float
+) -> tuple[ClassMoments, Robust] | ExactFit:
+    """Moments of minimum covariance determinants, common or by class as those of the rows are.
+
+    Each class has more rows x (n, p) than columns.
+    """
+    fit = separate_mcd if start.spread == "class" else common_mcd
+    found = fit(x, codes, start, support_fraction)
+    if isinstance(found, ExactFit):
+        return found
+    return found, Robust("mcd", support_fraction=support_fraction)

@@ -1,0 +1,263 @@
+"""Covariances on reduced axes of quadratic discriminant analysis: sliced average variance estimation.
+
+*Axes.* Let z be a row less the mean of all rows, whitened by the covariance S of all rows (divisor N), p_k
+the share of class k, and S_k the covariance of z in it (divisor n_k). As the S_k and the means together give
+sum_k p_k S_k + between = I, a direction along which every class has the variance of all rows has equal means
+too: what tells normal classes with a covariance each apart lies in the span of all I - S_k. The axes are the
+leading eigenvectors v of
+
+    M = sum_k p_k (I - S_k)^2
+
+(Cook & Weisberg, 1991, JASA 86, 328-332; Cook & Yin, 2001, Australian & New Zealand Journal of Statistics 43,
+147-199; Pardoe, Yin & Cook, 2007, Technometrics 49, 172-183). The directions in the columns are S^-1/2 v: of
+variance one over all rows, uncorrelated, and free of the units of the columns, and of any change of these to
+as many combinations.
+
+*As axes.* A rule of normal classes is the same in any coordinates of the same scores. So the directions are
+turned into orthonormal ones in their order, by a QR: the first q span what the first q directions do, for
+each q. Log-determinants are then told of the scores of variance one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy
+
+from discrim.core.covariance.covariance import EPS, Covariance, Dependency, dependencies, total_squares
+from discrim.core.covariance.principal import positive_signs, tied_axes
+from discrim.core.covariance.projected import NoFreedomError, Projected
+from discrim.core.covariance.scatter import Item, NoEstimateError, NormalClasses, Parts
+from discrim.core.covariance.total_axes import TotalAxes
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.arrays import Floats
+from discrim.core.rules.leave_one_out import LeftOut, by_refits
+from discrim.errors import CollinearError, DataError, DiscrimError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SlicedAxes(TotalAxes):
+    """Axes of sliced average variance estimation; lengths are shares of the sum of the eigenvalues of M.
+
+    Attributes
+    ----------
+    eigenvalues : (p,) float
+    directions : (p, p) float
+        In rows, of y = z * unit: of variance one over all rows, the largest coefficient positive.
+    sizes : (p,) float
+        Length that each direction has beyond those before it.
+    """
+
+    eigenvalues: Floats
+    directions: Floats
+    sizes: Floats
+
+    def reach(self, moments: ClassMoments) -> ClassMoments:
+        """Moments as they are: columns over their standard deviations are all within reach."""
+        return moments
+
+    def loadings(self, scale: Floats) -> Floats:
+        """The directions in the columns."""
+        return np.asarray(self.directions * self.unit * scale)
+
+    def tied_axes(self, count: int) -> tuple[int, int] | None:
+        """Return the axes of equal eigenvalues that are separated if so many axes are kept."""
+        # Rounding errors of the eigenvalues are those of the identity, from which covariances are subtracted.
+        return tied_axes(self.eigenvalues, count, floor=max(float(self.eigenvalues[0]), 1.0))
+
+    def covariance_of(self, covariance: Covariance, count: int) -> Floats:
+        """That (q, q) of the scores on the first directions, from one of the columns z."""
+        there = self.directions[:count] * self.unit
+        return np.asarray(there @ covariance.matrix() @ there.T)
+
+    def columns_at(self, scores: Floats) -> Floats:
+        """Rows z (m, p), about the mean of all, that have these scores (m, q) on the first directions."""
+        turned = np.linalg.pinv(self.directions[: scores.shape[1]])
+        return np.asarray(scores @ turned.T / self.unit)
+
+    def log_factor(self, count: int) -> float:
+        """Logarithm of what so many axes, together, have beyond the scores of variance one."""
+        return -float(np.log(self.sizes[:count]).sum())
+
+
+def sliced_axes(moments: ClassMoments) -> SlicedAxes:
+    """The axes of moments by class; a NoEstimateError where the covariance of all rows is singular."""
+    whole = moments.as_one()
+    sd = np.sqrt(total_squares(whole) / whole.total)
+    p = moments.n_columns
+    if not (sd > 0).all() or moments.rows.sum() <= p:
+        raise SingularTotalError(int(moments.rows.sum()), p)
+    root = _lower_root(whole, sd)
+    if root is None:
+        raise SingularTotalError(int(moments.rows.sum()), p)
+    kernel = np.zeros((p, p))
+    for k in np.flatnonzero(moments.counts > 0):
+        rest = np.eye(p) - _whitened(moments, int(k), sd, root)
+        kernel += moments.counts[k] / moments.total * (rest @ rest.T)
+    found, vectors = np.linalg.eigh(kernel)
+    eigenvalues = np.maximum(found[::-1], 0.0)
+    directions = scipy.linalg.solve_triangular(root.T, vectors[:, ::-1])
+    directions = directions * positive_signs(directions)
+    axes, triangle = np.linalg.qr(directions)
+    turn = np.where(np.diagonal(triangle) < 0, -1.0, 1.0)
+    free = int(moments.rows.sum()) - moments.n_classes
+    return SlicedAxes(
+        eigenvalues / (eigenvalues.sum() or 1.0),
+        np.ascontiguousarray((axes * turn).T),
+        1.0 / sd,
+        moments.total,
+        free,
+        1.0,
+        eigenvalues,
+        np.ascontiguousarray(directions.T),
+        np.abs(np.diagonal(triangle)),
+    )
+
+
+def _lower_root(whole: ClassMoments, sd: Floats) -> Floats | None:
+    """Lower triangular root (p, p) of the covariance of columns over these deviations; None if singular.
+
+    Where moments have roots, as those of nearly collinear columns do, their digits are not squared away.
+    """
+    if whole.roots is None:
+        try:
+            return np.asarray(np.linalg.cholesky(whole.scatters[0] / whole.total / sd / sd[:, None]))
+        except np.linalg.LinAlgError:
+            return None
+    root = np.asarray(np.linalg.qr(whole.roots[0] / np.sqrt(whole.total) / sd, mode="r"))
+    is_singular = len(root) < len(sd) or (np.abs(np.diagonal(root)) <= EPS * len(sd)).any()
+    return None if is_singular else np.ascontiguousarray(root.T)
+
+
+def _whitened(moments: ClassMoments, k: int, sd: Floats, root: Floats) -> Floats:
+    """Covariance (p, p) of class k in columns over these deviations, whitened by a lower triangular root."""
+    count = moments.counts[k]
+    if moments.roots is not None:
+        own = moments.roots[k] / np.sqrt(count) / sd
+        half = scipy.linalg.solve_triangular(root, own.T, lower=True)
+        return np.asarray(half @ half.T)
+    half = scipy.linalg.solve_triangular(root, moments.scatters[k] / count / sd / sd[:, None], lower=True)
+    return np.asarray(scipy.linalg.solve_triangular(root, half.T, lower=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Sliced(Projected):
+    """A kind of covariance of the scores on leading axes of sliced average variance estimation."""
+
+    word = "sliced"
+    advice = "give a smaller ncomp"
+    full_instead = "without ncomp="
+    by = "save"
+    axis_name = "SAVE"
+    option = "ncomp"
+
+    # ---- what was asked for
+
+    @property
+    def components(self) -> int | None:
+        """None: these are no principal axes."""
+        return None
+
+    # ---- what it takes
+
+    def of_all_rows(self, moments: ClassMoments) -> list[Dependency]:
+        """Columns that are constant, or depend on those before them, over all rows."""
+        return dependencies(moments.as_one(), 0)
+
+    @property
+    def compares_units(self) -> bool:
+        """Never: the covariance of all rows whitens the columns."""
+        return False
+
+    # ---- estimates
+
+    def spectrum(self, moments: ClassMoments) -> SlicedAxes:
+        """All axes of some moments."""
+        return sliced_axes(moments)
+
+    def too_few(self, wanted: int, there: int) -> NoEstimateError:
+        """The error that there are fewer axes than are wanted."""
+        return FewColumnsError(wanted, there)
+
+    def few_degrees(self, wanted: int, free: int, k: int | None) -> NoEstimateError:
+        """The error that so many scores have no covariance in class k."""
+        return FewClassRowsError(wanted, free, k)
+
+    def left_out(self, fitted: NormalClasses) -> LeftOut:
+        """Scores of rows that refits have to say: the axes are those of the rows and of their classes."""
+        takes = "with ncomp= takes a refit for each row"
+        return by_refits(int(fitted.moments.rows.sum()), fitted.moments.n_classes, takes)
+
+    @property
+    def refits_left_out(self) -> bool:
+        """Always: axes that know the class of a row would flatter it."""
+        return True
+
+    # ---- words
+
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
+        """The number of axes, and their share of the sum of the eigenvalues."""
+        said = f"{self.count} of {self.total}, {self.share:.1%} of eigenvalues"
+        return [("Axes by SAVE", self.count, said)]
+
+    def note(self, short: Callable[[str], str]) -> str:
+        """What a header says below its lines."""
+        said = (
+            "The same rows and classes found the axes, so that the apparent error is optimistic; "
+            "error_rates(['cv']) finds them anew."
+        )
+        return f"{self.inner.note(short)} {said}".strip()
+
+    @property
+    def phrase(self) -> str:
+        """What a message says of a covariance of this kind."""
+        return "on the axes of ncomp="
+
+    @property
+    def adjective(self) -> str:
+        """What a message calls such a covariance."""
+        return "reduced (by ncomp=)"
+
+    # ---- files
+
+    def options(self) -> Parts:
+        """What a file keeps of it."""
+        own = {"structure": self.inner.word, "components": self.wanted, "components_by": self.by}
+        return self.inner.options() | own
+
+
+class FewColumnsError(NoEstimateError):
+    """There are fewer columns than axes that are wanted."""
+
+    def __init__(self, wanted: int, there: int) -> None:
+        columns = f"{there} column{'s' * (there != 1)}"
+        super().__init__(f"ncomp={wanted}: {columns} have as many axes. Give a number up to {there}.")
+
+    def of_classes(self, levels: Sequence[Any], rows: Sequence[int]) -> DiscrimError:
+        """The error for the option, which no class is at fault of."""
+        return DataError(str(self))
+
+
+class FewClassRowsError(NoFreedomError):
+    """The scores on these axes have no covariance in a class."""
+
+    option = "ncomp"
+    axes = "axes of ncomp="
+    instead = 'covariance="shrunk" without ncomp='
+
+
+class SingularTotalError(NoEstimateError):
+    """The covariance of all rows, which whitens the columns, is singular."""
+
+    def __init__(self, rows: int, columns: int) -> None:
+        super().__init__(
+            f"ncomp= whitens the columns by the covariance of all rows, which is singular: {rows} rows and "
+            f"{columns} columns. Name fewer columns, or pass components= for principal axes."
+        )
+
+    def of_classes(self, levels: Sequence[Any], rows: Sequence[int]) -> DiscrimError:
+        """The error that no class is at fault of."""
+        return CollinearError(str(self))

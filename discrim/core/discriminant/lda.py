@@ -1,0 +1,562 @@
+"""The numbers of a linear discriminant analysis, the function that fits them, and scores of its columns.
+
+*Scores of columns.* With class means m_k, weights f_k that sum to one, the mean m = sum_k f_k m_k and a
+covariance S = D^(1/2) R D^(1/2) of variances D and correlations R, the cat scores of class k are (Zuber &
+Strimmer, 2009, Bioinformatics 25, 2700-2707; Ahdesmaeki & Strimmer, 2010, Annals of Applied Statistics 4,
+503-519)
+
+    cat_k = sqrt(n f_k / (1 - f_k)) R^(-1/2) D^(-1/2) (m_k - m).
+
+Where R is the identity they are t-scores: f_k = n_k/n gives the standard error sqrt(1/n_k - 1/n) of m_k - m.
+A column is ranked by sum_k (1 - f_k) cat_kj^2, what it adds to the entropy between class and row, or by the
+mean or the largest of its squares. For two classes the cat scores are cat_1 = -cat_2, and with f_k = n_k/n
+the sum of their squares over all columns is Hotelling's T^2, which they decompose.
+
+*Tail.* For f_k = n_k/n, variances that are not shrunk and no correlation, the first of these scores over
+K - 1 is the F of the analysis of variance of the column, of K - 1 and n - K degrees of freedom where the
+means are equal and the rows normal. For all others that is an approximation, and a bad one where few rows
+say the correlations of many columns: whitening takes out more of the spread within classes than of that of
+the means. Where most columns do not differ, their scores are as that F times a number, which the ratio of the
+medians estimates (the genomic control of Devlin & Roeder, 1999, Biometrics 55, 997-1004).
+
+*Square root.* With S = T'T the columns of T over their lengths are a root of R, and with its singular value
+decomposition P L Q' the inverse square root is Q L^-1 Q': no correlation is formed, and its condition not
+squared. Where few rows say R = U V U' + v (I - U U'), it is U V^(-1/2) U' + v^(-1/2) (I - U U').
+
+*Some of the columns.* See `gaussian.MarginalRule`. A rule within canonical axes is that of normal classes
+whose means lie in a plane, c + S A A'(m_k - c) for axes A with A'S A = I.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import scipy
+
+from discrim.core.covariance.adjusted import AdjustedCovariance, adjusted_axes
+from discrim.core.covariance.covariance import Covariance, common_divisor
+from discrim.core.covariance.kinds import buffers_of, scatter_from_file
+from discrim.core.covariance.principal import (
+    Canonical,
+    ThinCovariance,
+    canonical,
+    of_columns,
+    tied_axes,
+    weighted_centre,
+)
+from discrim.core.covariance.projected import Projected
+from discrim.core.covariance.scatter import Full, NoEstimateError, NormalClasses, Scatter
+from discrim.core.moments.moments import LIGHT, ClassMoments, no_freedom, split_mean
+from discrim.core.moments.row_sums import RowBlocks
+from discrim.core.numerics.arrays import Codes, Floats, svd
+from discrim.core.rules import gaussian
+from discrim.core.rules.gaussian import means_of_columns
+from discrim.core.rules.leave_one_out import (
+    FullLeftOut,
+    LeftOut,
+    common_distances,
+    leave_lone_to_refits,
+)
+from discrim.core.rules.rules import Distances, Plane, Rule, logs_of_prior
+from discrim.errors import NotSupportedError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LDAFit:
+    """The numbers of a linear discriminant analysis.
+
+    Attributes
+    ----------
+    moments : ClassMoments
+        Pooled, or diagonal.
+    estimated_prior : bool
+        Whether the prior (K,) is the class proportions of the rows.
+    method : {"moment", "mle", "t", "mcd"}
+    covariance : Covariance
+        Within classes, in the coordinates of the moments, with the divisor N - K or N.
+    ncomp : int or None
+        Number of canonical axes the rule is restricted to; None for all.
+    unscaled : ClassMoments or None
+        The moments before they were brought within reach of one unit, where columns so small that a sphere
+        or a median does not see them lose what tests of single columns see.
+    """
+
+    moments: ClassMoments
+    prior: Floats
+    estimated_prior: bool
+    method: str
+    covariance: Covariance
+    divisor: float
+    ncomp: int | None
+    scatter: Scatter
+    unscaled: ClassMoments | None = None
+
+    @property
+    def by_column(self) -> ClassMoments:
+        """The moments with all digits of each column on its own."""
+        return self.moments if self.unscaled is None else self.unscaled
+
+    @property
+    def residual_df(self) -> float:
+        """N - K, less the covariates."""
+        return self.moments.total - self.moments.n_classes - self.covariates
+
+    @property
+    def covariates(self) -> int:
+        """How many columns, the first, the others are adjusted for."""
+        return self.scatter.covariates
+
+    def refuse_covariates(self, what: str) -> None:
+        """Raise NotSupportedError where the columns are adjusted for covariates."""
+        if self.covariates:
+            raise NotSupportedError(
+                f"{what} takes the columns as they are, and this fit adjusts them for covariates: fit "
+                "without the `|` of the formula, or with + in its place."
+            )
+
+    @property
+    def tested(self) -> tuple[int, int, float]:
+        """Columns, classes and rows of a test of equal means; each covariate takes one of both."""
+        moments, q = self.moments, self.covariates
+        return moments.n_columns - q, moments.n_classes, moments.total - q
+
+    @property
+    def has_tests(self) -> bool:
+        """Whether equal means, adjusted or not, have the tests of the normal law."""
+        return self.has_distances or self.covariates > 0
+
+    @property
+    def has_freedom(self) -> bool:
+        """Whether the weights leave as many degrees of freedom within classes as there are columns."""
+        return self.residual_df * (1 + LIGHT) >= self.tested[0]
+
+    @property
+    def within_divisor(self) -> float:
+        """N - K, less the covariates; of weights that sum to no more, N."""
+        total = self.moments.total
+        return self.residual_df if self.residual_df > LIGHT * total else total
+
+    @property
+    def standardize(self) -> bool:
+        """Whether the kind of covariance compares columns over their standard deviations."""
+        return self.scatter.unit(self.moments) is not None
+
+    @property
+    def within_axes(self) -> Projected | None:
+        """The principal axes within which classes are compared."""
+        return self.scatter if isinstance(self.scatter, Projected) else None
+
+    @property
+    def components(self) -> int | None:
+        """Their number; None where all columns are compared."""
+        return None if self.within_axes is None else self.within_axes.count
+
+    @property
+    def chosen_covariance(self) -> dict[str, Any]:
+        """Parameters of the covariance that the rows chose, by name."""
+        return self.scatter.chosen_parameters()
+
+    @property
+    def chosen_components(self) -> dict[str, Any]:
+        """Number of principal axes if the rows chose it."""
+        axes = self.within_axes
+        return {"n": axes.count} if axes is not None and axes.is_chosen else {}
+
+    @property
+    def has_distances(self) -> bool:
+        """Whether the covariance is full, and that of the rows."""
+        return self.scatter.has_distances
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether the coefficients have standard errors."""
+        return self.scatter.has_errors and self.reduced() is None
+
+    def axes(self) -> Canonical:
+        """Canonical axes, weighted by the prior, with the singular values of R's MASS."""
+        k = self.moments.n_classes
+        factor = self.moments.total / (k if self.method == "mle" else k - 1)
+        return canonical(self.moments.means, self.covariance, self.prior, factor)
+
+    def canonical(self) -> Canonical:
+        """Canonical axes, classes weighted by rows; squared singular values are eigenvalues of W^-1 B."""
+        moments, within = self.moments, self.within()
+        if isinstance(within, AdjustedCovariance):
+            return adjusted_axes(moments, within, self.within_divisor)
+        factor = moments.total / self.within_divisor
+        return canonical(moments.means, within, moments.counts / moments.total, factor)
+
+    def roots(self) -> Floats:
+        """Eigenvalues of W^-1 B."""
+        return self.canonical().singular ** 2
+
+    def reduced(self) -> Canonical | None:
+        """The leading axes, where the rule is restricted to them."""
+        if self.ncomp is None:
+            return None
+        axes = self.axes()
+        if self.ncomp >= len(axes.singular):
+            return None
+        m = self.ncomp
+        return Canonical(axes.centre, axes.axes[:, :m], axes.singular[:m], axes.scores[:, :m])
+
+    def tied_axes(self) -> tuple[int, int] | None:
+        """Return the canonical axes of equal eigenvalues that `ncomp` separates."""
+        return None if self.ncomp is None else tied_axes(self.axes().singular ** 2, self.ncomp)
+
+    def distances(self) -> Distances:
+        """Squared distances to the class means."""
+        return gaussian.distances(self.moments, (self.covariance,))
+
+    def unbiased_distances(self) -> tuple[Distances, Floats]:
+        """Distances under the unbiased covariance, and its degrees of freedom by class (K,)."""
+        distances = gaussian.distances(self.moments, (self.unbiased(),))
+        return distances, np.full(self.moments.n_classes, self.residual_df)
+
+    def plane(self, i: int, j: int, log_prior: Floats) -> Plane:
+        """Where classes i and j have the same posterior, with its value at the midpoint of the means."""
+        moments, reduced = self.moments, self.reduced()
+        means = moments.means_from(moments.centres[j])
+        gap = means[i] - means[j]
+        slopes = (
+            self.covariance.unwhiten(self.covariance.whiten(gap))
+            if reduced is None
+            else reduced.axes @ (reduced.axes.T @ gap)
+        )
+        middle = (moments.class_means[i] + moments.class_means[j]) / 2
+        return Plane(slopes * moments.scale, middle, float(log_prior[i] - log_prior[j]))
+
+    def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
+        """The decision rule under a prior (K,).
+
+        A NotSupportedError says that there is no such method for this structure of the covariance, reduced
+        axes or so few rows.
+        """
+        if method == "plugin":
+            return gaussian.linear_rule(self.moments, self.covariance, log_prior, self.reduced())
+        refusal = self.scatter.refusal(f'method="{method}"')
+        if refusal is not None:
+            raise refusal
+        if not self.has_distances:
+            raise NotSupportedError(
+                f'method="{method}" has a closed form for the full covariance, not the '
+                f'{self.scatter.adjective} one: use "plugin" or "calibrated".'
+            )
+        nu, p = self.residual_df, self.moments.n_columns
+        if not self.has_freedom:
+            raise no_freedom(self.moments.total, self.moments.n_classes, p)
+        if convention == "MASS":
+            mass = self.reduced() or self.axes()
+            if method == "predictive":
+                inflate = self.unbiased() if self.method == "moment" else self.covariance
+                return gaussian.common_predictive(self.moments, inflate, log_prior, nu, mass=mass)
+            return gaussian.common_debiased(self.moments, self.covariance, log_prior, nu, mass=mass)
+        if self.reduced() is not None:
+            raise NotSupportedError(f'method="{method}" uses all dimensions: fit without ncomp=.')
+        if method == "predictive":
+            return gaussian.common_predictive(self.moments, self.unbiased(), log_prior, nu)
+        if nu <= p + 1:
+            raise NotSupportedError(
+                f'method="debiased" needs N - K > p + 1; here N - K is {nu:g} and p is {p}: use "plugin".'
+            )
+        return gaussian.common_debiased(self.moments, self.unbiased(), log_prior, nu)
+
+    def left_out(self, log_prior: Floats, rows: RowBlocks | None = None) -> LeftOut:
+        """Scores of rows under the rule fitted without each of them; rows as of `NormalClasses`.
+
+        A NotSupportedError says that the rule has fewer axes than there are, or its covariance no closed
+        form.
+        """
+        self.refuse_left_out()
+        left_out = self.scatter.left_out(replace(self._classes(log_prior), moments=self.by_column, rows=rows))
+        if isinstance(left_out, FullLeftOut):
+            return left_out
+        # Without the only row of a class the scatter and N - K stay, but not N, on which the divisor of
+        # maximum likelihood and estimates of a shrinkage depend.
+        counts = self.moments.counts
+
+        def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+            return leave_lone_to_refits(left_out(x, codes, weights), counts[codes], weights)
+
+        return scores
+
+    def refuse_left_out(self) -> None:
+        """Raise NotSupportedError if rows cannot be left out one by one."""
+        if self.reduced() is not None:
+            raise NotSupportedError(
+                "leave_one_out() has a closed form for all axes only: fit without ncomp=, or "
+                'cross-validate with error_rates(["cv"]) or confusion("cv").'
+            )
+        self.scatter.refuse_left_out(self.moments)
+
+    def _classes(self, log_prior: Floats) -> NormalClasses:
+        divisors = np.array([self.divisor])
+        return NormalClasses(self.moments, (self.covariance,), divisors, log_prior)
+
+    def left_out_distances(
+        self, x: Floats, codes: Codes, weights: Floats | None
+    ) -> tuple[Floats, Floats, Floats]:
+        """Distances (K, m) of rows of the fit under the unbiased moments without each of them.
+
+        With the sums of weights (K, m) and degrees of freedom (K, m) that these then have.
+        """
+        distances, counts, nu = self.unbiased_distances()[0], self.moments.counts, self.residual_df
+        d2, gone = common_distances(x, codes, weights, distances, counts, nu)
+        left = np.repeat(counts[:, None], len(codes), axis=1)
+        left[codes, np.arange(len(codes))] -= gone.out
+        return d2, left, np.repeat(nu * gone.shrink[None], len(counts), axis=0)
+
+    def refit(self, moments: ClassMoments, scatter: Scatter | None = None) -> LDAFit | None:
+        """The same model of other moments, the prior held; None where the covariance is singular.
+
+        By default the kind of covariance is that of this fit, with a shrinkage that was given or that rows
+        said.
+        """
+        scatter = self.scatter.for_other_moments() if scatter is None else scatter
+        least = moments.n_columns if scatter.takes_full_rank(moments.n_columns) else 1
+        taken = moments.n_classes + scatter.covariates
+        light = self.method == "moment" and moments.total <= taken * (1 + LIGHT)
+        if (
+            scatter.covariates >= moments.n_columns
+            or light
+            or moments.rows.sum() - moments.n_classes < least
+            or scatter.obstacles(moments)
+        ):
+            return None
+        try:
+            return self.of_moments(moments, scatter)
+        except NoEstimateError:
+            return None
+
+    def divisors_of(self, moments: ClassMoments) -> Floats:
+        """The divisor (1,) of other moments."""
+        return np.array([common_divisor(moments, self.method, self.covariates)])
+
+    def of_moments(self, moments: ClassMoments, scatter: Scatter) -> LDAFit:
+        """The same model of other moments, by a kind of covariance without obstacles."""
+        return fit_lda(
+            moments,
+            self.prior,
+            scatter,
+            method=self.method,
+            ncomp=self.ncomp,
+            estimated_prior=self.estimated_prior,
+        )
+
+    def buffers(self) -> dict[str, Floats]:
+        """What a file keeps of the fit beside its moments."""
+        return buffers_of(self.scatter, (self.covariance,))
+
+    def within(self) -> Covariance:
+        """The covariance with `within_divisor`, which canonical axes have as their unit."""
+        return self.covariance.divided_by(self.within_divisor / self.divisor)
+
+    def unbiased(self) -> Covariance:
+        """The covariance with divisor N - K; a NotSupportedError where the weights sum to too little."""
+        if not self.has_freedom:
+            raise no_freedom(self.moments.total, self.moments.n_classes, self.moments.n_columns)
+        return self.covariance.divided_by(self.residual_df / self.divisor)
+
+    def df_model(self) -> int:
+        """Free parameters: means, covariance and, where estimated, prior."""
+        p, k, _ = self.tested
+        means = k * p
+        if self.reduced() is not None and self.ncomp is not None:
+            means = p + self.ncomp * (p + k - 1 - self.ncomp)
+        return (
+            means
+            + self.scatter.free_parameters(self.moments.n_columns, 1)
+            + (k - 1 if self.estimated_prior else 0)
+        )
+
+    def llf(self) -> float:
+        """Log-likelihood of class and row at maximum-likelihood covariances.
+
+        With fewer axes than there are, the means are those of the rank-constrained maximum (Hastie &
+        Tibshirani, 1996, JRSS B 58, 155-176): each root left out costs N/2 ln(1 + root).
+        """
+        reduced = self.reduced() is not None
+        if reduced and self.scatter.is_maximum:
+            self.scatter.refuse_axes()
+        full = self.scatter.log_likelihood(self._classes(logs_of_prior(self.prior)))
+        if not reduced:
+            return full
+        return full - 0.5 * self.moments.total * float(np.log1p(self.roots()[self.ncomp :]).sum())
+
+
+def fit_lda(
+    moments: ClassMoments,
+    prior: Floats,
+    scatter: Scatter | None = None,
+    *,
+    method: str = "moment",
+    ncomp: int | None = None,
+    estimated_prior: bool = True,
+) -> LDAFit:
+    """Fit from moments without obstacles to a kind of covariance, by default the full one.
+
+    The divisor is N - K by method "moment", else N; ncomp is the number of canonical axes of the rule.
+    """
+    scatter = scatter or Full()
+    divisor = common_divisor(moments, method, scatter.covariates)
+    found = scatter.estimate(moments, np.array([divisor]))
+    unscaled = None if found.moments is moments else moments
+    (covariance,) = found.covariances
+    return LDAFit(
+        found.moments, prior, estimated_prior, method, covariance, divisor, ncomp, found.scatter, unscaled
+    )
+
+
+def lda_from_file(
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    method: str,
+    ncomp: int | None,
+    estimated_prior: bool,
+    **parts: Any,
+) -> LDAFit:
+    """The fit that `buffers` and its options are of; a DataError if they do not go together."""
+    scatter = scatter_from_file(method, parts)
+    return fit_lda(moments, prior, scatter, method=method, ncomp=ncomp, estimated_prior=estimated_prior)
+
+
+By = Literal["entropy", "average", "maximum"]
+
+ONE_UNIT = 1e-8
+"""Relative difference up to which standard deviations are the same number."""
+
+
+def without_correlation(covariance: Covariance, columns: Floats) -> Floats:
+    """R^(-1/2) times columns (p, m), for the correlation R of a covariance.
+
+    A NotSupportedError says that, of more columns than rows, R is no sphere beyond the rows, or has no
+    inverse.
+
+    Examples
+    --------
+    >>> r = np.array([[1.0, 0.6], [0.6, 1.0]])
+    >>> root = Covariance.from_root(np.linalg.cholesky(r).T)
+    >>> half = without_correlation(root, np.eye(2))
+    >>> half.round(4).tolist(), np.allclose(half @ r @ half, np.eye(2))
+    ([[1.1859, -0.3953], [-0.3953, 1.1859]], True)
+    """
+    if covariance.is_diagonal:
+        return columns
+    if not isinstance(covariance, ThinCovariance):
+        _, lengths, turned = svd(covariance.root / covariance.sd, full_matrices=False)
+        return np.asarray(turned.T @ ((turned @ columns) / lengths[:, None]))
+    refuse_no_scores(covariance)
+    sd = covariance.sd * covariance.unit
+    common = float(np.median(sd))
+    lengths = np.sqrt(((covariance.root * covariance.unit) ** 2).sum(axis=1)) / common
+    along = covariance.axes @ columns
+    beyond = columns - covariance.axes.T @ along
+    return np.asarray(covariance.axes.T @ (along / lengths[:, None]) + beyond * (common / covariance.sphere))
+
+
+def refuse_no_scores(covariance: Covariance) -> None:
+    """Raise NotSupportedError if the correlations of a covariance have no inverse square root."""
+    if covariance.is_diagonal or not isinstance(covariance, ThinCovariance):
+        return
+    sd = covariance.sd * covariance.unit
+    if not covariance.sphere or np.ptp(sd) > ONE_UNIT * sd.max():
+        raise NotSupportedError(
+            "CAT scores of more columns than rows need a covariance whose correlations are shrunk: "
+            'fit with covariance="correlation", or "diagonal" for t-scores.'
+        )
+
+
+def cat_scores(moments: ClassMoments, covariance: Covariance, shares: Floats) -> Floats:
+    """Cat scores (p, K) of columns by class, from weights (K,) of the classes below one that sum to one."""
+    gaps = (moments.means - weighted_centre(moments.means, shares)).T / covariance.sd[:, None]
+    unit = np.sqrt(moments.total * shares / (1.0 - shares))
+    return without_correlation(covariance, gaps) * unit
+
+
+def column_scores(scores: Floats, shares: Floats, by: By) -> Floats:
+    """What columns (p,) are ranked by, from scores (p, K) and weights (K,) of the classes.
+
+    Examples
+    --------
+    >>> cat, shares = np.array([[3.0, -1.0, -2.0]]), np.array([0.5, 0.25, 0.25])
+    >>> [column_scores(cat, shares, by).item() for by in ("entropy", "average", "maximum")]
+    [8.25, 4.666666666666667, 9.0]
+    """
+    squares = scores**2
+    if by == "entropy":
+        return np.asarray(squares @ (1.0 - shares))
+    return np.asarray(squares.mean(axis=1) if by == "average" else squares.max(axis=1))
+
+
+def score_tails(entropy: Floats, n_classes: int, residual_df: float, *, empirical: bool) -> Floats:
+    """Probabilities (p,) of larger scores by entropy (p,), of columns whose means are equal.
+
+    Empirical ones are of scores over what brings their median to that of the F distribution.
+    """
+    df, over = (n_classes - 1, residual_df), float(n_classes - 1)
+    if empirical:
+        over = float(np.median(entropy) / scipy.special.fdtri(*df, 0.5))
+    return np.asarray(scipy.special.fdtrc(*df, entropy / over) if over > 0 else np.full(len(entropy), np.nan))
+
+
+def benjamini_hochberg(p: Floats) -> Floats:
+    """The least false discovery rates (m,) at which hypotheses of p-values (m,) are rejected.
+
+    Benjamini & Hochberg (1995, Journal of the Royal Statistical Society B 57, 289-300).
+
+    Examples
+    --------
+    >>> benjamini_hochberg(np.array([0.01, 0.5, 0.02, 0.9])).round(4).tolist()
+    [0.04, 0.6667, 0.04, 0.9]
+    """
+    order = np.argsort(-p, kind="stable")
+    ranks = np.arange(len(p), 0, -1)
+    found = np.empty(len(p))
+    found[order] = np.minimum.accumulate(p[order] * len(p) / ranks)
+    return found
+
+
+def higher_criticism(p: Floats) -> Floats:
+    """Higher criticism (m,) of p-values (m,): how far their distribution is from a uniform one.
+
+    With F the share of p-values that are no larger, |F - p| over its standard error sqrt(F (1 - F) / m), as
+    Donoho & Jin (2008, Proceedings of the National Academy of Sciences 105, 14790-14795) choose columns by
+    and R's fdrtool has it; for the largest p-value, where F is one, the error is the least of the others.
+
+    Examples
+    --------
+    >>> higher_criticism(np.array([0.01, 0.5, 0.02, 0.9])).round(4).tolist()
+    [1.1085, 1.1547, 1.92, 0.4619]
+    """
+    m = len(p)
+    share = np.searchsorted(np.sort(p), p, side="right") / m
+    variance = share * (1.0 - share) / m
+    some = variance > 0
+    if not some.any():
+        return np.full(m, np.nan)
+    variance[~some] = variance[some].min()
+    return np.asarray(np.abs(share - p) / np.sqrt(variance))
+
+
+def linear_marginal(fit: LDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
+    """The rule of some columns (q,) by a method that the rule of all of them has."""
+    moments, reduced = fit.moments, fit.reduced()
+    part = means_of_columns(moments if reduced is None else _in_plane(moments, fit.covariance, reduced), keep)
+    if method == "plugin":
+        return gaussian.linear_rule(part, of_columns(fit.covariance, keep), log_prior)
+    covariance, nu = of_columns(fit.unbiased(), keep), fit.residual_df
+    if method == "predictive":
+        gone = moments.n_columns - len(keep)
+        return gaussian.common_predictive(part, covariance, log_prior, nu, gone=gone)
+    return gaussian.common_debiased(part, covariance, log_prior, nu)
+
+
+def _in_plane(moments: ClassMoments, covariance: Covariance, reduced: Canonical) -> ClassMoments:
+    """The moments with the means of the rule within canonical axes, which lie in a plane."""
+    gaps = (moments.means - reduced.centre) @ reduced.axes
+    means = reduced.centre + covariance.times(reduced.axes @ gaps.T).T
+    centres, rests = split_mean(moments.origin, means, moments.scale)
+    return replace(moments, centres=centres, rests=rests)

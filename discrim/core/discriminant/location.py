@@ -1,0 +1,447 @@
+"""The location model of categories beside numbers, the function that fits it, and its rule.
+
+*Model.* The combinations of the levels of all categorical columns are cells. A row of class k lies in cell
+s with probability p_ks, and its numbers are then normal with a mean m_ks and one covariance S for all
+classes and cells (Olkin & Tate, 1961; Krzanowski, 1975, Journal of the American Statistical Association 70,
+782-790). The score of a class is ln prior_k + ln p_ks less half the squared distance from m_ks.
+
+*Smoothing.* Most cells have few rows, or none of a class. Each row counts in its cell, and by L^d in a cell
+that differs from it in d columns, with 0 < L <= 1 (Asparoukhov & Krzanowski, 2000, Statistics and Computing
+10, 289-297). With n_ks rows and a mean y_ks in each cell, and a_st = L^d(s,t),
+
+    N_ks = sum_t a_st n_kt,    p_ks = N_ks / sum_t N_kt,    m_ks = sum_t a_st n_kt y_kt / N_ks.
+
+Near L = 0 each cell is a sample of its own, where it has rows; at L = 1 cells do not count, and the rule is
+LDA of the numbers. a is a product of (1 - L) I + L 11' over the columns, so that no matrix of cells is
+formed.
+
+*Covariance.* Sums of squares and products are about the smoothed means, (y - m)(y - m)' from cells added to
+those within cells. The means are linear in the rows, each with a weight of 1/N_ks in its own, so that the
+divisor is N less the sum of n_ks / N_ks: N - K at L = 1, and N less the number of cells with rows near 0.
+
+*Without a row.* Of its class all N_ks and m_ks change, and of its cell the scatter by a matrix of rank one;
+what classes other than its own add to the scatter stays. A choice of L holds S: without a row of weight
+one, N_ks of its own cell is less by one, and the row is N_ks/(N_ks - 1) times as far from m_ks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from discrim.core.covariance.covariance import EPS, Covariance, Dependency, dependencies, scaled_cholesky
+from discrim.core.moments.moments import ClassMoments, split_mean, standard_columns
+from discrim.core.moments.row_sums import RowBlock, RowBlocks, packed_triangle
+from discrim.core.numerics.arrays import Codes, Floats, slices
+from discrim.core.rules import gaussian
+from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.rules import NoLikelihood, Rule, refuse_method
+from discrim.errors import DataError
+
+MOST_LEVELS = 2**20
+"""Levels of a column that a file may say there are."""
+
+AT_ONCE = 2**18
+"""Means of cells that are held together while rows are left out."""
+
+LEAST_LEFT = 1e-8
+"""Share of a variance that a difference has to leave for its digits to be enough."""
+
+GRID = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+"""Smoothings to choose from."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellLayout:
+    """Which columns are categories, as positions of levels, and which are numbers.
+
+    Attributes
+    ----------
+    levels : (p,) int
+        Levels of each column; 0 of numbers.
+    """
+
+    levels: Codes
+
+    @property
+    def categories(self) -> Codes:
+        """Positions of the categorical columns."""
+        return np.flatnonzero(self.levels)
+
+    @property
+    def numbers(self) -> Codes:
+        """Positions of the columns of numbers."""
+        return np.flatnonzero(self.levels == 0)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Levels of the categorical columns."""
+        return tuple(self.levels[self.categories].tolist())
+
+    @property
+    def n_cells(self) -> int:
+        """S."""
+        return int(np.prod(self.sizes, dtype=np.int64))
+
+    def nearness(self, cell: Codes, smoothing: float) -> Floats:
+        """What rows of some cells (m,) count in each cell, (m, S)."""
+        if not self.sizes:
+            return np.ones((len(cell), 1))
+        every = np.array(np.unravel_index(np.arange(self.n_cells), self.sizes))
+        apart = (every[:, cell][:, :, None] != every[:, None]).sum(axis=0)
+        return np.asarray(smoothing**apart)
+
+    def cells(self, x: Floats) -> Codes:
+        """The cell (m,) of each row x (m, p), the first for one with a missing value."""
+        if not self.sizes:
+            return np.zeros(len(x), dtype=np.intp)
+        places = np.nan_to_num(x[:, self.categories]).T
+        whole = [np.clip(np.rint(at), 0, size - 1) for at, size in zip(places, self.sizes, strict=True)]
+        return np.asarray(np.ravel_multi_index([at.astype(np.intp) for at in whole], self.sizes))
+
+    def numbers_of(self, x: Floats) -> Floats:
+        """The numbers (m, q) of rows x (m, p), in the memory layout of a table."""
+        return np.asarray(x.T[self.numbers].T)
+
+
+@dataclass(frozen=True, slots=True)
+class CellRows:
+    """The numbers of rows, whose codes are of class and cell: class * S + cell."""
+
+    blocks: RowBlocks
+    layout: CellLayout
+
+    def __iter__(self) -> Iterator[RowBlock]:
+        for x, codes, weights in self.blocks:
+            yield self.layout.numbers_of(x), codes * self.layout.n_cells + self.layout.cells(x), weights
+
+
+def smoothed(values: Floats, sizes: tuple[int, ...], smoothing: float) -> Floats:
+    """Sums over cells of values (K, S, ...), each weighted by the smoothing to the power of its distance."""
+    k, s, *rest = values.shape
+    table = values.reshape(k, *sizes, *rest)
+    for axis in range(1, len(sizes) + 1):
+        table = (1 - smoothing) * table + smoothing * table.sum(axis=axis, keepdims=True)
+    return np.asarray(table.reshape(k, s, *rest))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LocationFit(NoLikelihood):
+    """The numbers of a location model.
+
+    Attributes
+    ----------
+    moments : ClassMoments
+        Diagonal, of all columns by class.
+    cells : ClassMoments
+        Pooled, of the numbers by class and cell: K times S classes.
+    layout : CellLayout
+    prior : (K,) float
+    estimated_prior : bool
+    smoothing : float
+        L, above 0 and up to 1.
+    counts : (K, S) float
+        Smoothed counts N_ks.
+    places : (K, S, q) float
+        Smoothed means m_ks, in the coordinates of the cells' moments.
+    covariance : Covariance
+        Of the numbers, in the coordinates of the cells' moments.
+    divisor : float
+    """
+
+    moments: ClassMoments
+    cells: ClassMoments
+    layout: CellLayout
+    prior: Floats
+    estimated_prior: bool
+    smoothing: float
+    counts: Floats
+    places: Floats
+    covariance: Covariance
+    divisor: float
+
+    has_distances = False
+    no_likelihood = (
+        "Means that are smoothed over cells maximize no likelihood: compare the model by error_rates(['cv']) "
+        "or cross_validate()."
+    )
+    no_parameters = (
+        "Means that are smoothed over cells have no whole number of parameters: see glance() for the degrees "
+        "of freedom that are left."
+    )
+
+    @property
+    def means(self) -> Floats:
+        """Smoothed means (K, S, q), in the units of the data."""
+        return np.asarray(self.cells.origin + self.places / self.cells.scale)
+
+    @property
+    def probabilities(self) -> Floats:
+        """p_ks, (K, S)."""
+        return np.asarray(self.counts / self.counts.sum(axis=1, keepdims=True))
+
+    def refit(self, moments: ClassMoments, cells: ClassMoments, layout: CellLayout) -> LocationFit | None:
+        """The same of other rows, with the smoothing held; None without a covariance."""
+        return fit_location(
+            moments, cells, layout, self.prior, self.smoothing, estimated_prior=self.estimated_prior
+        )
+
+    def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
+        """The decision rule under a prior (K,)."""
+        refuse_method(method, "is not there for the location model")
+        return LocationRule(self, log_prior)
+
+    def left_out(self, log_prior: Floats) -> LeftOut:
+        """Scores of rows under the model without each of them."""
+        step = max(AT_ONCE // max(self.places[0].size, 1), 1)
+
+        def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+            found = np.full((len(x), len(log_prior)), np.nan)
+            cells, numbers = self.layout.cells(x), self.layout.numbers_of(x)
+            z = standard_columns(numbers, self.cells.origin, self.cells.scale).T
+            mass = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
+            for k in range(len(log_prior)):
+                rows = np.flatnonzero(codes == k)
+                for own in (rows[at] for at in slices(len(rows), step)):
+                    found[own] = self._without(k, cells[own], z[own], mass[own], log_prior)
+            return found
+
+        return scores
+
+    def _without(self, k: int, cell: Codes, z: Floats, out: Floats, log_prior: Floats) -> Floats:
+        """Scores (m, K) of rows z (m, q) of class k, each under the model without a weight of it."""
+        count, s = len(z), self.layout.n_cells
+        counts = self.cells.counts.reshape(-1, s)
+        there = counts > 0
+        raw = (self.cells.centres - self.cells.origin) * self.cells.scale + self.cells.rests
+        raw, own = raw.reshape(*counts.shape, -1), np.arange(count)
+        # Of the class, all cells: smoothed counts and means, and what is left of the row's cell.
+        near = self.layout.nearness(cell, self.smoothing)
+        left = np.repeat(counts[k][None], count, axis=0)
+        left[own, cell] -= out
+        left[left <= EPS * counts[k]] = 0.0
+        n = self.counts[k] - out[:, None] * near
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means = self.counts[k][:, None] * self.places[k] - (out[:, None] * near)[..., None] * z[:, None]
+            means /= n[..., None]
+            gap = z - raw[k, cell]
+            held = left[own, cell]
+            moved = np.where(held > 0, out / held, 0.0)[:, None] * gap
+        y = np.repeat(raw[k][None], count, axis=0)
+        y[own, cell] -= moved
+        apart = np.sqrt(left)[..., None] * np.where(left[..., None] > 0, y - means, 0.0)
+        others = np.delete(np.arange(len(counts)), k)
+        between = np.sqrt(counts)[..., None] * np.where(there[..., None], raw - self.places, 0.0)
+        rest = np.einsum("ksi,ksj->ij", between[others], between[others])
+        lost = np.where(held > 0, out * (held + out) / np.where(held > 0, held, 1.0), 0.0)
+        scatter = self.cells.scatters[0] + rest + np.einsum("msi,msj->mij", apart, apart)
+        scatter -= lost[:, None, None] * gap[:, :, None] * gap[:, None]
+        # Of a column that varies next to nothing without the row, the difference has no digits: a refit has.
+        whole = (self.covariance.sd**2) * self.divisor
+        spoilt = (np.diagonal(scatter, axis1=1, axis2=2) <= LEAST_LEFT * whole).any(axis=1)
+        shares = np.divide(counts, self.counts, out=np.zeros_like(counts), where=there)[others].sum()
+        trace = np.divide(left, n, out=np.zeros_like(left), where=left > 0).sum(axis=1)
+        divisor = self.cells.total - out - shares - trace
+        gaps = z - self.places[:, cell]
+        gaps[k] = z - means[own, cell]
+        d2 = whitened_squares(scatter, gaps) * divisor
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_share = np.log(self.probabilities[:, cell])
+            log_share[k] = np.log(n[own, cell] / n.sum(axis=1))
+        found = (log_prior[:, None] + log_share - d2 / 2).T
+        found[(divisor <= 0) | spoilt] = np.nan
+        # Nothing is left of a class of one row.
+        found[~(left.sum(axis=1) > 0), k] = -np.inf
+        return np.asarray(found)
+
+    def wrong_left_out(self, x: Floats, codes: Codes, weights: Floats | None, log_prior: Floats) -> Floats:
+        """Rows, or their weight, (K,) of each class that are called another one, the covariance held."""
+        k, s = self.counts.shape
+        cell, own = self.layout.cells(x), np.arange(len(x))
+        mass = np.ones(len(x)) if weights is None else weights
+        out = np.minimum(mass, 1.0)
+        z = standard_columns(self.layout.numbers_of(x), self.cells.origin, self.cells.scale)
+        places = self.places.reshape(k * s, -1).T
+        u, v = self.covariance.whiten(z), self.covariance.whiten(places).reshape(-1, k, s)
+        d2 = np.stack([((u - v[:, j, cell]) ** 2).sum(axis=0) for j in range(k)], axis=1)
+        with np.errstate(divide="ignore"):
+            scores = log_prior + np.log(self.probabilities[:, cell]).T
+            count, total = self.counts[codes, cell], self.counts[codes].sum(axis=1)
+            left = np.maximum(count - out, 0.0)
+            others = 1 - out / self.cells.counts.reshape(k, s)[codes].sum(axis=1)
+            # Nothing is left of a class of one row, which no row is then called.
+            share = np.where(others > EPS, left / np.where(others > EPS, total * others, 1.0), 0.0)
+            scores[own, codes] = log_prior[codes] + np.log(share)
+            d2[own, codes] *= np.where(left > 0, count / np.where(left > 0, left, 1.0), 1.0) ** 2
+        wrong = np.asarray((scores - d2 / 2).argmax(axis=1) != codes)
+        return np.bincount(codes, wrong * mass, minlength=k).astype(np.float64)
+
+    def buffers(self) -> dict[str, Floats]:
+        """What a file keeps beside the moments."""
+        cells = self.cells
+        root = cells.roots[0] if cells.roots is not None else scaled_cholesky(cells.scatters[0])
+        return {
+            "levels": self.layout.levels.astype(np.float64),
+            "cell_counts": cells.counts,
+            "cell_rows": cells.rows.astype(np.float64),
+            "cell_centres": cells.centres.ravel(),
+            "cell_rests": cells.rests.ravel(),
+            "cell_scale": cells.scale,
+            "cell_root": root.ravel(),
+        }
+
+
+def whitened_squares(scatters: Floats, gaps: Floats) -> Floats:
+    """Squared lengths (K, m) of gaps (K, m, q) by scatters (m, q, q); missing where one is singular."""
+    unit = np.sqrt(np.maximum(np.diagonal(scatters, axis1=1, axis2=2), 0.0))
+    unit = np.where(unit > 0, unit, 1.0)
+    scaled = scatters / (unit[:, :, None] * unit[:, None])
+    try:
+        roots = np.linalg.cholesky(scaled)
+    except np.linalg.LinAlgError:
+        # One by one are those that have a root.
+        if len(scatters) == 1:
+            return np.full(gaps.shape[:2], np.nan)
+        each = [whitened_squares(scatters[i : i + 1], gaps[:, i : i + 1]) for i in range(len(scatters))]
+        return np.concatenate(each, axis=1)
+    whitened = np.linalg.solve(roots, np.moveaxis(gaps / unit, 0, 2))
+    return np.asarray((whitened**2).sum(axis=1).T)
+
+
+def fit_location(
+    moments: ClassMoments,
+    cells: ClassMoments,
+    layout: CellLayout,
+    prior: Floats,
+    smoothing: float,
+    *,
+    estimated_prior: bool,
+) -> LocationFit | None:
+    """The location model of moments; None where a class has no row, or the covariance is singular."""
+    counts = cells.counts.reshape(len(prior), layout.n_cells)
+    if (counts.sum(axis=1) <= 0).any():
+        return None
+    weights, means, gaps = _smoothed_means(cells, layout, smoothing)
+    there = counts > 0
+    divisor = float(cells.total - (counts[there] / weights[there]).sum())
+    root = _root(_about_smoothed_means(cells, counts, gaps))
+    if divisor <= 0 or root is None:
+        return None
+    covariance = Covariance.from_root(root / np.sqrt(divisor))
+    return LocationFit(
+        moments, cells, layout, prior, estimated_prior, smoothing, weights, means, covariance, divisor
+    )
+
+
+def location_obstacles(cells: ClassMoments, layout: CellLayout, smoothing: float) -> list[Dependency]:
+    """Return the columns that are constant, or determined by others, about the smoothed means.
+
+    Positions are those among the columns of numbers; every class has rows.
+    """
+    gaps = _smoothed_means(cells, layout, smoothing)[2]
+    return dependencies(_about_smoothed_means(cells, cells.counts.reshape(gaps.shape[:2]), gaps))
+
+
+def _smoothed_means(
+    cells: ClassMoments, layout: CellLayout, smoothing: float
+) -> tuple[Floats, Floats, Floats]:
+    """Return smoothed counts (K, S) and means (K, S, q), and what the means of cells are beyond the latter.
+
+    Means are smoothed as differences from the mean of one cell of their class, so that a column with one
+    value in the class leaves no rounding.
+    """
+    counts = cells.counts.reshape(-1, layout.n_cells)
+    places = ((cells.centres - cells.origin) * cells.scale + cells.rests).reshape(*counts.shape, -1)
+    first = places[np.arange(len(counts)), (counts > 0).argmax(axis=1)][:, None]
+    places = np.where((counts > 0)[..., None], places - first, 0.0)
+    weights = smoothed(counts, layout.sizes, smoothing)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = smoothed(counts[..., None] * places, layout.sizes, smoothing) / weights[..., None]
+    return weights, first + means, places - means
+
+
+def _about_smoothed_means(cells: ClassMoments, counts: Floats, gaps: Floats) -> ClassMoments:
+    """Return moments of the cells whose pooled scatter is that about the smoothed means."""
+    there = counts > 0
+    between = np.sqrt(counts[there])[:, None] * gaps[there]
+    if cells.roots is None:
+        return replace(cells, scatters=(cells.scatters[0] + between.T @ between)[None])
+    root = packed_triangle(np.concatenate([cells.roots[0], between]))
+    return replace(cells, scatters=(root.T @ root)[None], roots=root[None])
+
+
+def _root(about: ClassMoments) -> Floats | None:
+    """The triangular root (q, q) of the scatter about smoothed means; None where it is singular."""
+    if dependencies(about):
+        return None
+    try:
+        return about.roots[0] if about.roots is not None else np.asarray(scaled_cholesky(about.scatters[0]))
+    except np.linalg.LinAlgError:
+        return None
+
+
+def location_from_file(
+    moments: ClassMoments, prior: Floats, *, smoothing: float, estimated_prior: bool, **buffers: Any
+) -> LocationFit:
+    """The numbers of a file."""
+    levels, scale = buffers["levels"], buffers["cell_scale"]
+    sound = bool(((levels >= 0) & (levels <= MOST_LEVELS) & (levels == np.rint(levels))).all())
+    layout = CellLayout(levels.astype(np.intp) if sound else np.zeros(len(levels), dtype=np.intp))
+    q, counts = len(layout.numbers), buffers["cell_counts"]
+    count = len(prior) * layout.n_cells
+    sizes = {"cell_counts": count, "cell_rows": count, "cell_centres": count * q, "cell_rests": count * q}
+    sizes |= {"cell_scale": q, "cell_root": q * q}
+    sound &= all(
+        len(buffers[name]) == size and np.isfinite(buffers[name]).all() for name, size in sizes.items()
+    )
+    if not (sound and q and (counts >= 0).all() and (scale > 0).all() and 0 < smoothing <= 1):
+        raise DataError("The cells of the file do not go with its columns: save the fit again.")
+    root = buffers["cell_root"].reshape(1, q, q)
+    cells = ClassMoments(
+        counts,
+        buffers["cell_rows"].astype(np.int64),
+        buffers["cell_centres"].reshape(count, q),
+        buffers["cell_rests"].reshape(count, q),
+        scale,
+        np.swapaxes(root, 1, 2) @ root,
+        root,
+    )
+    fit = fit_location(moments, cells, layout, prior, smoothing, estimated_prior=estimated_prior)
+    if fit is None:
+        raise DataError("The cells of the file leave no covariance: save the fit again.")
+    return fit
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LocationRule:
+    """Scores of rows by the linear rule of their cell."""
+
+    fit: LocationFit
+    log_prior: Floats
+    rules: dict[int, Rule] = field(default_factory=dict)
+
+    def scores(self, x: Floats) -> Floats:
+        """Scores (m, K) of rows x (m, p)."""
+        fit, found = self.fit, np.empty((len(x), len(self.log_prior)))
+        cells, numbers = fit.layout.cells(x), fit.layout.numbers_of(x)
+        for cell in np.unique(cells).tolist():
+            own = np.flatnonzero(cells == cell)
+            found[own] = self._of_cell(cell).scores(numbers[own])
+        return found
+
+    def _of_cell(self, cell: int) -> Rule:
+        if cell not in self.rules:
+            fit, cells = self.fit, self.fit.cells
+            centres, rests = split_mean(cells.origin, fit.places[:, cell], cells.scale)
+            counts = fit.counts[:, cell]
+            moments = replace(
+                cells, counts=counts, rows=np.ones(len(counts), dtype=np.int64), centres=centres, rests=rests,
+                roots=None,
+            )  # fmt: skip
+            with np.errstate(divide="ignore"):
+                log_prior = self.log_prior + np.log(fit.probabilities[:, cell])
+            self.rules[cell] = gaussian.linear_rule(moments, fit.covariance, log_prior)
+        return self.rules[cell]

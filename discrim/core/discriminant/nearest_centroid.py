@@ -1,0 +1,136 @@
+"""The numbers of the nearest centroid rule, and the pure function that fits them.
+
+Theory. A row is of the class whose mean is nearest, in Euclidean distance. It is the rule of normal classes
+with one covariance s2 I (Hastie, Tibshirani & Friedman, 2009, The Elements of Statistical Learning, 4.3),
+
+    ln prior_k - |x - m_k|^2 / (2 s2),    s2 = sum_k tr(W_k) / (p (N - K)).
+
+With equal priors s2 moves no label: it says how fast a posterior turns from one class to the next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from discrim.core.covariance.covariance import Covariance
+from discrim.core.covariance.principal import of_columns
+from discrim.core.covariance.scatter import all_constant
+from discrim.core.covariance.shrunk import common_left_out, spherical
+from discrim.core.moments.derived_moments import comparable
+from discrim.core.moments.moments import LIGHT, ClassMoments
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.rules import gaussian
+from discrim.core.rules.leave_one_out import LeftOut, squared_gaps
+from discrim.core.rules.rules import Distances, Rule, logs_of_prior, refuse_method
+
+
+@dataclass(frozen=True, slots=True)
+class EuclideanDistances:
+    """Distances of rows to class means, in the units of the data; a rule whose scores they are.
+
+    They are the square roots of distances over the variance, times its square root.
+    """
+
+    distances: Distances
+    sd: float
+
+    def scores(self, x: Floats) -> Floats:
+        """Distances (m, K) of rows x (m, p)."""
+        return np.asarray((self.sd * np.sqrt(self.distances.squared(x))).T)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NearestCentroidFit:
+    """The numbers of the nearest centroid rule, of diagonal moments.
+
+    The prior (K,) may be the class proportions of the rows; the covariance is s2 I, in the coordinates of the
+    moments within reach of one unit.
+    """
+
+    moments: ClassMoments
+    prior: Floats
+    estimated_prior: bool
+    covariance: Covariance
+
+    has_distances = False
+
+    @property
+    def within_reach(self) -> ClassMoments:
+        """The moments, of scales that a sphere can compare."""
+        return comparable(self.moments)
+
+    @property
+    def sd(self) -> float:
+        """The standard deviation s, in the units of the data."""
+        return float(self.covariance.sd[0] / self.within_reach.scale[0])
+
+    @property
+    def residual_df(self) -> float:
+        """N - K."""
+        return self.moments.total - self.moments.n_classes
+
+    def distances(self) -> Distances:
+        """Squared distances to the class means, over the variance."""
+        return gaussian.distances(self.within_reach, (self.covariance,))
+
+    def gaps(self) -> Floats:
+        """Squared distances (K, K) between the class means, over the variance."""
+        return squared_gaps(self.covariance.whiten(self.within_reach.means.T).T)
+
+    def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
+        """The decision rule under a prior (K,); a NotSupportedError of another method than "plugin"."""
+        refuse_method(method, "is not defined for nearest centroids")
+        return gaussian.linear_rule(self.within_reach, self.covariance, log_prior)
+
+    def refit(self, moments: ClassMoments) -> NearestCentroidFit | None:
+        """The same model of other rows, the prior held; None where a class or the variance is missing."""
+        if (moments.rows < 1).any() or not has_spread(moments):
+            return None
+        return fit_nearest_centroid(moments, self.prior, estimated_prior=self.estimated_prior)
+
+    def left_out(self, log_prior: Floats) -> LeftOut:
+        """Scores of rows under the rule fitted without each of them."""
+        return common_left_out(self.within_reach, self.residual_df, log_prior)
+
+    def llf(self) -> float:
+        """Log-likelihood of class and row at the maximum-likelihood variance."""
+        moments = self.within_reach
+        logdet = self.covariance.divided_by(moments.total / self.residual_df).logdet
+        return gaussian.log_likelihood(moments, np.full(moments.n_classes, logdet), logs_of_prior(self.prior))
+
+    def df_model(self) -> int:
+        """Free parameters: means, the variance and, where estimated, prior."""
+        k, p = self.moments.n_classes, self.moments.n_columns
+        return k * p + 1 + (k - 1 if self.estimated_prior else 0)
+
+
+def centroid_marginal(fit: NearestCentroidFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
+    """The rule of some columns (q,): the mean that is nearest in these."""
+    part = gaussian.means_of_columns(fit.within_reach, keep)
+    return gaussian.linear_rule(part, of_columns(fit.covariance, keep), log_prior)
+
+
+def has_spread(moments: ClassMoments) -> bool:
+    """Whether rows vary within classes, and are more (or weigh more) than the classes."""
+    many = moments.total > moments.n_classes * (1 + LIGHT)
+    return many and not all_constant(moments, None)
+
+
+def fit_nearest_centroid(
+    moments: ClassMoments, prior: Floats, *, estimated_prior: bool = False
+) -> NearestCentroidFit:
+    """Fit from diagonal moments that have a spread.
+
+    Examples
+    --------
+    >>> x = np.array([[0.0, 1.0], [2.0, 1.0], [6.0, 3.0], [8.0, 3.0]])
+    >>> codes = np.array([0, 0, 1, 1])
+    >>> moments = ClassMoments.from_block(x, codes, n_classes=2, spread="diagonal")
+    >>> fit = fit_nearest_centroid(moments, np.array([0.5, 0.5]))
+    >>> round(fit.sd**2, 12), (fit.gaps() * fit.sd**2).round(12).tolist()
+    (1.0, [[0.0, 40.0], [40.0, 0.0]])
+    """
+    covariance = spherical(comparable(moments), moments.total - moments.n_classes)
+    return NearestCentroidFit(moments, prior, estimated_prior, covariance)

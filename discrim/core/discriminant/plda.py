@@ -1,0 +1,496 @@
+"""The numbers of probabilistic linear discriminant analysis, and the pure functions that fit and use them.
+
+Theory. The classes are themselves drawn at random, so that classes never seen can be told apart: row i of
+class k is x = m + y_k + e with y_k ~ N(0, B) drawn once for the class and e ~ N(0, W) for each row (Ioffe,
+2006, ECCV, 531-542; Prince & Elder, 2007, ICCV; the two-covariance model of Brümmer & de Villiers, 2010,
+Odyssey, and of Kaldi). B may have a rank r below p: the classes then differ in r dimensions.
+
+*Sufficient statistics.* Rotated within its class, n rows are sqrt(n) times their mean, of covariance W + nB,
+and n - 1 contrasts of covariance W. So counts, means and the pooled scatter S hold all that the rows tell:
+
+    -2 log L = N p log 2 pi + (N - K) log|W| + tr(W^-1 S)
+               + sum_k (log|W + n_k B| + n_k d_k'(W + n_k B)^-1 d_k),    d_k = mean_k - m.
+
+In axes T with T'WT = I and T'BT = diag(b), all of it is a sum over columns.
+
+*Balanced classes.* With n rows in each class, S/(N - K) and n sum_k d_k d_k'/K, m the mean of means, are made
+diagonal together, I and diag(f); where f_j > 1, W has 1 and B has (f_j - 1)/n there, and elsewhere, as in all
+but the r largest, W has the mean square of both and B zero (Anderson, Anderson & Olkin, 1986, Annals of
+Statistics 14, 405-417).
+
+*Other classes* take EM over y_k = Vh_k, VV' = B, from that answer at a typical n. In the axes of the step
+before, where W = I and V = diag(sqrt(b)), the posterior of h_kj has the variance c = 1/(1 + n_k b_j) and the
+mean c n_k sqrt(b_j) d_kj. V is then the regression of the means on h, W the mean square of what that leaves,
+and h is given the covariance that it is found to have, which EM of expanded parameters takes to V (Liu, Rubin
+& Wu, 1998, Biometrika 85, 755-770; "minimum divergence" in the literature on speakers). The mean m is that of
+largest likelihood given B and W, with weights n_k/(1 + n_k b_j). No step lowers the likelihood. EM ends where
+what is left to gain, by Aitken's extrapolation of the last gains, is below a tolerance for each row.
+
+*Known classes.* Given its n rows the mean m + y_k of a class has in these axes the mean m + a d_k and the
+variance b c, with c = 1/(1 + n b) and a = n b c; a new row varies about it by 1 + b c.
+
+*Verification.* Two sets of n_1 and n_2 rows with means u_1 and u_2, less m, are of one class or of two. With
+t = b + 1/n_2 and v = b c_1 + 1/n_2 the log likelihood ratio of one class against two is
+
+    sum_j [log(t/v) + u_2^2/t - (u_2 - a_1 u_1)^2/v] / 2,
+
+symmetric in the sets though it does not look it, as what the rows tell beyond their means cancels.
+
+*Unit lengths.* Embeddings of networks have longer tails than normal ones. Less their mean, whitened by their
+covariance over all rows and divided by their length, they are nearly normal (Garcia-Romero & Espy-Wilson,
+2011, Interspeech, 249-252). Here the length is sqrt(p), so that columns keep a variance of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy
+
+from discrim.core.covariance.covariance import Covariance, dependencies, pooled
+from discrim.core.covariance.principal import positive_signs, tied_axes
+from discrim.core.moments.moments import ClassMoments, standard_columns
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.rules.rules import (
+    Distances,
+    GaussianRule,
+    Rule,
+    logs_of_prior,
+    refuse_method,
+)
+from discrim.errors import DataError
+
+TOL, MAXITER = 1e-9, 1000
+"""When EM ends: where less than this is left to gain for each row, or after so many steps."""
+
+LEAST_START = 0.1
+"""Variance between classes, as a share of that of a class mean within, at which EM starts at least."""
+
+NEXT_TO_NOTHING = 1e-6
+"""Such a share that is taken for zero where EM ends: it would sink to zero in more steps."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LengthNormalization:
+    """How rows are brought to one length: less a centre (p,), whitened by a root (p, p), in z."""
+
+    origin: Floats
+    scale: Floats
+    centre: Floats
+    root: Floats
+
+    @staticmethod
+    def of(moments: ClassMoments) -> LengthNormalization:
+        """That of the mean and the covariance of all rows, divisor N."""
+        one = moments.as_one()
+        centre = one.means_from(moments.origin)[0]
+        root = pooled(one, one.total).root
+        # A root has any signs, of which the coordinates on the sphere are.
+        return LengthNormalization(
+            moments.origin, moments.scale, centre, root * np.sign(np.diagonal(root))[:, None]
+        )
+
+    def on(self, x: Floats) -> Floats:
+        """Rows x (m, p) on the sphere of radius sqrt(p); a row at the centre stays there."""
+        z = standard_columns(x, self.origin, self.scale) - self.centre[:, None]
+        z = Covariance.from_root(self.root).whiten(z).T
+        lengths = np.sqrt((z**2).mean(axis=1, keepdims=True))
+        return np.asarray(z / np.where(lengths > 0, lengths, 1.0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PLDAFit:
+    """The numbers of a probabilistic linear discriminant analysis.
+
+    Attributes
+    ----------
+    moments : ClassMoments
+        Pooled, of the columns as they are.
+    prior : (K,) float
+    estimated_prior : bool
+    components : int or None
+        The rank of B that was asked for.
+    tol : float
+        EM ends where less is left to gain of the log-likelihood for each row,
+    maxiter : int
+        or after so many steps.
+    origin, scale : (p,) float
+        Of the coordinates z = (x - origin) * scale of what follows, where x is a row, or its place on the
+        sphere.
+    mean : (p,) float
+        m.
+    axes : (p, p) float
+        T, in z: T'WT = I and T'BT = diag(between). The largest coefficient of each axis, for columns of
+        unit variance within classes, is positive.
+    between : (p,) float
+        b, falling; zero beyond the rank of B.
+    class_places : (K, p) float
+        Class means on the axes, less m.
+    log_marginal : float
+        Log-likelihood of the rows, or of their places on the sphere, given which of them share a class.
+    steps : int
+        Of EM; none of balanced classes, which have a closed form.
+    converged : bool
+    sphere : LengthNormalization or None
+        How rows are brought to one length, where they are.
+    tie : (int, int) or None
+        First and last of the axes of equal eigenvalues that `components` separates.
+    """
+
+    moments: ClassMoments
+    prior: Floats
+    estimated_prior: bool
+    components: int | None
+    tol: float
+    maxiter: int
+    origin: Floats
+    scale: Floats
+    mean: Floats
+    axes: Floats
+    between: Floats
+    class_places: Floats
+    log_marginal: float
+    steps: int
+    converged: bool
+    sphere: LengthNormalization | None = None
+    tie: tuple[int, int] | None = None
+
+    has_distances = False
+
+    @property
+    def rank(self) -> int:
+        """Rank of B."""
+        return int(np.count_nonzero(self.between))
+
+    @property
+    def n_axes(self) -> int:
+        """Axes r in which classes differ, as many as the rank of B; one where that is zero."""
+        return max(self.rank, 1)
+
+    @property
+    def normalize(self) -> bool:
+        """Whether rows are brought to one length."""
+        return self.sphere is not None
+
+    def covariances(self) -> tuple[Floats, Floats]:
+        """B and W (p, p), in the units of the columns, or of the sphere."""
+        (between, within), unit = self._scaled_covariances(), 1 / self.scale
+        with np.errstate(over="ignore", under="ignore"):
+            return between * unit[:, None] * unit, within * unit[:, None] * unit
+
+    def between_shares(self) -> Floats:
+        """Variance of each column between classes over the sum of that and the one within, (p,)."""
+        between, within = (np.diagonal(each) for each in self._scaled_covariances())
+        return np.asarray(between / (between + within))
+
+    def _scaled_covariances(self) -> tuple[Floats, Floats]:
+        """B and W (p, p) in the units of the scaled columns, whose squares are in the range of float64."""
+        back = np.linalg.inv(self.axes)
+        return (back.T * self.between) @ back, back.T @ back
+
+    def places(self, x: Floats) -> Floats:
+        """Rows x (m, p) on the r axes in which classes differ, less m: (m, r), with unit variance within."""
+        x = x if self.sphere is None else self.sphere.on(x)
+        z = standard_columns(x, self.origin, self.scale) - self.mean[:, None]
+        return np.asarray(z.T @ self.axes[:, : self.n_axes])
+
+    def class_laws(self) -> tuple[Floats, Floats]:
+        """Means and variances (K, r) of y_k on these axes, given the rows of the classes."""
+        b, n = self.between[: self.n_axes], self.moments.counts[:, None]
+        c = 1 / (1 + n * b)
+        return n * b * c * self.class_places[:, : self.n_axes], b * c
+
+    def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
+        """The rule of the predictive densities of the classes, under a prior (K,)."""
+        refuse_method(method, "is not defined for PLDA, whose one rule is predictive")
+        means, variances = self.class_laws()
+        sd = np.sqrt(1 + variances)
+        laws = tuple(Covariance(each, None) for each in sd)
+        distances = Distances(np.zeros_like(means), np.ones(self.n_axes), means, laws)
+        constant = log_prior - np.log(sd).sum(axis=1)
+        return PLDARule(self.places, GaussianRule(distances, constant, np.ones(len(sd))))
+
+    def refit(self, moments: ClassMoments) -> PLDAFit | None:
+        """The same model of other rows, the prior held; None where a class or W has too few of them."""
+        if (moments.rows < 1).any() or not has_within(moments):
+            return None
+        return fit_plda(moments, self.prior, **self.options())
+
+    def options(self) -> dict[str, Any]:
+        """What `fit_plda` takes beside moments and prior."""
+        names = ("components", "tol", "maxiter", "estimated_prior")
+        return {name: getattr(self, name) for name in names}
+
+    def llf(self) -> float:
+        """Log-likelihood of class and row."""
+        counts, logs = self.moments.counts, logs_of_prior(self.prior)
+        return self.log_marginal + float(counts[counts > 0] @ logs[counts > 0])
+
+    def df_model(self) -> int:
+        """Free parameters: m, W, B of its rank and, where estimated, prior."""
+        k, p = self.moments.n_classes, self.moments.n_columns
+        r = most_components(k, p, self.components)
+        return p + p * (p + 1) // 2 + p * r - r * (r - 1) // 2 + (k - 1 if self.estimated_prior else 0)
+
+    def buffers(self) -> dict[str, Floats]:
+        """What a file keeps of the fit beside its moments."""
+        names = ("origin", "scale", "mean", "axes", "between", "class_places")
+        held = {"unit" if name == "scale" else name: getattr(self, name) for name in names}
+        if self.sphere is not None:
+            held |= {"centre": self.sphere.centre, "root": self.sphere.root}
+        return held
+
+
+@dataclass(frozen=True, slots=True)
+class PLDARule:
+    """A rule of the places of rows on the axes in which classes differ."""
+
+    places: Callable[[Floats], Floats]
+    of_places: GaussianRule
+
+    def scores(self, x: Floats) -> Floats:
+        """Scores (m, K) of rows x (m, p)."""
+        return self.of_places.scores(self.places(x))
+
+
+def has_within(moments: ClassMoments) -> bool:
+    """Whether the rows have a covariance within classes."""
+    return moments.total - moments.n_classes > 0 and not dependencies(moments)
+
+
+def most_components(n_classes: int, n_columns: int, asked: int | None = None) -> int:
+    """The rank that B may have: no more than columns, or than classes less one, or than was asked for."""
+    return min(n_columns, n_classes - 1, n_columns if asked is None else asked)
+
+
+class _Means(NamedTuple):
+    """Counts (K,), means (K, p) and the pooled scatter (p, p), as its root, in z about an origin."""
+
+    counts: Floats
+    means: Floats
+    within: Covariance
+    total: float
+
+    @classmethod
+    def of(cls, moments: ClassMoments) -> _Means:
+        """Those of moments; the covariance is the scatter over N - K."""
+        within = pooled(moments, moments.total - moments.n_classes)
+        return cls(moments.counts, moments.means, within, moments.total)
+
+
+class _Found(NamedTuple):
+    """m (p,), T (p, p) and b (p,), in z, as `PLDAFit` has them."""
+
+    mean: Floats
+    axes: Floats
+    between: Floats
+
+
+def _log_likelihood(rows: _Means, found: _Found) -> float:
+    """That of the rows, in z, given their classes."""
+    mean, axes, between = found
+    n, free = rows.counts[:, None], rows.total - len(rows.counts)
+    d = (rows.means - mean) @ axes
+    spread = 1 + n * between
+    # What the axes stretch by has the logarithm of |W|, halved and with the other sign.
+    logs = -2 * rows.total * np.linalg.slogdet(axes)[1] + np.log(spread).sum()
+    squares = free * ((rows.within.root @ axes) ** 2).sum() + (n * d**2 / spread).sum()
+    return -0.5 * float(rows.total * len(mean) * np.log(2 * np.pi) + logs + squares)
+
+
+def fit_plda(
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    components: int | None = None,
+    tol: float = TOL,
+    maxiter: int = MAXITER,
+    estimated_prior: bool = True,
+    tell: Callable[[int], None] | None = None,
+    lengths: tuple[LengthNormalization, ClassMoments] | None = None,
+) -> PLDAFit:
+    """Fit by maximum likelihood from pooled moments that have a covariance within classes.
+
+    Where rows are brought to one length, that is done on a sphere, and from the moments of places on it.
+
+    Examples
+    --------
+    >>> x = np.array([[0.0], [2.0], [6.0], [8.0], [1.0], [3.0]])
+    >>> moments = ClassMoments.from_block(x, np.array([0, 0, 1, 1, 2, 2]), n_classes=3)
+    >>> fit = fit_plda(moments, np.full(3, 1 / 3))
+    >>> [covariance.round(9).tolist() for covariance in fit.covariances()]
+    [[[5.888888889]], [[2.0]]]
+    """
+    sphere, used = (None, moments) if lengths is None else lengths
+    rows = _Means.of(used)
+    r = most_components(used.n_classes, used.n_columns, components)
+    balanced = bool((rows.counts == rows.counts[0]).all())
+    found, lengths_between = _of_balanced(rows, r, balanced=balanced)
+    tie = tied_axes(lengths_between**2, r) if found.between[r - 1] > 0 else None
+    steps, converged = 0, True
+    if not balanced:
+        found, steps, converged = _by_em(rows, found, tol, maxiter, tell)
+        nothing = found.between * rows.counts.max() < NEXT_TO_NOTHING
+        found = found._replace(between=np.where(nothing, 0.0, found.between))
+    sd = np.sqrt((rows.within.root**2).sum(axis=0))
+    found = found._replace(axes=found.axes * positive_signs(found.axes * sd[:, None]))
+    likelihood = _log_likelihood(rows, found) + float(used.total * np.log(used.scale).sum())
+    return PLDAFit(
+        moments, prior, estimated_prior, components, tol, maxiter, used.origin, used.scale, *found,
+        (rows.means - found.mean) @ found.axes, likelihood, steps, converged, sphere, tie,
+    )  # fmt: skip
+
+
+def _of_balanced(rows: _Means, r: int, *, balanced: bool) -> tuple[_Found, Floats]:
+    """What is found of classes of one size; taking a typical size for all, where EM begins.
+
+    With the singular values of the whitened class means about their mean.
+
+    There no variance of the first r is zero, as EM would leave it so.
+    """
+    n, k, total = rows.counts, len(rows.counts), rows.total
+    size = (total - float((n**2).sum()) / total) / (k - 1)
+    mean = rows.means.mean(axis=0)
+    whitened = rows.within.whiten((rows.means - mean).T)
+    turn, lengths, _ = np.linalg.svd(whitened, full_matrices=len(whitened) > k)
+    f = np.zeros(len(whitened))
+    f[: len(lengths)] = size * lengths**2 / k
+    held = (np.arange(len(f)) < r) & ((f > 1) | (not balanced))
+    within = np.where(held, 1.0, ((total - k) + k * f) / total)
+    least = 1.0 if balanced else 1.0 + LEAST_START
+    between = np.where(held, (np.maximum(f, least) - 1) / size, 0.0)
+    return _Found(mean, rows.within.unwhiten(turn) / np.sqrt(within), between), lengths
+
+
+def _by_em(
+    rows: _Means, found: _Found, tol: float, maxiter: int, tell: Callable[[int], None] | None
+) -> tuple[_Found, int, bool]:
+    """What EM ends at, its steps, and whether it ended before the last one that it may take."""
+    likelihood, before = _log_likelihood(rows, found), np.inf
+    for step in range(1, maxiter + 1):
+        found = _step(rows, found)
+        gain = _log_likelihood(rows, found) - likelihood
+        likelihood += gain
+        rate = gain / before if 0 < gain < before else 0.0
+        before = gain
+        if tell is not None:
+            tell(1)
+        if gain / (1 - rate) < tol * rows.total:
+            return found, step, True
+    return found, maxiter, False
+
+
+def _step(rows: _Means, found: _Found) -> _Found:
+    """One step of EM, and the axes of what it finds."""
+    n, free, r = rows.counts[:, None], rows.total - len(rows.counts), int(np.count_nonzero(found.between))
+    axes, between = found.axes, found.between
+    means = rows.means @ axes
+    spread = 1 + n * between
+    weights = n / spread
+    centre = (weights * means).sum(axis=0) / weights.sum(axis=0)
+    d = means - centre
+    h = weights[:, :r] * np.sqrt(between[:r]) * d[:, :r]
+    # The expected sums over classes of n hh' and of hh'.
+    by_rows = (h.T * rows.counts) @ h + np.diag(weights[:, :r].sum(axis=0))
+    by_classes = h.T @ h + np.diag((1 / spread[:, :r]).sum(axis=0))
+    products = (n * d).T @ h
+    v = np.linalg.solve(by_rows, products.T).T
+    root = rows.within.root @ axes
+    within = (free * root.T @ root + (n * d).T @ d - v @ products.T) / rows.total
+    lower = np.linalg.cholesky((within + within.T) / 2)
+    v = v @ np.linalg.cholesky(by_classes / len(rows.counts))
+    turn, lengths, _ = np.linalg.svd(scipy.linalg.solve_triangular(lower, v, lower=True))
+    variances = np.zeros_like(between)
+    variances[:r] = lengths**2
+    return _Found(
+        np.linalg.solve(axes.T, centre), axes @ scipy.linalg.solve_triangular(lower.T, turn), variances
+    )
+
+
+def plda_from_file(
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    unit: Floats,
+    centre: Floats | None = None,
+    root: Floats | None = None,
+    **numbers: Any,
+) -> PLDAFit:
+    """The fit that `buffers` and its options are of, or a DataError where they do not fit."""
+    fit = PLDAFit(moments=moments, prior=prior, scale=unit, **numbers)
+    most = most_components(moments.n_classes, moments.n_columns, fit.components)
+    if not 0 <= fit.steps <= fit.maxiter:
+        raise DataError("its steps of EM are no count")
+    if not 0 <= fit.tol < 1 or fit.maxiter < 1 or not np.isfinite(fit.log_marginal):
+        raise DataError("its likelihood, or when EM ends, is no number that there can be")
+    if (fit.between < 0).any() or (np.diff(fit.between) > 0).any() or fit.rank > most:
+        raise DataError("its variances between classes are none")
+    if not (unit > 0).all() or not np.isfinite(np.linalg.slogdet(fit.axes)[1]):
+        raise DataError("its axes are not as many as its columns")
+    if (centre is None) != (root is None):
+        raise DataError("its way of bringing rows to one length is not whole")
+    if centre is None or root is None:
+        return fit
+    if np.tril(root, -1).any() or not (np.diagonal(root) > 0).all():
+        raise DataError("its rows are whitened by no root of a covariance")
+    return replace(fit, sphere=LengthNormalization(moments.origin, moments.scale, centre, root))
+
+
+class Sets(NamedTuple):
+    """Sets of rows: how many each has, (G,), and their means (G, r) on the axes in which classes differ."""
+
+    sizes: Floats
+    places: Floats
+
+
+def sets_of(places: Floats, codes: Codes, n_sets: int) -> Sets:
+    """The sets of rows (m, r) whose codes (m,) say which they are in."""
+    sizes = np.bincount(codes, minlength=n_sets).astype(np.float64)
+    sums = np.zeros((n_sets, places.shape[1]))
+    np.add.at(sums, codes, places)
+    return Sets(sizes, sums / np.where(sizes > 0, sizes, 1.0)[:, None])
+
+
+def pair_ratios(between: Floats, one: Sets, other: Sets) -> Floats:
+    """Log likelihood ratios (G,) of one class against two, for sets and as many others.
+
+    Examples
+    --------
+    >>> one, other = Sets(np.ones(2), np.array([[2.0], [2.0]])), Sets(np.ones(2), np.array([[2.0], [-2.0]]))
+    >>> pair_ratios(np.array([3.0]), one, other).round(4).tolist()
+    [0.8419, -2.5867]
+    """
+    a, t, v = _laws(between, one.sizes[:, None], other.sizes[:, None])
+    gap = other.places - a * one.places
+    return np.asarray(0.5 * (np.log(t / v) + other.places**2 / t - gap**2 / v).sum(axis=1))
+
+
+def all_ratios(between: Floats, one: Sets, other: Sets) -> Floats:
+    """Log likelihood ratios (G, H) of one class against two, for each of the sets and each of the others."""
+    out = np.empty((len(one.sizes), len(other.sizes)))
+    for n in np.unique(one.sizes):
+        for m in np.unique(other.sizes):
+            rows, columns = one.sizes == n, other.sizes == m
+            part = _ratios_of_sizes(between, one.places[rows], other.places[columns], n, m)
+            if rows.all() and columns.all():
+                return part
+            out[np.ix_(rows, columns)] = part
+    return out
+
+
+def _ratios_of_sizes(between: Floats, x: Floats, y: Floats, n: float, m: float) -> Floats:
+    """Those of means x (G, r) of n rows each and means y (H, r) of m rows each."""
+    a, t, v = _laws(between, n, m)
+    found = (x * (a / v)) @ y.T
+    found -= 0.5 * (x**2 @ (a**2 / v))[:, None]
+    found += 0.5 * (np.log(t / v).sum() + y**2 @ (1 / t - 1 / v))
+    return np.asarray(found)
+
+
+def _laws(between: Floats, n: Floats | float, m: Floats | float) -> tuple[Floats, Floats, Floats]:
+    """Of the mean of m rows: its slope on that of n rows of its class, and its variances without and with."""
+    c = 1 / (1 + n * between)
+    return n * between * c, between + 1 / m, between * c + 1 / m

@@ -1,0 +1,826 @@
+"""The numbers of a regularized discriminant analysis, the function that fits them, and rules of many pairs.
+
+*Mixtures.* The covariance of a class lies between its own S_k, the pooled S and a multiple of the identity:
+
+    Sigma_k = o_k S_k + c_k S + r_k I.
+
+Hastie, Tibshirani & Friedman (2009, The Elements of Statistical Learning, eq. 4.13 and 4.14): o = alpha, c
+= (1 - alpha) gamma, r = (1 - alpha)(1 - gamma) s2 with s2 = tr(S)/p, so that the ridge acts on the pooled
+part only. Friedman (1989, JASA 84, 165-175), with lambda = 1 - alpha and W_k, W the divisors of S_k and S:
+sums of squares are mixed, o_k = (1 - lambda) W_k/D_k, c_k = lambda W/D_k, D_k = (1 - lambda) W_k + lambda W,
+and then gamma of the average variance of the mixture is put in place of gamma of the mixture. klaR mixes
+covariances, o = 1 - lambda, c = lambda, and goes on as Friedman.
+
+*More columns than rows.* The mixture of thin roots is known on the span of their rows, and beyond it is the
+ridge alone; no p x p matrix is formed.
+
+*Digits.* Where roots of the scatters are held, the root of a mixture is the triangle of the stacked roots
+and nothing is squared. Where they are not, the scatters are well-conditioned or the ridge is no small part
+of the mixture, see `needs_roots`, and Cholesky's factor of the mixture has all digits.
+
+*Many pairs of alpha and gamma.* All that share a decomposition are scored by one. Friedman's and klaR's
+mixture at an alpha is M_k = U L U', and (1 - gamma) M_k + gamma tr(M_k)/p I is U [(1 - gamma) L + gamma
+tr(L)/p] U' for every gamma: one eigen-decomposition a class and alpha. ESL's gamma moves the pooled part
+against the class's own, so that for an alpha between 0 and 1 no eigenvectors serve two gammas. Alpha does
+not: with beta = 1 - alpha and T = gamma S + (1 - gamma) s2 I,
+
+    Sigma_k = alpha S_k + beta T,   S = V E V',   T = V D V',   D = gamma E + (1 - gamma) s2,
+    D^-1/2 V' S_k V D^-1/2 = Z L Z',   e = Z' D^-1/2 V'd,   D2 = sum_j e_j^2 / (alpha l_j + beta)
+
+for a row's deviation d, so that one decomposition a class and gamma serves every alpha, and the one of S
+every T. At alpha = 1 there is one rule, that of S_k. Where a class has few rows, S_k = F'F with F (r, p) of
+as few rows as the class has degrees of freedom, and with A = F V D^-1/2, A A' = Z L Z', e = Z'A D^-1/2 V'd
+(Woodbury's identity),
+
+    D2 = (|D^-1/2 V'd|^2 - sum_j alpha e_j^2 / (alpha l_j + beta)) / beta,
+    ln|Sigma_k| = ln|T| + (p - r) ln beta + sum_j ln(alpha l_j + beta):
+
+decompositions are of r x r matrices. The difference costs the digits of (alpha l + beta)/beta, which has a
+limit here; beyond it the class takes the longer way. The eigenvalues of a scatter lose digits where it is
+ill-conditioned, which a ridge prevents. Without a ridge nothing compares the columns, and standard deviations
+may be their units. A pair that is ill-conditioned there too is fitted from roots, as `fit_rda` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from discrim.core.covariance.covariance import (
+    EPS,
+    Covariance,
+    Dependency,
+    divisors_by_class,
+    is_singular,
+    scaled_cholesky,
+)
+from discrim.core.covariance.principal import ThinCovariance, of_columns
+from discrim.core.covariance.projected import NoFreedomError, Projected
+from discrim.core.covariance.scatter import Estimated, NoEstimateError, NormalClasses, Scatter
+from discrim.core.discriminant import leave_one_out_rda
+from discrim.core.discriminant.leave_one_out_rda import Parametrization, Regularization, Scatters
+from discrim.core.moments.derived_moments import comparable, in_deviations, standardized_left_out
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.row_sums import packed_triangle
+from discrim.core.numerics.arrays import Codes, Floats, svd
+from discrim.core.rules import gaussian
+from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.rules import Rule, refuse_method
+
+SINGULAR_MIXTURE = 1e-13
+"""Size of a column's residual on the others, relative to the column, at which a covariance has no inverse."""
+
+SAFE_RIDGE = 1e-2
+"""Share of the ridge from which scatters serve as well as their roots."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RDAFit:
+    """The numbers of a regularized discriminant analysis.
+
+    Attributes
+    ----------
+    moments : ClassMoments
+        By class.
+    method : {"moment", "mle"}
+        Divisors n_k - 1 and N - K, or n_k and N.
+    covariances : tuple of K Covariance
+        In the coordinates of the moments; a singular one of thin roots is a zero (1, 1).
+    cv : int, "loo" or None
+        The folds by which alpha and gamma were chosen, and `select` the rule; None where they were given.
+    standardize : bool
+        Whether the ridge is one of columns over their standard deviations within classes, or the principal
+        axes are those of columns over theirs.
+    within_axes : Projected, optional
+        The principal axes within which classes are compared.
+    """
+
+    moments: ClassMoments
+    prior: Floats
+    estimated_prior: bool
+    alpha: float
+    gamma: float
+    parametrization: Parametrization
+    method: str
+    covariances: tuple[Covariance, ...]
+    cv: int | str | None = None
+    select: str = "min"
+    standardize: bool = False
+    within_axes: Projected | None = None
+
+    has_distances = False
+
+    @property
+    def chosen_components(self) -> dict[str, Any]:
+        """Number of principal axes if the rows chose it."""
+        axes = self.within_axes
+        return {"n": axes.count} if axes is not None and axes.is_chosen else {}
+
+    @property
+    def components(self) -> int | None:
+        """Number of principal axes; None where all columns are compared."""
+        return None if self.within_axes is None else self.within_axes.count
+
+    @property
+    def components_by(self) -> str | None:
+        """What chose their number, if anything did."""
+        wanted = None if self.within_axes is None else self.within_axes.wanted
+        return wanted if isinstance(wanted, str) else None
+
+    @property
+    def ridged(self) -> bool:
+        """Whether the identity has a part in the mixture."""
+        if self.parametrization == "esl":
+            return self.alpha < 1 and self.gamma < 1
+        return self.gamma > 0
+
+    def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
+        """The decision rule under a prior (K,).
+
+        A NotSupportedError refuses other methods than "plugin", but for "predictive" where neither classes
+        nor a ridge are mixed into a covariance, so that it has the law of a sample.
+        """
+        if method == "predictive" and self.alpha in (0, 1) and not self.ridged and convention is None:
+            return self.predictive(log_prior)
+        refuse_method(
+            method, "has no closed form for mixed or shrunken covariances, which no sampling law has"
+        )
+        if self.alpha == 0:
+            # One covariance, whose quadratic form would cancel in differences of scores.
+            return gaussian.linear_rule(self.moments, self.covariances[0], log_prior)
+        return gaussian.separate_plugin(self.moments, self.covariances, log_prior)
+
+    def predictive(self, log_prior: Floats, keep: Codes | None = None) -> Rule:
+        """The predictive rule of unbiased covariances, of each class or of all; of some columns (q,)."""
+        counts, moments, gone = self.moments.counts, self.moments, 0
+        divisors, nu = divisors_by_class(counts, self.method), float((counts - 1).sum())
+        free = (counts - 1) / divisors if self.alpha == 1 else [nu / divisors.sum()]
+        each = tuple(own.divided_by(float(f)) for own, f in zip(self.covariances, free, strict=False))
+        if keep is not None:
+            gone, moments = moments.n_columns - len(keep), gaussian.means_of_columns(moments, keep)
+            each = tuple(of_columns(own, keep) for own in each)
+        if self.alpha == 1:
+            return gaussian.separate_predictive(moments, each, log_prior, gone=gone)
+        return gaussian.common_predictive(moments, each[0], log_prior, nu, gone=gone)
+
+    def refit(self, moments: ClassMoments) -> RDAFit | None:
+        """The same model of other rows, the prior held; None where a covariance is singular."""
+        if too_few(moments):
+            return None
+        try:
+            found = self.of_moments(moments, self.within_axes and self.within_axes.for_other_moments())
+        except NoEstimateError:
+            return None
+        return None if found.singular() else found
+
+    def of_moments(self, moments: ClassMoments, within_axes: Projected | None) -> RDAFit:
+        """The same model of other moments, within principal axes where there are some."""
+        return fit_rda(
+            moments,
+            self.prior,
+            alpha=self.alpha,
+            gamma=self.gamma,
+            parametrization=self.parametrization,
+            method=self.method,
+            estimated_prior=self.estimated_prior,
+            standardize=self.standardize,
+            within_axes=within_axes,
+        )
+
+    def singular(self) -> list[int]:
+        """Classes whose covariance has no inverse."""
+        return [
+            k
+            for k, covariance in enumerate(self.covariances)
+            if not isinstance(covariance, ThinCovariance)
+            and is_singular(covariance.root, self.moments, SINGULAR_MIXTURE)
+        ]
+
+    def left_out(self, log_prior: Floats) -> LeftOut:
+        """Scores of rows under the rule fitted without each of them."""
+        if self.within_axes is not None:
+            divisors = divisors_by_class(self.moments.counts, self.method)
+            return self.within_axes.left_out(
+                NormalClasses(self.moments, self.covariances, divisors, log_prior)
+            )
+        if self.standardize:
+            apart = replace(self, standardize=False)
+            return standardized_left_out(
+                self.moments, lambda moments: replace(apart, moments=moments).left_out(log_prior)
+            )
+        return leave_one_out_rda.rda_left_out(
+            self.moments, Regularization(self.alpha, self.gamma), self.parametrization, self.method, log_prior
+        )
+
+    def llf(self) -> float:
+        """Log-likelihood of class and row at the means, the covariances and the prior of the fit."""
+        if self.within_axes is not None:
+            raise self.within_axes.no_likelihood("A log-likelihood")
+        moments, n = self.moments, self.moments.counts
+        with np.errstate(divide="ignore"):
+            classes = float(n @ np.log(self.prior))
+        units = 2.0 * np.log(moments.scale).sum()
+        total = 0.0
+        for k, covariance in enumerate(self.covariances):
+            if moments.roots is not None:
+                squares = float((covariance.whiten(moments.roots[k].T) ** 2).sum())
+            else:
+                squares = float((covariance.inverse * (moments.scatters[k] @ covariance.inverse)).sum())
+            size = covariance.logdet - units + moments.n_columns * np.log(2 * np.pi)
+            total += float(n[k]) * size + squares
+        return classes - 0.5 * total
+
+
+def regularized_marginal(fit: RDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
+    """The rule of some columns (q,) by a method that the rule of all of them has."""
+    if method == "predictive":
+        return fit.predictive(log_prior, keep)
+    part = gaussian.means_of_columns(fit.moments, keep)
+    covariances = tuple(of_columns(covariance, keep) for covariance in fit.covariances)
+    if fit.alpha == 0:
+        return gaussian.linear_rule(part, covariances[0], log_prior)
+    return gaussian.separate_plugin(part, covariances, log_prior)
+
+
+def too_few(moments: ClassMoments) -> list[int]:
+    """Classes that have no covariance, for want of more than one row or unit of weight."""
+    return np.flatnonzero(moments.counts <= 1 + len(moments.counts) * EPS * moments.counts.sum()).tolist()
+
+
+def needs_roots(pairs: Iterable[Regularization], parametrization: Parametrization) -> bool:
+    """Whether some pair has so little ridge that ill-conditioned scatters would lose digits."""
+    if parametrization == "esl":
+        return any((1 - pair.alpha) * (1 - pair.gamma) < SAFE_RIDGE for pair in pairs)
+    return any(pair.gamma < SAFE_RIDGE for pair in pairs)
+
+
+def fit_rda(
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    alpha: float,
+    gamma: float,
+    parametrization: Parametrization = "esl",
+    method: str = "moment",
+    estimated_prior: bool = True,
+    cv: int | str | None = None,
+    select: str = "min",
+    standardize: bool = False,
+    within_axes: Projected | None = None,
+) -> RDAFit:
+    """Fit from moments by class, none of them `too_few`, with options as of `RDAFit`.
+
+    A NoEstimateError says that there are no such principal axes, or no covariances within them.
+    """
+    if within_axes is not None:
+        found = within_axes.estimate(moments, divisors_by_class(moments.counts, method))
+        covariances = found.covariances * (moments.n_classes // len(found.covariances))
+        parts = alpha, gamma, parametrization, method, covariances, cv, select, standardize
+        axes = found.scatter if isinstance(found.scatter, Projected) else within_axes
+        return RDAFit(found.moments, prior, estimated_prior, *parts, within_axes=axes)
+    p = moments.n_columns
+    divisors = divisors_by_class(moments.counts, method)
+    # In the units that the identity is meant in.
+    in_unit = in_deviations(moments) if standardize else comparable(moments)
+    unit = in_unit.common_unit
+    squares = (in_unit.squares * unit * unit).sum(axis=1)
+    shares = leave_one_out_rda.regularized_mixture(
+        parametrization,
+        Regularization(alpha, gamma),
+        divisors,
+        squares / divisors / p,
+        squares.sum() / divisors.sum() / p,
+    )
+    if not standardize:
+        # Without a ridge nothing compares the columns, and each keeps a scale of its own.
+        moments = in_unit = in_unit if shares[2].any() else moments
+    # As multiples of the scatters.
+    multiples = shares[0] / divisors, shares[1] / divisors.sum(), shares[2]
+    mixed = _thin if moments.spread == "thin class" else _full
+    covariances = mixed(in_unit, *multiples)
+    own = cv, select, standardize
+    return RDAFit(moments, prior, estimated_prior, alpha, gamma, parametrization, method, covariances, *own)
+
+
+@dataclass(frozen=True, slots=True)
+class Regularized(Scatter):
+    """Regularized covariances as a kind of those of scores on principal axes."""
+
+    pair: Regularization
+    parametrization: Parametrization
+    method: str
+
+    word = "regularized"
+    is_regular = True
+
+    def obstacles(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
+        """None: what has no inverse is found of the mixtures."""
+        return []
+
+    def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
+        """The covariances of the classes, one where they share it; a NoFreedomError where one is singular."""
+        if lone := too_few(moments):
+            raise NoFreedomError(moments.n_columns, int(moments.rows[lone[0]]) - 1, lone[0])
+        fit = fit_rda(
+            moments,
+            np.ones(moments.n_classes),
+            alpha=self.pair.alpha,
+            gamma=self.pair.gamma,
+            parametrization=self.parametrization,
+            method=self.method,
+        )
+        if singular := fit.singular():
+            raise NoFreedomError(moments.n_columns, int(moments.rows[singular[0]]) - 1, singular[0])
+        return Estimated(self, fit.moments, fit.covariances[:1] if self.pair.alpha == 0 else fit.covariances)
+
+    def left_out(self, fitted: NormalClasses) -> LeftOut:
+        """Scores in closed form."""
+        how = self.pair, self.parametrization, self.method, fitted.log_prior
+        return leave_one_out_rda.rda_left_out(fitted.moments, *how)
+
+
+def rda_from_file(
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    components: int | None,
+    components_by: str | None,
+    standardize: bool,
+    **options: Any,
+) -> RDAFit:
+    """The fit that a file's moments and options are of."""
+    axes = None
+    if components is not None:
+        pair = Regularization(options["alpha"], options["gamma"])
+        inner = Regularized(pair, options["parametrization"], options["method"])
+        axes = Projected(inner, components_by or components, standardize, components)
+    return fit_rda(moments, prior, standardize=standardize, within_axes=axes, **options)
+
+
+def _full(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> tuple[Covariance, ...]:
+    """Covariances own_k W_k + common_k W + ridge_k I, the last in the data's `common_unit`."""
+    whole, covariances = moments.pooled(), []
+    for k in range(moments.n_classes):
+        sphere = np.diag(np.sqrt(ridge[k]) / moments.common_unit) if ridge[k] else 0.0 * moments.scale[None]
+        if moments.roots is not None and whole.roots is not None:
+            parts = [np.sqrt(own[k]) * moments.roots[k], np.sqrt(common[k]) * whole.roots[0], sphere]
+            root = packed_triangle(np.concatenate(parts))
+        else:
+            root = _cholesky(own[k] * moments.scatters[k] + common[k] * whole.scatters[0] + sphere**2)
+        # A root without an inverse is held as it is, for `singular` to find.
+        singular = is_singular(root, whole, SINGULAR_MIXTURE)
+        covariances.append(Covariance(root, None) if singular else Covariance.from_root(root))
+    return tuple(covariances)
+
+
+def _thin(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> tuple[Covariance, ...]:
+    """As `_full`, from thin roots: on the span of the rows, and the ridge beyond it."""
+    unit = moments.common_unit
+    roots, whole = np.asarray(moments.roots) * unit, np.asarray(moments.pooled().roots)[0] * unit
+    basis, lower = np.linalg.qr(whole.T)
+    covariances: list[Covariance] = []
+    for k, root in enumerate(roots):
+        rows = np.concatenate([np.sqrt(own[k]) * root @ basis, np.sqrt(common[k]) * lower.T])
+        _, singular, turned = svd(rows, full_matrices=False)
+        sphere = float(ridge[k])
+        if not sphere > (SINGULAR_MIXTURE * singular[0]) ** 2:
+            covariances.append(Covariance(np.zeros((1, 1)), None))
+            continue
+        axes, sd = turned @ basis.T, np.sqrt(singular**2 + sphere)[:, None]
+        covariance = ThinCovariance(
+            sd * axes / unit, (axes / sd * unit).T, axes, unit, float(np.sqrt(sphere))
+        )
+        covariances.append(covariance)
+    return tuple(covariances)
+
+
+def _cholesky(matrix: Floats) -> Floats:
+    """Upper triangular root of a symmetric matrix; one with zeros on its diagonal where it has none."""
+    if (np.diagonal(matrix) > 0).all():
+        with suppress(np.linalg.LinAlgError):
+            return scaled_cholesky(matrix)
+    return np.zeros_like(matrix)
+
+
+REGULAR_EIGENVALUES = 1e-7
+"""Least over greatest eigenvalue from which a scatter is decomposed as it is."""
+
+NUMBERS_IN_PIECE = 2**18
+"""Numbers in a piece of rows that is scored at once."""
+
+MOST_IN_AXES = 2**24
+"""Numbers in the axes of a rule."""
+
+WORTH_COLUMNS = 32
+"""Columns from which on decompositions of few rows are worth their trouble."""
+
+WORTH_RANK = 0.7
+"""Share of the columns that the degrees of freedom of such a class are at most."""
+
+MOST_LOSS = 1e4
+"""Most that a distance may be smaller than what it is the difference of."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassPath:
+    """Squared distances from one class under B x A mixtures in each of F parts: A on each of B sets of axes.
+
+    In the notation of this module, with y the coordinates of a row: e_b = turned_b' factor (scale_b y), and
+    the distance is weights_ba'e_b^2, to which plain_ba'y^2 is added.
+
+    Attributes
+    ----------
+    scale : (F, B, p) float
+    factor : (F, r, p) float, optional
+        The identity without it.
+    turned : (F, B, r, r) float
+    weights : (F, B, A, r) float
+    plain : (F, B, A, p) float, optional
+    logdet : (F, B, A) float
+        Of the mixtures, in the unit of their scatters.
+    """
+
+    scale: Floats
+    factor: Floats | None
+    turned: Floats
+    weights: Floats
+    plain: Floats | None
+    logdet: Floats
+
+    def distances(self, y: Floats) -> Floats:
+        """Squared distances (F, B A, m) of rows of coordinates y (F, p, m)."""
+        scaled = y[:, None] * self.scale[..., None]
+        if self.factor is not None:
+            scaled = self.factor[:, None] @ scaled
+        e = np.swapaxes(self.turned, 2, 3) @ scaled
+        e *= e
+        found = self.weights @ e
+        if self.plain is not None:
+            found += self.plain @ (y * y)[:, None]
+        return found.reshape(len(y), -1, y.shape[2])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PathRule:
+    """The rules of G pairs, each in F parts of what was learnt from.
+
+    Attributes
+    ----------
+    parts : (F,) int
+        Positions of the parts.
+    pairs : (G,) int
+        Positions of the pairs.
+    cells : (G,) int
+        Which of the mixtures theirs are.
+    moments : tuple of F ClassMoments
+        Whose means and scale are those of the rules.
+    basis : (F, p, p) float, optional
+        What deviations z - m_k are multiplied by for the coordinates y; the identity without it.
+    constants : (F, K, G) float
+        ln prior_k - ln|Sigma_k|/2; missing where there is no such rule of a pair in a part.
+    """
+
+    parts: Codes
+    pairs: Codes
+    cells: Codes
+    moments: tuple[ClassMoments, ...]
+    basis: Floats | None
+    classes: tuple[ClassPath, ...]
+    constants: Floats
+
+    def scores(self, x: Floats) -> Iterator[Floats]:
+        """Scores (F, G, m) of rows x (F, m, p), class by class."""
+        centres = np.stack([moments.centres for moments in self.moments])[..., None]
+        rests = np.stack([moments.rests for moments in self.moments])[..., None]
+        scale = np.stack([moments.scale for moments in self.moments])[..., None]
+        unscaled = bool((scale == 1).all())
+        for k, path in enumerate(self.classes):
+            z = np.subtract(np.swapaxes(x, 1, 2), centres[:, k], order="C")
+            z = z if unscaled else np.multiply(z, scale, out=z)
+            z -= rests[:, k]
+            scores = path.distances(z if self.basis is None else self.basis @ z)
+            if not np.array_equal(self.cells, np.arange(scores.shape[1])):
+                scores = scores[:, self.cells]
+            scores *= -0.5
+            scores += self.constants[:, k, :, None]
+            yield scores
+
+
+def wrong_by_class(rule: PathRule, x: Floats, codes: Codes, weights: Floats | None = None) -> Floats:
+    """Rows, or sums of weights, (F, G, K) of each class that the rules of a path give to another one.
+
+    Rows x (P, m, p) of codes (P, m) are those of all parts; a row of a code below zero is not counted. Counts
+    are missing where there is no rule.
+    """
+    n_classes = len(rule.classes)
+    counts = np.zeros((len(rule.parts), len(rule.pairs), n_classes))
+    piece = int(np.clip(NUMBERS_IN_PIECE // rule.classes[0].scale.size, 256, 8192))
+    for start in range(0, x.shape[1], piece):
+        now = rule.parts, slice(start, start + piece)
+        own = codes[now]
+        by_class = rule.scores(x[now])
+        best = next(by_class)
+        labels = np.zeros(best.shape, dtype=np.intp)
+        for k, scores in enumerate(by_class, 1):
+            np.copyto(labels, k, where=scores > best)
+            np.maximum(best, scores, out=best)
+        member = np.equal(own[..., None], np.arange(n_classes)).astype(np.float64)
+        if weights is not None:
+            member *= weights[now][..., None]
+        counts += (labels != own[:, None]) @ member
+    counts[np.isnan(rule.constants[:, 0])] = np.nan
+    return counts
+
+
+def parts_at_once(n_classes: int, n_columns: int, pairs: Sequence[Regularization]) -> int:
+    """How many parts are decomposed together: as many as take little memory, and one of many columns."""
+    if n_columns >= WORTH_COLUMNS:
+        return 1
+    axes = max(len(set(values)) for values in zip(*pairs, strict=True))
+    return max(NUMBERS_IN_PIECE // (axes * n_classes * n_columns * n_columns), 1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Stack:
+    """Scatters of F parts, as of `Scatters`, with the parts as first axis, and what is mixed from them."""
+
+    moments: tuple[ClassMoments, ...]
+    unit: Floats
+    own: Floats
+    whole: Floats
+    divisors: Floats
+    columns: int
+    parametrization: Parametrization
+    log_prior: Floats
+
+    @staticmethod
+    def of(scatters: Sequence[Scatters], parametrization: Parametrization, log_prior: Floats) -> _Stack:
+        each = zip(*((s.unit, s.own, s.whole, s.divisors) for s in scatters), strict=True)
+        # Of many columns, of which there is one part, a copy takes memory.
+        unit, own, whole, divisors = (np.stack(a) if len(a) > 1 else a[0][None] for a in each)
+        moments, columns = tuple(s.moments for s in scatters), scatters[0].columns
+        return _Stack(moments, unit, own, whole, divisors, columns, parametrization, log_prior)
+
+    @property
+    def beyond(self) -> int:
+        """As of `Scatters`."""
+        return self.columns - self.moments[0].n_columns
+
+
+def path_rules(
+    parts: Sequence[ClassMoments],
+    pairs: Sequence[Regularization],
+    parametrization: Parametrization,
+    method: str,
+    log_prior: Floats,
+    columns: int | None = None,
+    with_roots: Sequence[Callable[[], ClassMoments]] | None = None,
+) -> Iterator[PathRule]:
+    """Rules of all pairs in each part, group by group, without pairs whose covariances are singular there.
+
+    The moments of the parts are by class, and no more than `parts_at_once`: where they are those of
+    coordinates of fewer columns, `columns` is the number of those of the data; where a pair asks for roots in
+    a part, that of `with_roots` gives its moments with them.
+    """
+    rules = _by_gamma if parametrization == "esl" else _by_alpha
+    alphas, gammas = np.array(pairs).T
+    ridged = (alphas < 1) & (gammas < 1) if parametrization == "esl" else gammas > 0
+    # Without a ridge a covariance has to have as many degrees of freedom as columns.
+    rows, p = np.stack([moments.rows for moments in parts]), columns or parts[0].n_columns
+    pooled = rows.sum(axis=1, keepdims=True) - rows.shape[1] >= p
+    left = ridged | np.where(alphas == 1, (rows > p).all(axis=1, keepdims=True), pooled)
+    for unitless in (False, True):
+        tried = left & ~ridged if unitless else left.copy()
+        if not tried.any():
+            continue
+        scatters = [
+            Scatters.unitless(moments, method)
+            if unitless
+            else Scatters.of(comparable(moments), method, columns)
+            for moments in parts
+        ]
+        for rule in rules(_Stack.of(scatters, parametrization, log_prior), pairs, tried):
+            left[:, rule.pairs] &= np.isnan(rule.constants[:, 0])
+            yield rule
+        if scatters[0].beyond:
+            return
+    for i in np.flatnonzero(left.any(axis=1)).tolist():
+        rooted = parts[i] if with_roots is None else with_roots[i]()
+        yield from _one_by_one(rooted, i, pairs, np.flatnonzero(left[i]), parametrization, method, log_prior)
+
+
+def _one_by_one(
+    moments: ClassMoments,
+    part: int,
+    pairs: Sequence[Regularization],
+    at: Codes,
+    parametrization: Parametrization,
+    method: str,
+    log_prior: Floats,
+) -> Iterator[PathRule]:
+    """Rules of pairs (g,) by a fit of each; with ESL's alpha one, those of all gammas are one rule."""
+    alike: dict[tuple[float, float], list[int]] = {}
+    for i in at.tolist():
+        alpha, gamma = pairs[i]
+        alike.setdefault((alpha, 1.0 if parametrization == "esl" and alpha == 1 else gamma), []).append(i)
+    how: dict[str, Any] = {"parametrization": parametrization, "method": method}
+    for (alpha, gamma), positions in alike.items():
+        fit = fit_rda(moments, np.exp(log_prior), alpha=alpha, gamma=gamma, **how)
+        if fit.singular():
+            continue
+        ones = np.ones((1, 1, 1, moments.n_columns))
+        constants = log_prior - 0.5 * np.array([covariance.logdet for covariance in fit.covariances])
+        yield PathRule(
+            np.array([part]),
+            np.array(positions),
+            np.zeros(len(positions), dtype=np.intp),
+            (fit.moments,),
+            None,
+            tuple(
+                ClassPath(ones[0], None, covariance.inverse[None, None], ones, None, ones[..., 0])
+                for covariance in fit.covariances
+            ),
+            np.repeat(constants[None, :, None], len(positions), axis=2),
+        )
+
+
+def _rules(
+    stack: _Stack,
+    basis: Floats | None,
+    paths: Sequence[ClassPath],
+    positions: Codes,
+    cells: Codes,
+    able: NDArray[np.bool_],
+) -> Iterator[PathRule]:
+    """The rule of the pairs at positions (g,) that are able (F, g) in some part, if there are any."""
+    some = able.any(axis=0)
+    if not some.any():
+        return
+    positions, cells, able = positions[some], cells[some], able[:, some]
+    logdets = np.stack([path.logdet.reshape(len(able), -1)[:, cells] for path in paths], axis=1)
+    logdets -= 2.0 * np.log(stack.unit).sum(axis=1)[:, None, None]
+    constants = np.where(able[:, None], stack.log_prior[:, None] - 0.5 * logdets, np.nan)
+    yield PathRule(np.arange(len(able)), positions, cells, stack.moments, basis, tuple(paths), constants)
+
+
+def _by_gamma(stack: _Stack, pairs: Sequence[Regularization], tried: NDArray[np.bool_]) -> Iterator[PathRule]:
+    """ESL's rules of the pairs that are tried (F, G), but for those that are ill-conditioned."""
+    alphas, gammas = np.array(pairs).T
+    at = np.flatnonzero(tried.any(axis=0))
+    own = at[alphas[at] == 1]
+    if own.size:
+        yield from _own_rule(stack, own, tried[:, own])
+        at = at[alphas[at] < 1]
+    if not at.size:
+        return
+    pooled = stack.whole / stack.divisors.sum(axis=1)[:, None, None]
+    sphere = np.trace(pooled, axis1=1, axis2=2)[:, None] / stack.columns
+    lengths, vectors = np.linalg.eigh(pooled)
+    lengths = np.maximum(lengths, 0.0)
+    every, along = np.unique(gammas[at]), np.unique(alphas[at])
+    ridge = (1 - every) * sphere
+    target = every[:, None] * lengths[:, None] + ridge[..., None]
+    able = _regular(target) & (ridge > 0 if stack.beyond else True)
+    some = able.any(axis=0)
+    every, ridge, able = every[some], ridge[:, some], able[:, some]
+    target = np.where(able[..., None], target[:, some], 1.0)
+    # Classes have so few rows that decompositions of these are the shorter ones.
+    few = stack.moments[0].rows - 1 <= WORTH_RANK * stack.unit.shape[1]
+    thin = few & (stack.unit.shape[1] >= WORTH_COLUMNS)
+    sizes = np.where(thin, stack.moments[0].rows - 1, pooled.shape[1]).astype(np.float64)
+    step = max(int(MOST_IN_AXES // (len(pooled) * (sizes**2).sum())), 1)
+    basis = np.swapaxes(vectors, 1, 2) * stack.unit[:, None]
+    for start in range(0, len(every), step):
+        now = slice(start, start + step)
+        paths, regular = [], np.repeat(able[:, now, None], len(along), axis=2)
+        outside = stack.beyond * np.log(ridge[:, now, None] * (1 - along)) if stack.beyond else 0.0
+        for k in range(len(thin)):
+            path = _thin_path(stack, k, along, target[:, now], vectors) if thin[k] else None
+            path = path or _wide_path(stack, k, along, target[:, now], vectors, regular)
+            path.logdet[...] += outside
+            paths.append(path)
+        own, cells = _cells(at, gammas, alphas, every[now], along)
+        able_now = regular.reshape(len(regular), -1)[:, cells] & tried[:, own]
+        yield from _rules(stack, basis, paths, own, cells, able_now)
+
+
+def _wide_path(
+    stack: _Stack, k: int, alphas: Floats, target: Floats, vectors: Floats, regular: NDArray[np.bool_]
+) -> ClassPath:
+    """Distances from class k for gammas of D (F, B, p), alphas (A,), which `regular` (F, B, A) is told of."""
+    turned = np.swapaxes(vectors, 1, 2) @ (stack.own[:, k] / stack.divisors[:, k, None, None]) @ vectors
+    scale = 1.0 / np.sqrt(target)
+    lengths, axes = np.linalg.eigh(turned[:, None] * scale[..., None] * scale[..., None, :])
+    share = alphas[:, None]
+    mixed = share * np.maximum(lengths, 0.0)[..., None, :] + (1 - share)
+    mixed = _where_regular(mixed, regular)
+    logdet = np.log(target).sum(axis=-1)[..., None] + np.log(mixed).sum(axis=-1)
+    return ClassPath(scale, None, axes, 1.0 / mixed, None, logdet)
+
+
+def _thin_path(stack: _Stack, k: int, alphas: Floats, target: Floats, vectors: Floats) -> ClassPath | None:
+    """As `_wide_path`, from the rows of the class; None where too many digits would be lost."""
+    ((own, vector, target),) = zip(stack.own[:, k], vectors, target, strict=True)
+    factor = _factor(own, int(stack.moments[0].rows[k]) - 1) @ vector
+    factor /= np.sqrt(stack.divisors[0, k])
+    r, p = factor.shape
+    gram = np.empty((len(target), r, r))
+    for out, ends in zip(gram, target, strict=True):
+        scaled = factor / np.sqrt(ends)
+        np.matmul(scaled, scaled.T, out=out)
+    lengths, axes = np.linalg.eigh(gram)
+    beta = (1 - alphas)[:, None]
+    mixed = alphas[:, None] * np.maximum(lengths, 0.0)[:, None] + beta
+    if (mixed > MOST_LOSS * beta).any() or not np.isfinite(mixed).all():
+        return None
+    logdet = np.log(target).sum(axis=1)[:, None] + np.log(mixed).sum(axis=2) + (p - r) * np.log(beta[:, 0])
+    plain = 1.0 / (target[:, None] * beta)
+    weights = -alphas[:, None] / (mixed * beta)
+    return ClassPath(1.0 / target[None], factor[None], axes[None], weights[None], plain[None], logdet[None])
+
+
+def _factor(scatter: Floats, most: int) -> Floats:
+    """F (r, p) of a scatter F'F of rank `most` at most, from a Cholesky decomposition with pivots."""
+    diagonal = np.diagonal(scatter)
+    root, pivots, rank, _ = lapack.dpstrf(scatter, tol=EPS * float(diagonal.max()))
+    rank = max(min(int(rank), most), 0)
+    found = np.empty((rank, len(scatter)))
+    found[:, pivots - 1] = np.triu(root)[:rank]
+    return found
+
+
+def _own_rule(stack: _Stack, at: Codes, tried: NDArray[np.bool_]) -> Iterator[PathRule]:
+    """ESL's rule of alpha one, which is that of pairs (g,), unless it is ill-conditioned."""
+    paths, regular = [], np.full((len(stack.own), 1, 1), not stack.beyond)
+    for k in range(stack.own.shape[1]):
+        lengths, axes = np.linalg.eigh(stack.own[:, k] / stack.divisors[:, k, None, None])
+        paths.append(_path_of(stack, axes[:, None], lengths[:, None, None], regular))
+    yield from _rules(stack, None, paths, at, np.zeros(len(at), dtype=np.intp), tried & regular[:, 0])
+
+
+def _by_alpha(stack: _Stack, pairs: Sequence[Regularization], tried: NDArray[np.bool_]) -> Iterator[PathRule]:
+    """As `_by_gamma`, for Friedman's and klaR's mixtures."""
+    alphas, gammas = np.array(pairs).T
+    pooled = stack.whole / stack.divisors.sum(axis=1)[:, None, None]
+    at = np.flatnonzero(tried.any(axis=0))
+    every, along = np.unique(alphas[at]), np.unique(gammas[at])
+    step = max(MOST_IN_AXES // stack.own.size, 1)
+    nothing = np.zeros(stack.own.shape[1])
+    for start in range(0, len(every), step):
+        some = every[start : start + step]
+        shares = [
+            leave_one_out_rda.regularized_mixture(
+                stack.parametrization, Regularization(a, 0.0), stack.divisors, nothing, 0.0
+            )[:2]
+            for a in some
+        ]
+        own, common = np.moveaxis(np.array(shares), 0, 2)[..., None, None]
+        own = own / stack.divisors[:, None, :, None, None]
+        paths, regular = [], np.ones((len(own), len(some), len(along)), dtype=bool)
+        for k in range(stack.own.shape[1]):
+            matrices = own[:, :, k] * stack.own[:, None, k] + common[:, :, k] * pooled[:, None]
+            ridge = np.trace(matrices, axis1=2, axis2=3)[..., None] / stack.columns * along
+            lengths, axes = np.linalg.eigh(matrices)
+            values = (1 - along)[:, None] * np.maximum(lengths, 0.0)[..., None, :] + ridge[..., None]
+            path = _path_of(stack, axes, values, regular)
+            if stack.beyond:
+                regular &= ridge > 0
+                path.logdet[...] += stack.beyond * np.log(np.where(ridge > 0, ridge, 1.0))
+            paths.append(path)
+        positions, cells = _cells(at, alphas, gammas, some, along)
+        able = regular.reshape(len(regular), -1)[:, cells] & tried[:, positions]
+        yield from _rules(stack, None, paths, positions, cells, able)
+
+
+def _path_of(stack: _Stack, axes: Floats, values: Floats, regular: NDArray[np.bool_]) -> ClassPath:
+    """Distances by eigenvectors (F, B, p, p) and eigenvalues (F, B, A, p)."""
+    values = _where_regular(values, regular)
+    scale = np.repeat(stack.unit[:, None], axes.shape[1], axis=1)
+    return ClassPath(scale, None, axes, 1.0 / values, None, np.log(values).sum(axis=-1))
+
+
+def _cells(at: Codes, across: Floats, along: Floats, tried: Floats, every: Floats) -> tuple[Codes, Codes]:
+    """Positions of those of the pairs (g,) that a rule of B x A values holds, and where it holds them."""
+    own = at[np.isin(across[at], tried)]
+    cells = np.searchsorted(tried, across[own]) * len(every) + np.searchsorted(every, along[own])
+    order = np.argsort(cells)
+    return own[order], cells[order]
+
+
+def _where_regular(values: Floats, regular: NDArray[np.bool_]) -> Floats:
+    """Eigenvalues (F, B, A, p), or ones where they are ill-conditioned, which `regular` is told of."""
+    able = _regular(values)
+    regular &= able
+    return np.where(able[..., None], values, 1.0)
+
+
+def _regular(values: Floats) -> NDArray[np.bool_]:
+    """Which eigenvalues (..., p) of a matrix tell that it is well-conditioned."""
+    least, most = values.min(axis=-1), values.max(axis=-1)
+    return np.asarray((least > REGULAR_EIGENVALUES * most) & np.isfinite(most))

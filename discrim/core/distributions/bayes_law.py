@@ -1,0 +1,635 @@
+"""A known law of class and x, its best rule, and what any other rule loses under it.
+
+With priors pi_k, densities f_k and costs c_kj of calling class k class j, the best rule calls x the class
+j that makes sum_k c_kj pi_k f_k(x) least; the integral of that least value is the Bayes error (with costs
+of 0 and 1). What another rule d loses is the integral of sum_k c_k,d(x) pi_k f_k(x) less the least value:
+both are integrated as one function, so that a small excess keeps its digits. A discrete law is summed, one on
+a line integrated by quadrature, and any other by a mean over random points of the classes, each with a bound
+on its error.
+
+*Bounds on the Bayes error* (Fukunaga, 1990, Introduction to Statistical Pattern Recognition, section 3.4).
+min(a, b) <= a^s b^(1-s) for s in [0, 1], so that two classes err by at most pi_0^s pi_1^(1-s) times the
+integral of f_0^s f_1^(1-s). Chernoff's bound takes the best s, Bhattacharyya's s = 1/2; with rho its
+integral, 1/2 gives a lower bound as well, by the inequality of Cauchy and Schwarz: (m - sqrt(m^2 - 4 pi_0
+pi_1 rho^2))/2, m = pi_0 + pi_1. Of more than two classes, the error is at most the sum over pairs of theirs,
+and at least the largest of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from discrim.core.distributions.densities import (
+    Density,
+    FunctionDensity,
+    Normal,
+    RowDensity,
+    ScipyDensity,
+    distance_of,
+    integrate,
+    on_smallest,
+    rank_of,
+)
+from discrim.core.numerics.arrays import Codes, Floats, slices
+from discrim.core.rules import rules
+from discrim.errors import NotSupportedError
+
+REPLICATES = 16
+"""Independent randomizations of a quasi-random sequence, whose spread tells the error."""
+
+AT_ONCE = 2**14
+"""Points at which the function is asked for its values together."""
+
+CONFIDENCE = 0.99
+"""Of the interval whose half width is the bound on the error of a mean over random points."""
+
+FEW_POINTS = 30
+"""Points that a mean may rest on, below which its spread says too little of its error."""
+
+
+class Amount(NamedTuple):
+    """A number with a bound on its error, and how it was computed."""
+
+    value: float
+    bound: float
+    method: str
+
+
+def mean_over_points(
+    densities: Sequence[Density],
+    prior: Floats,
+    of: Callable[[Floats], Floats],
+    most: float,
+    draws: int,
+    seed: int | None,
+    tell: Callable[[int], None] = lambda more: None,
+) -> Amount:
+    """The mean of a function from x (m, p) to values (m,) from 0 to `most`, with half of its 99 % interval.
+
+    Of each class so many points are drawn in all, in `REPLICATES` parts, each of which is told. Where the sum
+    rests on a few of the points, their spread cannot be trusted. What happens with probability q escapes n
+    points with probability (1 - q)^n, at least 1 - 0.99 for q up to ln(100)/n: the bound is then `most` times
+    this at least.
+    """
+    from scipy.special import stdtrit
+
+    rng = np.random.default_rng(seed)
+    size = max(draws // REPLICATES, 2)
+    means = np.zeros(REPLICATES)
+    first = second = 0.0
+    quasi = all(quasi_normal(density) for density in densities)
+    runs = [(replicate, k) for replicate in range(REPLICATES) for k in np.flatnonzero(prior > 0).tolist()]
+    for at_once in slices(len(runs), max(AT_ONCE // size, 1)):
+        part = runs[at_once]
+        drawn = [
+            _quasi_points(densities[k], size, rng) if quasi else densities[k].draw(size, rng) for _, k in part
+        ]
+        x = np.concatenate(drawn)
+        classes = np.repeat([k for _, k in part], [len(points) for points in drawn])
+        share = prior[classes] * of(x)
+        if not np.isfinite(share).all():
+            at = int(np.argmax(~np.isfinite(share)))
+            raise NotSupportedError(
+                f"At x = {x[at].tolist()}, a random point of class number {classes[at] + 1}, the densities "
+                "are zero, infinite or not known, so that it has no posterior: change the unit of x, or the "
+                "law."
+            )
+        for (replicate, _), values in zip(part, np.split(share, len(part)), strict=True):
+            means[replicate] += values.mean()
+            tell(1)
+        first, second = first + float(share.sum()), second + float(share @ share)
+    error = float(means.std(ddof=1)) / np.sqrt(REPLICATES)
+    half = float(stdtrit(REPLICATES - 1, 0.5 + CONFIDENCE / 2)) * error
+    # The number of equal values that would have this sum and this sum of squares.
+    if not first**2 > FEW_POINTS * second:
+        half = max(half, most * float(-np.log1p(-CONFIDENCE)) / (REPLICATES * size))
+    return Amount(float(means.mean()), half, "quasi-Monte Carlo" if quasi else "Monte Carlo")
+
+
+def quasi_normal(density: Density) -> bool:
+    """Whether points that fill a cube evenly can be bent into a sample of a density."""
+    return density.normal is not None or (isinstance(density, RowDensity) and density.student is not None)
+
+
+def _quasi_points(density: Density, size: int, rng: np.random.Generator) -> Floats:
+    """Points (size, p) of a normal or t distribution, from a scrambled Sobol sequence."""
+    from scipy.special import chdtri, ndtri
+    from scipy.stats import qmc
+
+    student = density.student if isinstance(density, RowDensity) else None
+    normal, df = student if student is not None else (density.normal, np.inf)
+    if normal is None:
+        raise NotSupportedError("Points are bent to normal and t distributions only.")
+    p = len(normal.mean)
+    sobol = qmc.Sobol(p + 1, scramble=True, seed=rng)
+    cube = sobol.random_base2(max(int(np.ceil(np.log2(size))), 1))
+    # A scrambled point may be zero.
+    cube = np.clip(cube, 2.0**-53, 1 - 2.0**-53)
+    values, vectors = np.linalg.eigh(normal.cov)
+    # The first coordinates of a Sobol sequence are the most even: they go to the longest axes.
+    root = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1]
+    z = ndtri(cube[:, :p]) @ root.T
+    if np.isfinite(df):
+        with np.errstate(divide="ignore", over="ignore"):
+            z /= np.sqrt(chdtri(df, 1 - cube[:, p]) / df)[:, None]
+    return np.asarray(normal.mean + z)
+
+
+Decide = Callable[[Floats], Codes]
+
+CLOSE, LOOSE = 1e-11, 1e-9
+"""Wanted errors of a panel over the integral, of what is asked for and of the densities."""
+
+MOST_VALUES = 1_000_000
+"""Values of a discrete variable that are summed over."""
+
+BEYOND = np.array([-5.0, -4.0, -3.0, -2.0, -1.0, 0.0, 2.0, 4.0, 8.0, 16.0, 32.0])
+"""Logarithms to base 2 of steps into the tails, over the distance of the outer quantiles."""
+
+CELLS = 2**19
+"""Numbers of points by classes that are in memory at once."""
+
+RULE_POINTS = 2**16
+"""Points of a line, at least, at which a rule is asked."""
+
+MOST_UNLISTED = 1e-5
+"""Probability that sums may leave out; random points do better than that."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MassLaw:
+    """Probabilities `mass` (K, V) of listed values in each class, and `unlisted` (K,) of all others.
+
+    The points (V, p) are the values, where they are numbers; else their positions (V, 1).
+    """
+
+    mass: Floats
+    points: Floats
+    unlisted: Floats
+
+    @property
+    def n_classes(self) -> int:
+        """K."""
+        return len(self.mass)
+
+
+@dataclass(frozen=True, slots=True)
+class DensityLaw:
+    """Densities of the classes, of one dimension; all of them have a density, or all are discrete."""
+
+    densities: tuple[Density, ...]
+
+    @property
+    def n_classes(self) -> int:
+        """K."""
+        return len(self.densities)
+
+    @property
+    def dim(self) -> int:
+        """Columns of x."""
+        return self.densities[0].dim
+
+    @property
+    def discrete(self) -> bool:
+        """Whether x has probabilities, not densities."""
+        return self.densities[0].discrete
+
+    @property
+    def on_line(self) -> bool:
+        """Whether x is one number with a density that quadrature can follow."""
+        return not self.discrete and not any(isinstance(each, RowDensity) for each in self.densities)
+
+    def log_densities(self, x: Floats) -> Floats:
+        """Log densities (m, K) of rows x (m, p)."""
+        logs = np.empty((len(x), self.n_classes), order="F")
+        for column, density in zip(logs.T, self.densities, strict=True):
+            column[:] = density.log_density(x)
+        return on_smallest(logs, np.array([density.rank for density in self.densities]))
+
+    def normals(self) -> list[Normal] | None:
+        """Parameters of the classes, where all are normal."""
+        known = [density.normal for density in self.densities if density.normal is not None]
+        return known if len(known) == self.n_classes else None
+
+    def enumerated(self) -> MassLaw | None:
+        """Its probabilities value by value, where x is one discrete number with not too many values."""
+        densities = [each for each in self.densities if isinstance(each, ScipyDensity)]
+        if not self.discrete or len(densities) < self.n_classes:
+            return None
+        lattices = [density.lattice(MOST_VALUES // self.n_classes) for density in densities]
+        points = np.unique(np.concatenate(lattices))[:, None]
+        if not len(points):
+            return None
+        mass = np.exp(self.log_densities(points)).T
+        unlisted = np.array([density.outside(points[0, 0], points[-1, 0]) for density in densities])
+        # Values between those of the lattice, or probabilities that are no better.
+        lack = np.abs(1 - mass.sum(axis=1))
+        unlisted = np.where(lack > unlisted + LOOSE, lack, unlisted)
+        return None if unlisted.max() > MOST_UNLISTED else MassLaw(mass, points, unlisted)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DecisionIntervals:
+    """Intervals of a line by decision: edges (r + 1,), and codes (r,), -1 where no class has a density."""
+
+    edges: Floats
+    codes: Codes
+
+    def at(self, x: Floats) -> Codes:
+        """Codes (m,) of points (m,)."""
+        return np.asarray(self.codes[np.searchsorted(self.edges[1:-1], x, side="right")])
+
+
+# ---- the least risk
+
+
+def least_risk(
+    law: MassLaw | DensityLaw,
+    prior: Floats,
+    costs: Floats,
+    draws: int,
+    seed: int | None,
+    tell: Callable[[int], None] = lambda more: None,
+) -> Amount:
+    """The risk of the best rule, under costs (K, K) of calling a class (row) another (column).
+
+    Where there is nothing better it is a `mean_over_points`.
+    """
+    if isinstance(law, MassLaw):
+        losses = (law.mass * prior[:, None]).T @ costs
+        missed = float((prior * law.unlisted) @ costs.max(axis=1))
+        return Amount(float(losses.min(axis=1).sum()), missed, "exact" if not missed else "sum")
+    used = np.flatnonzero(prior > 0)
+    if len(used) == 1:
+        return Amount(float(costs[used[0]].min()), 0.0, "exact")
+    if len(used) < law.n_classes and rules.counts_errors(costs):
+        possible = DensityLaw(tuple(law.densities[k] for k in used.tolist()))
+        return least_risk(possible, prior[used], costs[np.ix_(used, used)], draws, seed, tell)
+    listed = law.enumerated()
+    if listed is not None:
+        return least_risk(listed, prior, costs, draws, seed, tell)
+    closed = _two_normals(law, prior, costs)
+    if closed is not None:
+        return Amount(closed, 0.0, "exact")
+    if law.on_line:
+
+        def least(x: Floats, joint: Floats) -> Floats:
+            return rules.least_losses(joint, costs)[:, None]
+
+        breaks = [line_breaks(law), _best_regions(law, prior, costs).edges]
+        return _on_line(law, prior, least, breaks, lambda lack: float((lack @ costs).min()))
+
+    def least_at(x: Floats) -> Floats:
+        return rules.least_losses(_posteriors(law, x, prior), costs)
+
+    most = float(costs.max(axis=0).min())
+    return mean_over_points(law.densities, prior, least_at, most, draws, seed, tell)
+
+
+def _two_normals(law: DensityLaw, prior: Floats, costs: Floats) -> float | None:
+    """The risk of two normals of one covariance; None of any other law.
+
+    With a_k what an error on class k costs in the mean, and D the Mahalanobis distance of the two, it is
+    a_0 Phi(-D/2 + ln(a_1/a_0)/D) + a_1 Phi(-D/2 - ln(a_1/a_0)/D).
+    """
+    normals = law.normals()
+    if normals is None or len(normals) != 2 or not np.array_equal(normals[0].cov, normals[1].cov):
+        return None
+    right = prior * np.diag(costs)
+    errors = prior * np.array([costs[0, 1], costs[1, 0]]) - right
+    if not (errors > 0).all():
+        return None
+    from scipy.special import ndtr
+
+    distance = distance_of(normals[0].cov, normals[0].mean, normals[1].mean)
+    if distance == 0:
+        return float(right.sum() + errors.min())
+    shift = np.log(errors[1] / errors[0]) / distance
+    wrong = ndtr(np.array([shift, -shift]) - 0.5 * distance)
+    return float(right.sum() + errors @ wrong)
+
+
+def _posteriors(law: DensityLaw, x: Floats, prior: Floats) -> Floats:
+    return np.exp(rules.log_posteriors(rules.joint_scores(law.log_densities(x), prior)))
+
+
+# ---- on a line
+
+
+def _on_line(
+    law: DensityLaw,
+    prior: Floats,
+    of: Callable[[Floats, Floats], Floats],
+    breaks: list[Floats],
+    most: Callable[[Floats], float],
+) -> Amount:
+    """The integral of a function of x (m,) and of prior times density (m, K), with what it may have missed.
+
+    Of its values (m, q) the first is wanted, and the integrals of the others are added to the bound; `most`
+    says what the first can add up to over a set where the classes have given probabilities (K,). The
+    densities are integrated along with it. What they lack to one was seen by no panel (a tail beyond 1e308, a
+    spike between two points, a pole nearer than two numbers), or their values are no better.
+    """
+    used = np.flatnonzero(prior > 0)
+
+    def values(x: Floats) -> Floats:
+        joint = np.exp(rules.joint_scores(law.log_densities(x[:, None]), prior))
+        # A pole has no mass of its own, and beyond 1e308 there is none that a number could have.
+        joint[~(np.isfinite(joint) & np.isfinite(x)[:, None])] = 0.0
+        return np.column_stack([joint[:, used], of(x, joint)])
+
+    k = len(used)
+    extra = of(np.zeros(1), np.zeros((1, law.n_classes))).shape[1]
+    rtol = np.concatenate([np.full(k, LOOSE), np.full(extra, CLOSE)])
+    value, bound = integrate(values, np.unique(np.concatenate(breaks)), rtol)
+    lack = np.zeros(law.n_classes)
+    lack[used] = np.abs(prior[used] - value[:k])
+    seen = np.zeros(law.n_classes)
+    seen[used] = bound[:k] + LOOSE * prior[used]
+    missed = most(np.maximum(lack, seen)) if (lack > seen).any() else 0.0
+    rounding = value[k] * (lack[used] / prior[used]).max()
+    error = bound[k] + missed + rounding + (value[k + 1 :] + bound[k + 1 :]).sum()
+    return Amount(float(value[k]), float(error), "quadrature")
+
+
+def line_regions(law: DensityLaw, decide: Decide, points: int = 0) -> DecisionIntervals:
+    """Intervals of a rule's decisions on a line: changes between the points of a grid, by bisection.
+
+    The grid has about so many points, and 32 between two quantiles at least.
+    """
+    step, grid = max(CELLS // law.n_classes, 1), _grid(law, points)
+
+    def in_parts(x: Floats) -> Codes:
+        return np.concatenate([decide(x[part]) for part in slices(max(len(x), 1), step)])
+
+    return _regions(_ends(law), grid, in_parts(grid), in_parts)
+
+
+def _grid(law: DensityLaw, points: int) -> Floats:
+    low, high = _ends(law)
+    outer = np.concatenate([density.landmarks[[0, -1]] for density in _line(law)])
+    marks = np.unique(np.concatenate([_marks(density) for density in _line(law)]))
+    marks = marks[(marks > low) & (marks < high) & (marks >= outer.min()) & (marks <= outer.max())]
+    width = float(marks[-1] - marks[0]) or 1.0
+    steps = np.linspace(0.0, 1.0, max(33, points // len(marks)))[:-1]
+    inner = (marks[:-1, None] + np.diff(marks)[:, None] * steps).ravel()
+    # Tails cross far out, each at a scale of its own.
+    far = width * 2.0 ** np.arange(-4, 40)
+    grid = np.concatenate([marks[0] - far[::-1], inner, marks[-1:], marks[-1] + far])
+    return np.unique(grid[(grid > low) & (grid < high)])
+
+
+def _marks(density: ScipyDensity | FunctionDensity) -> Floats:
+    """Quantiles, and points in the tails beyond them.
+
+    What is left of a narrow class lies near its last quantile, where a wide one has none.
+    """
+    marks = density.landmarks
+    far = (marks[-1] - marks[0]) * 2.0**BEYOND
+    return np.concatenate([marks[0] - far[::-1], marks, marks[-1] + far])
+
+
+def _regions(ends: tuple[float, float], grid: Floats, codes: Codes, decide: Decide) -> DecisionIntervals:
+    change = np.flatnonzero(codes[1:] != codes[:-1])
+    left, right, before = grid[change], grid[change + 1], codes[change]
+    for _ in range(200):
+        middle = left + 0.5 * (right - left)
+        if not len(left) or ((middle == left) | (middle == right)).all():
+            break
+        same = decide(middle) == before
+        left, right = np.where(same, middle, left), np.where(same, right, middle)
+    edges = np.concatenate([ends[:1], right, ends[1:]])
+    return DecisionIntervals(edges, codes[np.concatenate([change, [len(grid) - 1]])])
+
+
+def _line(law: DensityLaw) -> list[ScipyDensity | FunctionDensity]:
+    return [density for density in law.densities if not isinstance(density, RowDensity)]
+
+
+def _ends(law: DensityLaw) -> tuple[float, float]:
+    supports = [density.support for density in _line(law)]
+    return min(low for low, _ in supports), max(high for _, high in supports)
+
+
+def _best_regions(law: DensityLaw, prior: Floats, costs: Floats) -> DecisionIntervals:
+    def best(x: Floats) -> Codes:
+        return rules.least_cost_codes(rules.joint_scores(law.log_densities(x[:, None]), prior), costs)
+
+    return line_regions(law, best)
+
+
+def line_breaks(law: DensityLaw) -> Floats:
+    """Quantiles of the classes, ends of their supports, and where a density ends that tells no support."""
+    low, high = _ends(law)
+    inner = [np.array([end for end in density.support if np.isfinite(end)]) for density in _line(law)]
+    parts = [_marks(density) for density in _line(law)]
+
+    def how_many(x: Floats) -> Codes:
+        return np.asarray((law.log_densities(x[:, None]) > -np.inf).sum(axis=1))
+
+    edges = line_regions(law, how_many).edges
+    breaks = np.unique(np.concatenate([np.array([low, high]), *inner, *parts, edges]))
+    return breaks[(breaks >= low) & (breaks <= high)]
+
+
+# ---- another rule
+
+
+def excess(
+    law: MassLaw | DensityLaw,
+    prior: Floats,
+    costs: Floats,
+    decide: Decide,
+    draws: int,
+    seed: int | None,
+    tell: Callable[[int], None] = lambda more: None,
+) -> Amount:
+    """What a rule loses beyond the best; the other arguments are those of `least_risk`.
+
+    It decides from x (m, p), of a `MassLaw` from its points, on the codes (m,) of the classes called.
+    """
+    if isinstance(law, MassLaw):
+        seen = (law.mass > 0).any(axis=0)
+        losses = (law.mass[:, seen] * prior[:, None]).T @ costs
+        beyond = _beyond_least(losses, decide(law.points[seen]))
+        missed = float((prior * law.unlisted) @ costs.max(axis=1))
+        return Amount(float(beyond.sum()), missed, "exact" if not missed else "sum")
+    listed = law.enumerated()
+    if listed is not None:
+        return excess(listed, prior, costs, decide, draws, seed, tell)
+    if law.on_line:
+        return _excess_on_line(law, prior, costs, decide)
+
+    def beyond_at(x: Floats) -> Floats:
+        return _beyond_least(_posteriors(law, x, prior) @ costs, decide(x))
+
+    most = float((costs.max(axis=1) - costs.min(axis=1)).max())
+    return mean_over_points(law.densities, prior, beyond_at, most, draws, seed, tell)
+
+
+def _excess_on_line(law: DensityLaw, prior: Floats, costs: Floats, decide: Decide) -> Amount:
+    def where_seen(x: Floats) -> Codes:
+        # A rule is not asked where nothing falls: its formula may overflow there.
+        joint = np.exp(rules.joint_scores(law.log_densities(x[:, None]), prior))
+        codes, seen = np.full(len(x), -1), (joint > 0).any(axis=1)
+        codes[seen] = decide(x[seen, None])
+        return codes
+
+    # A rule may change where no point of a grid is: what half of the points would miss tells how much.
+    ends, grid = _ends(law), _grid(law, RULE_POINTS)
+    codes = where_seen(grid)
+    fine = _regions(ends, grid, codes, where_seen)
+    half = _regions(ends, grid[::2], codes[::2], where_seen)
+
+    def beyond_at(x: Floats, joint: Floats) -> Floats:
+        losses = joint @ costs
+        called = [where_seen(x), fine.at(x), half.at(x)]
+        rule, by_fine, by_half = (_beyond_least(losses, code) for code in called)
+        return np.column_stack([rule, np.abs(by_fine - by_half)])
+
+    breaks = [line_breaks(law), _best_regions(law, prior, costs).edges, fine.edges, half.edges]
+    spread = costs.max(axis=1) - costs.min(axis=1)
+    return _on_line(law, prior, beyond_at, breaks, lambda lack: float(lack @ spread))
+
+
+def _beyond_least(losses: Floats, codes: Codes) -> Floats:
+    return np.asarray(losses[np.arange(len(losses)), codes] - losses.min(axis=1))
+
+
+Affinity = Callable[[float], float]
+
+
+class PairBound(NamedTuple):
+    """Bounds on what two classes add to the error: Chernoff's and Bhattacharyya's from above, one from below.
+
+    The exponent is Chernoff's s, of the first of the two, and the distance Bhattacharyya's, -ln rho.
+    """
+
+    exponent: float
+    chernoff: float
+    bhattacharyya: float
+    lower: float
+    distance: float
+
+
+def pair_bound(affinity: Affinity, first: float, second: float, log_least: float | None = None) -> PairBound:
+    """The bounds of two classes of priors first and second.
+
+    The affinity leads from s to the logarithm of the integral of f_0^s f_1^(1-s), which is convex in s;
+    `log_least` is less than that at s = 1/2 by the error of the integral.
+    """
+    from scipy.optimize import minimize_scalar
+
+    log_rho = affinity(0.5)
+    rho = float(np.exp(log_rho))
+    if not (first > 0 and second > 0):
+        return PairBound(0.5, 0.0, 0.0, 0.0, -log_rho)
+    logs = np.log([first, second])
+
+    def log_bound(s: float) -> float:
+        return float(s * logs[0] + (1 - s) * logs[1] + affinity(s))
+
+    least = minimize_scalar(log_bound, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-9})
+    bounds = {float(least.x): float(least.fun)} | {s: log_bound(s) for s in (0.0, 0.5, 1.0)}
+    best = min(bounds, key=lambda s: bounds[s])
+    both = first + second
+    # As a difference of square roots it would have no digits where the affinity is small.
+    least_rho = rho if log_least is None else float(np.exp(log_least))
+    product = 4 * first * second * least_rho**2
+    lower = 0.5 * product / (both + np.sqrt(max(both**2 - product, 0.0)))
+    upper = float(np.sqrt(first * second)) * rho
+    return PairBound(best, float(np.exp(bounds[best])), upper, float(lower), -log_rho)
+
+
+def normal_affinity(first: Normal, second: Normal) -> Affinity:
+    """Log affinity of two normals, in closed form.
+
+    -s(1-s)/2 d'C^-1 d - (ln|C| - (1-s) ln|A| - s ln|B|)/2, C = (1-s) A + s B the mixed covariance, d the
+    difference of the means.
+    """
+    d = second.mean - first.mean
+    logs = [float(np.linalg.slogdet(normal.cov)[1]) for normal in (first, second)]
+
+    def affinity(s: float) -> float:
+        mixed = (1 - s) * first.cov + s * second.cov
+        distance = float(d @ np.linalg.solve(mixed, d))
+        log_det = float(np.linalg.slogdet(mixed)[1]) - (1 - s) * logs[0] - s * logs[1]
+        return -0.5 * (s * (1 - s) * distance + log_det)
+
+    return affinity
+
+
+def log_affinity(
+    law: MassLaw | DensityLaw, i: int, j: int, draws: int, seed: int | None
+) -> tuple[Affinity, float | None]:
+    """Log affinity of classes i and j as a function of s, and less than that of 1/2 by its error if known."""
+    if isinstance(law, MassLaw):
+        with np.errstate(divide="ignore"):
+            logs = np.log(law.mass[[i, j]])
+        return lambda s: _log(_powers(logs[0], logs[1], s).sum()), None
+    pair = DensityLaw((law.densities[i], law.densities[j]))
+    normals = pair.normals()
+    if normals is not None and all(is_of_full_rank(normal.cov) for normal in normals):
+        return normal_affinity(*normals), None
+    listed = law.enumerated()
+    if listed is not None:
+        return log_affinity(listed, i, j, draws, seed)
+    if law.on_line:
+        return _line_affinity(pair)
+    # Points of the even mixture h: the mean of f_0^s f_1^(1-s)/h is bounded.
+    rng = np.random.default_rng(seed)
+    x = np.concatenate([density.draw(draws, rng) for density in pair.densities])
+    shares = rules.log_posteriors(pair.log_densities(x)) + np.log(2.0)
+    return lambda s: _log(_powers(shares[:, 0], shares[:, 1], s).mean()), None
+
+
+def is_of_full_rank(cov: Floats) -> bool:
+    """Whether a covariance (p, p) has a density on all of the space: it is of full rank."""
+    return rank_of(cov) == len(cov)
+
+
+def _powers(first: Floats, second: Floats, s: float) -> Floats:
+    """f_0^s f_1^(1-s) of logarithms, zero where either is; a pole has no mass of its own."""
+    finite = np.isfinite(first) & np.isfinite(second)
+    out = np.zeros(np.shape(first))
+    with np.errstate(over="ignore"):
+        out[finite] = np.exp(s * first[finite] + (1 - s) * second[finite])
+    return np.where(np.isfinite(out), out, 0.0)
+
+
+def _log(value: float) -> float:
+    return float(np.log(value)) if value > 0 else -np.inf
+
+
+def _line_affinity(pair: DensityLaw) -> tuple[Affinity, float]:
+    """By quadrature, and more than the integral by its error, so that an upper bound remains one.
+
+    Of probabilities d_0 and d_1 that no panel saw it may miss d_0^s d_1^(1-s), by Hoelder's inequality.
+    """
+    breaks = line_breaks(pair)
+
+    def integral(of: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
+        def at(x: Floats) -> Floats:
+            logs = pair.log_densities(x[:, None])
+            logs[~np.isfinite(x)] = -np.inf
+            return of(logs)
+
+        return integrate(at, breaks, rtol=1e-10)
+
+    whole, bound = integral(
+        lambda logs: np.column_stack([_powers(logs[:, k], logs[:, k], 1.0) for k in (0, 1)])
+    )
+    lack, seen = np.abs(1 - whole), bound + LOOSE
+    lack = np.maximum(lack, seen) if (lack > seen).any() else np.zeros(2)
+
+    def affinity(s: float) -> tuple[float, float]:
+        value, error = integral(lambda logs: _powers(logs[:, 0], logs[:, 1], s)[:, None])
+        missed = lack[0] ** s * lack[1] ** (1 - s) if lack.any() else 0.0
+        return float(value[0]), float(error[0] + missed)
+
+    value, error = affinity(0.5)
+    return lambda s: _log(sum(affinity(s))), _log(value - error)

@@ -1,0 +1,349 @@
+"""The optimal separating hyperplane of two classes, exactly.
+
+Theory (Vapnik, 1996, The Nature of Statistical Learning Theory; Hastie, Tibshirani & Friedman, 2009, The
+Elements of Statistical Learning, sec. 4.5.2). Among the planes between two classes the optimal one is
+farthest from the nearest row: minimize |b|^2/2 under y_i (x_i'b + b_0) >= 1 with y = 1, -1; the margin is
+1/|b|. Its dual is the problem of the nearest points of the two convex hulls (Bennett & Bredensteiner, 2000,
+ICML 17, 57-64): with w the shortest vector from the one hull to the other, b = 2 w/|w|^2, the margin is
+|w|/2, and the weights of w by the rows, times 2/|w|^2, are the multipliers of the conditions of Karush,
+Kuhn and Tucker. w is the point nearest to the origin in the hull of all differences of a row of the one
+class and a row of the other.
+
+*The point of a polytope nearest to the origin* is found by Wolfe's algorithm (Wolfe, 1976, Mathematical
+Programming 11, 128-149). The nearest point w of the convex hull of points P is the one with w'p >= w'w for
+every p. A *corral* is an affinely independent set of points with the nearest point of its affine hull inside
+its convex hull. The point of P lowest along w is added to the corral, points whose weight would turn negative
+leave it, and |w| falls each time: no corral returns, so the search ends, with the exact answer. Only the
+lowest point along w is ever needed, one product with the rows, so that the points may be as many as the pairs
+of rows of two classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import qr, solve_triangular
+
+from discrim.core.covariance.covariance import EPS
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.arrays import Codes, Floats, Mask, are_whole
+from discrim.core.numerics.progress import tick
+from discrim.core.rules.rules import LinearRule
+from discrim.errors import DataError, NotSupportedError
+
+NO_DESCENT = 64 * EPS
+"""Relative to the points, what rounding may hide of a descent."""
+
+MOST_ROUNDS = 100_000
+"""Points taken in before the search is given up."""
+
+
+class NearestPoint(NamedTuple):
+    """The nearest point (p,), zero to rounding where the hull has the origin in it, and its corral.
+
+    The points of the corral have names, and positive weights (s,) of sum one.
+    """
+
+    point: Floats
+    keys: list[Hashable]
+    weights: Floats
+
+
+def nearest_point(lowest: Callable[[Floats], tuple[Hashable, Floats]], start: Floats) -> NearestPoint:
+    """Nearest point to the origin of a convex hull; a NotSupportedError where the search does not end.
+
+    From a direction w, the first of which is the start (p,), the oracle leads to the name and the coordinates
+    (p,) of a point p with the smallest w'p.
+
+    Examples
+    --------
+    >>> points = np.array([[3.0, 0.0], [0.0, 4.0], [5.0, 5.0]])
+    >>> def lowest(w):
+    ...     i = int(np.argmin(points @ w))
+    ...     return i, points[i]
+    >>> found = nearest_point(lowest, np.ones(2))
+    >>> found.keys, found.weights.round(4).tolist(), found.point.round(4).tolist()
+    ([0, 1], [0.64, 0.36], [1.92, 1.44])
+    """
+    key, point = lowest(start)
+    corral, w = _Corral([key], point[:, None], np.ones(1)), point
+    seen = {frozenset(corral.keys)}
+    for _ in range(MOST_ROUNDS):
+        tick()
+        key, point = lowest(w)
+        reach = float(np.sqrt(max((corral.points**2).sum(axis=0).max(), point @ point)))
+        square = float(w @ w)
+        # Without a descent beyond rounding w is the nearest; a w that is rounding itself is zero.
+        length = float(np.sqrt(square))
+        ended = length <= NO_DESCENT * reach or square - w @ point <= NO_DESCENT * reach * length
+        if ended or key in corral.keys:
+            return NearestPoint(w, corral.keys, corral.weights)
+        corral, w = _enlarged(corral, key, point)
+        # |w| falls but for rounding, by which a corral may return; then no other is nearer beyond it.
+        if frozenset(corral.keys) in seen:
+            return NearestPoint(w, corral.keys, corral.weights)
+        seen.add(frozenset(corral.keys))
+    raise NotSupportedError(
+        f"The nearest point was not found in {MOST_ROUNDS:,} rounds: bring the columns to like units."
+    )
+
+
+class _Corral(NamedTuple):
+    """Names (s,), points (p, s) and their weights (s,) in the nearest point."""
+
+    keys: list[Hashable]
+    points: Floats
+    weights: Floats
+
+
+def _enlarged(corral: _Corral, key: Hashable, point: Floats) -> tuple[_Corral, Floats]:
+    """The corral with one point more, those left out whose weight falls to zero on the way; its nearest."""
+    keys, points = [*corral.keys, key], np.column_stack([corral.points, point])
+    weights = np.append(corral.weights, 0.0)
+    while True:
+        goal, nearest = _affine_nearest(points)
+        if (goal > 0).all():
+            return _Corral(keys, points, goal), nearest
+        # A point without a weight that gets none does not fall.
+        falling = (goal <= 0) & (weights > goal)
+        ratios = np.divide(weights, weights - goal, out=np.full(len(goal), np.inf), where=falling)
+        share = float(ratios.min())
+        kept = np.zeros(len(goal), dtype=bool)
+        if share < np.inf:
+            weights = (1 - share) * weights + share * goal
+            kept = weights > 0
+            kept[int(np.argmin(ratios))] = False
+        if not kept.any():
+            # All weights fell to zero but for rounding: the new point brings the corral no nearer.
+            return corral, np.asarray(corral.points @ corral.weights)
+        keys = [key for key, keep in zip(keys, kept, strict=True) if keep]
+        points, weights = points[:, kept], weights[kept] / weights[kept].sum()
+
+
+def _affine_nearest(points: Floats) -> tuple[Floats, Floats]:
+    """Nearest point (p,) of the affine hull of points (p, s), and weights (s,) of sum one that give it."""
+    # From the point nearest to the origin the edges are shortest, and least cancels.
+    base = int(np.argmin((points**2).sum(axis=0)))
+    start = points[:, base]
+    if points.shape[1] == 1:
+        return np.ones(1), start
+    edges = np.delete(points, base, axis=1) - start[:, None]
+    q, r, order = qr(edges, mode="economic", pivoting=True, check_finite=False)
+    size = np.abs(np.diagonal(r))
+    rank = int((size > len(size) * EPS * size[0]).sum())
+    q, along = q[:, :rank], q[:, :rank].T @ start
+    nearest = start - q @ along
+    # Once more: what must vanish on the edges is then rounding of the nearest point, not of the start.
+    nearest = nearest - q @ (q.T @ nearest)
+    inner = np.zeros(len(order))
+    inner[order[:rank]] = solve_triangular(r[:rank, :rank], -along, check_finite=False)
+    return np.insert(inner, base, 1 - inner.sum()), nearest
+
+
+def positive_rows(codes: Codes, n_classes: int) -> list[Mask]:
+    """The positive rows (n,) of each plane: of the second class of two, else of each class in turn."""
+    return [codes == k for k in ([1] if n_classes == 2 else range(n_classes))]
+
+
+def plane_rule(origin: Floats, coef: Floats, intercept: Floats) -> LinearRule:
+    """Scores by planes: 0 and x'b + c for two classes, else that of each class's plane.
+
+    Coefficients are (p, 1) or (p, K), intercepts the values at the origin.
+    """
+    if len(intercept) == 1:
+        coef, intercept = np.column_stack([np.zeros(len(coef)), coef]), np.append(0.0, intercept)
+    return LinearRule(origin, np.ones(len(origin)), coef, intercept)
+
+
+TOUCHING = 1e-13
+"""Distance of the hulls, relative to the spread of the rows, below which they touch."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OptimalPlane:
+    """The optimal plane x'coef + intercept = 0, scaled so that support points have values 1 and -1.
+
+    Multipliers (s,) are the a_i of the rows at the positions of the support (s,), ascending, where these are
+    positive: coef = sum y_i a_i x_i, and sum y_i a_i = 0. The residual is the largest violation of the
+    conditions of Karush, Kuhn and Tucker: of stationarity relative to |coef|, of complementarity relative to
+    the multipliers' sum, of feasibility relative to one.
+    """
+
+    coef: Floats
+    intercept: float
+    support: Codes
+    multipliers: Floats
+    residual: float
+
+    @property
+    def margin(self) -> float:
+        """Distance from the plane to the nearest row."""
+        return 1 / float(np.hypot.reduce(self.coef))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HyperplaneFit:
+    """The optimal plane of the rows less an origin (p,); its rule makes no use of the prior (2,)."""
+
+    moments: ClassMoments
+    prior: Floats
+    origin: Floats
+    plane: OptimalPlane
+
+    has_distances = False
+    estimated_prior = True
+
+    def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
+        """Scores 0 and x'b + b_0: the side of the plane."""
+        return plane_rule(self.origin, self.plane.coef[:, None], np.array([self.plane.intercept]))
+
+    def refit(self, x: Floats, codes: Codes) -> HyperplaneFit | None:
+        """The same model of other rows; None where the hulls touch."""
+        # Any origin close to the rows serves, and that of other columns is none.
+        origin = self.origin if x.shape[1] == len(self.origin) else x.mean(axis=0)
+        plane = optimal_plane(x - origin, codes == 1)
+        return replace(self, origin=origin, plane=plane) if isinstance(plane, OptimalPlane) else None
+
+    def buffers(self) -> dict[str, Floats]:
+        """What a file keeps: origin, coef, support with its multipliers, and (intercept, residual)."""
+        plane = self.plane
+        support = np.column_stack([plane.support, plane.multipliers])
+        numbers = np.array([plane.intercept, plane.residual])
+        return {"origin": self.origin, "coef": plane.coef, "support": support, "found": numbers}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CommonPoint:
+    """A point of both hulls: why no plane separates.
+
+    The weights (s,) of the rows at positions (s,) sum to one in either class, and give the two one mean.
+    """
+
+    rows: Codes
+    weights: Floats
+
+
+def fit_hyperplane(
+    x: Floats, codes: Codes, moments: ClassMoments, prior: Floats
+) -> HyperplaneFit | CommonPoint:
+    """The optimal plane between two classes of rows (n, p), or a point that is in the hulls of both."""
+    origin = x.mean(axis=0)
+    plane = optimal_plane(x - origin, codes == 1)
+    return plane if isinstance(plane, CommonPoint) else HyperplaneFit(moments, prior, origin, plane)
+
+
+def hyperplane_from_file(
+    moments: ClassMoments, prior: Floats, *, origin: Floats, coef: Floats, support: Floats, found: Floats
+) -> HyperplaneFit:
+    """A fit from what `HyperplaneFit.buffers` gives, or a DataError where that does not fit together."""
+    if not are_whole(support[:, 0]) or not (np.diff(support[:, 0]) > 0).all() or not len(support):
+        raise DataError("its support points are no rows")
+    if not (support[:, 1] >= 0).all() or not found[1] >= 0:
+        raise DataError("its multipliers, or what they leave, are negative")
+    if not 0 < np.hypot.reduce(coef) < np.inf:
+        raise DataError("its plane has no direction")
+    rows, multipliers = support[:, 0].astype(np.intp), support[:, 1]
+    plane = OptimalPlane(coef, float(found[0]), rows, multipliers, float(found[1]))
+    return HyperplaneFit(moments, prior, origin, plane)
+
+
+def optimal_plane(x: Floats, positive: Mask) -> OptimalPlane | CommonPoint:
+    """The optimal plane between rows, or a point in common where the hulls of the two classes touch.
+
+    Rows x (n, p) are about an origin close to them, and some, but not all, positive (n,).
+    """
+    # A power of two takes no digit, and keeps squares of rows in any units from under- and overflow.
+    largest = float(np.abs(x).max())
+    unit = 2.0 ** np.floor(np.log2(largest)) if largest > 0 else 1.0
+    # Where columns are more than rows, on orthonormal axes that span the rows distances are the same.
+    axes = None if x.shape[1] <= len(x) else qr(x.T, mode="economic", check_finite=False)[0]
+    plane = _optimal(x / unit if axes is None else (x / unit) @ axes, positive)
+    if isinstance(plane, CommonPoint):
+        return plane
+    coef = plane.coef if axes is None else axes @ plane.coef
+    with np.errstate(over="ignore", under="ignore"):
+        # In such units the plane itself is a double, and may be where these are none.
+        multipliers = plane.multipliers / unit / unit
+    return replace(plane, coef=coef / unit, multipliers=multipliers)
+
+
+def _optimal(x: Floats, positive: Mask) -> OptimalPlane | CommonPoint:
+    """The same for rows about as large as one, and columns no more than rows."""
+    rows = (np.flatnonzero(positive), np.flatnonzero(~positive))
+    upper, lower = (np.ascontiguousarray(x[at]) for at in rows)
+
+    def lowest(w: Floats) -> tuple[tuple[int, int], Floats]:
+        i, j = int(np.argmin(upper @ w)), int(np.argmax(lower @ w))
+        return (i, j), upper[i] - lower[j]
+
+    nearest = nearest_point(lowest, upper.mean(axis=0) - lower.mean(axis=0))
+    square = float(nearest.point @ nearest.point)
+    coef = 2 * nearest.point / square if square > 0 else np.zeros_like(nearest.point)
+    low, high = float((upper @ coef).min()), float((lower @ coef).max())
+    spread = float(np.sqrt((x**2).sum(axis=1).max()))
+    support, weights = _by_row(nearest, rows)
+    if np.sqrt(square) <= TOUCHING * spread or low <= high:
+        return CommonPoint(support, weights)
+    y = np.where(positive, 1.0, -1.0)
+    plane = _checked(x, y, coef, -(low + high) / 2, support, weights * 2 / square)
+    polished = _polished(x, y, support)
+    return plane if polished is None or polished.residual > plane.residual else polished
+
+
+def _polished(x: Floats, y: Floats, support: Codes) -> OptimalPlane | None:
+    """The shortest b with y (x'b + b_0) = 1 on the support, from differences of its rows; or None."""
+    base = support[0]
+    edges = x[support[1:]] - x[base]
+    coef = np.linalg.lstsq(edges, y[support[1:]] - y[base], rcond=None)[0]
+    signed = np.linalg.lstsq(edges.T, coef, rcond=None)[0]
+    multipliers = y[support] * np.append(-signed.sum(), signed)
+    if not (multipliers > 0).all():
+        return None
+    return _checked(x, y, coef, float(y[base] - x[base] @ coef), support, multipliers)
+
+
+def _checked(
+    x: Floats, y: Floats, coef: Floats, intercept: float, support: Codes, multipliers: Floats
+) -> OptimalPlane:
+    """The plane with the largest violation of the optimality conditions."""
+    values = y * (x @ coef + intercept)
+    slack = values[support] - 1
+    violations = [
+        np.linalg.norm(coef - (y[support] * multipliers) @ x[support]) / np.linalg.norm(coef),
+        abs(float(y[support] @ multipliers)) / multipliers.sum(),
+        np.abs(multipliers * slack).max() / multipliers.sum(),
+        max(0.0, 1 - float(values.min())),
+    ]
+    return OptimalPlane(coef, intercept, support, multipliers, float(max(violations)))
+
+
+def _by_row(nearest: NearestPoint, rows: tuple[Codes, Codes]) -> tuple[Codes, Floats]:
+    """Rows of the corral's pairs, ascending, and their weights."""
+    pairs: Any = nearest.keys
+    total: dict[int, float] = {}
+    for (i, j), weight in zip(pairs, nearest.weights.tolist(), strict=True):
+        for row in (int(rows[0][i]), int(rows[1][j])):
+            total[row] = total.get(row, 0.0) + weight
+    support = np.array(sorted(total), dtype=np.intp)
+    return support, np.array([total[row] for row in support.tolist()])
+
+
+def largest_margin(signed: Floats) -> float:
+    """Largest m with signed'b >= m for all rows (n, p) and some b of length one; zero where there is none.
+
+    Examples
+    --------
+    >>> round(largest_margin(np.array([[1.0, 0.0], [0.0, 1.0]])), 6)
+    0.707107
+    """
+
+    def lowest(w: Floats) -> tuple[int, Floats]:
+        i = int(np.argmin(signed @ w))
+        return i, signed[i]
+
+    w = nearest_point(lowest, signed.mean(axis=0)).point
+    length = float(np.linalg.norm(w))
+    return max(float((signed @ w).min()) / length, 0.0) if length > 0 else 0.0

@@ -1,0 +1,310 @@
+"""The numbers of nearest shrunken centroids, and the pure function that fits them.
+
+Theory (Tibshirani, Hastie, Narasimhan & Chu, 2002, PNAS 99, 6567-6572; 2003, Statistical Science 18,
+104-117). With m_kj the mean of column j in class k, m_j that of all rows, s_j the standard deviation within
+classes (divisor N - K) and s_0 an offset that keeps columns of little spread from standing out,
+
+    d_kj = (m_kj - m_j) / (M_k (s_j + s_0)),   M_k = sqrt(1/n_k - 1/N),
+
+is a t statistic of class k against all rows. Shrinking it, d'_kj = sign(d_kj) max(|d_kj| - threshold, 0),
+and undoing the standardization gives the centroids m'_kj = m_j + M_k (s_j + s_0) d'_kj; a column whose
+d'_kj are all zero has no part in the rule, which is that of the least standardized distance,
+
+    ln prior_k - sum_j ((x_j - m'_kj) / (s_j + s_0))^2 / 2.
+
+The variance of m_kj - m_j is s^2 (1/n_k - 1/N), since m_k is a part of m: hence the minus sign, as in the
+second paper, in R's pamr and in scikit-learn. The first paper prints a plus.
+
+The sum over the columns that are gone and the square of a row are common to the classes: what is left is
+linear in the row. A row's leave-one-out scores come from moments less that row, in K p operations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from discrim.core.covariance.covariance import EPS, Dependency, dependencies
+from discrim.core.moments.moments import ClassMoments, from_class_means, standard_columns
+from discrim.core.numerics.arrays import Codes, Floats, slices
+from discrim.core.rules.gaussian import Means, nearest_mean_rule
+from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.rules import LinearRule, NoLikelihood, best_class, refuse_method
+
+Offset = float | Literal["median"]
+
+PIECE = 2**18
+"""Numbers of a column-by-row array that leave-one-out has in memory at once."""
+
+AT_ONCE = 2**16
+"""Numbers of a column-by-class or row-by-class array of several thresholds."""
+
+FEW_SQUARES = 1e-3
+"""Share of a column's sum of squares that a row may leave before the difference has lost digits."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShrunkenFit(NoLikelihood):
+    """The numbers of nearest shrunken centroids.
+
+    Attributes
+    ----------
+    offset, added : float or "median", float
+        s_0, for which the word stands for the median of s_j, and its value.
+    centre : (p,) float
+        Mean of all rows, in z about the origin of the moments.
+    sd : (p,) float
+        s_j, in the units of the data.
+    differences : (K, p) float
+        d_kj; zero where s_j + s_0 is.
+    errors : (K,) float
+        M_k.
+    """
+
+    moments: ClassMoments
+    prior: Floats
+    estimated_prior: bool
+    threshold: float
+    offset: Offset
+    centre: Floats
+    sd: Floats
+    added: float
+    differences: Floats
+    errors: Floats
+
+    has_distances = False
+    no_likelihood = "Shrunken centroids do not maximise a likelihood: compare by error_rates(['cv'])."
+    no_parameters = (
+        "Shrunken centroids have no count of free parameters, nor AIC and BIC: compare by "
+        "error_rates(['cv'])."
+    )
+
+    @property
+    def unit(self) -> Floats:
+        """s_j + s_0 (p,), in units of z; infinite where the offset leaves a column no part."""
+        return _unit(self.sd, self.added, self.moments.scale)
+
+    def shrunken(self, threshold: float | None = None) -> Floats:
+        """The differences (K, p) shrunk by the fit's threshold, or by another."""
+        return _soft(self.differences, self.threshold if threshold is None else threshold)
+
+    def reach(self) -> Floats:
+        """Largest |d_kj| (p,) of each column: the threshold at which it is gone."""
+        return np.asarray(np.abs(self.differences).max(axis=0))
+
+    def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
+        """The decision rule under a prior (K,)."""
+        refuse_method(method, "is not defined for shrunken centroids")
+        origin = self.moments.origin + self.centre / self.moments.scale
+        return nearest_mean_rule(self._centroids(origin), origin, log_prior)
+
+    def of_columns(self, log_prior: Floats, keep: Codes) -> LinearRule:
+        """The rule of some columns (q,), the others integrated out."""
+        origin = self.moments.origin + self.centre / self.moments.scale
+        means, weights = self._centroids(origin), self._weights()[keep, None]
+        centres, rests = means.centres[:, keep], means.rests[:, keep]
+        some = Means(centres, rests, means.scale[keep], lambda z: z * weights, lambda y: y * weights)
+        return nearest_mean_rule(some, origin[keep], log_prior)
+
+    def _weights(self) -> Floats:
+        """What the columns (p,) are multiplied by; zero where the differences are all gone."""
+        gone, unit = np.abs(self.differences) <= self.threshold, self.unit
+        return np.divide(1.0, unit, out=np.zeros_like(unit), where=~gone.all(axis=0))
+
+    def _centroids(self, origin: Floats) -> Means:
+        """The centroids in units of the scales; a column whose differences are all gone has no part."""
+        moments, unit = self.moments, self.unit
+        # The class mean less the threshold has digits that a sum of the differences has not.
+        gone = np.abs(self.differences) <= self.threshold
+        with np.errstate(invalid="ignore"):
+            # Of an infinite unit the differences are zero, and gone.
+            moved = moments.rests - np.sign(self.differences) * self.threshold * self.errors[:, None] * unit
+        weights = self._weights()[:, None]
+        moved = np.where(gone, self.centre - (origin - moments.origin) * moments.scale, moved)
+        start = np.where(gone, origin, moments.centres)
+        centres = start + moved / moments.scale
+        rests = moved - (centres - start) * moments.scale
+        return Means(centres, rests, moments.scale, lambda z: z * weights, lambda y: y * weights)
+
+    def without_scale(self) -> list[Dependency]:
+        """Columns that do not vary within classes, where no offset makes up for it."""
+        return [] if self.added > 0 else dependencies(self.moments, diagonal=True)
+
+    def refit(self, moments: ClassMoments) -> ShrunkenFit | None:
+        """The same model of other rows, with the same prior; None where a class or a scale is missing."""
+        if (moments.rows < 1).any() or moments.total <= moments.n_classes:
+            return None
+        threshold, offset, estimated = self.threshold, self.offset, self.estimated_prior
+        fit = fit_shrunken(moments, self.prior, threshold=threshold, offset=offset, estimated_prior=estimated)
+        return None if fit.without_scale() else fit
+
+    def left_out(self, log_prior: Floats) -> LeftOut:
+        """Scores of rows under the rule fitted without each of them, of the same threshold."""
+        return lambda x, codes, weights: left_out_centroid_scores(self, x, codes, weights, log_prior)
+
+
+def _unit(sd: Floats, added: float, scale: Floats) -> Floats:
+    """s_j + s_0 in units of z; what is beyond doubles is infinite, and its column has no part."""
+    with np.errstate(over="ignore"):
+        return np.asarray((sd + added) * scale)
+
+
+def fit_shrunken(
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    threshold: float,
+    offset: Offset = "median",
+    estimated_prior: bool = True,
+) -> ShrunkenFit:
+    """Fit from diagonal moments, more rows than classes in all, by a threshold that is not negative.
+
+    The offset is s_0 in the units of the data, not negative, or the median of s_j.
+
+    Examples
+    --------
+    >>> x = np.array([[0.0, 1.0], [2.0, 1.0], [6.0, 1.0], [8.0, 1.0]])
+    >>> codes = np.array([0, 0, 1, 1])
+    >>> moments = ClassMoments.from_block(x, codes, n_classes=2, spread="diagonal")
+    >>> fit = fit_shrunken(moments, np.array([0.5, 0.5]), threshold=1.0, offset=1.0)
+    >>> fit.sd.round(4).tolist(), fit.differences.round(4).tolist(), fit.shrunken().round(4).tolist()
+    ([1.4142, 0.0], [[-2.4853, 0.0], [2.4853, 0.0]], [[-1.4853, 0.0], [1.4853, 0.0]])
+    """
+    means = moments.means
+    anchor = means[int(np.argmax(moments.counts))]
+    centre = anchor + moments.counts / moments.total @ (means - anchor)
+    deviations = means - centre
+    sd = np.sqrt(moments.scatters.sum(axis=0) / (moments.total - moments.n_classes)) / moments.scale
+    added = float(np.median(sd)) if offset == "median" else float(offset)
+    unit = _unit(sd, added, moments.scale)
+    errors = np.sqrt(1.0 / moments.counts - 1.0 / moments.total)
+    size = errors[:, None] * unit
+    differences = np.divide(deviations, size, out=np.zeros_like(deviations), where=size > 0)
+    return ShrunkenFit(
+        moments, prior, estimated_prior, float(threshold), offset, centre, sd, added, differences, errors
+    )
+
+
+def labels_along(fit: ShrunkenFit, x: Floats, thresholds: Floats, log_prior: Floats) -> Codes:
+    """Predicted class (T, m) of rows x (m, p) at each threshold.
+
+    Thresholds (T,) increase. The columns stand in the order in which they survive, so that a threshold costs
+    no more than the columns that are left at it, or at the one before it where both are few enough to be one
+    product.
+    """
+    if replace(fit, threshold=0.0).rule(log_prior).crowds:
+        rules = (replace(fit, threshold=threshold).rule(log_prior) for threshold in thresholds.tolist())
+        return np.stack([best_class(rule.scores(x)) for rule in rules])
+    reach = fit.reach()
+    order = np.argsort(-reach, kind="stable")
+    left = len(order) - np.searchsorted(reach[order[::-1]], thresholds, side="right")
+    order = order[: int(left.max(initial=0))]
+    if not len(order):
+        # No column is left at any threshold: the prior alone speaks.
+        return np.full((len(thresholds), len(x)), best_class(log_prior[None])[0])
+    scale, k = fit.moments.scale, fit.moments.n_classes
+    origin, differences = fit.moments.origin + fit.centre / scale, fit.differences[:, order]
+    columns = standard_columns(np.take(x.T, order, axis=0).T, origin[order], scale[order])
+    columns /= fit.unit[order, None]
+    labels = np.empty((len(thresholds), len(x)), dtype=np.intp)
+    for now in slices(len(thresholds), max(AT_ONCE // (k * max(len(x), len(order))), 1)):
+        n = int(left[now.start])
+        gaps = _soft(differences[:, :n], thresholds[now, None, None]) * fit.errors[:, None]
+        scores = (gaps.reshape(len(gaps) * k, n) @ columns[:n]).reshape(len(gaps), k, len(x))
+        scores += (log_prior - 0.5 * (gaps**2).sum(axis=2))[:, :, None]
+        by_row = np.swapaxes(scores, 1, 2).reshape(-1, k)
+        labels[now] = best_class(by_row).reshape(len(gaps), len(x))
+    return labels
+
+
+def left_out_centroid_scores(
+    fit: ShrunkenFit, x: Floats, codes: Codes, weights: Floats | None, log_prior: Floats
+) -> Floats:
+    """Leave-one-out scores (m, K) of the same prior and threshold; K p operations a row.
+
+    Every number of the fit is that without the row: means, standard deviations, their median and M_k. A row
+    alone in its class takes the class with it, whose score is minus infinity; rows without which the rule
+    does not exist are missing. At most one unit of a frequency weight is left out.
+    """
+    out = np.empty((len(fit.prior), len(codes)))
+    crowded = bool(replace(fit, threshold=0.0).rule(log_prior).crowds)
+    for rows in slices(len(codes), max(PIECE // max(x.shape[1], 1), 1)):
+        some = None if weights is None else weights[rows]
+        out[:, rows] = _left_out_piece(fit, x[rows], codes[rows], some, log_prior, crowded)
+    return out.T
+
+
+def _left_out_piece(
+    fit: ShrunkenFit, x: Floats, codes: Codes, weights: Floats | None, log_prior: Floats, crowded: bool
+) -> Floats:
+    """Scores (K, m) of a few rows; where classes are crowded, from gaps to the best class of each."""
+    moments = fit.moments
+    counts, n_classes = moments.counts, moments.n_classes
+    out = np.ones(len(codes)) if weights is None else np.minimum(weights, 1.0)
+    count = counts[codes]
+    left = count - out
+    alone = left <= EPS * count
+    total = moments.total - np.where(alone, count, out)
+    means = moments.means - fit.centre
+    # From its own class's mean and from that of all rows, in z; exactly, however far the data lie from zero.
+    inner = from_class_means(moments, x, codes)
+    outer = inner + means[codes].T
+    lift = np.where(alone, 0.0, out * count / np.where(alone, 1.0, left))
+    free = total - n_classes + alone
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        # Where the row is nearly all the spread there is, rounding leaves a little less than nothing.
+        squares = np.maximum(moments.scatters.sum(axis=0)[:, None] - lift * inner**2, 0.0)
+        sd = np.sqrt(squares / free) / moments.scale[:, None]
+        added = np.median(sd, axis=0) if fit.offset == "median" else np.full(len(codes), fit.added)
+        unit = (sd + added) * moments.scale[:, None]
+        # The mean of the others, from that of all rows.
+        moved = -(moments.total - total) / total * outer
+        rows = (outer - moved) / unit
+        scores = np.empty((n_classes, len(codes)))
+        shift = np.where(alone, 0.0, -out / np.where(alone, 1.0, left))
+
+        def gaps_of(k: int | Codes) -> tuple[Floats, Floats]:
+            """Differences times M_k, which is zero where one class is left, and by how much they shrink."""
+            mine = codes == k
+            size = np.where(mine, left, counts[k])
+            error = np.sqrt(np.maximum(1.0 / size - 1.0 / total, 0.0))
+            from_all = means[k].reshape(-1, x.shape[1]).T
+            return (from_all + np.where(mine, shift, 0.0) * inner - moved) / unit, fit.threshold * error
+
+        for k in range(n_classes):
+            gaps = _soft(*gaps_of(k))
+            scores[k] = log_prior[k] + np.einsum("ij,ij->j", gaps, rows - 0.5 * gaps)
+        if crowded:
+            best = np.nan_to_num(scores, nan=-np.inf).argmax(axis=0)
+            lead = _clipped(*gaps_of(best))
+            beside = inner * (1.0 - np.where(codes == best, shift, 0.0))
+            beside = (beside + _between(moments, codes, best)) / unit + lead
+            for k in range(n_classes):
+                moves = np.where(codes == k, shift, 0.0) - np.where(codes == best, shift, 0.0)
+                gaps = (_between(moments, k, best) + moves * inner) / unit - (_clipped(*gaps_of(k)) - lead)
+                scores[k] = log_prior[k] + np.einsum("ij,ij->j", gaps, beside - 0.5 * gaps)
+    scores[codes[alone], np.flatnonzero(alone)] = -np.inf
+    # Without these rows some scale has lost its digits to subtraction, or is gone: they are left to a refit.
+    whole = moments.scatters.sum(axis=0)[:, None]
+    spoilt = ((squares <= FEW_SQUARES * whole) & (whole > 0)) | ~(unit > 0)
+    scores[:, spoilt.any(axis=0) | ~(free > 0)] = np.nan
+    return scores
+
+
+def _between(moments: ClassMoments, k: int | Codes, best: Codes) -> Floats:
+    """The means of a class, or of one for each row, less those of others (p, m), in z."""
+    gaps = (moments.centres[k] - moments.centres[best]) * moments.scale
+    return np.asarray((gaps + (moments.rests[k] - moments.rests[best])).T)
+
+
+def _clipped(values: Floats, by: Floats) -> Floats:
+    """What `_soft` takes off."""
+    return np.asarray(np.clip(values, -by, by))
+
+
+def _soft(values: Floats, by: float | Floats) -> Floats:
+    """Values moved towards zero, and no further."""
+    # The difference of two clipped halves has no negative zeros.
+    return np.asarray(np.maximum(values - by, 0.0) - np.maximum(-values - by, 0.0))

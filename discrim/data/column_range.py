@@ -1,0 +1,96 @@
+"""The range of values that each column may have in the rows of a table that a fit reads.
+
+The range is made by `discrim.models.base.data_range` from the class means and the standard deviations of a
+fit, and is wide: squares of distances from the class means stay within double precision, so that no rule
+has to consider overflow. `Blocks` checks the rows of new tables against it while they are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from discrim.core.numerics.arrays import Floats, Mask
+from discrim.data.table import Table
+from discrim.errors import OutOfRangeError
+
+MAX_DEVIATIONS = 1e100
+"""Within-class standard deviations from the class means up to which a value is accepted."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnRange:
+    """The least and the largest accepted value, low (p,) and high (p,), of each column."""
+
+    low: Floats
+    high: Floats
+
+    def contains(self, x: Floats) -> bool:
+        """Return whether all of x, of any shape, is finite and within the range that all columns share.
+
+        This takes no memory. If it is false, single columns may still be within their own range.
+        """
+        return bool(x.min(initial=0.0) >= self.low.max() and x.max(initial=0.0) <= self.high.min())
+
+    def check(self, x: Floats, first: int, terms: Sequence[str], table: Table) -> None:
+        """Raise an OutOfRangeError for a value of rows x (m, p), of which `first` is the first in the table.
+
+        Missing values (NaN) are within any range.
+        """
+        outside = (x < self.low) | (x > self.high)
+        if outside.any():
+            row, column = np.argwhere(outside)[0].tolist()
+            refuse_far(terms[column], float(x[row, column]), table.label(first + row))
+
+    def check_stored(
+        self, base: Floats, steps: csr_array, missing: Mask, terms: Sequence[str], table: Table
+    ) -> None:
+        """Raise an OutOfRangeError for a value of sparse rows.
+
+        Parameters
+        ----------
+        base : (p,) float
+        steps : (n, p) csr_array
+            The rows are base + steps.
+        missing : (n,) bool
+            Rows that are not used, because they have a missing value.
+        terms : sequence of str
+            Names of the columns.
+        table : Table
+            Table that labels the rows.
+        """
+        # The extremes of all columns are enough, if the columns have units of one size.
+        ends = np.array([steps.data.min(initial=0.0), steps.data.max(initial=0.0)])
+        if self.contains(ends[:, None] + np.array([base.min(), base.max()])) and self.contains(base):
+            return
+        columns = steps.indices
+        values = steps.data + base[columns]
+        outside = (values < self.low[columns]) | (values > self.high[columns])
+        if outside.any():
+            at = int(np.argmax(outside))
+            row = int(np.searchsorted(steps.indptr, at, side="right")) - 1
+            refuse_far(terms[columns[at]], float(values[at]), table.label(row))
+        for j in np.flatnonzero((base < self.low) | (base > self.high)).tolist():
+            unstored = ~missing
+            unstored[np.repeat(np.arange(len(missing)), np.diff(steps.indptr))[columns == j]] = False
+            if unstored.any():
+                refuse_far(terms[j], float(base[j]), table.label(int(np.argmax(unstored))))
+
+
+WITHIN_CLASSES = "within-class standard deviations from the class means"
+"""Unit and centre of the distances of values, as messages name them."""
+
+
+def refuse_far(column: str, value: float, row: object, measure: str = WITHIN_CLASSES) -> NoReturn:
+    """Raise the OutOfRangeError of a value, with the label of its row and the measure of its distance."""
+    raise OutOfRangeError(
+        f"Column {column!r} has the value {value:.6g} at row {row!r}, more than {MAX_DEVIATIONS:g} {measure}"
+        ". Correct the value, make it missing, or give the column in the unit of the other rows or, if it "
+        "covers such a range, as logarithms.",
+        columns=(column,),
+        rows=(row,),
+    )

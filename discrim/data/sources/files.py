@@ -1,0 +1,648 @@
+"""Files of tables, as a person names them, and those of CSV as one table that is read in parts.
+
+A path, a folder, a pattern, or a list of these stand for files. CSV is read as `pandas.read_csv` reads it,
+with one kind of value a column: what a column holds is what its first values say, truth values, whole
+numbers, numbers or text. Whole numbers may be missing or become fractions later. Any other value that does
+not fit is an error that names it: pandas, which has the whole of a file before it, would make text of all the
+others.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from difflib import get_close_matches
+from fnmatch import fnmatch
+from glob import glob, has_magic
+from importlib import import_module
+from itertools import count, takewhile
+from pathlib import PurePath
+from typing import Any, Literal, NamedTuple, NoReturn
+from urllib.parse import unquote
+
+import numpy as np
+import pandas as pd
+
+from discrim import datasets
+from discrim.core.numerics.progress import late_bar
+from discrim.data.sources.parts import Part, Source, batch_rows, one_line, quoted_names, refuse_twice
+from discrim.data.values import pandas_kind, shown, with_type
+from discrim.errors import DataError, DiscrimError, MissingFileError, UnreadableFileError
+
+FORMATS = {".csv": "CSV", ".tsv": "CSV", ".parquet": "Parquet", ".pq": "Parquet", ".parq": "Parquet"}
+"""What a file is by the end of its name."""
+
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
+"""Ends of the names of compressed files, which are read as the name before says."""
+
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
+
+
+class File(NamedTuple):
+    """A file of a table, and what its folders say: ``year=2024/a.parquet`` is of the year 2024."""
+
+    path: str
+    keys: dict[str, str | None]
+
+
+class Files(NamedTuple):
+    """Files, of CSV or Parquet, that are read as one table.
+
+    They are called `what` in messages; paths, folders and patterns that were given stand for them.
+    """
+
+    files: tuple[File, ...]
+    format: str
+    what: str
+    given: tuple[str, ...] = ()
+
+    def include(self, path: str) -> bool:
+        """Whether a path is that of one of the files, or of one that would be read with them."""
+        real = os.path.realpath(path)
+        return any(real == os.path.realpath(file.path) for file in self.files) or any(
+            _covers(each, real) for each in self.given
+        )
+
+
+def is_path(data: Any) -> bool:
+    """Whether something is a path, or a list of paths.
+
+    Text that is no file is none with a ``~`` within, and where it names a table that comes with the package.
+    """
+    if isinstance(data, list | tuple | set | frozenset):
+        return bool(data) and all(isinstance(each, str | os.PathLike) for each in data)
+    if isinstance(data, str):
+        return (
+            ("~" not in data and data not in datasets.ABOUT)
+            or data.startswith("~")
+            or os.path.exists(os.path.expanduser(data))
+            or bool(_matching(data))
+        )
+    return isinstance(data, os.PathLike)
+
+
+def names_files(text: str) -> bool:
+    """Whether text is the path of a file or a folder that is there, a pattern, or a table's name."""
+    return os.path.exists(os.path.expanduser(text)) or has_magic(text) or text in datasets.ABOUT
+
+
+def files_of(data: Any) -> Files:
+    """The files that a path, a folder with all that is below it, or a pattern stands for, by their names.
+
+    A pattern is one of `glob.glob`, in which ``**`` stands for any folders. A list of these keeps its order.
+    Files are refused that are neither CSV nor Parquet, of both, or given twice.
+    """
+    many = not isinstance(data, str | os.PathLike)
+    given = [os.fspath(each) for each in (data if many else [data])]
+    if isinstance(data, set | frozenset):
+        raise DataError(
+            "The paths are a set, which has no order: give a list, so that rows keep their places."
+        )
+    files = tuple(file for path in given for file in _files(_text(path)))
+    known: set[str] = set()
+    for file in files:
+        real = os.path.realpath(file.path)
+        if real in known:
+            raise DataError(f"{file.path!r} is given twice, and its rows would count twice: give it once.")
+        known.add(real)
+    formats = {format_of(file.path): file.path for file in reversed(files)}
+    for unknown in formats.keys() - {"CSV", "Parquet"}:
+        path = formats[unknown]
+        raise DataError(
+            f"{path!r} ends neither in .csv or .tsv nor in .parquet, so that it is not known what it is. "
+            f"Rename it; give a function that reads it, as in data=lambda: pandas.read_csv({path!r}, "
+            "sep=..., chunksize=50_000); or give the files of a folder by a pattern, as in "
+            "'folder/*.parquet'."
+        )
+    if len(formats) > 1:
+        raise DataError(
+            f"{formats['CSV']!r} is CSV and {formats['Parquet']!r} is Parquet: give files of one kind, as "
+            "by the pattern 'folder/*.parquet'."
+        )
+    (kind,) = formats
+    what = _in_words(given, len(files), str(kind))
+    return Files(files, str(kind), what, tuple(_text(path) for path in given))
+
+
+def format_of(path: str) -> str | None:
+    """What a file is by the end of its name, "CSV" or "Parquet"; None where that does not say.
+
+    Examples
+    --------
+    >>> format_of("day.csv.gz"), format_of("day.pq"), format_of("day.txt")
+    ('CSV', 'Parquet', None)
+    """
+    suffixes = [suffix.lower() for suffix in PurePath(path).suffixes]
+    packed = len(suffixes) > 1 and suffixes[-1] in COMPRESSED
+    found = FORMATS.get(suffixes[-2 if packed else -1]) if suffixes else None
+    return None if packed and found == "Parquet" else found
+
+
+def _text(path: Any) -> str:
+    return os.path.expanduser(os.fsdecode(path))
+
+
+def _matching(path: str) -> list[str]:
+    return sorted(glob(os.path.expanduser(path), recursive=True)) if has_magic(path) else []
+
+
+def _files(path: str) -> Iterator[File]:
+    """The files that one path stands for."""
+    if os.path.isdir(path):
+        yield from _below(path, path)
+        return
+    if os.path.isfile(path):
+        yield File(path, {})
+        return
+    if os.path.exists(path):
+        raise DataError(
+            f"{path!r} is a device or a pipe, which can be read once only: give a file, or an iterator of "
+            f"frames such as data=pandas.read_csv({path!r}, chunksize=50_000)."
+        )
+    matching = _matching(path)
+    if not matching:
+        raise _missing(path)
+    # Below the folders that the pattern spells out, their names say of rows what they say in a folder.
+    spelt = takewhile(lambda part: not has_magic(part), PurePath(path).parts)
+    base = os.path.join(*spelt, "") or os.curdir
+    for each in matching:
+        if os.path.isdir(each):
+            # Files below that the pattern finds by itself.
+            if "**" not in path:
+                yield from _below(each, base)
+        elif not _hidden(os.path.basename(each)):
+            yield File(each, _keys(each, base))
+
+
+def _below(folder: str, base: str) -> Iterator[File]:
+    """All files below a folder, but those whose names begin with a dot or an underscore."""
+    if os.path.isdir(os.path.join(folder, "_delta_log")):
+        raise DataError(
+            f"{folder!r} is a table of Delta Lake, whose files hold rows that were deleted: give "
+            f"deltalake.DeltaTable({folder!r}).to_pyarrow_dataset()."
+        )
+    paths: list[str] = []
+    for here, folders, names in os.walk(folder, followlinks=True):
+        folders[:] = sorted(name for name in folders if not _hidden(name))
+        paths += [os.path.join(here, name) for name in names if not _hidden(name)]
+    if not paths:
+        raise DataError(f"The folder {folder!r} holds no file: give one with files of CSV or Parquet.")
+    for path in sorted(paths):
+        yield File(path, _keys(path, base))
+
+
+def _hidden(name: str) -> bool:
+    """Whether writers of tables name so what is no part of the table: ``_SUCCESS``, ``.part.crc``."""
+    return name.startswith((".", "_")) and "=" not in name
+
+
+def _keys(path: str, base: str) -> dict[str, str | None]:
+    folders = PurePath(os.path.relpath(os.path.dirname(path) or os.curdir, base)).parts
+    pairs = (folder.partition("=") for folder in folders if "=" in folder.strip("="))
+    return {
+        unquote(name): None if value == "__HIVE_DEFAULT_PARTITION__" else unquote(value)
+        for name, _, value in pairs
+    }
+
+
+def folder_labels(files: Sequence[File]) -> dict[str, dict[str | None, Any]]:
+    """What folders are named for, by its text in the order of the files: whole numbers, else the text."""
+    known: dict[str, dict[str | None, Any]] = {}
+    for file in files:
+        for name, text in file.keys.items():
+            known.setdefault(name, {}).update({} if text is None else {text: text})
+    for labels in known.values():
+        if all(map(_WHOLE.fullmatch, labels.values())):
+            labels.update({text: int(label) for text, label in labels.items()})
+    return known
+
+
+def _covers(given: str, real: str) -> bool:
+    """Whether a folder holds a path, or a pattern matches it, and what is below it."""
+    parts = PurePath(real).parts
+    if os.path.isdir(given):
+        return parts[: len(folder := PurePath(os.path.realpath(given)).parts)] == folder
+    if os.path.isfile(given):
+        return False
+    pattern = PurePath(os.path.abspath(given)).parts
+    before = pattern[: pattern.index("**")] if "**" in pattern else pattern
+    fits = all(fnmatch(part, like) for part, like in zip(parts, before, strict=False))
+    return fits and len(parts) >= len(before) and ("**" not in pattern or fnmatch(parts[-1], pattern[-1]))
+
+
+def _missing(path: str) -> MissingFileError:
+    shown = path if len(path) <= 200 else f"{path[:200]}..."
+    if "://" in path:
+        return MissingFileError(
+            f"{shown!r} is an address, not a path: give an Arrow dataset, as in "
+            "pyarrow.dataset.dataset(address), or polars' scan_parquet(address)."
+        )
+    if has_magic(path):
+        return MissingFileError(
+            f"No file matches the pattern {shown!r}: correct it, or name a file or a folder."
+        )
+    if os.path.islink(path):
+        end = os.path.realpath(path)
+        return MissingFileError(f"{shown!r} is a link to {end!r}, which does not exist: name another file.")
+    folder, name = os.path.split(path)
+    if path.startswith("~") and not os.path.isdir(folder):
+        return MissingFileError(f"No file {shown!r}: no user here has that name. Give the whole path.")
+    if folder and not os.path.isdir(folder):
+        return MissingFileError(f"No file {shown!r}: there is no folder {os.path.dirname(shown)!r} either.")
+    try:
+        there = os.listdir(folder or os.curdir)
+    except OSError:
+        there = []
+    near = get_close_matches(name, there if folder else [*there, *datasets.ABOUT], n=1, cutoff=0.6)
+    hint = f"Did you mean {os.path.join(folder, near[0])!r}?" if near else "Correct the path."
+    return MissingFileError(f"No file {shown!r}. {hint}")
+
+
+def refuse_lacking(name: str, columns: Mapping[str, Collection[str]]) -> None:
+    """Raise a DataError where one of some files, by path, lacks a column."""
+    lacking = next((path for path, names in columns.items() if name not in names), None)
+    if lacking is not None:
+        there = next(path for path, names in columns.items() if name in names)
+        raise DataError(
+            f"{lacking!r} lacks the column {name!r}, which {there!r} has: leave the column out of the "
+            "formula, or give files that have it."
+        )
+
+
+def _in_words(given: list[str], files: int, kind: str) -> str:
+    if len(given) > 1:
+        return f"the {kind} files {quoted_names(given, 3)}"
+    path = _text(given[0])
+    if os.path.isdir(path):
+        return f"the folder of {kind} {given[0]!r}"
+    return (
+        f"the {kind} file {given[0]!r}" if os.path.isfile(path) else f"the {files} {kind} files {given[0]!r}"
+    )
+
+
+SIGNS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+"""What separates fields, and what it is called."""
+
+_BEFORE_31 = tuple(int(part) for part in pd.__version__.split(".")[:2]) < (3, 1)
+
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?[0-9]*,[0-9]+(e[-+]?[0-9]+)?\s*", re.IGNORECASE)
+
+SAMPLE = 50
+"""Rows that tell how numbers are written."""
+
+
+class Dialect(NamedTuple):
+    """How CSV is written; without a separator tabs stand in files named .tsv, and commas in others."""
+
+    separator: str | None = None
+    decimal: str = "."
+
+    def separator_of(self, path: str) -> str:
+        """The sign between two fields of a file."""
+        if self.separator is not None:
+            return self.separator
+        suffixes = [suffix.lower() for suffix in PurePath(path).suffixes]
+        return "\t" if [each for each in suffixes if each not in COMPRESSED][-1:] == [".tsv"] else ","
+
+    def options(self, path: str) -> dict[str, Any]:
+        """What `pandas.read_csv` is told of a file."""
+        # pandas before 3.1 reads numbers fast and wrong in the last digit unless told otherwise.
+        exact = {"float_precision": "round_trip"} if _BEFORE_31 else {}
+        return {"sep": self.separator_of(path), "decimal": self.decimal} | exact
+
+
+def refuse_nul(path: str, file: Any) -> None:
+    """Raise where pandas before 3.1 would end a field at a NUL, and drop the rest of it in silence."""
+    if not _BEFORE_31:
+        return
+    if not isinstance(file, str):
+        file.seek(0)
+    # These versions are all out, so that what they have inside can be relied on.
+    get_handle = import_module("pandas.io.common").get_handle
+    with get_handle(file, "r", encoding="utf-8", compression="infer") as text:
+        line = next((number for number, each in enumerate(text.handle, 1) if "\0" in each), None)
+    if line is not None:
+        raise UnreadableFileError(
+            f"Line {line} of {path!r} holds a NUL, at which pandas {pd.__version__} ends a field: correct "
+            "the file, or pip install 'pandas>=3.1', which reads it as text."
+        )
+
+
+class SeparatorError(DataError):
+    """A file has other signs between its fields than those that it was read by."""
+
+    def __init__(self, message: str, on_command_line: str) -> None:
+        super().__init__(message)
+        self.on_command_line = on_command_line
+
+
+def refuse_other_separator(path: str, file: Any, written: Sequence[str], dialect: Dialect) -> None:
+    """Raise a SeparatorError where the first line of a file, as it was read, is one field of several.
+
+    What is read may be a path, or a file object that is left where it stands after that. A separator that was
+    asked for is taken.
+    """
+    if len(written) != 1 or dialect.separator is not None:
+        return
+    own = dialect.separator_of(path)
+    counts = {sign: written[0].count(sign) for sign in SIGNS if sign != own}
+    sign = max(counts, key=lambda each: counts[each])
+    if counts[sign]:
+        _refuse(path, file, sign, counts[sign], own, written[0])
+
+
+def _refuse(path: str, file: Any, sign: str, count: int, own: str, line: str) -> NoReturn:
+    if re.fullmatch(r"(?i)sep=.", line):
+        fault = f"the first line of {path!r} is {line!r}, which tells Excel how the others are written"
+        raise SeparatorError(f"T{fault[1:]}: leave that line out.", f"{fault}: leave that line out")
+    if not isinstance(file, str):
+        file.seek(0)
+    rows = pd.read_csv(
+        file,
+        sep=sign,
+        header=None,
+        skiprows=1,
+        nrows=SAMPLE,
+        dtype=str,
+        keep_default_na=False,
+        on_bad_lines="skip",
+    )
+    comma = sign != "," and bool(
+        rows.map(lambda text: bool(_DECIMAL_COMMA.fullmatch(str(text)))).to_numpy().any()
+    )
+    fault = (
+        f"the first line of {path!r} has {count} {SIGNS[sign]}{'s' if count > 1 else ''} and no {SIGNS[own]}"
+    )
+    decimal = (", decimal=','", " --decimal ,") if comma else ("", "")
+    typed = {"\t": "tab", ",": ","}.get(sign, f"'{sign}'")
+    raise SeparatorError(
+        f"T{fault[1:]}: give data=lambda: pandas.read_csv({path!r}, sep={sign!r}{decimal[0]}, "
+        "chunksize=50_000).",
+        f"{fault}: give --sep {typed}{decimal[1]}",
+    )
+
+
+def with_decimal_sign(texts: pd.Series, before: str, after: str) -> pd.Series:
+    """Return a column of text in which the decimal sign of each text that is a number is replaced.
+
+    Examples
+    --------
+    >>> with_decimal_sign(pd.Series(["1,5", "a, b", "007"]), ",", ".").tolist()
+    ['1.5', 'a, b', '007']
+    """
+    number = _DECIMAL_COMMA.pattern.replace(",", re.escape(before))
+    is_number = texts.str.fullmatch(number, case=False).fillna(False).astype(bool)
+    return texts.where(~is_number, texts.str.replace(before, after, regex=False))
+
+
+def decimal_commas(table: pd.DataFrame, among: Sequence[str]) -> tuple[str, str] | None:
+    """The first of some columns that is text with a decimal comma throughout, and its first value.
+
+    Examples
+    --------
+    >>> decimal_commas(pd.DataFrame({"a": ["x", "y"], "b": ["1,5", "-2,25"]}), ["a", "b"])
+    ('b', '1,5')
+    """
+    for name in among:
+        column = table[name].dropna()
+        if len(column) and not pd.api.types.is_numeric_dtype(column.dtype):
+            texts = [str(value) for value in column.head(SAMPLE)]
+            if all(map(_DECIMAL_COMMA.fullmatch, texts)):
+                return name, texts[0]
+    return None
+
+
+Content = Literal["truth values", "whole numbers", "numbers", "text"]
+
+_EXACT = 2.0**53
+"""Up to this doubles hold every whole number."""
+
+
+class CSVSource(Source):
+    """Files of comma-separated values, or (.tsv) of tab-separated ones, in UTF-8, each with its header.
+
+    The columns are those of all files; one that a file lacks is refused when it is read. Columns that
+    `as_text` picks are text, whatever they hold. What folders are named for (``year=2024``) is a column of
+    categories where no file has a column of that name.
+    """
+
+    def __init__(
+        self,
+        files: Files,
+        as_text: Callable[[Sequence[str]], list[str]] | None = None,
+        dialect: Dialect | None = None,
+    ) -> None:
+        self._dialect = dialect or Dialect()
+        self._paths = [file.path for file in files.files]
+        self._headers = {path: _header(path, self._dialect) for path in self._paths}
+        written = dict.fromkeys(name for header in self._headers.values() for name in header)
+        self.labels = {k: each for k, each in folder_labels(files.files).items() if k not in written}
+        self._folders = {
+            file.path: {k: text for k, text in file.keys.items() if k in self.labels} for file in files.files
+        }
+        self._contents: dict[str, Content] = {}
+        self._read_through = False
+        super().__init__(files.what, [*written, *self.labels])
+        self.files = files
+        self._contents.update(dict.fromkeys(as_text(self.names) if as_text else (), "text"))
+
+    def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
+        columns_of = {path: {*header, *self._folders[path]} for path, header in self._headers.items()}
+        for name in columns:
+            refuse_lacking(name, columns_of)
+        return self._parts(columns)
+
+    def _parts(self, names: Sequence[str]) -> Iterator[Part]:
+        columns = [name for name in names if name not in self.labels]
+        self._learn([name for name in columns if name not in self._contents])
+        for path in self._paths:
+            # Only where all columns are read does pandas notice that a row has too many values.
+            header = self._headers[path]
+            chosen = columns if self._read_through and columns else header
+            text = [name for name in chosen if self._contents.get(name, "text") == "text"]
+            for frame in self._frames(path, chosen, text):
+                values = {
+                    name: self._repeated(name, path, len(frame))
+                    if name in self.labels
+                    else self._fitted(frame[name], name, path)
+                    for name in names
+                }
+                yield Part(pd.DataFrame(values, index=frame.index), path)
+        self._read_through = True
+
+    def _repeated(self, name: str, path: str, nrows: int) -> pd.Categorical:
+        """What the folder of a file is named for, in each of its rows."""
+        labels = self.labels[name]
+        label = labels.get(self._folders[path][name])
+        return pd.Categorical([label] * nrows, list(dict.fromkeys(labels.values())))
+
+    def _learn(self, columns: Sequence[str]) -> None:
+        """Learn what columns hold by the first part of the files in which each has a value."""
+        unknown = list(columns)
+        for path in self._paths:
+            if not unknown:
+                return
+            for frame in self._frames(path, unknown, ()):
+                contents = {name: _content_of(frame[name]) for name in unknown}
+                self._contents.update({name: each for name, each in contents.items() if each is not None})
+                unknown = [name for name in unknown if name not in self._contents]
+                if not unknown:
+                    break
+        # What is missing everywhere is so whatever it would be.
+        self._contents.update(dict.fromkeys(unknown, "numbers"))
+
+    def _frames(self, path: str, columns: Sequence[str], text: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """The rows of a file in parts; one without rows where it has none."""
+        rest: dict[str, Any] = {} if len(columns) == len(self._headers[path]) else {"usecols": list(columns)}
+        dtypes: Any = dict.fromkeys(text, str)
+        rest |= {"dtype": dtypes} | self._dialect.options(path)
+        size = batch_rows(len(columns))
+        with _read_errors(path), pd.read_csv(path, chunksize=size, low_memory=False, **rest) as reader:
+            frames = iter(reader)
+            for number in count():
+                frame = next(frames, None)
+                if frame is None:
+                    if number == 0:
+                        yield pd.read_csv(path, nrows=0, **rest)
+                    return
+                yield frame
+
+    def _fitted(self, column: pd.Series, name: str, path: str) -> pd.Series:
+        """The values of a part as what the column holds everywhere."""
+        content = self._contents[name]
+        if content == "text":
+            return column
+        here = _content_of(column)
+        if here is None:
+            return pd.Series(
+                np.nan, column.index, dtype="boolean" if content == "truth values" else "float64"
+            )
+        numbers = ("whole numbers", "numbers")
+        if content != here and not (content in numbers and here in numbers):
+            row = int(_other_than(column, content).to_numpy().argmax())
+            raise DataError(
+                f"Column {name!r} holds {shown(column.iloc[row])} at row {shown(column.index[row])} of "
+                f"{path!r}, and {content} before: if that stands for a missing value, give "
+                f"data=lambda: pandas.read_csv({path!r}, na_values=[{str(column.iloc[row])!r}], "
+                f"chunksize=50_000); if all are labels, dtype={{{name!r}: str}} in its place."
+            )
+        if content == "numbers":
+            return column.astype(np.float64)
+        whole = column.dtype == np.float64 and bool(column.isna().any()) and _whole(column.dropna())
+        return column.astype("Int64") if whole else column
+
+
+class WrittenLabels(Source):
+    """Files of CSV whose labels are no measurements: columns that `as_text` picks are read as text.
+
+    Those of them that are `typed` become numbers or truth values where nothing is lost. That takes a pass
+    over them, since all labels together tell it.
+    """
+
+    def __init__(
+        self,
+        files: Files,
+        as_text: Callable[[Sequence[str]], list[str]],
+        typed: frozenset[str],
+        dialect: Dialect | None = None,
+    ) -> None:
+        self._inner = CSVSource(files, as_text, dialect)
+        self._typed = typed
+        self._known: dict[str, pd.Series] = {}
+        super().__init__(self._inner.what, self._inner.names)
+        self.files = files
+
+    def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
+        typed = [name for name in columns if name in self._typed and name not in self._inner.labels]
+        parts = self._inner.begun(columns)
+        self._learn([name for name in typed if name not in self._known])
+        for part in parts:
+            labels = {name: _of_type(part.data[name], self._known[name]) for name in typed}
+            yield Part(part.data.assign(**labels) if labels else part.data, part.where)
+
+    def _learn(self, columns: Sequence[str]) -> None:
+        """Learn the type of columns that are read as text."""
+        if not columns:
+            return
+        seen: dict[str, dict[Any, None]] = {name: {} for name in columns}
+        with late_bar(0, "labels") as tell:
+            for part in self._inner.begun(tuple(columns)):
+                for name in columns:
+                    seen[name].update(dict.fromkeys(part.data[name].unique().tolist()))
+                tell(len(part.data))
+        for name in columns:
+            texts = [text for text in seen[name] if isinstance(text, str)]
+            missing = [None] * (len(texts) < len(seen[name]))
+            values = pd.Series([*texts, *missing], index=[*texts, *missing], dtype=object)
+            self._known[name] = with_type(values)
+
+
+def _of_type(texts: pd.Series, known: pd.Series) -> pd.Series:
+    """Texts as the labels that they are known for."""
+    places = known.index.get_indexer(pd.Index(texts.astype(object).where(texts.notna(), None)))
+    return known.iloc[places].set_axis(texts.index)
+
+
+def _content_of(column: pd.Series) -> Content | None:
+    """What a column that pandas has read holds, None where all of it is missing."""
+    if column.isna().all():
+        return None
+    kind = pandas_kind(column)
+    if kind == "boolean":
+        return "truth values"
+    if kind != "numeric":
+        return "text"
+    return "whole numbers" if column.dtype.kind in "iu" else "numbers"
+
+
+def _whole(numbers: pd.Series) -> bool:
+    return bool(((numbers % 1 == 0) & (numbers.abs() <= _EXACT)).all())
+
+
+def _other_than(column: pd.Series, content: Content) -> pd.Series:
+    """Which values of a column are neither missing nor what it holds elsewhere."""
+    values = column.astype(object)
+    if content == "truth values":
+        fit = values.map(
+            lambda value: isinstance(value, bool | np.bool_) or str(value).lower() in ("true", "false")
+        )
+    else:
+        truth = values.map(lambda value: isinstance(value, bool | np.bool_))
+        fit = pd.to_numeric(values.where(~truth), errors="coerce").notna()
+    return column.notna() & ~fit
+
+
+def _header(path: str, dialect: Dialect) -> tuple[str, ...]:
+    """The names of the columns of a file, as pandas gives them, each of which has to be another."""
+    options = dialect.options(path)
+    with _read_errors(path):
+        refuse_nul(path, path)
+        written = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **options)
+        names = [str(name) for name in written.iloc[0]]
+        refuse_other_separator(path, path, names, dialect)
+        first = pd.read_csv(path, nrows=1, **options)
+    refuse_twice([name for name in names if name], repr(path))
+    if not isinstance(first.index, pd.RangeIndex):
+        raise DataError(f"{path!r} has rows longer than its first: give every column a name there.")
+    return tuple(map(str, first.columns))
+
+
+@contextmanager
+def _read_errors(path: str) -> Iterator[None]:
+    """Name the file of an error of reading it, which may be of a kind that only its unpacker knows."""
+    try:
+        yield
+    except (DiscrimError, MemoryError):
+        raise
+    except UnicodeDecodeError as error:
+        raise UnreadableFileError(
+            f"{path!r} is not text in UTF-8: save it as CSV in UTF-8, or Parquet."
+        ) from error
+    except Exception as error:
+        said = one_line(error)
+        raise UnreadableFileError(
+            f"{path!r} cannot be read as CSV: {said}. Correct the file, or give a function that reads it, "
+            f"as in data=lambda: pandas.read_csv({path!r}, chunksize=50_000)."
+        ) from error

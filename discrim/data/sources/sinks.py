@@ -1,0 +1,310 @@
+"""Frames that follow one another, written to a file of Parquet or CSV, or to a folder of Parquet files.
+
+What is written is there at the end, whole, or not at all: a file takes the place of another in one step, and
+so does a folder.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from decimal import Decimal
+from errno import ENOENT
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.numerics.whole_file import PREFIX, SUFFIX, names_folder, possible_path, replaced, target_of
+from discrim.data.sources.files import Dialect, format_of
+from discrim.data.sources.parts import Source, closed_at_end, quoted_names
+from discrim.errors import DataError, MissingFolderError
+
+FILE_ROWS, GROUP_ROWS = 2**20, 2**16
+"""Rows of a file in a folder, and fewest rows of a group in a file, where there are as many."""
+
+
+def csv_text(frame: pd.DataFrame, separator: str, decimal: str, *, header: bool, index: bool = False) -> str:
+    """Return rows as CSV text whose numbers have one decimal sign.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    separator, decimal : str
+        Separator of the fields and decimal sign of the numbers.
+    header, index : bool
+        Whether the names of the columns, and the labels of the rows, are written.
+
+    Returns
+    -------
+    str
+    """
+    if decimal != ".":
+        # pandas applies the decimal sign to floating columns, but not to objects and categories.
+        for place, dtype in enumerate(frame.dtypes):
+            if pd.api.types.is_object_dtype(dtype) or isinstance(dtype, pd.CategoricalDtype):
+                column = frame.iloc[:, place].astype(object).map(partial(_with_decimal_sign, decimal))
+                frame = frame.copy(deep=False)
+                frame.isetitem(place, column.to_numpy())
+    options: dict[str, Any] = {"sep": separator, "decimal": decimal, "header": header, "index": index}
+    text = str(frame.to_csv(lineterminator="\n", **options))
+    # The csv module before Python 3.13 does not quote a carriage return, which readers take for a line end.
+    if "\r" in text:
+        text = str(frame.to_csv(lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC, **options))
+    return text
+
+
+def _with_decimal_sign(decimal: str, value: Any) -> Any:
+    """Return a finite number with a fraction as text with the decimal sign, and any other value as it is."""
+    is_number = isinstance(value, float | np.floating | Decimal) and math.isfinite(value)
+    return str(value).replace(".", decimal) if is_number else value
+
+
+def write_frames(
+    frames: Iterable[pd.DataFrame],
+    out: str | os.PathLike[str],
+    *,
+    source: Source | None = None,
+    dialect: Dialect | None = None,
+) -> Path:
+    """Write frames with the same columns one after another, and give the path.
+
+    No frame is made before it is known that `out` can be written: a file .parquet, .csv or .tsv (each of the
+    latter also .gz, .bz2 or .xz), which is replaced if it is there; or a folder, new or empty, for files
+    ``part-00000.parquet`` and so on. It may be no part of the source that the frames are made of. An index is
+    written where it is no range. The dialect says how CSV is written.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> write_frames([pd.DataFrame({"x": [1.0]}), pd.DataFrame({"x": [2.0]})], "x.csv")  # doctest: +SKIP
+    PosixPath('x.csv')
+    """
+    if not isinstance(out, str | os.PathLike):
+        raise DataError(f"out={out!r} is no path: name a file .parquet or .csv, or a folder.")
+    path = possible_path(out)
+    opened = _opener(path, os.fsdecode(out), dialect or Dialect())
+    if source is not None and source.reads(str(path)):
+        raise DataError(
+            f"out={str(out)!r} belongs to {source.what}, which the rows come from: name another file "
+            "or folder."
+        )
+    given = iter(frames)
+    with closed_at_end(given), opened(path) as write:
+        first = next(given, None)
+        if first is None:
+            raise DataError(f"There is no row to write to {str(out)!r}: give rows.")
+        names = list(first.columns)
+        write(first)
+        for frame in given:
+            if list(frame.columns) != names:
+                raise DataError(
+                    f"A frame for {str(out)!r} has the columns "
+                    f"{quoted_names([str(name) for name in frame.columns])}, and the first has "
+                    f"{quoted_names([str(name) for name in names])}: give the same in all of them."
+                )
+            write(frame)
+    return path
+
+
+Write = Callable[[pd.DataFrame], None]
+Opener = Callable[[Path], AbstractContextManager[Write]]
+
+
+def _opener(path: Path, given: str, dialect: Dialect) -> Opener:
+    """What writes to a path, when it is known that this can be."""
+    form = format_of(str(path))
+    # Of a name that is too long pathlib raises an error of the system.
+    if os.path.isdir(path) or names_folder(given) or (form is None and not path.suffix):
+        _refuse_folder(path)
+        _need_pyarrow(path)
+        return _folder
+    if form is None or path.suffix.lower() in (".zst", ".zip"):
+        raise DataError(
+            f"out={given!r} does not say what to write: name a file that ends in .parquet, .csv, .tsv, "
+            ".csv.gz, .csv.bz2 or .csv.xz, or a folder."
+        )
+    target_of(path)
+    if form == "Parquet":
+        _need_pyarrow(path)
+        return _parquet_file
+    return partial(_csv_file, dialect=dialect)
+
+
+def _refuse_folder(path: Path) -> None:
+    if not path.parent.is_dir():
+        raise MissingFolderError(
+            ENOENT, "There is no such folder: make it, or name another", str(path.parent)
+        )
+    if path.is_dir():
+        if any(path.iterdir()):
+            raise DataError(f"The folder {str(path)!r} holds files already: name a new one, or empty it.")
+    elif os.path.lexists(path):
+        raise DataError(f"{str(path)!r} is a file: name a folder, or a file that ends in .parquet or .csv.")
+
+
+def _need_pyarrow(path: Path) -> None:
+    try:
+        import_module("pyarrow.parquet")
+    except ImportError:
+        raise DataError(
+            f"{str(path)!r}: Parquet is written by pyarrow: pip install pyarrow, or name a file .csv."
+        ) from None
+
+
+@contextmanager
+def _csv_file(path: Path, dialect: Dialect) -> Iterator[Write]:
+    separator = dialect.separator_of(str(path))
+    with replaced(path) as file, _packed(file, path.suffix.lower()) as packed:
+        text = io.TextIOWrapper(packed, encoding="utf-8", newline="")
+        header = True
+
+        def write(frame: pd.DataFrame) -> None:
+            nonlocal header
+            text.write(csv_text(frame, separator, dialect.decimal, header=header, index=_labelled(frame)))
+            header = False
+
+        try:
+            yield write
+        finally:
+            # Who opened the file closes it.
+            text.detach()
+
+
+def _packed(file: IO[bytes], suffix: str) -> AbstractContextManager[Any]:
+    """A file that compresses into another, by the end of its name."""
+    if suffix == ".gz":
+        import gzip
+
+        return gzip.open(file, "wb")
+    if suffix == ".bz2":
+        import bz2
+
+        return bz2.open(file, "wb")
+    if suffix == ".xz":
+        import lzma
+
+        return lzma.open(file, "wb")
+    return nullcontext(file)
+
+
+@contextmanager
+def _parquet_file(path: Path) -> Iterator[Write]:
+    with replaced(path) as file:
+        parquet = _Parquet(path)
+        parquet.begin(file)
+        yield parquet.write
+        parquet.end()
+
+
+@contextmanager
+def _folder(path: Path) -> Iterator[Write]:
+    target = Path(os.path.realpath(path))
+    beside = target.parent / f"{PREFIX}{secrets.token_hex(8)}{SUFFIX}"
+    beside.mkdir()
+    try:
+        with ExitStack() as stack:
+            parquet = _Parquet(path)
+            number = 0
+
+            def write(frame: pd.DataFrame) -> None:
+                nonlocal number
+                if parquet.rows >= FILE_ROWS:
+                    parquet.end()
+                    stack.close()
+                if parquet.rows == 0 and not parquet.begun:
+                    parquet.begin(stack.enter_context(open(beside / f"part-{number:05}.parquet", "xb")))
+                    number += 1
+                parquet.write(frame)
+
+            yield write
+            parquet.end()
+        if target.is_dir():
+            target.rmdir()
+        os.rename(beside, target)
+    except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
+
+
+class _Parquet:
+    """Frames as groups of rows of a file, and of others after it, whose path is for messages.
+
+    Whether it is begun, and the rows in it, are of the present file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._schema: Any = None
+        self._index = False
+        self._file: Any = None
+        self._writer: Any = None
+        self._waiting: list[Any] = []
+        self.begun, self.rows = False, 0
+
+    def begin(self, file: IO[bytes]) -> None:
+        """Write what comes into this file."""
+        self._file, self._writer, self.begun, self.rows = file, None, True, 0
+
+    def write(self, frame: pd.DataFrame) -> None:
+        """Write rows, when they are enough for a group."""
+        table = self._table(frame)
+        self._waiting.append(table)
+        self.rows += len(table)
+        if sum(map(len, self._waiting)) >= GROUP_ROWS:
+            self._flush()
+
+    def end(self) -> None:
+        """Write all of the file."""
+        if self.begun:
+            self._flush()
+            self._writer.close()
+            self.begun, self.rows = False, 0
+
+    def _flush(self) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._file, self._schema)
+        if self._waiting:
+            table = pa.concat_tables(self._waiting).unify_dictionaries()
+            self._waiting = []
+            self._writer.write_table(table, row_group_size=max(len(table), 1))
+
+    def _table(self, frame: pd.DataFrame) -> Any:
+        import pyarrow as pa
+
+        if self._schema is None:
+            self._index = _labelled(frame)
+        try:
+            if self._schema is not None:
+                # A schema looks for its names, which are text, and columns may be named by classes.
+                frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+            table = pa.Table.from_pandas(frame, self._schema, preserve_index=self._index)
+            if self._schema is None:
+                # What is all missing so far are labels, or anything else that is no number.
+                fields = [f.with_type(pa.string()) if pa.types.is_null(f.type) else f for f in table.schema]
+                self._schema = pa.schema(fields, table.schema.metadata)
+                table = table.cast(self._schema)
+        except (pa.ArrowException, ValueError, KeyError) as error:
+            said = ", ".join(str(each) for each in error.args).rstrip(".")
+            raise DataError(
+                f"Not all values can be written to {str(self._path)!r}, whose columns have the types of the "
+                f"first rows: {said}. Convert the column, or write a file .csv."
+            ) from error
+        return table
+
+
+def _labelled(frame: pd.DataFrame) -> bool:
+    """Whether the index says more than the place of a row."""
+    return not isinstance(frame.index, pd.RangeIndex) or frame.index.name is not None

@@ -1,0 +1,458 @@
+"""Where rows come from that are no table in memory: what reads each kind of `data=`.
+
+Python makes frames one after another, as a function that begins anew or an iterator: each has the columns of
+the first, and each column is of one kind. Streams of Arrow, polars' LazyFrames and relations of DuckDB are
+read by their libraries, of which none is imported before an object of theirs has come, and only in the
+columns that are asked for.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from discrim.data.sources import parts
+from discrim.data.sources.files import CSVSource, Files, files_of, is_path
+from discrim.data.sources.parts import OnceSource, Part, Source, TableSource
+from discrim.data.table import Table, given_frame
+from discrim.data.values import Kind, has_values, narwhals_kind, pandas_kind
+from discrim.errors import DataError
+
+
+def _frame_of_table(data: Any, what: str) -> Any:
+    """A frame of pandas, or of narwhals over another library, of what a function or an iterator gave."""
+    try:
+        return given_frame(data)
+    except DataError as error:
+        raise DataError(
+            f"{parts.capital(what)} is no table, where each has to be one: {error} Give a file by its path, "
+            "as in data='table.csv'."
+        ) from None
+
+
+def native(frame: Any) -> Any:
+    """A frame as its own library has it."""
+    return frame if isinstance(frame, pd.DataFrame) else frame.to_native()
+
+
+class _ColumnKind(NamedTuple):
+    """Kind and type of a column, and the first frame in which the column has a value."""
+
+    kind: Kind
+    dtype: Any
+    type_name: str
+    frame: str
+
+
+class ColumnKinds:
+    """Names and kinds of the columns of the frames of a source.
+
+    The first frame sets the names, and the first frame in which a column has a value sets its kind. A column
+    without values is compatible with every kind.
+
+    Parameters
+    ----------
+    frame : DataFrame of pandas or narwhals
+        The first frame that has rows.
+    what : str
+        Name of the frame in messages, such as "frame 1 of the iterator".
+    """
+
+    def __init__(self, frame: Any, what: str) -> None:
+        self.what = what
+        self.names = _names(frame)
+        parts.refuse_twice(self.names, what)
+        self._known: dict[str, _ColumnKind] = {}
+
+    def fitted(self, frame: Any, what: str, columns: Sequence[str]) -> Any:
+        """Return a frame of its own library whose columns are of the known kinds.
+
+        Parameters
+        ----------
+        frame : DataFrame of pandas or narwhals
+        what : str
+            Name of the frame in messages.
+        columns : sequence of str
+            The columns to be checked.
+
+        Returns
+        -------
+        DataFrame
+            Columns without values are converted to the known kind.
+
+        Raises
+        ------
+        DataError
+            A column is missing, new or of another kind.
+        """
+        names = _names(frame)
+        parts.refuse_twice(names, what)
+        self._compare_names(names, what)
+        labels, dtypes = dict(zip(names, frame.columns, strict=True)), _dtypes(frame)
+        for name in columns:
+            known, dtype = self._known.get(name), dtypes[name]
+            # Columns of dtype object differ in what their values are.
+            if known is not None and dtype == known.dtype and dtype != np.dtype(object):
+                continue
+            column = frame[labels[name]]
+            kind, type_name = _described(column)
+            if known is None:
+                if has_values(column):
+                    self._known[name] = _ColumnKind(kind, dtype, type_name, what)
+            elif kind != known.kind:
+                if has_values(column):
+                    raise DataError(
+                        f"Column {name!r} is {known.type_name} in {known.frame} and {type_name} in {what}: "
+                        "give it one type in all of them (a reader of text takes types as dtype=), or leave "
+                        "it out of the formula."
+                    )
+                frame = _with_kind(frame, labels[name], known.kind)
+        return native(frame)
+
+    def _compare_names(self, names: tuple[str, ...], what: str) -> None:
+        if names == self.names:
+            return
+        for these, those, here, there in (
+            (self.names, names, what, self.what),
+            (names, self.names, self.what, what),
+        ):
+            known = set(those)
+            lacking = [name for name in these if name not in known]
+            if lacking:
+                many = "s" if len(lacking) > 1 else ""
+                raise DataError(
+                    f"{parts.capital(here)} lacks the column{many} {parts.quoted_names(lacking)} of "
+                    f"{there}: give the same columns in all of them."
+                )
+
+
+def _names(frame: Any) -> tuple[str, ...]:
+    return tuple(str(label) for label in frame.columns)
+
+
+def _dtypes(frame: Any) -> dict[str, Any]:
+    held = frame.dtypes if isinstance(frame, pd.DataFrame) else frame.schema.values()
+    return dict(zip(_names(frame), held, strict=True))
+
+
+def _described(series: Any) -> tuple[Kind, str]:
+    """What a column holds, and its type in the words of its library."""
+    if isinstance(series, pd.Series):
+        return pandas_kind(series), str(series.dtype)
+    native = series.to_native()
+    return narwhals_kind(series.dtype), str(getattr(native, "dtype", getattr(native, "type", series.dtype)))
+
+
+def _with_kind(frame: Any, label: Any, kind: Kind) -> Any:
+    """The frame with a column, all of which is missing, as one of a kind."""
+    if isinstance(frame, pd.DataFrame):
+        dtypes = {"numeric": "float64", "boolean": "boolean", "categorical": "category"}
+        empty = pd.Series([None] * len(frame), frame.index, dtype=dtypes.get(kind, "object"))
+        frame = frame.copy(deep=False)
+        frame[label] = empty
+        return frame
+    import narwhals as nw
+
+    types: dict[Kind, Any] = {"numeric": nw.Float64, "boolean": nw.Boolean, "categorical": nw.Categorical}
+    return frame.with_columns(nw.col(label).cast(types.get(kind, nw.String)))
+
+
+_REFUSED = (str, bytes, Mapping, pd.DataFrame)
+"""What can be iterated over and yet is no iterable of frames."""
+
+
+class IteratorSource(OnceSource):
+    """The frames of an iterator, which gives them once.
+
+    When the source is made it looks at them up to the first that has rows, which says what columns hold where
+    that is not known; a pass gives these again.
+    """
+
+    def __init__(self, frames: Iterator[Any], what: str, kinds: ColumnKinds | None = None) -> None:
+        self._frames = frames
+        self._first: deque[Any] = deque()
+        try:
+            self._look(what)
+        except Exception as error:
+            if not isinstance(error, DataError):
+                error.add_note(f"{parts.capital(what)} raised this before its first frame.")
+            raise
+        number = len(self._first)
+        self.kinds = kinds or ColumnKinds(self._first[-1], f"frame {number} of {what}")
+        super().__init__(what, self.kinds.names)
+
+    def _look(self, what: str) -> None:
+        for given in self._frames:
+            self._first.append(_frame_of_table(given, f"frame {len(self._first) + 1} of {what}"))
+            if len(self._first[-1]):
+                return
+        if not self._first:
+            raise DataError(
+                f"{parts.capital(what)} gives no frame, so that its columns are not known: give at least "
+                "one, which may be without rows."
+            )
+
+    def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
+        with parts.closed_at_end(self._frames):
+            for number, given in enumerate(self._given(), start=1):
+                what = f"frame {number:,} of {self.what}"
+                frame = _frame_of_table(given, what)
+                for rows in parts.slices(frame):
+                    # Another pass may have looked at the first rows, for other columns.
+                    yield Part(self.kinds.fitted(rows, what, self.read_columns))
+
+    def _given(self) -> Iterator[Any]:
+        # Nothing holds the first frames while later ones are read.
+        while self._first:
+            yield self._first.popleft()
+        yield from self._frames
+
+
+class FunctionSource(Source):
+    """The frames that a function without arguments gives, from the first on at each call.
+
+    It may give an iterator of frames, one frame, or whatever else a source is made of. The first call is
+    that of the first pass as well.
+    """
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self._function = function
+        self._given: Any = None
+        self._kinds: ColumnKinds | None = None
+        name = getattr(function, "__name__", "<lambda>")
+        self._said = "the function given as data=" if name == "<lambda>" else f"the function {name!r}"
+        _refuse_arguments(function, self._said)
+        self._ready = self._called()
+        super().__init__(self._said, self._ready.names)
+
+    @property
+    def nrows(self) -> int | None:
+        """Rows, where what the function gives knows them, or a pass has counted them."""
+        return self._ready.nrows if self._rows is None else self._rows
+
+    def _called(self) -> Source:
+        """What a call gives, ready to be read."""
+        try:
+            given = self._function()
+        except Exception as error:
+            error.add_note(f"It was raised by a call of {self._said}.")
+            raise
+        if hasattr(given, "__next__"):
+            if given is self._given:
+                raise DataError(
+                    f"{parts.capital(self._said)} gives the same iterator at each call, and that has been "
+                    "read: let it make a new one each time."
+                )
+            self._given = given
+        elif callable(given):
+            raise DataError(
+                f"{parts.capital(self._said)} gives a function: give that one itself as data=, or call it."
+            )
+        source = None if isinstance(given, Iterator) else source_of(given)
+        if source is None:
+            # A frame can be iterated over too, and has columns itself.
+            frame = any(hasattr(given, name) for name in ("columns", "column_names", "num_columns"))
+            many = isinstance(given, Iterable) and not isinstance(given, _REFUSED) and not frame
+            source = IteratorSource(iter(given if many else [given]), self._said, self._kinds)
+            self._kinds = source.kinds
+        return source
+
+    def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
+        # While one pass goes on another may ask for other columns.
+        if isinstance(self._ready, OnceSource) and (self._ready.spent or self._ready.is_read):
+            self._ready = self._called()
+        return self._ready.begun(columns)
+
+
+def _refuse_arguments(function: Callable[..., Any], said: str) -> None:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind()
+    except TypeError as error:
+        raise DataError(
+            f"{parts.capital(said)} is called without arguments, and that cannot be: {error}. Give one that "
+            "needs none, as in data=lambda: frames(path)."
+        ) from None
+
+
+class StreamSource(OnceSource):
+    """A stream of Arrow batches, which can be read once."""
+
+    def __init__(self, stream: Any) -> None:
+        pa = _pyarrow(stream)
+        self._reader: Any = stream
+        if not isinstance(stream, pa.RecordBatchReader):
+            try:
+                self._reader = pa.RecordBatchReader.from_stream(stream)
+            except (pa.ArrowInvalid, TypeError) as error:
+                raise DataError(
+                    f"data is a {type(stream).__name__}, whose Arrow is no table ({parts.one_line(error)}): "
+                    "give a table, or a stream of batches."
+                ) from error
+        super().__init__(f"the {type(stream).__name__}", self._reader.schema.names)
+
+    def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
+        # The columns are there whether they are asked for or not, and a pass may yet ask for others.
+        return _tables(self._reader, self.names)
+
+
+class LazyFrameSource(Source):
+    """A LazyFrame of polars, of which a pass computes only the columns that are asked for."""
+
+    def __init__(self, frame: Any, what: str = "the LazyFrame") -> None:
+        if not hasattr(frame, "collect_batches"):
+            raise DataError(
+                "This version of polars cannot give the rows of a LazyFrame in batches: update it (pip "
+                "install -U polars), or write the rows by sink_parquet(...) and give the path of that file."
+            )
+        self._frame = frame
+        super().__init__(what, frame.collect_schema().names())
+
+    def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
+        chosen, empty = self._frame.select(list(columns)), True
+        for batch in chosen.collect_batches(
+            chunk_size=parts.batch_rows(len(columns)), maintain_order=True, lazy=True, engine="streaming"
+        ):
+            empty = False
+            yield Part(batch)
+        if empty:
+            yield Part(chosen.head(0).collect())
+
+
+class RelationSource(Source):
+    """A relation of DuckDB, whose query is run at each pass."""
+
+    def __init__(self, relation: Any) -> None:
+        _pyarrow(relation)
+        self._relation = relation
+        super().__init__("the DuckDB relation", relation.columns)
+
+    def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
+        import duckdb
+
+        chosen = self._relation.select(*[duckdb.ColumnExpression(name) for name in columns])
+        read = getattr(chosen, "to_arrow_reader", None) or chosen.fetch_arrow_reader
+        return _tables(read(parts.batch_rows(len(columns))), columns)
+
+
+def _tables(reader: Any, columns: tuple[str, ...]) -> Iterator[Part]:
+    """The batches of a reader, which is closed at the end: until then a connection may be taken by it."""
+    import pyarrow as pa
+
+    step = parts.batch_rows(len(columns))
+    with parts.closed_at_end(reader):
+        yield Part(reader.schema.empty_table().select(list(columns)))
+        for batch in reader:
+            table = pa.Table.from_batches([batch]).select(list(columns))
+            for start in range(0, len(table), step):
+                yield Part(table.slice(start, step))
+
+
+def _pyarrow(data: Any) -> Any:
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise DataError(
+            f"The rows of a {type(data).__name__} are read by pyarrow, which is not there: pip install "
+            "pyarrow."
+        ) from None
+    return pa
+
+
+def source_of(data: Any) -> Source | None:
+    """What reads the rows of something larger than memory; None of a table in memory, and of no table.
+
+    That is an Arrow dataset; a RecordBatchReader, or any other that gives a stream of Arrow; a LazyFrame of
+    polars; a relation of DuckDB; a DataFrame of Dask; a path to CSV or Parquet, to a folder, a pattern such
+    as "data/2024-*.parquet", or a list of paths; a function that gives an iterator of frames; or such an
+    iterator.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> days = [pd.DataFrame({"x": [1.0, 2.0]}), pd.DataFrame({"x": [3.0]})]
+    >>> source = source_of(lambda: iter(days))
+    >>> source.names, source.once, [len(part.data) for part in source.parts()]
+    (('x',), False, [2, 1])
+    """
+    if isinstance(data, pd.DataFrame | dict | type):
+        return None
+    if isinstance(data, Source):
+        return data
+    if is_path(data):
+        return _of_paths(data)
+    library = type(data).__module__.partition(".")[0]
+    if library in ("dask", "dask_expr"):
+        from discrim.data.distributed import DaskSource
+
+        return DaskSource(data)
+    if _is(data, "pyarrow.dataset", "Dataset"):
+        from discrim.data.sources.parquet import DatasetSource
+
+        return DatasetSource(data)
+    if _is(data, "polars", "LazyFrame"):
+        return LazyFrameSource(data)
+    if _is(data, "duckdb", "DuckDBPyRelation"):
+        return RelationSource(data)
+    if _is(data, "narwhals", "LazyFrame"):
+        return source_of(data.to_native())
+    if isinstance(data, Iterator) or _is(data, "pyarrow", "RecordBatchReader"):
+        is_stream = hasattr(data, "__arrow_c_stream__")
+        return StreamSource(data) if is_stream else IteratorSource(data, "the iterator")
+    if hasattr(data, "__arrow_c_stream__"):
+        # A column alone says what it is as well, and is no stream.
+        if any(_is(data, library, "Series") for library in ("pandas", "polars")):
+            return None
+        try:
+            given_frame(data)
+        except DataError:
+            return StreamSource(data)
+        return None
+    return FunctionSource(data) if callable(data) else None
+
+
+def rows_given(data: Any) -> Source:
+    """What gives the rows of any data, part by part: of a table in memory that is its one part."""
+    return (None if isinstance(data, Table) else source_of(data)) or TableSource(data)
+
+
+def _of_paths(data: Any) -> Source:
+    files = files_of(data)
+    if files.format == "CSV":
+        return CSVSource(files)
+    try:
+        from discrim.data.sources.parquet import ParquetSource
+    except ImportError:
+        return _by_polars(files)
+    return ParquetSource(files)
+
+
+def _by_polars(files: Files) -> Source:
+    """Parquet without pyarrow."""
+    try:
+        import polars as pl
+    except ImportError:
+        raise DataError(
+            f"{parts.capital(files.what)} needs pyarrow or polars to be read: pip install pyarrow."
+        ) from None
+    if any(file.keys for file in files.files):
+        raise DataError(
+            f"The folders of {files.files[0].path!r} are named for values of their rows, which only "
+            "pyarrow adds here: pip install pyarrow."
+        )
+    return LazyFrameSource(pl.scan_parquet([file.path for file in files.files]), files.what)
+
+
+def _is(data: Any, module: str, name: str) -> bool:
+    """Whether something is of a class of a library, which need not be imported for it."""
+    kind = getattr(sys.modules.get(module), name, None)
+    return isinstance(kind, type) and isinstance(data, kind)

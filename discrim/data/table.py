@@ -1,0 +1,808 @@
+"""Any table, seen as named columns of equal length.
+
+pandas is read directly; every other library (polars, pyarrow, ...) through narwhals, so none of them is
+imported here. A column comes out in one of two ways: as numbers written into a caller's buffer (`Table.fill`,
+the fast path), or as a pandas Series whose missing values are NaN or None (`Table.column`). Arrays become
+tables without a copy of their numbers.
+
+A fit holds its table by reference. What is done to the caller's table by its own library does not reach the
+fit; what is written into the memory that both share, as into the array that a frame was made of, does. So a
+fit remembers some of the values, and notices where they are others.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal, cast
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim import datasets
+from discrim.data.sources.parts import no_column, quoted_names
+from discrim.data.sparse import WHOLE, SparseColumns, SparseFrame, found_columns
+from discrim.data.values import (
+    LONG,
+    Kind,
+    as_floats,
+    as_text,
+    compare_to_doubles,
+    dictionary,
+    factorize,
+    has_values,
+    narwhals_kind,
+    narwhals_values,
+    objects,
+    pandas_kind,
+    plain_numbers,
+    rounded_integers,
+    shown,
+    text_codes,
+)
+from discrim.errors import DataError, NotSupportedError
+
+WHOLE_UP_TO = 2**17
+"""Numbers of the columns that are read up to which every one is held: 1 MiB."""
+
+FEW_COLUMNS = 8
+"""Columns up to which all of a frame of pandas are looked up at once."""
+
+SAMPLED = 2**15
+"""About so many of a larger table are held, of evenly spaced rows."""
+
+
+NEVER_WRITTEN = (pd.ArrowDtype, pd.StringDtype)
+"""Dtypes of columns in memory that no one writes to: Arrow's, and pandas' text."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fingerprint:
+    """Values of a table's columns, of all rows or of evenly spaced ones.
+
+    A column that is sorted or overwritten is noticed. Of a table of more than `WHOLE_UP_TO` numbers, a change
+    of a few rows may not be.
+
+    Attributes
+    ----------
+    step : int
+        Every so many rows are held.
+    values : dict of tuple of str to array
+        Of one column (rows,), or of several that lie side by side in memory (columns, rows).
+    """
+
+    step: int
+    values: Mapping[tuple[str, ...], NDArray[Any]]
+
+    def refuse_changes(
+        self, now: Mapping[tuple[str, ...], NDArray[Any]], label: Callable[[int], Any]
+    ) -> None:
+        """Raise a DataError that names the first value that is another one now, and its row."""
+        for names, before in self.values.items():
+            after = now[names]
+            if before.dtype != object and before.tobytes() == after.tobytes():
+                continue
+            differ = _differing(before, after)
+            if not differ.any():
+                continue
+            column, at = np.argwhere(differ.reshape(len(names), -1))[0].tolist()
+            was, found = (each.reshape(len(names), -1)[column, at] for each in (before, after))
+            raise DataError(
+                "The table of this fit was changed after the fit, in the memory that both share: column "
+                f"{names[column]!r} at row {label(at * self.step)!r} was {shown(was)} and is {shown(found)}. "
+                "Fit again; a fit to data.copy() keeps its own table."
+            )
+
+
+def _differing(before: NDArray[Any], after: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where two arrays differ; missing values do not."""
+    try:
+        return np.asarray((before != after) & ~(pd.isna(before) & pd.isna(after)), dtype=bool)
+    except (TypeError, ValueError):
+        # pd.NA, and arrays in the place of values, have no comparison that is true or false.
+        pairs = zip(before.ravel(), after.ravel(), strict=True)
+        return np.array([not _same(one, other) for one, other in pairs], dtype=bool).reshape(before.shape)
+
+
+def _same(one: Any, other: Any) -> bool:
+    if one is other:
+        return True
+    try:
+        return bool(one == other)
+    except (TypeError, ValueError):
+        return False
+
+
+def column_values(series: Any, step: int) -> NDArray[Any] | None:
+    """A copy of every so many values of a column, of categories their codes; None where nothing is shared."""
+    if not isinstance(series, pd.Series):
+        if not series.dtype.is_numeric():
+            return None
+        held = series.gather_every(step)
+        return objects(held.to_list()) if str(series.dtype) in LONG else np.array(held.to_numpy())
+    if isinstance(series.dtype, np.dtype):
+        return series.to_numpy()[::step].copy()
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        return np.array(series.cat.codes.to_numpy()[::step])
+    return np.array(series.iloc[::step].to_numpy(dtype=object))
+
+
+def given_frame(data: Any) -> Any:
+    """A frame of pandas, or of narwhals over others, of what was given; a DataError if it is no table."""
+    if isinstance(data, dict):
+        data = _frame_of_dict(data)
+    if isinstance(data, str) and data in datasets.ABOUT:
+        return datasets.load(data)
+    return data if isinstance(data, pd.DataFrame | SparseFrame) else _narwhals_frame(data)
+
+
+def held_frame(frame: Any) -> Any:
+    """The frame as a fit holds it, without a copy of its values.
+
+    What is done to the caller's frame by its own library does not reach it: columns that are added, renamed
+    or left out, rows that are sorted or dropped; with pandas from 3.0 on, values that are set.
+    """
+    if isinstance(frame, SparseFrame):
+        return frame
+    if isinstance(frame, pd.DataFrame):
+        return frame.copy(deep=False)
+    return frame.clone() if frame.implementation.is_polars() else frame
+
+
+def _frame_of_dict(data: dict[Any, Any]) -> pd.DataFrame:
+    """A dict of columns as a frame; a DataError of numbers in their place, or of different lengths."""
+    single = [name for name, value in data.items() if isinstance(value, str) or not hasattr(value, "__len__")]
+    if len(single) == len(data) > 0:
+        raise DataError(
+            f"data is a dict of single values, as {single[0]!r}: write lists, {{{single[0]!r}: [...]}}, "
+            "one value a row."
+        )
+    try:
+        return pd.DataFrame(data)
+    except ValueError as error:
+        lengths = ", ".join(f"{name!r} {len(data[name])}" for name in data if name not in single)
+        raise DataError(
+            f"The dict of columns is no table ({error}); lengths: {lengths}. Give lists of one length."
+        ) from None
+
+
+def _whole(data: Any) -> Any:
+    """A batch of Arrow as a table of it; all else as it is."""
+    if type(data).__module__.partition(".")[0] == "pyarrow":
+        import pyarrow as pa
+
+        if isinstance(data, pa.RecordBatch):
+            return pa.Table.from_batches([data])
+    return data
+
+
+def _narwhals_frame(data: Any) -> Any:
+    import narwhals as nw
+
+    data = _whole(data)
+    try:
+        return nw.from_native(data, eager_only=True)
+    except nw.exceptions.DuplicateError as error:
+        raise DataError(
+            f"{' '.join(str(error).split())}: rename the columns so that each name stands for one."
+        ) from error
+    except TypeError:
+        arrays = type(data).__name__ in ("ndarray", "Series")
+        raise DataError(
+            f"data is {_told(data)}, not a table: pass a pandas DataFrame, a polars or pyarrow table, or a "
+            f"dict of columns{'; for X and y see the estimators in discrim.sklearn' if arrays else ''}."
+        ) from None
+
+
+def _told(data: Any) -> str:
+    """What was given in the place of a table."""
+    if isinstance(data, str):
+        kind = "the formula, which goes first" if "~" in data else "text (read a file by pandas.read_csv)"
+        return f"{data[:60]!r}, {kind}"
+    return f"an {type(data).__name__}" if type(data).__name__[0] in "aeiou" else f"a {type(data).__name__}"
+
+
+def rows_of(data: Any, positions: NDArray[np.intp]) -> Any:
+    """Some rows of a table, as the same kind of table; those of a dict as a frame of pandas.
+
+    A NotSupportedError says that the rows of what was given cannot be taken by their positions.
+    """
+    try:
+        frame = given_frame(data)
+        if isinstance(frame, pd.DataFrame):
+            return frame.iloc[positions]
+        return frame[positions.tolist()].to_native()
+    except (AttributeError, DataError, TypeError):
+        raise NotSupportedError(
+            f"Each fold takes a call with its rows, and rows of a {type(data).__name__} cannot be taken by "
+            "their positions: pass a DataFrame, or a sample of the rows as one."
+        ) from None
+
+
+NUMBERS = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)} | {"float32", "float64"}
+"""Dtypes of numbers that other libraries and NumPy call alike."""
+
+
+class Table:
+    """Named columns of equal length over a pandas, polars, pyarrow or other table.
+
+    Parameters
+    ----------
+    data : DataFrame, mapping of name to column, or any eager table narwhals knows
+        It is held by reference and never written to.
+    part : bool
+        A part of a larger table: what a response or a category declares as a level is one, though no row
+        here has it, and no row need have a weight.
+    learnt_from : bool
+        A model is fitted to the table: where doubles cannot hold what a column says, it is refused.
+    held : bool
+        It is held beyond the call, so that the caller may change the table meanwhile; see `watch`.
+    before : int
+        Rows before those of a part, where they are numbered.
+    coded : sequence of str
+        Columns of text that the data hold as codes of a dictionary, which for others they do not show.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Column names, each as text.
+    index : pandas.Index
+        The table's own index, or 0, 1, ... where it has none.
+    made : dict
+        What functions of the user's have made of its columns, each called once.
+
+    Raises
+    ------
+    DataError
+        Not a table, or two columns have the same name.
+    """
+
+    __slots__ = (
+        "_arrays",
+        "_coded",
+        "_columns",
+        "_compared",
+        "_dtypes",
+        "_fingerprint",
+        "_index",
+        "_kinds",
+        "_labels",
+        "_nrows",
+        "_places",
+        "_schema",
+        "_series",
+        "_sparse",
+        "_texts",
+        "_views",
+        "_watched",
+        "data",
+        "learnt_from",
+        "made",
+        "names",
+        "part",
+    )
+
+    def __init__(
+        self,
+        data: Any,
+        *,
+        part: bool = False,
+        learnt_from: bool = False,
+        held: bool = False,
+        before: int = 0,
+        coded: Sequence[str] = (),
+    ) -> None:
+        data = held_frame(given_frame(data)) if held else given_frame(data)
+        self.data, self.part, self.learnt_from, self._coded = data, part, learnt_from, tuple(coded)
+        labels = self._labels = list(data.columns)
+        self.names = tuple(str(label) for label in labels)
+        self._columns = {name: position for position, name in enumerate(self.names)}
+        if len(self._columns) < len(labels):
+            twice = sorted(name for name, times in Counter(self.names).items() if times > 1)
+            raise DataError(
+                f"Duplicate column name{'s' if len(twice) > 1 else ''} {quoted_names(twice)}: "
+                "rename the columns so that each name stands for one."
+            )
+        self._views: dict[tuple[str, ...], NDArray[np.float64] | None] = {}
+        self._kinds: dict[str, Kind] = {}
+        self._texts: dict[str, tuple[NDArray[Any], list[Any]]] = {}
+        self._compared: set[str] = set()
+        self._places: dict[tuple[str, ...], tuple[NDArray[np.intp], NDArray[np.intp], list[int]]] = {}
+        self.made: dict[Any, Any] = {}
+        self._fingerprint: Fingerprint | None = None
+        # Of these the fingerprint may lack some, as no one writes to them.
+        self._watched: frozenset[str] = frozenset()
+        typed = isinstance(data, pd.DataFrame | SparseFrame)
+        self._schema: Mapping[str, Any] = {} if typed else data.schema
+        # One column of a frame takes pandas as long as a few do.
+        few = isinstance(data, pd.DataFrame) and len(labels) <= FEW_COLUMNS
+        columns = [column for _, column in data.items()] if few else []
+        self._dtypes: list[Any] = [each.dtype for each in columns] or (list(data.dtypes) if typed else [])
+        self._arrays: dict[str, NDArray[Any] | None] = {
+            name: each.to_numpy()
+            for name, each in zip(self.names, columns, strict=False)
+            if _is_plain(each.dtype)
+        }
+        # A column that is kept would not show what is set in a frame that others hold.
+        self._series: dict[str, pd.Series] = dict(zip(self.names, columns, strict=False)) if held else {}
+        may_be_sparse = isinstance(data, SparseFrame) or pd.SparseDtype in set(map(type, self._dtypes))
+        self._sparse: SparseColumns | Literal["unknown"] | None = "unknown" if may_be_sparse else None
+        self._nrows = len(data)
+        own = typed and not (before and isinstance(data.index, pd.RangeIndex))
+        self._index = data.index if own else pd.RangeIndex(before, before + len(data))
+        if not own and isinstance(data, pd.DataFrame):
+            # Columns have the index of the table, or they would not be aligned with what is made of them.
+            self.data = data.set_axis(self._index)
+            self._series = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A copy has memory of its own: what was looked up in this one is no part of it.
+        self.refuse_changes()
+        return _remade, (self.data, self.part, self.learnt_from, self._coded)
+
+    @property
+    def nrows(self) -> int:
+        """How many rows it has."""
+        return self._nrows
+
+    @property
+    def index(self) -> pd.Index:
+        """Labels of the rows."""
+        return self._index
+
+    def watch(self, names: Sequence[str]) -> None:
+        """Remember the values of columns, so that `refuse_changes` notices when they are others."""
+        if self.nrows and not self._watched.issuperset(names):
+            count = self.nrows * max(len(names), 1)
+            step = 1 if count <= WHOLE_UP_TO else -(-count // SAMPLED)
+            self._fingerprint, self._watched = Fingerprint(step, self._values(names, step)), frozenset(names)
+
+    def refuse_changes(self) -> None:
+        """Raise a DataError where values that are watched are others now; the message names one."""
+        watched = self._fingerprint
+        if watched is not None:
+            # Columns may be looked at together since: they are compared as they were remembered.
+            now = {group: self._group(group, watched.step) for group in watched.values}
+            watched.refuse_changes(now, self.label)
+
+    def _group(self, names: tuple[str, ...], step: int) -> NDArray[Any]:
+        """Every so many values of columns that are remembered together, (columns, rows) or (rows,)."""
+        view = self._views.get(names)
+        if view is not None:
+            return view[:, ::step]
+        array = self._array(names[0]) if len(names) == 1 else None
+        if array is not None:
+            return array[::step]
+        columns = [np.asarray(column_values(self.native(name), step)) for name in names]
+        return np.stack(columns) if len(columns) > 1 else columns[0]
+
+    def _values(self, names: Sequence[str], step: int) -> dict[tuple[str, ...], NDArray[Any]]:
+        """Copies of every so many values of columns that may share memory with the caller's."""
+        values: dict[tuple[str, ...], NDArray[Any]] = {}
+        for group, view in self._views.items():
+            # Columns side by side in memory are looked at at once.
+            if view is not None and not values and set(names).issuperset(group):
+                values[group] = view[:, ::step].copy()
+        # Of sparse columns the table has a copy.
+        together = set().union(*values, () if self.sparse is None else self.sparse.kinds)
+        for name in names:
+            dtype = self._dtypes[self.position(name)] if self._dtypes else None
+            if name in together or isinstance(dtype, NEVER_WRITTEN):
+                continue
+            array = self._array(name)
+            array = column_values(self.native(name), step) if array is None else array[::step].copy()
+            if array is not None:
+                values[name,] = array
+        return values
+
+    def position(self, name: str) -> int:
+        """Position of a column; an unknown name is a DataError with the nearest one."""
+        try:
+            return self._columns[name]
+        except KeyError:
+            raise no_column(name, self.names, "the table") from None
+
+    def positions(self, names: Sequence[str]) -> list[int]:
+        """Positions of columns, as of `position`."""
+        try:
+            return list(map(self._columns.__getitem__, names))
+        except KeyError:
+            return list(map(self.position, names))
+
+    def kind(self, name: str) -> Kind:
+        """What a column holds: numeric, boolean, categorical, text or other."""
+        if self._sparse == "unknown":
+            self._sparse = self.sparse
+        if name in self._kinds:
+            return self._kinds[name]
+        position = self._columns[name] if name in self._columns else self.position(name)
+        if not self._dtypes:
+            # All at once: narwhals takes long to make a Series.
+            kinds = map(narwhals_kind, self._schema.values())
+            self._kinds = dict(zip(self.names, kinds, strict=True)) | dict.fromkeys(self._coded, "text")
+            return self._kinds[name]
+        dtype = self._dtypes[position]
+        if _is_plain(dtype):
+            return "boolean" if dtype.kind == "b" else "numeric"
+        self._kinds[name] = pandas_kind(self.native(name))
+        return self._kinds[name]
+
+    @property
+    def sparse(self) -> SparseColumns | None:
+        """The columns of numbers with a Sparse dtype, side by side; None where there is none."""
+        if self._sparse == "unknown":
+            self._sparse = found_columns(self.data, self._dtypes, self.names)
+            self._kinds.update({} if self._sparse is None else self._sparse.kinds)
+        return self._sparse
+
+    def is_sparse(self, name: str) -> bool:
+        """Whether a column is among those of `sparse`."""
+        return self.sparse is not None and name in self.sparse.kinds
+
+    def sparse_places(self, names: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.intp], list[int]]:
+        """Of the columns that are sparse, positions in `sparse` and among the names; and where others are."""
+        key = tuple(names)
+        if key not in self._places:
+            place = {} if self.sparse is None else self.sparse.place
+            found = [place.get(self.position(name), -1) for name in key]
+            at = np.flatnonzero(np.array(found) >= 0)
+            others = [j for j, position in enumerate(found) if position < 0]
+            self._places[key] = np.array(found, dtype=np.intp)[at], at, others
+        return self._places[key]
+
+    def column(self, name: str, start: int = 0, stop: int | None = None) -> pd.Series:
+        """Rows start to stop of a column as a pandas Series on the table's index.
+
+        Numbers and booleans without missing values keep their NumPy dtype; nullable and Arrow
+        numbers become float64 with NaN (integers that doubles would round stay integers where none is
+        missing), categories stay categorical, text is object.
+        """
+        stop = self.nrows if stop is None else min(stop, self.nrows)
+        values: Any
+        if self.sparse is not None and self.is_sparse(name) and not self.sparse.has_beyond(-WHOLE, WHOLE):
+            values = self.sparse.column(self.position(name), start, stop)
+            if self.kind(name) == "boolean" and not np.isnan(values).any():
+                values = values.astype(bool)
+            return pd.Series(values, index=self.index[start:stop], name=name)
+        series = self.native(name)
+        if not isinstance(series, pd.Series):
+            exact = rounded_integers(series[start:stop], name)
+            values = narwhals_values(series[start:stop]) if exact is None else exact
+            return pd.Series(values, index=self.index[start:stop], name=name)
+        series = series.iloc[start:stop]
+        kind = pandas_kind(series)
+        if kind == "categorical":
+            if isinstance(series.dtype, pd.ArrowDtype):
+                native = cast("Any", series.array).__arrow_array__()
+                categories = dictionary(series.to_numpy(dtype=object), native)
+                return pd.Series(categories, index=series.index, name=name)
+            return series.rename(name)
+        if _is_plain(series.dtype):
+            return series.rename(name)
+        if kind == "numeric" or (kind == "boolean" and series.isna().any()):
+            exact = rounded_integers(series, name)
+            values = as_floats(series, name) if exact is None else exact
+        elif kind == "boolean":
+            values = series.to_numpy(dtype=bool)
+        else:
+            values = series.to_numpy(dtype=object)
+        return pd.Series(values, index=series.index, name=name)
+
+    def labels(self, name: str, start: int, stop: int) -> pd.Series:
+        """Rows start to stop of a column as of `column`, but for pandas' text, which stays as it came."""
+        dtype = self._dtypes[self.position(name)] if self._dtypes else None
+        if isinstance(dtype, pd.StringDtype):
+            return cast("pd.Series", self.native(name)).iloc[start:stop].rename(name)
+        return self.column(name, start, stop)
+
+    def present(self, name: str, start: int, stop: int) -> NDArray[np.bool_] | None:
+        """Which rows start to stop of a column have a value; None where only the values as read tell."""
+        text = self.kind(name) == "text"
+        array = None if text else self._array(name)
+        if array is not None:
+            values = array[start:stop]
+            return ~np.isnan(values) if values.dtype.kind == "f" else np.full(len(values), True)
+        if not (text or self._dtypes):
+            return None
+        texts = self.factorized(name) if name in self._coded else None
+        if texts is not None:
+            return texts[0][start:stop] >= 0
+        series = self.native(name)
+        if isinstance(series, pd.Series):
+            labels = isinstance(series.dtype, pd.StringDtype | pd.CategoricalDtype)
+            return series.iloc[start:stop].notna().to_numpy() if labels else None
+        return np.asarray(~series[start:stop].is_null().to_numpy().astype(bool))
+
+    def has_values(self, name: str) -> bool:
+        """Return whether a column has a value. A column without values is read as of any kind."""
+        return has_values(self.native(name))
+
+    def holds_integers(self, name: str) -> bool:
+        """Whether a column's own type is whole numbers, though missing values made it floating."""
+        series = self.native(name)
+        if not isinstance(series, pd.Series):
+            return bool(series.dtype.is_integer())
+        if series.dtype.kind == "O":
+            return pd.api.types.infer_dtype(series, skipna=True) == "integer"
+        return bool(pd.api.types.is_integer_dtype(series.dtype))
+
+    def dtype(self, name: str) -> Any:
+        """The pandas dtype of a column as it came, or that of the same numbers or categories, or None."""
+        series = self.native(name)
+        if isinstance(series, pd.Series) and not isinstance(series.dtype, pd.ArrowDtype):
+            return series.dtype
+        if self.kind(name) == "categorical":
+            return self.column(name).dtype
+        if isinstance(series, pd.Series):
+            return series.dtype
+        width = str(series.dtype).lower()
+        return np.dtype(width) if width in NUMBERS else None
+
+    def label(self, row: int) -> Any:
+        """The index's label of a row, as Python shows it."""
+        label = self.index[row]
+        return label.item() if isinstance(label, np.generic) else label
+
+    def frame(self, names: Sequence[str], start: int = 0, stop: int | None = None) -> pd.DataFrame:
+        """Rows start to stop of the named columns as a pandas DataFrame."""
+        index = self.index[start : self.nrows if stop is None else stop]
+        return pd.DataFrame({name: self.column(name, start, stop) for name in names}, index=index)
+
+    def fill(self, names: Sequence[str], start: int, stop: int, out: NDArray[np.float64]) -> None:
+        """Write rows start to stop of numeric or boolean columns into out (stop - start, p)."""
+        if not len(out):
+            return
+        view = self._views.get(tuple(names))
+        if view is not None:
+            out[...] = view[:, start:stop].T
+            return
+        others: Iterable[int] = range(len(names))
+        if self._sparse is not None and self.sparse is not None:
+            places, at, others = self.sparse_places(names)
+            self.sparse.write(places, at, start, stop, out)
+        for j in others:
+            name = names[j]
+            values = self._arrays[name] if name in self._arrays else self._array(name)
+            if values is not None:
+                out[:, j] = values[start:stop]
+                continue
+            if self.kind(name) not in ("numeric", "boolean"):
+                if self.has_values(name):
+                    self._refuse_text(name)
+                out[:, j] = np.nan
+                continue
+            series = self.native(name)
+            part = series.iloc[start:stop] if isinstance(series, pd.Series) else series[start:stop]
+            out[:, j] = as_floats(part, name) if isinstance(part, pd.Series) else narwhals_values(part)
+
+    def rows(self, at: NDArray[np.intp]) -> Table:
+        """Some rows of a part of another library's, by position, as a table with their labels."""
+        some = Table(self.data[at.tolist()], part=True, coded=self._coded)
+        some._index = self.index[at]
+        return some
+
+    def compare_to_doubles(self, names: Sequence[str]) -> None:
+        """Say so, once, where doubles round the numbers of these columns.
+
+        A DataError is raised where a model is to be fitted and too little is left of what a column says.
+        """
+        if self._compared.issuperset(names):
+            return
+        if self._sparse is not None and self.sparse is not None and not self.sparse.has_beyond(-WHOLE, WHOLE):
+            self._compared.update(self.sparse.kinds)
+        for name in names:
+            if name in self._compared:
+                continue
+            array = self._array(name)
+            if (array is None or array.dtype.kind in "iu") and self.kind(name) == "numeric":
+                compare_to_doubles(self.native(name), name, self.label, refused=self.learnt_from)
+        self._compared.update(names)
+
+    def _refuse_text(self, name: str) -> None:
+        values = self.column(name).astype(object)
+        known = values.notna().to_numpy()
+        wrong = known & pd.to_numeric(values, errors="coerce").isna().to_numpy()
+        rest = int(wrong.sum()) - 1
+        row = int(np.argmax(wrong if wrong.any() else known))
+        if 0 <= rest < int(known.sum()) - 1:
+            more = f", and {rest} more row{'s' if rest > 1 else ''} no number either" if rest else ""
+            way_out = 'Correct it, or make it missing with pandas.to_numeric(..., errors="coerce").'
+        else:
+            more, way_out = "", "Convert it, for example with pandas.to_numeric."
+        raise DataError(
+            f"Column {name!r} is not numeric, where the formula was fitted to numbers: row "
+            f"{shown(self.index[row])} holds {shown(values.iloc[row])}{more}. {way_out}"
+        )
+
+    def view(self, names: Sequence[str]) -> NDArray[Any] | None:
+        """The named columns (p, n) as they lie in memory, where all are float64 or float32 at even distances.
+
+        A frame that was made from one array is read in place: no row of float64 is ever copied. The view is
+        read-only.
+        """
+        key = tuple(names)
+        if key in self._views:  # Of a small table the search costs as much as a pass over its rows.
+            return self._views[key]
+        self._views[key] = None
+        if not key or not self.nrows or not isinstance(self.data, pd.DataFrame):
+            return None
+        positions = self.positions(key)
+        if {self._dtypes[j] for j in positions} not in ({np.dtype(np.float64)}, {np.dtype(np.float32)}):
+            return None
+        last = len(names) - 1
+        ends = list(map(self._array, (names[0], names[min(1, last)], names[-1])))
+        low, second, high = map(_place, ends)
+        # Columns read one by one, of a file, lie anywhere: three of them tell, before a frame is sliced.
+        if high != low + (second - low) * last:
+            return None
+        step = None if len(names) <= FEW_COLUMNS else self._step_within_block(positions, low, high)
+        step = self._even_step(names) if step is None else step
+        if step is None or ends[0] is None:
+            return None
+        shape, strides = (len(names), self.nrows), (step, ends[0].strides[0])
+        view = np.lib.stride_tricks.as_strided(ends[0], shape, strides, writeable=False)
+        self._arrays.update(zip(names, view, strict=True))
+        self._views[key] = view
+        return view
+
+    def _step_within_block(self, positions: list[int], low: int, high: int) -> int | None:
+        """Bytes from one column to the next of neighbours in one block of pandas, without a look at each."""
+        if positions != list(range(positions[0], positions[-1] + 1)):
+            return None
+        row = self.data.iloc[:1, positions[0] : positions[-1] + 1].to_numpy()
+        start, step = row.__array_interface__["data"][0], int(row.strides[1])
+        return step if start == low and low + (len(positions) - 1) * step == high else None
+
+    def _even_step(self, names: Sequence[str]) -> int | None:
+        """Bytes from one column to the next where they lie evenly, else None."""
+        arrays = [array for name in names if (array := self._array(name)) is not None]
+        places = list(map(_place, arrays))
+        step = places[1] - places[0] if len(places) > 1 else 0
+        even = all(here == places[0] + j * step for j, here in enumerate(places))
+        strides, owners = {array.strides for array in arrays}, {id(_owner(array)) for array in arrays}
+        # Two columns always lie evenly. Where each has memory of its own, other arrays lie between them:
+        # NumPy, which compares bounds, then takes every copy for one that overlaps, and copies without end.
+        return step if even and len(strides) == len(owners) == 1 else None
+
+    def _array(self, name: str) -> NDArray[Any] | None:
+        """A column's own memory where it is plain NumPy numbers: looked up once, read block by block."""
+        if name in self._arrays:
+            return self._arrays[name]
+        array = None
+        if self._sparse is not None and self.is_sparse(name):
+            pass
+        elif isinstance(self.data, pd.DataFrame | SparseFrame):
+            series = self.native(name, as_codes=True)
+            if _is_plain(series.dtype):
+                array = series.to_numpy()
+        elif self.part:
+            # Of a whole table this might be a copy of it.
+            label = self._labels[self.position(name)]
+            array = plain_numbers(self.data.to_native()[label], self._schema[label])
+        self._arrays[name] = array
+        return array
+
+    def factorized(self, name: str) -> tuple[NDArray[Any], list[Any]] | None:
+        """Codes (n,) of a column of text or categories, -1 where it is missing, and what they stand for.
+
+        None of other columns, and of categories that are floating numbers.
+        """
+        if name in self._texts:
+            return self._texts[name]
+        if self.kind(name) not in ("text", "categorical"):
+            return None
+        coded = name in self._coded
+        series = self.native(name, as_codes=coded)
+        codes, labels = text_codes(series, coded=coded) or factorize(self.column(name))
+        if labels and isinstance(labels[0], float):
+            return None
+        found = codes.astype(np.min_scalar_type(-1 - len(labels)), copy=False), labels
+        if self.part or (isinstance(series, pd.Series) and isinstance(series.dtype, NEVER_WRITTEN)):
+            # A part is looked at and left: what its columns say is the same while it is there.
+            self._texts[name] = found
+        return found
+
+    def native(self, name: str, *, as_codes: bool = False) -> Any:
+        """A column as it came, a Series of pandas or narwhals; codes become texts, but for `as_codes`."""
+        series: Any = self._series.get(name)
+        if series is None:
+            label = self._labels[self._columns[name] if name in self._columns else self.position(name)]
+            # By brackets narwhals takes ten times as long, at each column of each part.
+            series = self.data[label] if self._dtypes else self.data.get_column(label)
+        return as_text(series) if name in self._coded and not as_codes else series
+
+
+def _remade(data: Any, part: bool, learnt_from: bool, coded: tuple[str, ...]) -> Table:
+    return Table(data, part=part, learnt_from=learnt_from, coded=coded)
+
+
+def _is_plain(dtype: Any) -> bool:
+    """Whether a column of a dtype is numbers or truth values of NumPy, with nothing beside them."""
+    return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
+
+
+def _place(array: NDArray[Any] | None) -> int:
+    """Where an array begins in memory."""
+    return 0 if array is None else int(array.__array_interface__["data"][0])
+
+
+def _owner(array: Any) -> Any:
+    """The object whose memory an array looks into."""
+    while getattr(array, "base", None) is not None:
+        array = array.base
+    return array
+
+
+def array_table(x: NDArray[Any], names: Sequence[str]) -> pd.DataFrame:
+    """An array (n, p) as a table with these columns, a view of it."""
+    return pd.DataFrame(x, columns=_index_of(tuple(names)).view(), copy=False)
+
+
+@lru_cache(maxsize=8)
+def _index_of(names: tuple[str, ...]) -> pd.Index:
+    # An estimator is asked of one row after another, and pandas takes longer to make this than the row.
+    return pd.Index(names, dtype=object)
+
+
+def with_column(
+    data: Any, names: Sequence[str], name: str, codes: NDArray[np.intp], levels: Sequence[Any]
+) -> Any:
+    """Columns of a table and one more, a categorical of codes (n,) and levels.
+
+    Those of pandas are not copied. A column of the table that has the name of the new one is replaced.
+    """
+    values = pd.Categorical.from_codes(codes, categories=pd.Index(levels))
+    kept = [each for each in names if each != name]
+    if isinstance(data, SparseFrame):
+        return data.with_column(name, values)
+    if not isinstance(data, pd.DataFrame):
+        frame = Table(data).frame(kept)
+    elif list(data.columns) == kept:
+        frame = data.copy(deep=False)
+    else:
+        frame = data[kept].copy(deep=False)
+    with warnings.catch_warnings():
+        # One column more is no reason to mend how the caller's table lies in memory.
+        warnings.simplefilter("ignore", pd.errors.PerformanceWarning)
+        frame[name] = values
+    return frame
+
+
+def refuse_missing(data: Any, names: Sequence[str]) -> None:
+    """Raise a DataError that names the first missing value in these columns of a table, if there is one."""
+    table = data if isinstance(data, Table) else Table(data)
+    columns = table.view(names)
+    # One sum finds whether there is anything to look for.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if columns is not None and np.isfinite(columns.sum()):
+            return
+    if table.sparse is not None and not table.sparse.misses():
+        names = [name for name in names if name not in table.sparse.kinds]
+    for name in names:
+        missing = table.column(name).isna().to_numpy()
+        if missing.any():
+            row, more = table.label(int(np.argmax(missing))), int(missing.sum()) - 1
+            raise DataError(
+                f"Column {name!r} is missing (NaN) at row {row!r}{f' and in {more} more' if more else ''}: "
+                "impute it, for example with sklearn.impute, or leave the row out."
+            )
+
+
+def last_column(data: pd.DataFrame | SparseFrame) -> pd.Series:
+    """The column that `with_column` put last."""
+    return (data.beside if isinstance(data, SparseFrame) else data).iloc[:, -1]
+
+
+def incomplete_rows(data: pd.DataFrame | SparseFrame) -> int:
+    """Number of rows with a missing value."""
+    if not isinstance(data, SparseFrame):
+        return int(data.isna().any(axis=1).sum())
+    values = data.matrix.data
+    if values.dtype.kind != "f":
+        return 0
+    row = np.repeat(np.arange(len(data)), np.diff(data.matrix.indptr))
+    return len(np.unique(row[np.isnan(values)]))

@@ -1,0 +1,408 @@
+"""Levels of categories: as positions or indicators in the place of contrasts, in new rows, and in some rows.
+
+Models that count levels and do not compute with them take a column of 0, 1, ..., L - 1 for each categorical
+term, which is filled, left out where missing, saved and read back as any other column of the design. New rows
+may have levels that a fit has not seen: they are found, and said. Cross-validation refits each fold with what
+the transforms of the formula learn, and with the levels that there are, in the rows outside the fold.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.numerics.arrays import Mask
+from discrim.data.table import Table
+from discrim.data.values import Scalar, shown
+from discrim.errors import DataError, DiscrimWarning, NotSupportedError, warn_user
+from discrim.formula.design import Coding, Design, Factor, Product, Spec
+from discrim.formula.factors import Categories, Functions, Memory, RowRange, evaluate, recall_functions
+from discrim.formula.formula import specify
+from discrim.formula.grammar import expression, quote
+
+
+def level_design(design: Design) -> Design:
+    """The design with positions for each categorical term; a NotSupportedError where one is in a product."""
+
+    def positions(name: str, levels: Sequence[Scalar]) -> tuple[Coding, list[str]]:
+        return Coding(None, tuple((float(j),) for j in range(len(levels)))), [name]
+
+    return _recoded(design, positions, "a model of independent columns takes categories as they stand")
+
+
+def indicator_design(design: Design) -> tuple[Design, frozenset[str]]:
+    """The design with an indicator of every level of each categorical term, and the names of these columns.
+
+    A NotSupportedError tells of a categorical term in a product.
+    """
+    found: set[str] = set()
+
+    def indicators(name: str, levels: Sequence[Scalar]) -> tuple[Coding, list[str]]:
+        names = [f"{name}[{level}]" for level in levels]
+        found.update(names)
+        return Coding(tuple(range(len(levels))), None), names
+
+    design = _recoded(design, indicators, "multiple correspondence analysis takes categories as they stand")
+    return design, frozenset(found)
+
+
+def _recoded(
+    design: Design, coded: Callable[[str, Sequence[Scalar]], tuple[Coding, list[str]]], why: str
+) -> Design:
+    """The design with another coding, and names, of each categorical term from its name and levels."""
+    spec = design.spec
+    if spec is None:
+        return design
+    names = {quote(name): name for name in design.columns}
+    terms: list[str] = []
+    products: list[Product] = []
+    codings = list(spec.codings)
+    for places, product in spec.placed():
+        categorical = [spec.factors[factor] for factor, coding in product if coding >= 0]
+        if not categorical:
+            terms.extend(design.terms[places])
+            products.append(product)
+            continue
+        if len(product) > 1:
+            text = ":".join(spec.factors[factor].code for factor, _ in product)
+            raise NotSupportedError(
+                f"The term {text!r} multiplies the categories {categorical[0].code!r} with another column; "
+                f"{why}: write them as a term of their own, or make one column of the combined levels."
+            )
+        name = names.get(categorical[0].code, categorical[0].code)
+        coding, labels = coded(name, categorical[0].levels or ())
+        terms.extend(labels)
+        products.append(((product[0][0], len(codings)),))
+        codings.append(coding)
+    spec = replace(spec, codings=tuple(codings), products=tuple(products))
+    return replace(design, terms=tuple(terms), spec=spec)
+
+
+def term_levels(design: Design) -> tuple[tuple[Scalar, ...] | None, ...]:
+    """Levels of each term of a `level_design`, None for numbers."""
+    if design.spec is None:
+        return (None,) * len(design.terms)
+    levels_of: list[tuple[Scalar, ...] | None] = []
+    for places, product in design.spec.placed():
+        levels = design.spec.factors[product[0][0]].levels if len(product) == 1 else None
+        levels_of.extend([levels] * (places.stop - places.start))
+    return tuple(levels_of)
+
+
+def codes_are_positions(design: Design) -> bool:
+    """Whether a design codes each categorical term as `level_design` does."""
+    spec = design.spec
+    if spec is None:
+        return True
+    for product in spec.products:
+        for factor, coding in product:
+            positions = tuple((float(j),) for j in range(len(spec.factors[factor].levels or ())))
+            if coding >= 0 and (len(product) > 1 or spec.codings[coding].matrix != positions):
+                return False
+    return True
+
+
+def boolean_terms(design: Design) -> tuple[str, ...]:
+    """Terms that are a column of truth values, which the design holds as 0 and 1."""
+    alone = design.columns
+    if design.spec is not None:
+        names = {quote(name): name for name in design.columns}
+        single = [product[0][0] for product in design.spec.products if len(product) == 1]
+        codes = [design.spec.factors[factor].code for factor in single]
+        alone = tuple(names[code] for code in codes if code in names)
+    terms, truths = set(design.terms), set(design.boolean_columns)
+    return tuple(name for name in alone if name in terms and name in truths)
+
+
+def level_terms(design: Design) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Terms of a `level_design` that have levels, in order, and how many: categories and truth values."""
+    truths = set(boolean_terms(design))
+    sizes = [
+        2 if term in truths else len(levels or ())
+        for term, levels in zip(design.terms, term_levels(design), strict=True)
+    ]
+    pairs = [(term, size) for term, size in zip(design.terms, sizes, strict=True) if size]
+    return tuple(term for term, _ in pairs), tuple(size for _, size in pairs)
+
+
+def with_positions(design: Design) -> tuple[Design, tuple[int, ...], tuple[int, ...]]:
+    """The design with columns of positions after its own, where they are, and how many levels each has.
+
+    They are of the `level_terms` of the `level_design`, of which truth values are columns already. There is
+    none where a category is multiplied with another factor.
+    """
+    try:
+        coded = level_design(design)
+    except NotSupportedError:
+        return design, (), ()
+    names, sizes = level_terms(coded)
+    if design.spec is None or coded.spec is None:
+        return design, tuple(design.terms.index(name) for name in names), sizes
+    truths, known = boolean_terms(coded), len(design.spec.codings)
+    products = tuple(p for p in coded.spec.products if len(p) == 1 and p[0][1] >= known)
+    added = tuple(name for name in names if name not in truths)
+    # No term of a formula has such a name, whatever the columns of the table are called.
+    terms = (*design.terms, *(f"levels of {name}\0" for name in added))
+    spec = replace(coded.spec, products=(*design.spec.products, *products))
+    places = {name: len(design.terms) + i for i, name in enumerate(added)}
+    places |= {name: design.terms.index(name) for name in names if name in truths}
+    return replace(design, terms=terms, spec=spec), tuple(places[name] for name in names), sizes
+
+
+def known_values(design: Design, tables: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """The one value (K, p) that a column of a design has in the rows of a class, as its levels say; else NaN.
+
+    The tables (K, L) count its `level_terms` by class and level; there is none of published statistics.
+    """
+    values = np.full((len(design.levels), len(design.terms)), np.nan)
+    for (columns, coded), table in zip(_level_columns(design) if tables else [], tables, strict=True):
+        there = (table > 0)[:, :, None]
+        low = np.where(there, coded, np.inf).min(axis=1)
+        high = np.where(there, coded, -np.inf).max(axis=1)
+        values[:, columns] = np.where(low == high, low, np.nan)
+    return values
+
+
+def _level_columns(design: Design) -> list[tuple[list[int], NDArray[np.float64]]]:
+    """Columns of each of the `level_terms`, and what they hold of each level (L, width)."""
+    truths, pair = set(boolean_terms(level_design(design))), np.array([[0.0], [1.0]])
+    spec = design.spec
+    if spec is None:
+        return [([j], pair) for j, term in enumerate(design.terms) if term in truths]
+    columns: list[tuple[list[int], NDArray[np.float64]]] = []
+    for places, product in spec.placed():
+        own, (factor, coding) = list(range(places.start, places.stop)), product[0]
+        if len(product) > 1 or coding < 0:
+            columns.extend(([j], pair) for j in own if design.terms[j] in truths)
+            continue
+        picks, matrix = spec.codings[coding].picks, spec.codings[coding].matrix
+        levels = np.arange(len(spec.factors[factor].levels or ()))[:, None]
+        coded = (
+            np.array(matrix) if picks is None else (levels == np.array(picks, dtype=np.intp)).astype(float)
+        )
+        columns.append((own, coded))
+    return columns
+
+
+def refuse_values(table: Table, names: Sequence[str], *, counts: bool) -> None:
+    """Raise a DataError where one of the columns holds what is no truth value, or no count from 0 on.
+
+    Those that the table does not have, or that are no numbers, are left to others.
+    """
+    if not names:
+        return
+    if counts and table.sparse is not None and not table.sparse.has_beyond(0.0, np.inf):
+        names = [name for name in names if name not in table.sparse.kinds]
+    there = set(table.names)
+    for name in names:
+        if name not in there or table.kind(name) != "numeric":
+            continue
+        values = table.column(name).to_numpy(dtype=np.float64)
+        bad = values < 0 if counts else ~(np.isnan(values) | (values == 0) | (values == 1))
+        if bad.any():
+            row = int(bad.argmax())
+            what = "a count, which is 0 or more" if counts else "true or false, as it was at the fit"
+            raise DataError(
+                f"Column {name!r} is {values[row]:g} at row {table.label(row)!r}, and not {what}: correct "
+                "the value, or make it missing."
+            )
+
+
+Unseen = Literal["raise", "missing"]
+"""What a level of new rows is that the fit has not seen: an error, or missing."""
+
+
+class _Category(NamedTuple):
+    """A category of a design: its name, its levels, its values, and the rows that have them."""
+
+    label: str
+    levels: tuple[Scalar, ...]
+    values: pd.Series
+    rows: NDArray[np.intp]
+
+
+def unseen_rows(
+    design: Design, table: Table, functions: Functions | None = None, *, partial: bool = False
+) -> Mask | None:
+    """Rows (n,) of a table with a level that the fit has not seen, which a warning counts; None for none.
+
+    `partial` is whether such a row is used by its other columns.
+    """
+    unseen = np.zeros(table.nrows, dtype=bool)
+    said: list[str] = []
+    for label, levels, values, at in _categories(design, table, functions):
+        strange = values.notna().to_numpy() & ~values.isin(list(levels)).to_numpy()
+        if strange.any():
+            first = int(np.argmax(strange))
+            said.append(f"{label} is {shown(values.iloc[first])} at row {shown(table.label(int(at[first])))}")
+            unseen[at[strange]] = True
+    if not said:
+        return None
+    count = int(unseen.sum())
+    others = len(said) - 2
+    more = f" and in {others} more {'column' if others == 1 else 'columns'}" if others > 0 else ""
+    what = "what is said of {} is missing" if not partial else "what is said of {} rests on other columns"
+    warn_user(
+        f"{count} {'row has' if count == 1 else 'rows have'} a level that the fit has not seen "
+        f"({', '.join(said[:2])}{more}): {what.format('it' if count == 1 else 'them')}."
+    )
+    return unseen
+
+
+def absent_levels(design: Design, table: Table, keep: Mask, functions: Functions | None = None) -> bool:
+    """Whether some level of a category has no row among those to keep (n,)."""
+    categories = _categories(design, table, functions)
+    return any(values[keep[at]].nunique() < len(levels) for _, levels, values, at in categories)
+
+
+def unique_level_mask(design: Design, table: Table, keep: Mask, functions: Functions | None = None) -> Mask:
+    """Return which rows (n,) have a level that no other of the rows to keep (n,) has."""
+    lone = np.zeros(table.nrows, dtype=bool)
+    for _, _, values, at in _categories(design, table, functions):
+        lone[at[keep[at]]] |= ~values[keep[at]].duplicated(keep=False).to_numpy()
+    return lone
+
+
+def _categories(design: Design, table: Table, functions: Functions | None) -> Iterator[_Category]:
+    if design.spec is None:
+        return
+    functions = recall_functions(design.functions, functions)
+    for factor in design.spec.factors:
+        if factor.levels is None:
+            continue
+        each = expression(factor.code, frozenset(functions))
+        rows, keep = RowRange(table, 0, table.nrows, kinds=design.label_kinds).complete(each.columns)
+        value = evaluate(each, rows, Memory(factor.states), functions)
+        if isinstance(value, Categories):
+            yield _Category(each.label, factor.levels, value.values, np.flatnonzero(keep))
+
+
+def learns(design: Design) -> bool:
+    """Whether a transform of the formula learns from the columns."""
+    return design.spec is not None and any(map(_learns, design.spec.factors))
+
+
+def loses_levels(
+    design: Design, table: Table, dealt: NDArray[np.intp], folds: int, functions: Functions | None = None
+) -> bool:
+    """Whether some level of a category has all its rows in one fold (n,), of those dealt (-1: not used)."""
+    if design.spec is None or all(factor.levels is None for factor in design.spec.factors):
+        return False
+    parts = ((dealt >= 0) & (dealt != fold) for fold in range(folds))
+    return any(absent_levels(design, table, keep, functions) for keep in parts)
+
+
+def strange_rows(
+    design: Design, table: Table, functions: Functions | None = None
+) -> NDArray[np.bool_] | None:
+    """Rows (n,) with a level that a relearnt design has not; None where none has."""
+    with warnings.catch_warnings():
+        # They have no label, which is said of all folds at once.
+        warnings.simplefilter("ignore", DiscrimWarning)
+        return unseen_rows(design, table, functions)
+
+
+def _learns(factor: Factor) -> bool:
+    # Categories made of learnt numbers, C(center(x)), are no categories of other rows.
+    return bool(factor.states) and factor.levels is None
+
+
+def relearn(
+    design: Design,
+    table: Table,
+    keep: NDArray[np.bool_],
+    functions: Functions | None = None,
+    *,
+    incomplete: bool = False,
+) -> Design:
+    """The same design, but for what its transforms learn from the columns: that is of the rows to keep only.
+
+    These are complete in the design's columns, or `incomplete` ones are used as well. The ends of splines
+    stay, which other rows are not to fall outside of, and the levels of categories that have a row. A
+    FormulaError says that the rows do not support a transform.
+    """
+    if design.spec is None:
+        return design
+    relearnt = _relearnt(design, design.spec, table, keep, functions) if learns(design) else design
+    if absent_levels(relearnt, table, keep, functions):
+        return _of_levels(relearnt, table, keep, functions, incomplete=incomplete)
+    return relearnt
+
+
+def _of_levels(
+    design: Design,
+    table: Table,
+    keep: NDArray[np.bool_],
+    functions: Functions | None,
+    *,
+    incomplete: bool,
+) -> Design:
+    """The design of the levels that some rows have: categories are coded anew, all else stays."""
+    called, spec = recall_functions(design.functions, functions), design.spec
+    if spec is None:
+        return design
+    codes = [factor.code for factor in spec.factors]
+    expressions = {code: expression(code, frozenset(called)) for code in codes}
+    terms = list(dict.fromkeys(tuple(codes[factor] for factor, _ in product) for product in spec.products))
+    some = Table(table.frame(design.columns)[keep])
+    with warnings.catch_warnings():
+        # That levels have no row here is why they are left out.
+        warnings.simplefilter("ignore", DiscrimWarning)
+        names, coded = specify(expressions, terms, design.columns, (), some, called, incomplete=incomplete)
+    numeric = {factor.code: factor for factor in spec.factors if factor.levels is None}
+    factors = tuple(numeric.get(factor.code, factor) for factor in coded.factors)
+    relearnt = replace(design, terms=names, spec=replace(coded, kinds=spec.kinds, factors=factors))
+    return replace(relearnt, covariates=_covariates_of(relearnt, design))
+
+
+def _covariates_of(relearnt: Design, design: Design) -> tuple[str, ...]:
+    """Return the terms of a relearnt design that are made of the covariates of the original one."""
+    if not design.covariates:
+        return ()
+    number = len(design.covariates)
+    of_covariates = {
+        code for places, codes in _codes_of_terms(design) if places.stop <= number for code in codes
+    }
+    return tuple(
+        name
+        for places, codes in _codes_of_terms(relearnt)
+        if of_covariates.issuperset(codes)
+        for name in relearnt.terms[places]
+    )
+
+
+def _codes_of_terms(design: Design) -> list[tuple[slice, list[str]]]:
+    """Return the columns of each product of factors in a design, with the code of each factor."""
+    spec = design.spec
+    if spec is None:
+        return []
+    return [
+        (places, [spec.factors[factor].code for factor, _ in product]) for places, product in spec.placed()
+    ]
+
+
+def levels_of_factors(design: Design) -> dict[str, tuple[Scalar, ...] | None]:
+    """Return the levels of each factor of a design by its code; None for numbers."""
+    return {} if design.spec is None else {factor.code: factor.levels for factor in design.spec.factors}
+
+
+def _relearnt(
+    design: Design, spec: Spec, table: Table, keep: NDArray[np.bool_], functions: Functions | None
+) -> Design:
+    """The design with what its transforms learn from some rows."""
+    functions = recall_functions(design.functions, functions)
+    rows = RowRange(table, 0, table.nrows, keep, design.kinds)
+    factors = []
+    for factor in spec.factors:
+        if _learns(factor):
+            memory = Memory(factor.states, learning=True)
+            evaluate(expression(factor.code, frozenset(functions)), rows, memory, functions)
+            factor = replace(factor, states=tuple(memory.states))
+        factors.append(factor)
+    return replace(design, spec=replace(spec, factors=tuple(factors)))

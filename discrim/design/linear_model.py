@@ -1,0 +1,399 @@
+"""The left side of a formula as a linear model of factors and covariates, the right side being its responses.
+
+The class of a discriminant analysis stands on the left. A model of several factors stands there in its place:
+"sex * island ~ bill_length_mm + bill_depth_mm". Whoever writes the responses as R does, in `cbind()`, may
+have them on either side. Hypotheses on coefficients are written as equations: "a = b, c = 0".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from discrim.core.numerics.arrays import Floats
+from discrim.data.sources.parts import DistributedSource
+from discrim.data.sources.sources import source_of
+from discrim.data.table import Table
+from discrim.data.values import Scalar
+from discrim.design.blocks import Blocks
+from discrim.design.rows import read, refuse_parts
+from discrim.design.source_tables import first_table
+from discrim.errors import FormulaError
+from discrim.formula.design import Coding, Design, Spec
+from discrim.formula.factors import Functions, check_functions
+from discrim.formula.formula import Expansion, Node, ParsedFormula, Terms, parse, read_leaf, right_side
+from discrim.formula.grammar import MAX_TEXT, Column, Expression, ScannedFormula, expression, quote, scan
+
+_CBIND = re.compile(r"\s*cbind\s*\(")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTerm:
+    """One term of the model, as the formula writes it, and its columns of the design.
+
+    Factors that it multiplies are named by their codes, as are those of them that are categories, in order.
+    """
+
+    label: str
+    factors: frozenset[str]
+    columns: tuple[int, ...]
+    categories: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """The combinations of levels of some factors, and in each the (cells, columns) values of the design.
+
+    The columns are those of the design that are functions of these factors.
+    """
+
+    labels: list[tuple[Scalar, ...]]
+    columns: tuple[int, ...]
+    values: Floats
+
+
+def responses_right(formula: str) -> str:
+    """The formula with the responses on the right, and without `cbind()`.
+
+    Examples
+    --------
+    >>> responses_right("cbind(y1, log(y2)) ~ a * b")
+    'a * b ~ y1 + log(y2)'
+    >>> responses_right("a * b ~ cbind(y1, y2)")
+    'a * b ~ y1 + y2'
+    """
+    if not isinstance(formula, str) or formula.count("~") != 1:
+        return formula
+    left, right = formula.split("~")
+    if (responses := _bound(left)) is not None:
+        return f"{right.strip()} ~ {responses}"
+    responses = _bound(right)
+    return formula if responses is None else f"{left.strip()} ~ {responses}"
+
+
+def _bound(side: str) -> str | None:
+    """What stands in `cbind()`, added; None where a side is no such call."""
+    opened = _CBIND.match(side)
+    if opened is None or not side.rstrip().endswith(")"):
+        return None
+    inner = side[opened.end() :].rstrip()[:-1]
+    depth, quoted, parts = 0, False, [""]
+    for sign in inner:
+        quoted ^= sign == "`"
+        depth += 0 if quoted else (sign in "([") - (sign in ")]")
+        if depth < 0:
+            return None
+        if sign == "," and not depth and not quoted:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return " + ".join(part.strip() for part in parts)
+
+
+_DOT = re.compile(r"(?<![\w.])\.(?![\w.])")
+
+
+def dot_without(formula: str, columns: Sequence[Any]) -> str:
+    """The formula with a ``.`` that leaves out the columns which are named.
+
+    Examples
+    --------
+    >>> dot_without("species ~ . + log(`a.b`)", ["block", None])
+    'species ~ (. - block) + log(`a.b`)'
+    """
+    named = [quote(each) for each in columns if isinstance(each, str)]
+    if not named or not isinstance(formula, str):
+        return formula
+    parts = formula.split("`")
+    rest = f"(. - {' - '.join(named)})"
+    return "`".join(part if j % 2 else _DOT.sub(lambda _: rest, part) for j, part in enumerate(parts))
+
+
+def one_class(formula: str) -> str | None:
+    """The left side where it is one factor, as for `lda`; None where it is a model of more."""
+    source = scan(responses_right(formula))
+    left, _ = parse(source)
+    return source.restore(str(left.token.extra)) if left.type == "PYTHON_EXPR" else None
+
+
+def model_rows(
+    formula: str,
+    data: Any,
+    *,
+    weights: Any = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    responses: bool = True,
+    in_memory: str | None = None,
+) -> tuple[Blocks, list[ModelTerm]]:
+    """Rows whose columns are those of the model's terms and then the responses, and the terms.
+
+    A model without responses has 1 on the right side. Where rows have
+    to be in memory, for a reason that is a sentence, a source of tables is refused.
+    """
+    text = responses_right(formula)
+    called = check_functions(functions)
+    parts = None if in_memory is None or isinstance(data, Table) else source_of(data)
+    if parts is not None and in_memory is not None:
+        # Before a part is looked at, as some sources can be read only once.
+        refuse_parts(in_memory, parts)
+    first = _some_rows(data)
+    source = scan(text)
+    left, _ = parse(source)
+    terms, expressions, labels = _left_side(source, left, first, called)
+    categories = [each for each in expressions.values() if _is_category(each, first)]
+    factor = next((name for each in categories for name in each.columns), None)
+    if factor is None:
+        start, end = left.origin.start, left.origin.end
+        raise source.error(
+            "The left side has no factor, and a number there is a covariate. The factors stand on the left "
+            "and the responses on the right, or in cbind() on the left as in R: turn the formula round, or "
+            "write C(column) for a factor whose levels are numbers.",
+            start,
+            end,
+        )
+    beside = dict.fromkeys(name for each in expressions.values() for name in each.columns)
+
+    def reader(text: str, table: Table, functions: Functions, exclude: Sequence[str]) -> ParsedFormula:
+        source = scan(text)
+        _, right = parse(source)
+        left = Expression(quote(factor), Column(factor), tuple(beside))
+        if not responses and right.type != "ONE":
+            raise source.error(
+                "The distances are given, so that responses have no use: write 1 on the right side.",
+                right.origin.start,
+                right.origin.end,
+            )
+        known: dict[str, Expression] = {}
+        named: list[tuple[str, ...]] = []
+        if responses:
+            known, named = right_side(source, right, table, functions, left, exclude)
+        response = Expression(quote(factor), Column(factor), (factor,))
+        return ParsedFormula(text, response, expressions | known, [*terms, *named], tuple(exclude))
+
+    blocks = read(text, data, weights=weights, functions=functions, in_memory=in_memory, reader=reader)
+    return _summed(blocks, terms, labels, first)
+
+
+def _some_rows(data: Any) -> Table:
+    """A table that tells what the columns hold: all rows, or the first part of a source."""
+    source = None if isinstance(data, Table) else source_of(data)
+    if source is None:
+        return data if isinstance(data, Table) else Table(data, held=True)
+    if isinstance(source, DistributedSource):
+        return Table(source.meta, part=True, learnt_from=True)
+    return first_table(source)
+
+
+def _left_side(
+    source: ScannedFormula, node: Node, table: Table, functions: Functions
+) -> tuple[list[tuple[str, ...]], dict[str, Expression], dict[str, str]]:
+    """Terms of the left side, their factors by code, and what each factor is called."""
+    known: dict[str, Expression] = {}
+    labels: dict[str, str] = {}
+    alone = node.type == "PYTHON_EXPR"
+
+    def leaf(each: Node) -> Terms:
+        if each.token.extra == ".":
+            raise source.error(
+                "`.` stands for columns of the right side: name the factors of the model.",
+                each.origin.start,
+                each.origin.end,
+            )
+        found = read_leaf(source, each, table, functions)
+        label, root = found.label, found.root
+        if isinstance(root, Column):
+            if alone or table.kind(root.name) != "numeric":
+                found = expression(f"C({found.code})", frozenset(functions))
+        elif found.category is not None:
+            # A contrast of the user's would change what type III tests.
+            found = expression(f"C({quote(found.columns[0])})", frozenset(functions))
+        known[found.code], labels[found.code] = found, label
+        return {frozenset({found.code}): (found.code,)}
+
+    total = Expansion(source, leaf).expand(node)
+    if total.intercept is False:
+        raise source.error(
+            "The model has its constant: leave out the 0 or - 1.", node.origin.start, node.origin.end
+        )
+    terms = sorted(total.terms.values(), key=len)
+    if not terms:
+        raise source.error("The left side has no term: name one.", node.origin.start, node.origin.end)
+    used = {code: known[code] for term in terms for code in term}
+    return terms, used, labels
+
+
+def _is_category(each: Expression, table: Table) -> bool:
+    if isinstance(each.root, Column):
+        return table.kind(each.root.name) not in ("numeric", "boolean")
+    return each.is_coded
+
+
+def _summed(
+    blocks: Blocks, terms: Sequence[tuple[str, ...]], labels: Mapping[str, str], first: Table
+) -> tuple[Blocks, list[ModelTerm]]:
+    """The rows with factors coded by contrasts that sum to zero, and the terms with their columns."""
+    spec = blocks.design.spec
+    if spec is None:
+        raise FormulaError("The left side has no factor: write C(column) for one whose levels are numbers.")
+    coded = {pair for each in spec.products for pair in each if pair[1] >= 0}
+    codings = list(spec.codings)
+    for factor, number in coded:
+        levels = spec.factors[factor].levels or ()
+        if codings[number].width == len(levels) - 1:
+            codings[number] = _sum_to_zero(len(levels))
+    summed = replace(spec, codings=tuple(codings))
+    columns_of: list[list[int]] = [[] for _ in terms]
+    names, at = list(blocks.design.terms), 0
+    for places, each in summed.placed():
+        codes = {spec.factors[factor].code for factor, _ in each}
+        # Without the terms that it contains, a term has several products, all of its own factors.
+        while at < len(terms) and not codes <= set(terms[at]):
+            at += 1
+        if at < len(terms):
+            columns_of[at].extend(range(places.start, places.stop))
+            names[places] = _names(summed, each, labels)
+        elif any(pair in coded for pair in each):
+            label = ":".join(spec.factors[factor].code for factor, _ in each)
+            raise FormulaError(
+                f"The response {label!r} is no number but has levels: leave it out of the right side, as in "
+                f"`. - {label}`, or make it a factor on the left."
+            )
+    levelled = {factor.code for factor in spec.factors if factor.levels is not None}
+    model_terms = [
+        ModelTerm(
+            ":".join(labels[code] for code in term),
+            frozenset(term),
+            tuple(columns),
+            tuple(code for code in term if code in levelled),
+        )
+        for term, columns in zip(terms, columns_of, strict=True)
+    ]
+    design = replace(blocks.design, spec=summed, terms=tuple(names))
+    return replace(blocks, design=design, rows=blocks.rows.read_as(design)), model_terms
+
+
+def _sum_to_zero(levels: int) -> Coding:
+    rows = np.vstack([np.eye(levels - 1), -np.ones(levels - 1)])
+    return Coding(None, tuple(map(tuple, rows.tolist())))
+
+
+def _names(spec: Spec, each: Sequence[tuple[int, int]], labels: Mapping[str, str]) -> list[str]:
+    parts = []
+    for factor, coding in each:
+        label, factor_width = labels[spec.factors[factor].code], spec.factors[factor].width
+        if coding < 0:
+            parts.append([label] if factor_width == 1 else [f"{label}[{j}]" for j in range(factor_width)])
+            continue
+        levels, width = spec.factors[factor].levels or (), spec.codings[coding].width
+        mark = "S." if width < len(levels) else ""
+        parts.append([f"{label}[{mark}{level}]" for level in levels[:width]])
+    return [":".join(reversed(some)) for some in product(*reversed(parts))]
+
+
+def cells_of(design: Design, codes: Sequence[str]) -> Cells:
+    """All combinations of the levels of some factors, and what the terms made of these alone are there."""
+    spec = design.spec or Spec((), (), (), ())
+    position = {factor.code: j for j, factor in enumerate(spec.factors)}
+    levels = [spec.factors[position[code]].levels or () for code in codes]
+    grid = list(product(*(range(len(each)) for each in levels)))
+    within = frozenset(codes)
+    columns: list[int] = []
+    values: list[Floats] = []
+    for places, each in spec.placed():
+        factors = [spec.factors[factor].code for factor, _ in each]
+        if factors and within.issuperset(factors):
+            block = np.ones((len(grid), 1))
+            for code, (_, coding) in zip(factors, each, strict=True):
+                at = list(codes).index(code)
+                rows = _matrix(spec.codings[coding], len(levels[at]))[[cell[at] for cell in grid]]
+                # The first factor runs fastest.
+                block = (rows[:, :, None] * block[:, None, :]).reshape(len(grid), -1)
+            columns.extend(range(places.start, places.stop))
+            values.append(block)
+    labels = [tuple(levels[i][at] for i, at in enumerate(cell)) for cell in grid]
+    together = np.hstack(values) if values else np.zeros((len(grid), 0))
+    return Cells(labels, tuple(columns), together)
+
+
+def _matrix(coding: Coding, levels: int) -> Floats:
+    if coding.picks is not None:
+        return np.eye(levels)[:, list(coding.picks)]
+    return np.asarray(coding.matrix, dtype=np.float64)
+
+
+def within_terms(design: str, table: Table) -> list[tuple[str, ...]]:
+    """Terms of a design within rows by the names of their columns, in a formula without a left side.
+
+    Examples
+    --------
+    >>> within_terms("~ time * drug", Table({"time": [1, 1, 2, 2], "drug": ["a", "b"] * 2}))
+    [('time',), ('drug',), ('time', 'drug')]
+    """
+    if not isinstance(design, str):
+        raise FormulaError(
+            f"design= is of type {type(design).__name__}: write a formula in the columns of within=, such as "
+            f"{' * '.join(map(quote, table.names))!r}."
+        )
+    source = scan(f"responses ~ {design.strip().removeprefix('~')}")
+
+    def leaf(each: Node) -> Terms:
+        if each.token.extra == ".":
+            return {frozenset({name}): (name,) for name in table.names}
+        found = read_leaf(source, each, table, {})
+        if not isinstance(found.root, Column):
+            start, end = each.origin.start, each.origin.end
+            raise source.error("Factors within rows are columns as they are: name one.", start, end)
+        return {frozenset({found.root.name}): (found.root.name,)}
+
+    left, right = parse(source)
+    if left.type != "PYTHON_EXPR":
+        raise source.error("A design has no left side: leave it out.", left.origin.start, left.origin.end)
+    terms = Expansion(source, leaf).expand(right).terms
+    if not terms:
+        raise FormulaError(f"design={design[:80]!r} has no term: name a column of within=.")
+    return sorted(terms.values(), key=len)
+
+
+UNREADABLE = (AssertionError, AttributeError, IndexError, RecursionError, ValueError, ZeroDivisionError)
+"""What patsy raises of equations that it cannot read, beside its own error."""
+
+
+def equations(text: str, names: Sequence[str]) -> tuple[Floats, Floats]:
+    """The matrix (r, k) and the right side (r,) of equations in coefficients.
+
+    The language is patsy's, which statsmodels takes: names, numbers, `+ - * / ( )`, `=` and commas. A part
+    without `=` is zero under the hypothesis. Names stand as they are, whatever is in them. The message of a
+    text that cannot be read points at the place.
+
+    Examples
+    --------
+    >>> equations("a = b, 2 * c = 1", ["a", "b", "c"])
+    (array([[ 1., -1.,  0.],
+           [ 0.,  0.,  2.]]), array([0., 1.]))
+    """
+    from patsy import DesignInfo, PatsyError
+
+    if len(text) > MAX_TEXT:
+        raise FormulaError(f"The hypothesis has {len(text):,} characters: write {MAX_TEXT:,} at most.")
+    try:
+        with np.errstate(all="ignore"):
+            constraint = DesignInfo(list(names)).linear_constraint(text)
+    except (PatsyError, *UNREADABLE) as error:
+        origin = getattr(error, "origin", None)
+        where = "" if origin is None else f" at {text[origin.start :][:40]!r}"
+        why = error.message if isinstance(error, PatsyError) else type(error).__name__
+        raise FormulaError(
+            f"The hypothesis {text[:80]!r} cannot be read{where} ({why}): write equations in the "
+            f"coefficients, such as '{names[-1]} = 0', with commas between them."
+        ) from None
+    coefs, values = (np.asarray(each, dtype=np.float64) for each in (constraint.coefs, constraint.constants))
+    if not (np.isfinite(coefs).all() and np.isfinite(values).all()):
+        raise FormulaError(
+            f"The hypothesis {text[:80]!r} divides by zero, or has a number out of range: write finite ones."
+        )
+    return coefs, values[:, 0]

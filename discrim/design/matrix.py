@@ -1,0 +1,447 @@
+"""Rows of a design matrix, block by block, and the classes that a design makes of a table.
+
+Terms that are columns of numbers or of categories, or products of these, are written for all rows of a block
+as they stand; rows that are not finite then are looked at by themselves. What is computed of columns is
+computed of complete rows only, so that what is not finite was made by the computation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from discrim.core.numerics.arrays import Codes, Floats, Mask
+from discrim.data.table import Table
+from discrim.data.values import encode, shown
+from discrim.errors import DataError
+from discrim.formula.design import Design, Factor, Product, Spec
+from discrim.formula.factors import (
+    Categories,
+    Functions,
+    Memory,
+    RowRange,
+    complete_rows,
+    evaluate,
+    recall_functions,
+)
+from discrim.formula.grammar import Column, expression, quote
+from discrim.formula.response import codes_of
+
+_Values = Mapping[int, Floats | Codes]
+
+
+def write(
+    design: Design,
+    spec: Spec,
+    rows: RowRange,
+    functions: Functions,
+    out: Floats,
+    *,
+    unseen: bool = False,
+) -> None:
+    """Write the design matrix of rows that are complete in the design's columns into out (m, p).
+
+    Of an unseen category the columns that are made of it become NaN where that is allowed. A DataError says
+    that a factor is of another kind than at the fit, a category was not there, or a value is not finite.
+    """
+    values = {
+        place: factor_values(factor, rows, functions, unseen=unseen)
+        for place, factor in enumerate(spec.factors)
+    }
+    for places, parts in spec.placed():
+        with np.errstate(over="ignore"):
+            _write_product(spec, parts, values, out[:, places])
+        if len(parts) > 1 and not rows.lenient and not np.isfinite(out[:, places]).all():
+            overflows = ~np.isfinite(out[:, places])
+            for factor, coding in parts:
+                overflows[values[factor] < 0 if coding >= 0 else []] = False
+            for row, column in np.argwhere(overflows)[:1]:
+                raise DataError(
+                    f"{design.terms[places.start + column]!r} overflows at row {shown(rows.index[row])}: "
+                    "rescale its columns."
+                )
+
+
+def write_complete(
+    design: Design,
+    spec: Spec,
+    rows: RowRange,
+    functions: Functions,
+    out: Floats,
+    *,
+    unseen: bool = False,
+    partial: bool = False,
+) -> None:
+    """Write the rows that are complete in the design's columns, as `write`, and NaN for the others.
+
+    Where `partial`, NaN stands only where a column's own factors miss a value.
+    """
+    complete, keep = complete_rows(rows, design.columns, spec, functions)
+    if keep.all():
+        write(design, spec, complete, functions, out, unseen=unseen)
+        return
+    if partial:
+        for places, parts in spec.placed():
+            read = _columns_of(design, spec, [parts])
+            each, own = _of_some(design, spec, [parts], design.terms[places], read)
+            write_complete(each, own, rows, functions, out[:, places], unseen=unseen)
+        return
+    out[~keep] = np.nan
+    part = np.empty((int(keep.sum()), len(design.terms)))
+    if len(part):
+        write(design, spec, complete, functions, part, unseen=unseen)
+    out[keep] = part
+
+
+def _columns_of(design: Design, spec: Spec, products: list[Product]) -> set[str]:
+    """The columns that the factors of some products read."""
+    names = frozenset(design.functions)
+    codes = {spec.factors[factor].code for parts in products for factor, _ in parts}
+    return {name for code in codes for name in expression(code, names).columns}
+
+
+def _of_some(
+    design: Design, spec: Spec, products: list[Product], terms: tuple[str, ...], read: Collection[str]
+) -> tuple[Design, Spec]:
+    """The design of some of the products, whose rows are complete where some of the columns are."""
+    used = sorted({factor for parts in products for factor, _ in parts})
+    position = {factor: place for place, factor in enumerate(used)}
+    kind_of = design.kinds
+    columns = tuple(name for name in design.columns if name in read)
+    moved = tuple(tuple((position[factor], coding) for factor, coding in parts) for parts in products)
+    factors = tuple(spec.factors[factor] for factor in used)
+    own = Spec(tuple(kind_of[name] for name in columns), factors, spec.codings, moved)
+    return replace(design, terms=terms, columns=columns, spec=own), own
+
+
+UNSEEN = 'pass unseen="missing", or fit with this level'
+"""What may be done about a level of new rows that the fit has not seen, but for a change of the rows."""
+
+
+def factor_values(
+    factor: Factor, rows: RowRange, functions: Functions, *, unseen: bool = False
+) -> Floats | Codes:
+    """A factor's numbers, (m, width), or the codes of its categories, (m,), -1 for unseen ones if allowed."""
+    each = expression(factor.code, frozenset(functions))
+    value = evaluate(each, rows, Memory(factor.states), functions)
+    if isinstance(value, Categories) != (factor.levels is not None):
+        kind = "categories" if factor.levels is not None else "numbers"
+        raise DataError(f"The predictor {each.label!r} held {kind} at the fit: convert it to these.")
+    if isinstance(value, Categories):
+        levels, what = factor.levels or (), f"The predictor {each.label!r}"
+        if not unseen:
+            return encode(value.values, levels, what, UNSEEN)
+        known = value.values.isin(list(levels)).to_numpy()
+        codes = np.full(len(known), -1, dtype=np.intp)
+        codes[known] = encode(value.values[known], levels, what)
+        return codes
+    matrix = value[:, None] if value.ndim == 1 else value
+    if matrix.shape[1] != factor.width:
+        raise DataError(f"{each.label!r} has {matrix.shape[1]} columns; at the fit it had {factor.width}.")
+    return matrix
+
+
+def _write_product(spec: Spec, parts: Product, values: _Values, out: Floats) -> None:
+    """Write the columns of a product of factors; they are NaN where one of these has no category."""
+    matrices = [
+        np.array(spec.codings[coding].matrix) if coding >= 0 and spec.codings[coding].matrix else None
+        for _, coding in parts
+    ]
+    combinations = product(*(range(width) for width in reversed(spec.widths(parts))))
+    for column, backwards in enumerate(combinations):
+        for place, ((factor, coding), j) in enumerate(zip(parts, reversed(backwards), strict=True)):
+            matrix, picks = matrices[place], spec.codings[coding].picks if coding >= 0 else None
+            if picks is not None:
+                part: Any = values[factor] == picks[j]
+            else:
+                part = values[factor][:, j] if matrix is None else matrix[values[factor].clip(0), j]
+            if place == 0:
+                out[:, column] = part
+            else:
+                out[:, column] *= part
+    for factor, coding in parts:
+        if coding >= 0 and len(out) and values[factor].min() < 0:
+            out[values[factor] < 0] = np.nan
+
+
+def response_codes(
+    design: Design, table: Table, functions: Functions | None = None, used: Mask | None = None
+) -> Codes:
+    """Positions (n,) in ``design.levels`` of the response in a table, -1 where it is missing.
+
+    Rows that are not used (n,) count as rows without a label. A DataError names the column that is not there,
+    or the label that is none of the levels and its row.
+    """
+    functions = recall_functions(design.functions, functions)
+    response = expression(design.response_code, frozenset(functions))
+    return codes_of(response, table, functions, design.levels, used)
+
+
+_MISSING, _STRANGE = -1, -2
+"""Codes of rows without a category, and of categories that were not there at the fit."""
+
+
+class DesignMatrix:
+    """The design matrix of the rows of a table, which are written block by block.
+
+    How the table, which need not hold the response, holds the columns is found once for all blocks. Of a row
+    with a missing value only the columns that are made of it are NaN where `partial`, and of a category that
+    was not there at the fit those made of it, where `unseen`. Rows excluded (n,) are NaN in any case. Where
+    the design is plain and its columns lie side by side, `view` (p, n) is these as they lie in memory.
+    A category that was not there at the fit, and a value outside the domain of a factor, such as the ends of
+    a spline, are missing values in `unused` rows (n,).
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        table: Table,
+        functions: Functions | None = None,
+        *,
+        partial: bool = False,
+        unseen: bool = False,
+        excluded: Mask | None = None,
+        unused: Mask | None = None,
+    ) -> None:
+        self._design, self._table, self._excluded, self._unused = design, table, excluded, unused
+        self._partial, self._unseen = partial, unseen
+        self._runs: list[tuple[slice, tuple[str, ...]]] = [(slice(0, len(design.terms)), design.columns)]
+        self._products: list[tuple[slice, Product]] = []
+        self._computed: tuple[Codes, Design, Spec] | None = None
+        self.view = table.view(design.columns) if design.plain else None
+        if design.spec is not None:
+            self._find_columns(design.spec, recall_functions(design.functions, functions))
+        elif self.view is None:
+            table.compare_to_doubles(design.columns)
+
+    def _find_columns(self, spec: Spec, functions: Functions) -> None:
+        design, table = self._design, self._table
+        self._kinds, self._functions = design.label_kinds, functions
+        self._numbers: dict[int, str] = {}
+        self._codes: dict[int, tuple[Codes, Codes]] = {}
+        for place, factor in enumerate(spec.factors):
+            root = expression(factor.code, frozenset(functions)).root
+            if not isinstance(root, Column):
+                continue
+            if factor.levels is None and table.kind(root.name) in {"numeric", "boolean"}:
+                self._numbers[place] = root.name
+            elif factor.levels is not None and root.name in self._kinds:
+                coded = table.factorized(root.name)
+                if coded is not None:
+                    position = {level: code for code, level in enumerate(factor.levels)}
+                    found = [position.get(label, _STRANGE) for label in coded[1]]
+                    self._codes[place] = coded[0], np.array([*found, _MISSING], dtype=np.intp)
+        table.compare_to_doubles(list(self._numbers.values()))
+        known, self._runs = {*self._numbers, *self._codes}, []
+        others: list[tuple[slice, Product]] = []
+        for places, parts in spec.placed():
+            if not known.issuperset(factor for factor, _ in parts):
+                others.append((places, parts))
+            elif len(parts) > 1 or parts[0][1] >= 0:
+                self._products.append((places, parts))
+            elif self._runs and self._runs[-1][0].stop == places.start:
+                before, names = self._runs[-1]
+                self._runs[-1] = slice(before.start, places.stop), (*names, self._numbers[parts[0][0]])
+            else:
+                self._runs.append((places, (self._numbers[parts[0][0]],)))
+        for _, names in self._runs:
+            # Columns that lie side by side are copied together.
+            table.view(names)
+        self._multiplied = {factor for _, parts in self._products for factor, _ in parts}
+        if others:
+            at = np.concatenate([np.arange(places.start, places.stop) for places, _ in others])
+            terms = tuple(design.terms[j] for j in at)
+            own = _of_some(design, spec, [parts for _, parts in others], terms, design.columns)
+            self._computed = at, *own
+
+    def fill(self, start: int, stop: int, out: Floats) -> Mask | None:
+        """Write rows of the matrix, and say which of them miss a value; as of `write` and `missing`."""
+        self.write(start, stop, out)
+        return self.missing(start, out)
+
+    def write(self, start: int, stop: int, out: Floats) -> None:
+        """Write rows start to stop into out (stop - start, p), of any strides; `missing` completes them.
+
+        A DataError names a column that is missing or of another kind, or the column, row and value of which a
+        transformation gives NaN or infinity though the row is complete.
+        """
+        for places, names in self._runs:
+            self._table.fill(names, start, stop, out[:, places])
+        spec = self._design.spec
+        if spec is None:
+            return
+        if self._products:
+            values = {factor: self._values(factor, start, stop) for factor in self._multiplied}
+            with np.errstate(over="ignore", invalid="ignore"):
+                for places, parts in self._products:
+                    _write_product(spec, parts, values, out[:, places])
+        excluded = None if self._excluded is None else self._excluded[start:stop]
+        if self._computed is not None:
+            at, design, own = self._computed
+            keep = np.full(stop - start, True) if excluded is None else ~excluded
+            out[np.ix_(keep, at)] = self._general(design, own, start, keep)
+        if excluded is not None:
+            out[excluded] = np.nan
+
+    def _values(self, factor: int, start: int, stop: int) -> Floats | Codes:
+        """A column of numbers (m, 1), or codes (m,) of categories."""
+        if factor in self._codes:
+            codes, positions = self._codes[factor]
+            return positions[codes[start:stop]]
+        numbers = np.empty((stop - start, 1))
+        self._table.fill([self._numbers[factor]], start, stop, numbers)
+        return numbers
+
+    def _general(self, design: Design, spec: Spec, start: int, keep: Mask) -> Floats:
+        """Rows to keep (m,) of a design from the first on, whatever its terms are, all checked."""
+        part = np.empty((int(keep.sum()), len(design.terms)), order="F")
+        if self._unused is None:
+            self._write_complete(design, spec, start, keep, part, unseen=self._unseen)
+            return part
+        unused = self._unused[start : start + len(keep)]
+        for some, lenient in ((keep & ~unused, False), (keep & unused, True)):
+            own = np.empty((int(some.sum()), len(design.terms)), order="F")
+            self._write_complete(
+                design, spec, start, some, own, unseen=self._unseen or lenient, lenient=lenient
+            )
+            lost = ~np.isfinite(own)
+            own[lost if self._partial else lost.any(axis=1)] = np.nan
+            part[some[keep]] = own
+        return part
+
+    def _write_complete(
+        self,
+        design: Design,
+        spec: Spec,
+        start: int,
+        keep: Mask,
+        out: Floats,
+        *,
+        unseen: bool,
+        lenient: bool = False,
+    ) -> None:
+        """Write rows to keep (m,) of a design from the first on into out, as `write_complete`."""
+        if len(out):
+            kept = None if keep.all() else keep
+            rows = RowRange(self._table, start, start + len(keep), kept, self._kinds, lenient=lenient)
+            write_complete(design, spec, rows, self._functions, out, unseen=unseen, partial=self._partial)
+
+    def missing(self, start: int, x: Floats) -> Mask | None:
+        """Which rows (m,) of a block x (m, p), as it was written, miss a value; None where none does.
+
+        Such a row becomes NaN throughout, where only complete rows are used and the columns are not those of
+        the table itself. A DataError says that a value is infinite, an interaction overflows, or a category
+        was not there at the fit.
+        """
+        if self._design.spec is None:
+            return missing_rows(self._design.terms, self._table, start, x)
+        at, found = _not_finite(x)
+        if not len(at):
+            return None
+        self._settle(self._design.spec, start, at, found, x)
+        missing = np.zeros(len(x), dtype=bool)
+        missing[at] = True
+        return missing
+
+    def _settle(self, spec: Spec, start: int, at: Codes, found: Floats, x: Floats) -> None:
+        """Look at rows that are not finite: what is no missing value is refused, or NaN by itself."""
+        codes = [positions[every[start + at]] for every, positions in self._codes.values()]
+        lost = np.zeros(len(at), dtype=bool) if self._excluded is None else self._excluded[start + at]
+        for places, _ in self._runs:
+            lost = lost | np.isnan(found[:, places]).any(axis=1)
+        for each in codes:
+            lost = lost | (each == _MISSING)
+        if self._partial:
+            strange = np.any([each == _STRANGE for each in codes] or [[False]], axis=0)
+            simple = all(len(parts) == 1 for _, parts in self._products)
+            rest = at[np.isinf(found).any(axis=1) | strange] if simple else at
+            if self._excluded is not None:
+                rest = rest[~self._excluded[start + rest]]
+        else:
+            x[at[lost]] = np.nan
+            rest = at[~lost]
+        if len(rest):
+            keep = np.zeros(len(x), dtype=bool)
+            keep[rest] = True
+            x[rest] = self._general(self._design, spec, start, keep)
+
+
+def missing_rows(terms: Sequence[str], table: Table, start: int, x: Floats) -> Mask | None:
+    """Which rows (m,) of columns x (m, p) of a table miss a value, None where none does.
+
+    A DataError names an infinite value; `start` is where the first of the rows is.
+    """
+    at, found = _not_finite(x)
+    if not len(at):
+        return None
+    refuse_infinite(terms, table, found, start + at)
+    missing = np.zeros(len(x), dtype=bool)
+    missing[at] = True
+    return missing
+
+
+def _not_finite(x: Floats) -> tuple[Codes, Floats]:
+    """Which rows of x (m, p) are not finite throughout, and these (r, p)."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        at = np.flatnonzero(~np.isfinite(np.ones(x.shape[1]) @ x.T))
+    found = x[at]
+    # The sum of a row overflows where none of its numbers does.
+    strange = ~np.isfinite(found).all(axis=1)
+    return (at, found) if strange.all() else (at[strange], found[strange])
+
+
+def refuse_infinite(terms: Sequence[str], table: Table, x: Floats, rows: Codes) -> None:
+    """Raise a DataError where a value of x (m, p) is infinite; rows (m,) are where its rows are."""
+    infinite = np.isinf(x)
+    if infinite.any():
+        row, column = np.argwhere(infinite)[0]
+        raise DataError(
+            f"Column {terms[column]!r} is infinite at row {table.label(int(rows[row]))!r}: "
+            "replace the value, or make it missing to drop the row."
+        )
+
+
+def design_of_columns(design: Design, keep: Collection[int]) -> tuple[Design, tuple[int, ...] | None]:
+    """The design without the terms of which no column is kept, by position, and which of its columns are.
+
+    These are positions in that design, None for all: a category of which some levels are kept stays whole.
+    """
+    spec = design.spec
+    if spec is None:
+        names = tuple(name for j, name in enumerate(design.columns) if j in keep)
+        return _with_covariates(replace(design, columns=names, terms=names)), None
+    products: list[Product] = []
+    terms: list[str] = []
+    kept: list[int] = []
+    for places, parts in spec.placed():
+        own = [j - places.start for j in range(places.start, places.stop) if j in keep]
+        if own:
+            kept.extend(len(terms) + j for j in own)
+            terms.extend(design.terms[places])
+            products.append(parts)
+    positions = None if len(kept) == len(terms) else tuple(kept)
+    return _with_covariates(_of_products(design, spec, products, tuple(terms))), positions
+
+
+def _with_covariates(design: Design) -> Design:
+    """The design with those of its covariates that it still has."""
+    there = set(design.terms)
+    return replace(design, covariates=tuple(name for name in design.covariates if name in there))
+
+
+def _of_products(design: Design, spec: Spec, products: list[Product], terms: tuple[str, ...]) -> Design:
+    """The design of some products, which reads no other columns."""
+    codes = [spec.factors[factor].code for parts in products for factor, _ in parts]
+    some, own = _of_some(design, spec, products, terms, _columns_of(design, spec, products))
+    numbers = [
+        quote(name)
+        for name, kind in zip(some.columns, own.kinds, strict=True)
+        if kind in ("numeric", "boolean")
+    ]
+    if all(len(parts) == 1 for parts in products) and codes == numbers and terms == some.columns:
+        return replace(some, plain=True, spec=None)
+    return some

@@ -1,0 +1,346 @@
+"""The rows that a formula reads from a table or a source, and those of them that a fit uses.
+
+These are given block by block, all at once, or as what is stored of sparse columns, for what works on stored
+numbers alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+import pandas as pd
+import scipy
+from numpy.typing import NDArray
+
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.data.sources.parts import Source, capital, no_rows
+from discrim.data.sources.sources import source_of
+from discrim.data.sparse import SparseColumns
+from discrim.data.table import Table
+from discrim.design.blocks import Blocks, TableRows
+from discrim.design.levels import refuse_values
+from discrim.design.source_rows import rows_of_source
+from discrim.design.source_tables import SourceTable, discovered, tables
+from discrim.design.weights import learnt_rows, weight_vector
+from discrim.errors import DataError, NotSupportedError
+from discrim.formula.factors import check_functions, recall_functions
+from discrim.formula.formula import Reader, parsed_formula, settle_formula
+from discrim.formula.response import classes_as_seen
+
+
+def read(
+    formula: str,
+    data: Any,
+    *,
+    weights: Any = None,
+    levels: Sequence[Any] | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    part: bool = False,
+    in_memory: str | None = None,
+    reader: Reader = parsed_formula,
+    incomplete: bool = False,
+) -> Blocks:
+    """The rows that a formula asks of a table, a part of one, or a source; see `Blocks` for what is left out.
+
+    The first arguments are those of a verb; the reader reads the formula. Where rows have to be in memory,
+    for a reason that is a sentence, a source of tables is refused by a NotSupportedError. Levels are learnt
+    from rows with missing values too if these are used (`incomplete`).
+    """
+    source = None if isinstance(data, Table | pd.DataFrame) else source_of(data)
+    if source is not None:
+        return _read_source(
+            formula, data, source, weights, levels, dict(functions or {}), in_memory, reader,
+            incomplete=incomplete,
+        )  # fmt: skip
+    table = data if isinstance(data, Table) else Table(data, part=part, learnt_from=not part, held=True)
+    exclude = (weights,) if isinstance(weights, str) else ()
+    called = {} if functions is None else check_functions(functions)
+    if table.nrows == 0:
+        raise DataError("The table has no rows, so there is nothing to fit: pass some.")
+    parsed = reader(formula, table, called, exclude)
+    counts = weight_vector(weights, table)
+    design, codes = settle_formula(
+        parsed, table, called, levels,
+        positive=learnt_rows(counts, table), incomplete=incomplete,
+    )  # fmt: skip
+    return Blocks(design, TableRows(table, codes, counts, fitted=True), dict(called))
+
+
+def new_blocks(blocks: Blocks, data: Any, *, held: bool = False) -> Blocks:
+    """The rows of a table or a source as other blocks read them; classes of a source are read if asked for.
+
+    A DataError says that it is no table, or the source has no rows.
+    """
+    source = None if isinstance(data, Table) else source_of(data)
+    if source is None:
+        return blocks.of_table(data if isinstance(data, Table) else Table(data, held=held))
+    first = next((table for table, _ in tables(source, blocks.design.columns)), None)
+    if first is None:
+        raise no_rows(source)
+    table = SourceTable(source, data, first)
+    return replace(blocks, rows=rows_of_source(table, blocks.design, blocks.functions))
+
+
+def _read_source(
+    formula: str,
+    data: Any,
+    source: Source,
+    weights: Any,
+    levels: Sequence[Any] | None,
+    functions: dict[str, Callable[..., Any]],
+    in_memory: str | None,
+    reader: Reader,
+    *,
+    incomplete: bool,
+) -> Blocks:
+    if in_memory is not None:
+        refuse_parts(in_memory, source)
+    if source.once:
+        raise NotSupportedError(
+            f"{capital(source.what)} can be read only once, and this fit reads its rows more often: "
+            "give a function that makes it anew, or use lda(), qda() or another verb that takes "
+            "moments=."
+        )
+    source.refuse_vector(weights)
+    design, table = discovered(
+        formula, data, source, functions, levels, weights, reader, incomplete=incomplete
+    )
+    return Blocks(design, rows_of_source(table, design, functions, weights, fitted=True), functions)
+
+
+def refuse_parts(why: str, source: Source) -> NoReturn:
+    """Raise where rows have to be in memory, for a reason that is a sentence, and are in a source."""
+    raise NotSupportedError(
+        f"{why} {source.what} is read part by part. Pass a sample of its rows as a DataFrame, or "
+        "use lda(), qda() or logistic(), which make passes over them."
+    )
+
+
+UsedRows = tuple[slice | Codes, Floats, Codes, Floats | None]
+"""Positions in the table, x (m, p), codes (m,) and weights (m,) or None."""
+
+
+def used_rows(blocks: Blocks) -> Iterator[UsedRows]:
+    """Rows that a fit uses, block by block: their positions in the table, x, codes and weights."""
+    # Of a source they are read before the pass, in the midst of which another may not be possible.
+    blocks = blocks.with_classes()
+    for place, x, missing in blocks.every_row():
+        used = used_of_block(blocks, place, x, missing)
+        if used is not None:
+            yield used
+
+
+def used_of_block(
+    blocks: Blocks, place: slice, x: Floats, missing: NDArray[np.bool_] | None
+) -> UsedRows | None:
+    """The rows of one block, as `every_row` gives it, that a fit uses; None where it uses none."""
+    codes = blocks.codes[place]
+    weights = None if blocks.weights is None else blocks.weights[place]
+    used = codes >= 0
+    if weights is not None:
+        used = used & (weights > 0)
+    if missing is not None and not blocks.incomplete:
+        used &= ~missing
+    if blocks.rows.excluded is not None:
+        used &= ~blocks.rows.excluded[place]
+    if used.all():
+        return place, x, codes, weights
+    if not used.any():
+        return None
+    rows = place.start + np.flatnonzero(used)
+    return rows, x[used], codes[used], None if weights is None else weights[used]
+
+
+class GatheredRows(NamedTuple):
+    """The rows (n, p) that a fit uses, all at once.
+
+    There are their codes (n,), their weights (n,), if any, and their positions (n,) in the table.
+    """
+
+    x: Floats
+    codes: Codes
+    weights: Floats | None
+    positions: Codes
+
+
+def gathered_rows(blocks: Blocks) -> GatheredRows:
+    """The rows that a fit uses, in memory: for models that go back to single rows."""
+    # A place is a slice, or positions.
+    parts = [(x.copy(), codes.copy(), w, np.r_[place]) for place, x, codes, w in used_rows(blocks)]
+    if not parts:
+        no_row = np.empty(0, dtype=np.intp)
+        return GatheredRows(np.empty((0, len(blocks.terms))), no_row, None, no_row)
+    x, codes, weights, positions = zip(*parts, strict=True)
+    some = None if weights[0] is None else np.concatenate(weights)
+    return GatheredRows(np.concatenate(x), np.concatenate(codes), some, np.concatenate(positions))
+
+
+def weighted_rows(blocks: Blocks) -> tuple[Floats, Codes, Floats | None]:
+    """As `gathered_rows`, without the positions."""
+    return gathered_rows(blocks)[:3]
+
+
+def repeated(x: Floats, codes: Codes, weights: Floats | None) -> tuple[Floats, Codes]:
+    """Copies of rows (m, p) and their codes, each as often as its weight says, a whole number."""
+    times = 1 if weights is None else weights.astype(np.intp)
+    return np.repeat(x, times, axis=0), np.repeat(codes, times)
+
+
+def used_codes(blocks: Blocks) -> Codes:
+    """Class (n,) of each row of the table that a fit uses, -1 for the others."""
+    if not blocks.dropped:
+        # No row misses a value: there is nothing to look for.
+        weights = blocks.weights
+        return blocks.codes if weights is None else np.where(weights > 0, blocks.codes, -1)
+    return blocks.per_row(_codes_of_used)
+
+
+def _codes_of_used(blocks: Blocks) -> Codes:
+    codes = np.full(blocks.table.nrows, -1, dtype=np.intp)
+    for rows, _, own, _ in used_rows(blocks):
+        codes[rows] = own
+    return codes
+
+
+def strata(blocks: Blocks) -> Codes:
+    """Class (n,) of each row of the table, also of those whose class a model leaves out."""
+    if (blocks.codes >= 0).all():
+        return blocks.codes
+    functions = recall_functions(blocks.design.functions, blocks.functions)
+    return classes_as_seen(blocks.design.response_code, blocks.table, functions)
+
+
+SPARSE = 0.1
+"""Share of the numbers that are stored up to which working on these is faster than on blocks of all."""
+
+FAR = 8.0
+"""Standard deviations beyond which a column that is stored in most rows is held about its mean."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredRows:
+    """All rows of a table, as steps (n, p) from a base (p,): what columns hold where nothing is stored.
+
+    The steps of a row with a missing value mean nothing.
+    """
+
+    base: Floats
+    steps: scipy.sparse.csr_array
+    missing: NDArray[np.bool_]
+
+
+def stored_rows(blocks: Blocks) -> StoredRows | None:
+    """What is stored of rows of numbers, most of which are the same; None where there are no such columns.
+
+    None also where a value is infinite, which blocks refuse.
+    """
+    design, sparse = blocks.design, blocks.table.sparse
+    if sparse is None or not design.plain or not blocks.table.nrows:
+        return None
+    if design.columns not in sparse.rows:
+        sparse.rows.clear()
+        sparse.rows[design.columns] = _stored(blocks, sparse)
+    found: StoredRows | None = sparse.rows[design.columns]
+    if found is not None:
+        found = _as_read(found, blocks)
+        if blocks.column_range is not None:
+            blocks.column_range.check_stored(
+                found.base, found.steps, found.missing, blocks.terms, blocks.table
+            )
+    return found
+
+
+def _as_read(found: StoredRows, blocks: Blocks) -> StoredRows:
+    """Return stored rows in the columns and units of blocks, without the rows that these exclude."""
+    excluded = blocks.rows.excluded
+    if blocks.keep is None and blocks.unit is None and excluded is None:
+        return found
+    base, steps, missing = found.base, found.steps, found.missing
+    if blocks.keep is not None:
+        base, steps = base[list(blocks.keep)], steps[:, list(blocks.keep)]
+    if blocks.unit is not None:
+        values = steps.data / blocks.unit[steps.indices], steps.indices, steps.indptr
+        base, steps = base / blocks.unit, scipy.sparse.csr_array(values, shape=steps.shape)
+    return StoredRows(base, steps, missing if excluded is None else missing | excluded)
+
+
+def _stored(blocks: Blocks, sparse: SparseColumns) -> StoredRows | None:
+    design, table = blocks.design, blocks.table
+    refuse_values(table, design.boolean_columns, counts=False)
+    table.compare_to_doubles(design.columns)
+    places, at, others = table.sparse_places(design.columns)
+    n, p = table.nrows, len(design.columns)
+    if len(others) + len(at) * sparse.matrix.nnz / max(n * len(sparse.fill), 1) > SPARSE * p:
+        return None
+    whole = len(places) == len(sparse.fill) and (np.diff(places) == 1).all()
+    part = sparse.matrix if whole else sparse.matrix[:, places]
+    fill = sparse.fill[places]
+    if np.isinf(part.data).any() or np.isinf(fill).any():
+        return None
+    missing = _missing_rows(part, fill)
+    if missing.any():
+        part = _without(part, missing)
+    base = np.zeros(p)
+    base[at] = np.where(np.isnan(fill), 0.0, fill)
+    values = part.data - base[at[part.indices]] if base.any() else part.data
+    steps = scipy.sparse.csr_array((values, at[part.indices], part.indptr), shape=(n, p))
+    about_mean = at[_far_from_base(steps[:, at], missing)]
+    full = np.concatenate([np.array(others, dtype=np.intp), about_mean])
+    if not len(full):
+        return StoredRows(base, steps, missing)
+    columns = np.stack([table.column(design.columns[j]).to_numpy(np.float64) for j in full], axis=1)
+    if np.isinf(columns).any():
+        return None
+    missing |= np.isnan(columns).any(axis=1)
+    base[full] = np.nan_to_num(columns[~missing].mean(axis=0)) if not missing.all() else 0.0
+    # Counts and other numbers near zero stay as they are.
+    spread = columns[~missing].std(axis=0) if not missing.all() else base[full]
+    base[full] = np.where(np.abs(base[full]) > FAR * spread, base[full], 0.0)
+    columns -= base[full]
+    columns[missing] = 0.0
+    if len(about_mean):
+        kept = ~np.isin(steps.indices, about_mean)
+        starts = np.concatenate([[0], np.cumsum(kept)])[steps.indptr]
+        steps = scipy.sparse.csr_array((steps.data[kept], steps.indices[kept], starts), shape=(n, p))
+    starts = np.arange(n + 1) * len(full)
+    steps = steps + scipy.sparse.csr_array((columns.ravel(), np.tile(full, n), starts), shape=(n, p))
+    return StoredRows(base, scipy.sparse.csr_array(steps), missing)
+
+
+def _missing_rows(part: scipy.sparse.csr_array, fill: Floats) -> NDArray[np.bool_]:
+    """Rows (n,) that store a missing value, or do not store one where what stands instead is missing."""
+    missing = np.zeros(part.shape[0], dtype=bool)
+    lost = np.isnan(part.data)
+    if lost.any():
+        missing[np.repeat(np.arange(len(missing)), np.diff(part.indptr))[lost]] = True
+    gone = np.isnan(fill)
+    if gone.any():
+        row = np.repeat(np.arange(len(missing)), np.diff(part.indptr))
+        stored = np.bincount(row[gone[part.indices]], minlength=len(missing))
+        missing |= stored < gone.sum()
+    return missing
+
+
+def _without(part: scipy.sparse.csr_array, missing: NDArray[np.bool_]) -> scipy.sparse.csr_array:
+    """The same with nothing stored of some rows."""
+    lengths = np.diff(part.indptr)
+    kept = np.repeat(~missing, lengths)
+    starts = np.concatenate([[0], np.cumsum(np.where(missing, 0, lengths))])
+    return scipy.sparse.csr_array((part.data[kept], part.indices[kept], starts), shape=part.shape)
+
+
+def _far_from_base(steps: scipy.sparse.csr_array, missing: NDArray[np.bool_]) -> Codes:
+    """Columns stored in most rows whose values lie far from what is not stored, beside how they vary."""
+    steps = steps[~missing] if missing.any() else steps
+    n, q = steps.shape
+    stored = np.bincount(steps.indices, minlength=q)
+    if not (2 * stored > n).any():
+        return np.flatnonzero(2 * stored > n)
+    with np.errstate(over="ignore", invalid="ignore"):
+        means = np.bincount(steps.indices, steps.data, q) / n
+        squares = np.bincount(steps.indices, (steps.data - means[steps.indices]) ** 2, q)
+        squares += (n - stored) * means**2
+        return np.flatnonzero((2 * stored > n) & (means**2 * n > FAR**2 * squares))

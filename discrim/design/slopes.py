@@ -1,0 +1,360 @@
+"""How the columns of a design change where a column of the table does: by one unit more, or to another value.
+
+The derivative of each factor is taken by the rules of the calculus along its expression, and that of a
+product of factors by the product rule; a spline is a polynomial between its knots, whose values at a few
+places there give its derivative. Nothing is differenced, so that no digits are lost, whatever the units of
+the column. A category has no slope: how often each of its levels meets each class is counted without the
+columns of the design.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.polynomial import chebyshev
+from numpy.typing import NDArray
+
+from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.progress import reduced
+from discrim.data.values import Scalar, encode
+from discrim.design.blocks import Blocks
+from discrim.design.matrix import factor_values
+from discrim.errors import NotSupportedError
+from discrim.formula import grammar
+from discrim.formula.design import Design, Factor, Spec
+from discrim.formula.factors import (
+    Categories,
+    Functions,
+    Memory,
+    RowRange,
+    combined,
+    complete_rows,
+    evaluate,
+    recall_functions,
+)
+from discrim.formula.grammar import Call, Column, Expression, Negative, Node, Number, Operation
+from discrim.formula.transforms import State, apply
+
+_Dual = tuple[Floats, Floats | None]
+"""A value, and what it changes by for one unit of a column; None where it does not."""
+
+OUTWARDS = 0.5
+"""How far beyond its ends a spline is looked at for the polynomial there, in units of its length."""
+
+
+def category_of(design: Design, functions: Functions, name: str) -> tuple[Any, ...] | None:
+    """The levels of the first factor that reads a column as categories; None where no factor does."""
+    names = frozenset(functions)
+    factors = () if design.spec is None else design.spec.factors
+    categories = (factor for factor in factors if factor.levels is not None)
+    return next((f.levels for f in categories if name in grammar.expression(f.code, names).columns), None)
+
+
+class Changing:
+    """Complete rows of a design with a spec, some of whose columns of the table are fixed at other values.
+
+    With `means`, by column, one row stands for all: numbers of the table at their means, categories in the
+    proportions (levels,) of the rows that `shares` has by factor.
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        rows: RowRange,
+        functions: Functions,
+        means: Mapping[str, float] | None = None,
+        shares: Mapping[int, Floats] | None = None,
+    ) -> None:
+        if design.spec is None:
+            raise ValueError("A plain design is its own derivative: give one that has a spec.")
+        self._spec: Spec = design.spec
+        self._rows, self._functions = rows, functions
+        self._means, self._shares = means, shares or {}
+        self._known: dict[int, _Dual] = {}
+        names = frozenset(functions)
+        self._read = [grammar.expression(factor.code, names) for factor in design.spec.factors]
+        self.count = 1 if means is not None else len(rows.index)
+
+    def at(self, fixed: Mapping[str, Any]) -> Floats:
+        """The design (m, p) with columns of the table fixed at values."""
+        return self._written(fixed, None)[0]
+
+    def slope(self, name: str) -> Floats:
+        """What the design (m, p) changes by for one unit of a column of numbers."""
+        return self._written({}, name)[1]
+
+    def category_shares(self, weights: Floats) -> dict[int, Floats]:
+        """Sums (levels,) of the weights (m,) of the rows in each level of each factor of categories."""
+        return {
+            i: np.bincount(self._codes(factor, read, {}), weights, len(factor.levels)).astype(np.float64)
+            for i, (factor, read) in enumerate(zip(self._spec.factors, self._read, strict=True))
+            if factor.levels is not None
+        }
+
+    def _written(self, fixed: Mapping[str, Any], name: str | None) -> tuple[Floats, Floats]:
+        spec = self._spec
+        factors = [self._factor(i, fixed, name) for i in range(len(spec.factors))]
+        columns, slopes = [], []
+        for parts in spec.products:
+            pieces = [self._coded(factors[factor], coding) for factor, coding in parts]
+            # The columns of the first factor run fastest.
+            for backwards in product(*(range(values.shape[1]) for values, _ in reversed(pieces))):
+                value, slope = np.ones(self.count), np.zeros(self.count)
+                for (values, changes), j in zip(pieces, reversed(backwards), strict=True):
+                    slope = slope * values[:, j]
+                    if changes is not None:
+                        slope = slope + value * changes[:, j]
+                    value = value * values[:, j]
+                columns.append(value)
+                slopes.append(slope)
+        return np.column_stack(columns), np.column_stack(slopes)
+
+    def _coded(self, factor: _Dual, coding: int) -> _Dual:
+        if coding < 0:
+            return factor
+        shares, code = factor[0], self._spec.codings[coding]
+        if code.picks is not None:
+            return shares[:, list(code.picks)], None
+        return shares @ np.array(code.matrix), None
+
+    def _factor(self, i: int, fixed: Mapping[str, Any], name: str | None) -> _Dual:
+        """Numbers (m, width) of a factor and what they change by, or shares (m, levels) of its categories."""
+        factor, read = self._spec.factors[i], self._read[i]
+        touched = name in read.columns or any(column in fixed for column in read.columns)
+        if not touched and i in self._known:
+            return self._known[i]
+        dual: _Dual
+        if factor.levels is not None and self._means is not None and not touched:
+            dual = self._shares[i][None, :], None
+        elif factor.levels is not None:
+            dual = np.eye(len(factor.levels))[self._codes(factor, read, fixed)], None
+        elif not touched and self._means is None:
+            dual = np.asarray(factor_values(factor, self._rows, self._functions)), None
+        else:
+            value, change = _Walk(self, factor, fixed, name).dual(read.root)
+            dual = (_matrix(value, self.count), None if change is None else _matrix(change, self.count))
+        if not touched:
+            self._known[i] = dual
+        return dual
+
+    def _codes(self, factor: Factor, read: Expression, fixed: Mapping[str, Any]) -> NDArray[np.intp]:
+        levels = factor.levels or ()
+        if not any(column in fixed for column in read.columns):
+            return np.asarray(factor_values(factor, self._rows, self._functions))
+        if read.category is None:
+            raise NotSupportedError(
+                f"The effects of {', '.join(read.columns)} cannot be told through {factor.code}, which makes "
+                "categories of what is computed: make it a column of the table, and name that in the formula."
+            )
+        at = next(k for k, each in enumerate(levels) if each == fixed[read.category])
+        return np.full(self.count, at, dtype=np.intp)
+
+
+def _matrix(value: Floats, rows: int) -> Floats:
+    return np.broadcast_to(value, rows)[:, None] if value.ndim < 2 else value
+
+
+class _Walk:
+    """One walk over one factor of numbers, in the order in which its calls have learnt."""
+
+    def __init__(self, of: Changing, factor: Factor, fixed: Mapping[str, Any], name: str | None) -> None:
+        self._rows, self._functions, self._means = of._rows, of._functions, of._means
+        self._states, self._code, self._fixed, self._name = iter(factor.states), factor.code, fixed, name
+        self._count = of.count
+
+    def dual(self, node: Node) -> _Dual:
+        match node:
+            case Column(name):
+                return self._column(name)
+            case Number(number):
+                return np.full((), number), None
+            case Negative(operand):
+                value, change = self.dual(operand)
+                return -value, None if change is None else -change
+            case Operation(first, rest):
+                total = self.dual(first)
+                for symbol, operand in rest:
+                    total = self._combined(symbol, total, self.dual(operand))
+                return total
+            case Call():
+                return self._call(node)
+
+    def _column(self, name: str) -> _Dual:
+        if name in self._fixed:
+            values = np.full(self._count, float(self._fixed[name]))
+        elif self._means is not None:
+            values = np.full(self._count, self._means[name])
+        else:
+            values = self._rows.numbers(name)
+        return values, np.ones(self._count) if name == self._name else None
+
+    def _combined(self, symbol: str, left: _Dual, right: _Dual) -> _Dual:
+        (a, da), (b, db) = left, right
+        with np.errstate(all="ignore"):
+            value = combined(symbol, a, b)
+            if da is None and db is None:
+                return value, None
+            if symbol in ("//", "%"):
+                raise self._no_derivative(f"take another form, as {symbol} has steps")
+            zero = np.zeros(())
+            da, db = zero if da is None else da, zero if db is None else db
+            if symbol in ("+", "-"):
+                change = combined(symbol, da, db)
+            elif symbol == "*":
+                change = combined("+", combined("*", da, b), combined("*", a, db))
+            elif symbol == "/":
+                change = combined("/", combined("-", da, combined("*", value, db)), b)
+            else:
+                change = combined("*", combined("*", b, combined("**", a, combined("-", b, np.ones(())))), da)
+                if np.any(db):
+                    more = combined("*", combined("*", value, np.log(a)), db)
+                    change = combined("+", change, more)
+        if value.ndim == 2 and np.ndim(change) < 2:
+            # What changes a column beside a matrix changes each column of it.
+            change = np.broadcast_to(np.reshape(change, (-1, 1)), value.shape)
+        return value, change
+
+    def _call(self, node: Call) -> _Dual:
+        if node.function in self._functions:
+            if self._name is None and not self._fixed:
+                raise NotSupportedError(
+                    f"At the means {self._code} is not known, as {node.function}() is a function of your "
+                    "own: use "
+                    'at="overall", or make it a column of the table.'
+                )
+            raise self._no_derivative(f"write out what {node.function}(), a function of your own, does")
+        value, change = self.dual(node.arguments[0])
+        if node.function in grammar.NUMPY_FUNCTIONS:
+            with np.errstate(all="ignore"):
+                result = np.asarray(getattr(np, node.function)(value))
+                return result, None if change is None else _DERIVATIVES[node.function](value, result) * change
+        if node.function in grammar.STATEFUL_FUNCTIONS:
+            state = next(self._states)
+            whole = np.broadcast_to(value, self._count) if value.ndim == 0 else value
+            result = apply(state, whole)
+            if change is None:
+                return result, None
+            inner = change[:, None] if result.ndim == 2 and change.ndim == 1 else change
+            return result, _of_state(state, whole, result) * inner
+        return value, change
+
+    def _no_derivative(self, why: str) -> NotSupportedError:
+        name = self._name or next(iter(self._fixed))
+        return NotSupportedError(
+            f"The effect of {name!r} cannot be told through {self._code}. Make that a column of the table "
+            f"and name it in the formula, or leave {name!r} out of columns=: {why}."
+        )
+
+
+_DERIVATIVES: Mapping[str, Callable[[Floats, Floats], Floats]] = {
+    "log": lambda x, y: 1 / x,
+    "log2": lambda x, y: 1 / (x * np.log(2)),
+    "log10": lambda x, y: 1 / (x * np.log(10)),
+    "log1p": lambda x, y: 1 / (1 + x),
+    "exp": lambda x, y: y,
+    "sqrt": lambda x, y: 0.5 / y,
+    "abs": lambda x, y: np.sign(x),
+}
+
+
+def _of_state(state: State, x: Floats, result: Floats) -> Floats:
+    """The derivative of a call that has learnt, at x."""
+    values: dict[str, Any] = dict(state.values)
+    if state.function == "center":
+        return np.ones(np.shape(result))
+    if state.function in ("scale", "standardize"):
+        sd = np.asarray(values["sd"])
+        return np.asarray(np.ones(np.shape(result)) / (sd if result.ndim == 2 else sd[0]))
+    column = x[:, 0] if x.ndim == 2 else x
+    if state.function == "poly":
+        return _of_poly(column, values)
+    return _of_spline(state, column, values)
+
+
+def _of_poly(x: Floats, values: Mapping[str, Any]) -> Floats:
+    if "raw_degree" in values:
+        return np.column_stack([power * x ** (power - 1) for power in range(1, values["raw_degree"] + 1)])
+    scaled, unit = (x - values["middle"]) / values["spread"], 1 / values["spread"]
+    norms, out = (1.0, *values["norms"]), np.empty((len(x), len(values["centres"])))
+    before, now = np.zeros_like(scaled), np.ones_like(scaled)
+    slope_before, slope = np.zeros_like(scaled), np.zeros_like(scaled)
+    for j, centre in enumerate(values["centres"]):
+        share = norms[j + 1] / norms[j]
+        slope_before, slope = slope, now + (scaled - centre) * slope - share * slope_before
+        before, now = now, (scaled - centre) * now - share * before
+        out[:, j] = slope * unit / np.sqrt(norms[j + 2])
+    return out
+
+
+def _of_spline(state: State, x: Floats, values: Mapping[str, Any]) -> Floats:
+    """By the polynomial of each piece between knots, from its values at a few places."""
+    degree = int(values.get("degree", 3))
+    if degree == 0:
+        raise NotSupportedError(
+            "bs(degree=0) has steps, and no derivative: write a higher degree=, or make categories of "
+            "the column."
+        )
+    lower, upper = float(values["lower_bound"]), float(values["upper_bound"])
+    knots = np.unique([lower, *np.ravel(values["knots"]), upper])
+    ends = np.array([lower - OUTWARDS * (upper - lower), *knots, upper + OUTWARDS * (upper - lower)])
+    places = chebyshev.chebpts1(degree + 1)
+    turn = np.linalg.inv(chebyshev.chebvander(places, degree))
+    # At the last knot the piece before it counts.
+    piece = np.searchsorted(knots, x, side="right")
+    piece[x == upper] = len(knots) - 1
+    out: Floats | None = None
+    for j in np.unique(piece):
+        here = piece == j
+        middle, half = (ends[j] + ends[j + 1]) / 2, (ends[j + 1] - ends[j]) / 2
+        coefs = turn @ apply(state, middle + half * places)
+        out = np.empty((len(x), coefs.shape[1])) if out is None else out
+        slopes = chebyshev.chebder(coefs, axis=0)
+        out[here] = chebyshev.chebval((x[here] - middle) / half, slopes).T / half
+    return np.empty((0, 0)) if out is None else out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CategoryRows:
+    """Numbers of rows (L, K) of positive weight, by category and class of a predictor of the formula."""
+
+    label: str
+    levels: tuple[Scalar, ...]
+    rows: NDArray[np.intp]
+
+
+def class_cells(blocks: Blocks) -> list[CategoryRows]:
+    """Count the rows of a fit in the cells of each categorical predictor that is a term of its own."""
+    return reduced(blocks, _cells, _added)
+
+
+def _added(a: list[CategoryRows], b: list[CategoryRows]) -> list[CategoryRows]:
+    return [replace(here, rows=here.rows + there.rows) for here, there in zip(a, b, strict=True)]
+
+
+def _cells(blocks: Blocks) -> list[CategoryRows]:
+    design, table = blocks.design, blocks.table
+    products = () if design.spec is None else design.spec.products
+    alone = [parts[0][0] for parts in products if len(parts) == 1 and parts[0][1] >= 0]
+    if design.spec is None or not alone:
+        return []
+    functions = recall_functions(design.functions, blocks.functions)
+    whole = RowRange(table, 0, table.nrows, kinds=design.kinds)
+    rows, complete = complete_rows(whole, design.columns, design.spec, functions)
+    used = blocks.codes[complete] >= 0
+    if blocks.weights is not None:
+        used &= blocks.weights[complete] > 0
+    rows, classes, k = rows.only(used), blocks.codes[complete][used], len(design.levels)
+    cells = []
+    for number in alone:
+        factor = design.spec.factors[number]
+        each = grammar.expression(factor.code, frozenset(functions))
+        value = evaluate(each, rows, Memory(factor.states), functions)
+        if isinstance(value, Categories) and factor.levels is not None:
+            codes = encode(value.values, factor.levels, f"The predictor {each.label!r}")
+            counted = np.bincount(codes * k + classes, minlength=len(factor.levels) * k)
+            cells.append(CategoryRows(each.label, factor.levels, counted.reshape(-1, k)))
+    return cells

@@ -1,0 +1,442 @@
+"""Rows of a source, read part by part, with the class and the weight of each; and rows on workers.
+
+Nothing of a part is kept when the next one is read; what is asked for of all rows at once, as the classes
+that folds are dealt by, is read by a pass over the columns that tell it. Rows that lie on workers stay there:
+a task is sent to each part and goes through the same steps as here, and what comes back is what was made of
+the part, with whether a weight is no whole number and what there is to warn of.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.numerics.arrays import Codes, Floats, Mask, refuse_beyond_memory
+from discrim.core.numerics.progress import Kept, late_bar
+from discrim.data.sources.parts import DistributedSource, PartWork, no_rows
+from discrim.design.blocks import NO_ROWS, Block, Blocks, Rows, TableRows, has_fractions
+from discrim.design.matrix import response_codes
+from discrim.design.source_tables import SourceTable, named, part_table, tables
+from discrim.design.weights import positive_weights, weight_vector
+from discrim.errors import DiscrimWarning, kept_warnings, warn_user
+from discrim.formula.design import Design
+from discrim.formula.factors import Functions
+
+T = TypeVar("T")
+
+MANY_ROWS = 2**20
+"""Rows that are assumed of a source that does not tell its length."""
+
+
+@dataclass(slots=True, eq=False)
+class SourceReader:
+    """What reads classes and weights of a source, and what passes over it have found.
+
+    Attributes
+    ----------
+    design : Design
+        As the formula was resolved: a label that is none of its levels is an error.
+    column : str or None
+        The column of frequencies.
+    fitted : bool
+        Whether a model is fitted to the rows, as for `TableRows`.
+    fractions : bool
+        Whether a weight that a pass has met is no whole number.
+    warned : bool
+        Whether a pass has been made, whose warnings are not to be said again.
+    """
+
+    table: SourceTable
+    design: Design
+    functions: Functions
+    column: str | None = None
+    fitted: bool = False
+    fractions: bool = field(default=False, init=False, repr=False)
+    warned: bool = field(default=False, init=False, repr=False)
+    _read: tuple[Codes, Floats | None] | None = field(default=None, init=False, repr=False)
+    _among: tuple[tuple[Any, ...], Codes] | None = field(default=None, init=False, repr=False)
+
+    def pieces(self, design: Design, *, classed: bool = True) -> Iterator[TableRows]:
+        """The parts in order, classes among the levels of the reader's design, -1 if they are not read."""
+        beside = (*self.design.response_columns, *([self.column] if self.column else ())) if classed else ()
+        columns = list(dict.fromkeys((*design.columns, *beside)))
+        start = 0
+        for table, where in tables(self.table.source, columns, design.kinds):
+            codes, weights = np.full(table.nrows, -1, dtype=np.intp), None
+            if classed:
+                with named(where), self._warning_once():
+                    positive = positive_weights(self.column, table)
+                    codes = response_codes(self.design, table, self.functions, positive)
+                    weights = weight_vector(self.column, table)
+                self.fractions = self.fractions or has_fractions(codes, weights)
+            yield TableRows(table, codes, weights, start=start, where=where, fitted=self.fitted)
+            start += table.nrows
+        self.table.counted(start)
+        self.warned = True
+
+    def classes_and_weights(self) -> tuple[Codes, Floats | None]:
+        """Classes and weights (n,) of all rows, read when they are asked for first."""
+        if self._read is None:
+            self._read = self._all_rows()
+        return self._read
+
+    def _all_rows(self) -> tuple[Codes, Floats | None]:
+        refuse_beyond_memory(
+            2.0 * self.table.nrows,
+            f"The classes of {self.table.nrows:,} rows at once",
+            "Give a part of the rows, as a table in memory",
+        )
+        codes, weights = [], []
+        with late_bar(self.table.nrows, "classes of rows") as tell:
+            for piece in self.pieces(response_alone(self.design)):
+                codes.append(piece.codes)
+                if piece.weights is not None:
+                    weights.append(piece.weights)
+                tell(piece.table.nrows)
+        return np.concatenate(codes), np.concatenate(weights) if weights else None
+
+    def codes_among(self, levels: tuple[Any, ...]) -> Codes:
+        """Class (n,) of all rows as a position in levels, which may be fewer than those that were read."""
+        if levels == self.design.levels:
+            return self.classes_and_weights()[0]
+        if self._among is None or self._among[0] != levels:
+            codes = self.classes_and_weights()[0]
+            self._among = levels, _as_levels(codes, self.design.levels, levels)
+        return self._among[1]
+
+    def _warning_once(self) -> warnings.catch_warnings[None]:
+        """What the first pass warned of is not said again."""
+        if self.warned:
+            return warnings.catch_warnings(action="ignore", category=DiscrimWarning)
+        return warnings.catch_warnings()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SourceRows(Rows):
+    """Rows of a source, read part by part here; classes and weights that are given stand for those read."""
+
+    table: SourceTable
+    reader: SourceReader
+    codes: Codes | None = None
+    weights: Floats | None = None
+    excluded: Mask | None = None
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.weights is not None or self.reader.column is not None
+
+    def codes_among(self, levels: tuple[Any, ...]) -> Codes:
+        """Class (n,) of each row, read when it is asked for."""
+        return self.reader.codes_among(levels) if self.codes is None else self.codes
+
+    def all_weights(self) -> Floats | None:
+        """Weights (n,) of the rows, read when they are asked for."""
+        if self.weights is not None or self.reader.column is None:
+            return self.weights
+        return self.reader.classes_and_weights()[1]
+
+    def with_classes(self, levels: tuple[Any, ...]) -> SourceRows:
+        """The rows with classes and weights, read now: in the midst of a pass another may not be possible."""
+        return replace(self, codes=self.codes_among(levels), weights=self.all_weights())
+
+    def known(self, columns: int) -> int:
+        """Rows whose class is known, or no fewer than these, as far as the source tells before a pass."""
+        if self.codes is not None:
+            return int((self.codes >= 0).sum())
+        return MANY_ROWS if self.table.source.nrows is None and columns < MANY_ROWS else self.table.nrows
+
+    def class_counts(self) -> None:
+        """None: only a pass tells."""
+
+    def has_whole_weights(self) -> bool:
+        """Whether the weights that passes have met are whole numbers."""
+        if self.weights is None:
+            return not self.reader.fractions
+        return not has_fractions(self.codes_among(self.reader.design.levels), self.weights)
+
+    def unweighted(self) -> SourceRows:
+        """The same rows, each counted once."""
+        return replace(self, reader=replace(self.reader, column=None), weights=None)
+
+    def read_as(self, design: Design) -> SourceRows:
+        """Rows whose response is read by another design."""
+        return replace(self, reader=replace(self.reader, design=design))
+
+    def parts(self, design: Design, *, classed: bool = True) -> Iterator[TableRows]:
+        """The parts as they are read."""
+        told = self.codes is not None and (self.weights is not None or not self.weighted)
+        for piece in self.reader.pieces(design, classed=classed and not told):
+            place = slice(piece.start, piece.start + piece.table.nrows)
+            codes = _as_levels(piece.codes, self.reader.design.levels, design.levels)
+            yield replace(
+                piece,
+                codes=codes if self.codes is None else self.codes[place],
+                weights=piece.weights if self.weights is None else self.weights[place],
+                excluded=None if self.excluded is None else self.excluded[place],
+            )
+
+    def uncounted(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """All of the columns."""
+        return names
+
+    @property
+    def read_from(self) -> str:
+        """What the rows are read from, in words."""
+        return self.table.source.what
+
+    @property
+    def at_hand(self) -> float:
+        """Infinite: rows are read anew for each pass."""
+        return np.inf
+
+    def weight_column(self, used: Collection[str]) -> str | None:
+        """The column that was named."""
+        return self.reader.column
+
+    def passes(self, folds: int) -> list[range]:
+        """All folds in one pass."""
+        return [range(folds)]
+
+
+class GivenRows(NamedTuple):
+    """What is known of each row of a part beforehand: class, weight, and whether it is excluded."""
+
+    codes: NDArray[Any] | None = None
+    weights: NDArray[Any] | None = None
+    excluded: NDArray[Any] | None = None
+
+
+NOTHING = GivenRows()
+"""Nothing is known of the rows of a part."""
+
+
+class Made(NamedTuple, Generic[T]):
+    """What was made of some parts, whether a weight is no whole number, and what there is to warn of."""
+
+    value: T
+    fractions: bool
+    warned: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PartTask(Generic[T]):
+    """A task for the rows of a part, and all that reads these, without any row.
+
+    Attributes
+    ----------
+    design : Design
+        Whose columns are read, and whose levels the classes are.
+    read_as : Design
+        With the levels that the response is read with.
+    column : str or None
+        The column of frequencies.
+    fitted : bool
+        Whether a model is fitted to the rows, as for `TableRows`.
+    """
+
+    design: Design
+    read_as: Design
+    functions: Functions
+    column: str | None
+    task: Callable[[TableRows], T]
+    fitted: bool
+
+    def __call__(self, data: Any, given: GivenRows | None) -> Made[T] | None:
+        """What is made of a part; None of one without rows."""
+        table = part_table(data, self.design.kinds)
+        if table is None:
+            return None
+        codes, weights, excluded = given or NOTHING
+        with kept_warnings() as warned:
+            if codes is None:
+                positive = positive_weights(self.column, table)
+                codes = response_codes(self.read_as, table, self.functions, positive)
+                codes = _as_levels(codes, self.read_as.levels, self.design.levels)
+            codes = codes.astype(np.intp, copy=False)
+            weights = weight_vector(self.column, table) if weights is None else weights
+            value = self.task(TableRows(table, codes, weights, excluded, fitted=self.fitted))
+        return Made(value, has_fractions(codes, weights), tuple(dict.fromkeys(warned)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Merge(Generic[T]):
+    """How what was made of two parts becomes what is made of both."""
+
+    values: Callable[[T, T], T]
+
+    def __call__(self, a: Made[T], b: Made[T]) -> Made[T]:
+        warned = tuple(dict.fromkeys((*a.warned, *b.warned)))
+        return Made(self.values(a.value, b.value), a.fractions or b.fractions, warned)
+
+
+@dataclass(slots=True, eq=False)
+class DistributedReader(SourceReader):
+    """What reads classes and weights of rows on workers, where they lie."""
+
+    def made(
+        self,
+        design: Design,
+        task: Callable[[TableRows], T],
+        merge: Callable[[T, T], T],
+        given: GivenRows = NOTHING,
+    ) -> T:
+        """What a task makes of the rows of each part where they lie, merged.
+
+        Raises
+        ------
+        DataError
+            There are no rows.
+        """
+        source: Any = self.table.source
+        made = source.reduced(self.work(design, task, merge, given))
+        self.note(made, given)
+        value: T = made.value
+        return value
+
+    def work(
+        self, design: Design, task: Callable[[TableRows], T], merge: Callable[[T, T], T], given: GivenRows
+    ) -> PartWork[Made[T]]:
+        """What the source is to do with its parts."""
+        source: Any = self.table.source
+        column = self.column if given.weights is None else None
+        beside = (
+            *(() if given.codes is not None else self.design.response_columns),
+            *((column,) if column else ()),
+        )
+        columns = list(dict.fromkeys((*design.columns, *beside)))
+        work = PartTask(design, self.design, self.functions, column, task, self.fitted)
+        nothing = all(each is None for each in given)
+        return PartWork(columns, work, _Merge(merge), None if nothing else _dealt(given, source))
+
+    def note(self, made: Made[Any] | None, given: GivenRows) -> None:
+        """Take note of what a pass has met, and say what it warns of."""
+        source: Any = self.table.source
+        if made is None:
+            raise no_rows(source)
+        self.table.counted(sum(source.lengths))
+        if given.weights is None:
+            self.fractions = self.fractions or made.fractions
+        if not self.warned:
+            self.warned = True
+            for message in made.warned:
+                warn_user(message)
+
+    def _all_rows(self) -> tuple[Codes, Floats | None]:
+        codes, weights = self.made(response_alone(self.design), _classes_of, _both_joined)
+        return codes.astype(np.intp), weights if self.column else None
+
+
+class DistributedRows(SourceRows):
+    """Rows in parts on workers, where they stay; they are read here only by what has no form that adds up."""
+
+    __slots__ = ()
+
+    reader: DistributedReader
+
+    @property
+    def read_here(self) -> bool:
+        """False: the rows stay on the workers."""
+        return False
+
+    def reduced(self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> T:
+        """What a task makes of blocks of each part where it lies, merged."""
+        made: tuple[T, int | None] = self.reader.made(blocks.design, *self._work(blocks, task, merge))
+        blocks.dropped = blocks.dropped if made[1] is None else made[1]
+        return made[0]
+
+    def kept(self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> Kept[T]:
+        """The same, kept where it was merged."""
+        source: Any = self.table.source
+        work = self._work(blocks, task, merge)
+        made, kept = source.kept(
+            self.reader.work(blocks.design, *work),
+            lambda made: None if made is None else made._replace(value=None),
+            lambda made: None if made is None else made.value[0],
+        )
+        self.reader.note(made, work[2])
+        value: Kept[T] = kept
+        return value
+
+    def _work(self, blocks: Blocks, task: Any, merge: Any) -> tuple[Any, Any, GivenRows]:
+        """A task for a part of the blocks, how its values merge, and what is known of the rows."""
+        bare = replace(blocks, rows=NO_ROWS)
+        codes = None if self.codes is None else _small(self.codes)
+        given = GivenRows(codes, self.weights, self.excluded)
+        return partial(_of_part, bare, task), partial(_both_parts, merge), given
+
+    def copied(self, blocks: Blocks, most: int) -> Iterable[Block]:
+        """The blocks, whose rows stay where they are."""
+        return blocks
+
+    def per_row(self, blocks: Blocks, task: Callable[[Blocks], NDArray[Any]]) -> NDArray[Any]:
+        """Integers (n,) that a task gives, one for each row of blocks, in the shortest type on their way."""
+        short = self.reduced(blocks, lambda part: _small(task(part)), lambda a, b: np.concatenate([a, b]))
+        return short.astype(np.intp)
+
+
+def rows_of_source(
+    table: SourceTable,
+    design: Design,
+    functions: Functions,
+    column: str | None = None,
+    *,
+    fitted: bool = False,
+) -> SourceRows:
+    """The rows of a source, whose response is read by a design and whose weights are in a column."""
+    if isinstance(table.source, DistributedSource):
+        return DistributedRows(table, DistributedReader(table, design, functions, column, fitted))
+    return SourceRows(table, SourceReader(table, design, functions, column, fitted))
+
+
+def response_alone(design: Design) -> Design:
+    """A design that reads nothing but the response."""
+    return replace(design, columns=(), terms=(), spec=None, plain=True)
+
+
+def _as_levels(codes: Codes, known: tuple[Any, ...], levels: tuple[Any, ...]) -> Codes:
+    """Codes among some levels as those among others, -1 for what is none of these."""
+    if known == levels:
+        return codes
+    position = {label: k for k, label in enumerate(levels)}
+    return np.array([*(position.get(label, -1) for label in known), -1], dtype=np.intp)[codes]
+
+
+def _dealt(given: GivenRows, source: DistributedSource) -> list[GivenRows]:
+    """What is known of the rows of each part."""
+    stops = np.cumsum([0, *source.lengths]).tolist()
+    return [
+        GivenRows(*(None if each is None else each[start:stop] for each in given))
+        for start, stop in pairwise(stops)
+    ]
+
+
+def _of_part(bare: Blocks, task: Callable[[Blocks], T], rows: TableRows) -> tuple[T, int | None]:
+    """What a task makes of blocks of a part, and how many rows it left out; None if it has not read them."""
+    part = replace(bare, rows=rows, dropped=-1)
+    value: T = task(part)
+    return value, part.dropped if part.dropped >= 0 else None
+
+
+def _both_parts(merge: Callable[[T, T], T], a: tuple[T, int | None], b: tuple[T, int | None]) -> Any:
+    return merge(a[0], b[0]), None if a[1] is None or b[1] is None else a[1] + b[1]
+
+
+def _classes_of(rows: TableRows) -> tuple[NDArray[Any], NDArray[Any]]:
+    return _small(rows.codes), np.zeros(0) if rows.weights is None else rows.weights
+
+
+def _both_joined(a: tuple[NDArray[Any], NDArray[Any]], b: tuple[NDArray[Any], NDArray[Any]]) -> Any:
+    return tuple(np.concatenate(each) for each in zip(a, b, strict=True))
+
+
+def _small(codes: NDArray[Any]) -> NDArray[Any]:
+    """Codes in the shortest type that holds them, for the way."""
+    return codes.astype(np.min_scalar_type(-1 - int(codes.max(initial=0))))

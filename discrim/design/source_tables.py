@@ -1,0 +1,573 @@
+"""The rows of a source as tables, part by part, and what a formula learns of them by one pass or none.
+
+Nothing of a part is kept when the next one is read. The levels of categories, and what transforms learn, are
+found as in memory: a pass over the columns that tell it keeps the rows that show a level for the first time,
+and of transforms all complete rows of the columns that they read. The formula is then resolved against these.
+Where every term is made of numbers alone, and the type of the response or the user says which classes there
+are, the first part is enough.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.numerics.arrays import Codes, Mask, refuse_beyond_memory
+from discrim.core.numerics.progress import late_bar
+from discrim.data.sources.parts import DistributedSource, PartWork, Source, TableSource, no_rows
+from discrim.data.table import Table
+from discrim.data.values import Kind, label_type
+from discrim.design.weights import positive_weights
+from discrim.errors import DataError, DiscrimError, kept_warnings
+from discrim.formula.design import Design
+from discrim.formula.factors import Categories, Functions, Memory, RowRange, check_functions, evaluate
+from discrim.formula.formula import ParsedFormula, Reader, WholeTable, parsed_formula, settle_formula
+from discrim.formula.grammar import Column, Expression
+from discrim.formula.response import classes_and_codes, used_labels
+
+
+def tables(
+    source: Source, columns: Sequence[str] | None = None, kinds: Mapping[str, Kind] | None = None
+) -> Iterator[tuple[Table, str | None]]:
+    """The parts that have rows, as tables whose rows are numbered through, each with the file it is of.
+
+    A column without any value is of the kind that it is in other parts.
+    """
+    start = 0
+    with late_bar(source.nrows or 0, "rows read") as tell:
+        for data, where, coded in source.parts(columns):
+            with named(where):
+                table = part_table(data, kinds, start, coded)
+            if table is not None:
+                yield table, where
+                start += table.nrows
+                tell(table.nrows)
+
+
+def given_parts(source: Source, columns: Sequence[str] | None = None) -> Iterator[tuple[Any, str | None]]:
+    """The parts of what may be a table in memory, which is given as it is; as of `tables`."""
+    if isinstance(source, TableSource):
+        return iter([(source.data, None)])
+    return tables(source, columns)
+
+
+def answers(
+    source: Source,
+    columns: Sequence[str] | None,
+    answer: Callable[[Any], Any],
+    sent: Callable[[], Callable[[Any], Any]],
+    *,
+    beyond: bool = False,
+) -> Any:
+    """What is said of rows: of a table at once, of parts one after another, of rows on workers when they are.
+
+    `sent` gives the answer as it is sent to workers; `beyond` is that labels may be others than the classes.
+    """
+    if isinstance(source, TableSource):
+        return in_its_library(answer(source.data), source.data)
+    if isinstance(source, DistributedSource):
+        return source.lazily(source.names if columns is None else columns, sent(), beyond=beyond)
+    return answered_frames(source, columns, answer)
+
+
+def in_its_library(answer: Any, data: Any) -> Any:
+    """A Series or DataFrame in polars where the table is a DataFrame of polars, else as it is, in pandas.
+
+    Columns of the table itself stay as they are. What is missing is null, and the label of a class a column's
+    name as text.
+    """
+    # Whoever has such a table has imported its library.
+    pl = sys.modules.get("polars")
+    if pl is None or not isinstance(data, pl.DataFrame):
+        return answer
+    if isinstance(answer, pd.Series):
+        return _in_polars(answer, pl)
+    told = answer.iloc[:, data.width :] if list(answer)[: data.width] == data.columns else answer
+    columns = [_in_polars(told.iloc[:, j], pl) for j in range(told.shape[1])]
+    return pl.DataFrame(columns) if told is answer else data.hstack(columns)
+
+
+def _in_polars(column: pd.Series, pl: Any) -> Any:
+    name = "" if column.name is None else str(column.name)
+    if column.dtype.kind == "f" and isinstance(column.dtype, np.dtype):
+        return pl.Series(name, column.to_numpy(), nan_to_null=True)
+    values = [None if missing else value for value, missing in zip(column, column.isna(), strict=True)]
+    texts = isinstance(column.dtype, pd.CategoricalDtype) and column.cat.categories.inferred_type == "string"
+    return pl.Series(name, values, pl.Enum(list(column.cat.categories)) if texts else None)
+
+
+def answered_frames(
+    source: Source, columns: Sequence[str] | None, answer: Callable[[Any], Any]
+) -> Iterator[pd.DataFrame]:
+    """What is said of the rows of each part, as a frame."""
+    with late_bar(source.nrows or 0, "rows predicted") as tell:
+        for part, where in given_parts(source, columns):
+            with named(where):
+                said = answer(part)
+            tell(len(said))
+            with tell.resting():
+                yield said.to_frame() if isinstance(said, pd.Series) else said
+
+
+def part_table(
+    data: Any, kinds: Mapping[str, Kind] | None = None, before: int = 0, coded: Sequence[str] = ()
+) -> Table | None:
+    """A part of the rows as a table, None where it has none; as of `tables`."""
+    table = Table(data, part=True, learnt_from=True, before=before, coded=coded)
+    bare = [name for name, kind in (kinds or {}).items() if _tells_nothing(table, name, kind)]
+    if bare and table.nrows:
+        frame = table.frame(table.names).assign(**dict.fromkeys(bare, np.nan))
+        table = Table(frame, part=True, learnt_from=True)
+    return table if table.nrows else None
+
+
+class named:
+    """Say of which file an error is."""
+
+    def __init__(self, where: str | None) -> None:
+        self._where = where
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, DiscrimError) and self._where is not None and self._where not in str(error):
+            error.args = (f"{error} This is in {self._where!r}.",)
+
+
+def _tells_nothing(table: Table, name: str, kind: Kind) -> bool:
+    """Whether a column of numbers has neither numbers nor anything else here."""
+    if kind not in ("numeric", "boolean") or table.kind(name) in ("numeric", "boolean"):
+        return False
+    return not table.has_values(name)
+
+
+class SourceTable(Table):
+    """What stands for the table where rows come from a source: a column is read when it is asked for.
+
+    The first part that has rows tells what columns hold.
+    """
+
+    __slots__ = ("_first", "_rows", "_source")
+
+    def __init__(self, source: Source, data: Any, first: Table) -> None:
+        super().__init__(pd.DataFrame(columns=list(source.names)))
+        self.data, self.learnt_from = data, True
+        self._source, self._first, self._rows = source, first, source.nrows
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SourceTable, (self._source, self.data, self._first)
+
+    @property
+    def source(self) -> Source:
+        """Where the rows come from."""
+        return self._source
+
+    @property
+    def nrows(self) -> int:
+        """Rows of the source, counted by a pass over one column where nothing else tells."""
+        if self._rows is None and isinstance(self._source, DistributedSource):
+            self._rows = sum(self._source.lengths)
+        if self._rows is None:
+            self._rows = sum(table.nrows for table, _ in tables(self._source, self.names[:1]))
+        return self._rows
+
+    @property
+    def index(self) -> pd.Index:
+        """Numbers of the rows."""
+        return pd.RangeIndex(self.nrows)
+
+    def counted(self, rows: int) -> None:
+        """Take note of how many rows a pass found."""
+        self._rows = rows
+
+    def kind(self, name: str) -> Kind:
+        """What a column holds, by the first part."""
+        return self._sample(name).kind(name)
+
+    def dtype(self, name: str) -> Any:
+        """The dtype of a column in the first part."""
+        return self._sample(name).dtype(name)
+
+    def holds_integers(self, name: str) -> bool:
+        """Whether a column's type in the first part is whole numbers."""
+        return self._sample(name).holds_integers(name)
+
+    def _sample(self, name: str) -> Table:
+        """The first part that has rows, with a column of this name."""
+        if name not in self._first.names:
+            self.position(name)
+            self._first = next(table for table, _ in tables(self._source))
+        return self._first
+
+    def watch(self, names: Sequence[str]) -> None:
+        """Do nothing: values are read anew, and the source notices where rows are more or fewer."""
+
+    def refuse_changes(self) -> None:
+        """Do nothing, likewise."""
+
+    def view(self, names: Sequence[str]) -> NDArray[np.float64] | None:
+        """None: the columns do not lie in memory."""
+        return None
+
+    def native(self, name: str, *, as_codes: bool = False) -> pd.Series:
+        """A column of all rows, as far as memory goes."""
+        self.position(name)
+        refuse_beyond_memory(
+            4.0 * self.nrows,
+            f"Column {name!r} of {self.nrows:,} rows at once",
+            "Give a part of the rows, as a table in memory",
+        )
+        kinds = {name: self.kind(name)}
+        parts = [table.column(name) for table, _ in tables(self._source, [name], kinds)]
+        if all(isinstance(part.dtype, pd.CategoricalDtype) for part in parts):
+            return pd.Series(pd.api.types.union_categoricals(parts), name=name)
+        return pd.concat(parts, ignore_index=True)
+
+    def _array(self, name: str) -> NDArray[Any] | None:
+        return None
+
+
+def discovered(
+    formula: str,
+    data: Any,
+    source: Source,
+    functions: Mapping[str, Callable[..., Any]] | None,
+    levels: Sequence[Any] | None,
+    weights: str | None,
+    reader: Reader = parsed_formula,
+    *,
+    incomplete: bool = False,
+) -> tuple[Design, SourceTable]:
+    """The design of a formula over the rows of a source, and what stands for their table.
+
+    Levels are learnt from incomplete rows too if these are used.
+    """
+    called = check_functions(functions)
+    names = Table(pd.DataFrame(columns=list(source.names)))
+    parsed = reader(formula, names, called, (weights,) if weights else ())
+    columns, seen = list(dict.fromkeys((*parsed.columns, *parsed.beside))), None
+    has_kinds = True
+    if isinstance(source, DistributedSource):
+        first = Table(source.meta, part=True, learnt_from=True)
+        learns = not parsed.is_plain(first)
+    else:
+        first = first_table(source, columns)
+        used = positive_weights(weights, first)
+        complete = RowRange(first, 0, first.nrows, used=used).complete(columns)[0].size > 0
+        learns = not complete or any(_learns(each, first) for each in parsed.expressions.values())
+        has_kinds = bool(complete) or all(map(first.has_values, columns))
+    if learns:
+        labels = _labels_alone(parsed, called, first, source, levels, weights) if has_kinds else None
+        look = _Look(parsed, called, tuple(columns), levels, weights, incomplete)
+        seen = _seen(look, source, labels)
+        shown = seen.table()
+        if isinstance(source, DistributedSource):
+            shown = first = _with_types(shown, source.meta)
+        elif not has_kinds:
+            first = shown
+        design = settle_formula(parsed, shown, called, levels, seen.whole(), incomplete=incomplete)[0]
+    elif levels is not None or _is_closed(parsed.response, first):
+        positive = positive_weights(weights, first)
+        design = settle_formula(parsed, first, called, levels, positive=positive)[0]
+    else:
+        # Of numbers alone nothing is learnt but the classes.
+        seen = _seen(_Look(parsed, called, parsed.beside, None, weights), source)
+        classes, _, kind = classes_and_codes(parsed.response, seen.table(), called, None, rows=seen.rows)
+        positive = positive_weights(weights, first)
+        design = settle_formula(parsed, first, called, classes, positive=positive)[0]
+        design = replace(design, labels=kind)
+    table = SourceTable(source, data, first)
+    if seen is not None:
+        table.counted(seen.rows)
+    if design.response_columns == (design.response,):
+        # What a pass keeps of numbers are Python's, whatever their width was.
+        dtype = table.dtype(design.response)
+        if isinstance(dtype, np.dtype) and dtype.kind in "iuf":
+            design = replace(design, labels=label_type(dtype))
+    return design, table
+
+
+def first_table(source: Source, columns: Sequence[str] | None = None) -> Table:
+    """The first part that has rows; a DataError where none has."""
+    for table, _ in tables(source, columns):
+        return table
+    raise no_rows(source)
+
+
+def _seen(look: _Look, source: Source, labels: _Seen | None = None) -> _Seen:
+    """What a pass over some columns has seen; parts that lie elsewhere are looked at there.
+
+    Where all labels that there are have been seen in complete rows, the rows that follow show nothing new.
+    """
+    if isinstance(source, DistributedSource):
+        of_workers = source.reduced(PartWork(list(look.columns), partial(_look, look), _Seen.joined))
+        if of_workers is None:
+            raise no_rows(source)
+        return of_workers
+    seen = _Seen(look)
+    with late_bar(source.nrows or 0, "levels and transforms") as tell:
+        for part, where in tables(source, look.columns):
+            with named(where):
+                seen.look(part)
+            tell(part.nrows)
+            if labels is not None and seen.shows(labels):
+                seen.rows = labels.rows
+                break
+    return seen
+
+
+def _labels_alone(
+    parsed: ParsedFormula,
+    functions: Functions,
+    first: Table,
+    source: Source,
+    levels: Sequence[Any] | None,
+    weights: str | None,
+) -> _Seen | None:
+    """What a pass over the columns of labels alone shows; None where there is more to learn than labels."""
+    learning = {code: each for code, each in parsed.expressions.items() if _learns(each, first)}
+    plain = all(isinstance(each.root, Column) for each in learning.values())
+    if source.once or isinstance(source, DistributedSource) or not (learning and plain):
+        return None
+    alone = parsed._replace(expressions=learning)
+    columns = tuple(dict.fromkeys((*alone.columns, *alone.beside)))
+    return _seen(_Look(alone, functions, columns, levels, weights), source)
+
+
+def _look(look: _Look, data: Any, given: None) -> _Seen | None:
+    """What one part shows; None of one without rows."""
+    part = part_table(data)
+    if part is None:
+        return None
+    seen = _Seen(look)
+    with kept_warnings():
+        seen.look(part)
+    return seen
+
+
+def _with_types(shown: Table, meta: pd.DataFrame) -> Table:
+    """Rows that were sent, beside columns of which no value was, and of which their types say enough."""
+    columns = {}
+    for label in meta.columns:
+        name, dtype = str(label), meta[label].dtype
+        if name in shown.names:
+            columns[name] = shown.native(name)
+        elif isinstance(dtype, np.dtype) and dtype.kind in "biuf":
+            columns[name] = pd.Series(np.zeros(shown.nrows, dtype))
+        else:
+            columns[name] = meta[label].reset_index(drop=True).reindex(range(shown.nrows))
+    return Table(pd.DataFrame(columns), learnt_from=True)
+
+
+def _is_closed(response: Expression, first: Table) -> bool:
+    """Whether the type of the response says which classes there are."""
+    if not (isinstance(response.root, Column) and isinstance(first.data, pd.DataFrame)):
+        return False
+    return isinstance(first.dtype(response.root.name), pd.CategoricalDtype)
+
+
+def _learns(each: Expression, first: Table) -> bool:
+    """Whether the columns of a factor depend on what the rows hold."""
+    if each.stateful or each.functions or each.is_coded:
+        return True
+    return any(first.kind(name) not in ("numeric", "boolean") for name in each.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What a pass looks for.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        The columns that the pass reads.
+    levels : sequence or None
+        The classes, if the user lists them; any other label is refused.
+    weights : str or None
+        The column of weights. Rows without a positive weight are passed over.
+    incomplete : bool
+        Whether a row that misses a value shows the levels of the factors whose columns it has.
+    """
+
+    parsed: ParsedFormula
+    functions: Functions
+    columns: tuple[str, ...]
+    levels: Sequence[Any] | None = None
+    weights: str | None = None
+    incomplete: bool = False
+
+
+class _Seen:
+    """What a pass has seen so far; where the classes are listed, a label that is none of them is refused."""
+
+    def __init__(self, look: _Look) -> None:
+        self._look, self._parsed, self._functions, self._columns = (
+            look, look.parsed, look.functions, look.columns,
+        )  # fmt: skip
+        stateful = [each for each in look.parsed.expressions.values() if each.stateful]
+        self._learning = list(dict.fromkeys(name for each in stateful for name in each.columns))
+        self._known: dict[str, set[Any]] = {}
+        self._frames: list[pd.DataFrame] = []
+        self._learnt: list[pd.DataFrame] = []
+        self._has_complete_row = False
+        self.rows = 0
+
+    def joined(self, other: _Seen) -> _Seen:
+        """What both have seen, this one first."""
+        both = _Seen(replace(self._look, levels=None))
+        both._known = {code: set(labels) for code, labels in self._known.items()}
+        both._frames, both._has_complete_row = list(self._frames), self._has_complete_row
+        for frame in other._frames:
+            # What the other has kept shows all that it saw, and what is new of it is kept again.
+            both.look(Table(frame, part=True, learnt_from=True))
+        both._learnt, both.rows = [*self._learnt, *other._learnt], self.rows + other.rows
+        return both
+
+    def shows(self, other: _Seen) -> bool:
+        """Whether nothing is left of what the other has seen."""
+        known = self._known
+        return all(labels and labels <= known.get(code, set()) for code, labels in other._known.items())
+
+    def look(self, part: Table) -> None:
+        """Keep of a part the rows that show something new."""
+        self.rows += part.nrows
+        used = positive_weights(self._look.weights, part)
+        new = [self._new_classes(part, used)]
+        if self._look.levels is not None and len(new[0]):
+            # Here the row has its place: what is kept of the parts has it no more.
+            classes_and_codes(self._parsed.response, part, self._functions, self._look.levels, used=used)
+        if set(self._parsed.columns) <= set(self._columns):
+            new.extend(self._of_complete(part, RowRange(part, 0, part.nrows, used=used)))
+        at = np.unique(np.concatenate(new))
+        if len(at):
+            self._frames.append(_native(part, self._columns, at))
+
+    def _new_classes(self, part: Table, used: Mask | None) -> Codes:
+        root = self._parsed.response.root
+        texts = part.factorized(root.name) if isinstance(root, Column) else None
+        if texts is not None:
+            codes, labels = texts
+            return self._first_of("", codes if used is None else np.where(used, codes, -1), labels)
+        values, labelled = used_labels(self._parsed.response, part, self._functions, used)
+        return np.flatnonzero(labelled)[self._first_of_values("", values.values)]
+
+    def _of_complete(self, part: Table, rows: RowRange) -> list[Codes]:
+        """Rows of a part that show a level for the first time, among the complete ones of those given."""
+        parsed, new = self._parsed, list[Codes]()
+        complete, at = _complete(rows, (*parsed.columns, *parsed.beside))
+        for code, each in parsed.expressions.items():
+            if each.stateful or not _learns(each, part):
+                continue
+            own, places = complete, at
+            if self._look.incomplete:
+                own, places = _complete(rows, (*each.columns, *parsed.beside))
+            if own.size:
+                new.append(places[self._first_of_factor(code, each, own)])
+        if len(at) and not self._has_complete_row:
+            self._has_complete_row = True
+            new.append(at[:1])
+        if len(at) and self._learning:
+            self._keep_to_learn_from(part, at)
+        return new
+
+    def _first_of_factor(self, code: str, each: Expression, rows: RowRange) -> Codes:
+        """Rows of the levels of a factor that were not met before."""
+        coded = rows.coded(each.root.name) if isinstance(each.root, Column) else None
+        if coded is not None:
+            return self._first_of(code, *coded)
+        value = evaluate(each, rows, Memory(), self._functions)
+        if isinstance(value, Categories):
+            return self._first_of_values(code, value.values)
+        return np.zeros(0, dtype=np.intp)
+
+    def _first_of_values(self, code: str, values: pd.Series) -> Codes:
+        """Rows of the values that were not met before, each once."""
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            # What is declared and has no row is no level; each category is looked at once.
+            return self._first_of(code, values.cat.codes.to_numpy(), values.cat.categories)
+        return self._first_of(code, *pd.factorize(values))
+
+    def _first_of(self, code: str, codes: NDArray[Any], labels: Any) -> Codes:
+        """Rows of the first of each label that was not met before, by codes of which -1 is none."""
+        known = self._known.setdefault(code, set())
+        used = np.flatnonzero(np.bincount(codes + 1, minlength=1)[1:]).tolist()
+        new = [label for label in used if labels[label] not in known]
+        known.update(labels[label] for label in new)
+        return np.array([int(np.argmax(codes == label)) for label in new], dtype=np.intp)
+
+    def _keep_to_learn_from(self, part: Table, at: Codes) -> None:
+        refuse_beyond_memory(
+            float(self.rows * len(self._learning)),
+            f"What transforms learn from ({self._learning[0]!r} and others, of {self.rows:,} rows)",
+            "Transform these columns in the source, or leave the transforms out of the formula",
+        )
+        self._learnt.append(part.frame(self._learning).iloc[at].astype(np.float64))
+
+    def table(self) -> Table:
+        """Rows that show every level, and nothing else that is new."""
+        if not self._frames:
+            names = ", ".join(map(repr, self._columns))
+            raise DataError(f"No row of the source has a value in any of {names}: give rows that have.")
+        joined = {name: _joined([frame[name] for frame in self._frames]) for name in self._columns}
+        return Table(pd.DataFrame(joined), learnt_from=True)
+
+    def whole(self) -> WholeTable:
+        """What all rows hold."""
+        learning = Table(pd.concat(self._learnt, ignore_index=True)) if self._learnt else None
+        return WholeTable(self.rows, learning)
+
+
+def _complete(rows: RowRange, columns: Sequence[str]) -> tuple[RowRange, Codes]:
+    """The rows without a missing value in some columns, and their positions in the table."""
+    complete, _ = rows.complete(columns)
+    at = np.arange(rows.table.nrows) if complete.keep is None else np.flatnonzero(complete.keep)
+    return complete, at
+
+
+def _native(part: Table, columns: Sequence[str], at: Codes) -> pd.DataFrame:
+    """Some rows in the dtypes in which they came; of other libraries whole numbers and truth values."""
+    if isinstance(part.data, pd.DataFrame):
+        rows = part.data.iloc[at]
+        return pd.DataFrame({name: rows.iloc[:, part.position(name)] for name in columns})
+    some = part.rows(at)
+    # The order of categories may be that of the values of the whole part.
+    frame = pd.DataFrame(
+        {
+            name: part.column(name).iloc[at] if part.kind(name) == "categorical" else some.column(name)
+            for name in columns
+        }
+    )
+    exact = [name for name in columns if part.kind(name) == "boolean" or part.holds_integers(name)]
+    return frame.assign(**{name: _labels(part, name, at).set_axis(frame.index) for name in exact})
+
+
+def _labels(part: Table, name: str, at: Codes) -> pd.Series:
+    """Values of a column that are labels as they came, where a column of doubles has no whole numbers."""
+    values = part.native(name)[at.tolist()].to_list()
+    known = [value for value in values if value is not None]
+    if part.kind(name) == "boolean":
+        # As of a table: that some are missing says nothing of the type that labels have.
+        dtype, plain = "object", "bool"
+    elif all(-(2**63) <= value < 2**63 for value in known):
+        dtype, plain = "Int64", "int64"
+    else:
+        return pd.Series(values, dtype=object)
+    return pd.Series(values, dtype=plain if len(known) == len(values) else dtype)
+
+
+def _joined(values: list[pd.Series]) -> pd.Series:
+    """One column of several; categories are those of all, in the order in which they are first declared."""
+    if not all(isinstance(each.dtype, pd.CategoricalDtype) for each in values):
+        return pd.concat(values, ignore_index=True)
+    declared = list(dict.fromkeys(label for each in values for label in each.cat.categories))
+    ordered = all(each.cat.ordered for each in values)
+    dtype = pd.CategoricalDtype(declared, ordered=ordered)
+    return pd.concat([each.astype(dtype) for each in values], ignore_index=True)

@@ -1,0 +1,172 @@
+"""Rows as deviations from the mean of their group, such as the rows of one subject under several conditions.
+
+What differs between groups is gone from the columns of a formula, and what differs within them is left: the
+within-subject matrix of multilevel analysis (Westerhuis, van Velzen, Hoefsloot & Smilde, 2010, Metabolomics
+6, 119-128). Columns have to be numbers as they stand in the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.numerics.arrays import Codes, Mask
+from discrim.data.sources.sources import source_of
+from discrim.data.table import Table
+from discrim.design.blocks import Blocks
+from discrim.design.rows import new_blocks, read, used_codes
+from discrim.errors import DataError, NotSupportedError
+from discrim.formula.formula import ParsedFormula, parsed_formula
+
+LISTED = 3
+"""Names that a message lists."""
+
+
+def read_within(formula: str, data: Any, column: str, *, levels: Sequence[Any] | None = None) -> Blocks:
+    """Read a table as deviations from the means of its groups.
+
+    A mean is that of all rows of the group that are complete in the predictors, with or without a class, so
+    that the fit and its predictions of the same table use the same deviations. The `.` of the formula leaves
+    the column of the groups out.
+    """
+    table = _in_memory(data, column)
+    # A name that there is not is told of before what the formula makes of the others.
+    table.column(column)
+
+    def reader(text: str, rows: Table, functions: Any, exclude: Sequence[str]) -> ParsedFormula:
+        return parsed_formula(text, rows, functions, (*exclude, column))
+
+    options: dict[str, Any] = {"levels": levels, "reader": reader}
+    blocks = read(formula, table, **options)
+    _check_design(blocks, column)
+    complete = _complete(blocks)
+    used = complete & (blocks.codes >= 0)
+    groups = _groups(table, column, complete, used)
+    classes = pd.Series(blocks.codes[used]).groupby(groups[used]).nunique()
+    if (classes < 2).all():
+        raise DataError(
+            f"Each {column!r} has rows of one class only, so that classes do not differ within it: give a "
+            "column whose values have rows of several classes, or leave within= out."
+        )
+    return read(formula, _deviations(blocks, table, groups), **options)
+
+
+def _check_design(blocks: Blocks, column: str) -> None:
+    """Raise where the formula reads the column of the groups, or other columns than numbers as they are."""
+    design = blocks.design
+    if column in (*design.response_columns, *design.columns):
+        raise DataError(
+            f"within={column!r} is a column of the formula, which deviations within it leave nothing of: "
+            "give another column, or leave it out of the formula."
+        )
+    if design.plain:
+        return
+    others = [name for name, kind in design.kinds.items() if kind not in ("numeric", "boolean")]
+    if others:
+        raise NotSupportedError(
+            f"within={column!r} takes deviations of numbers, and {_some(others)} is none: leave it out of "
+            "the formula."
+        )
+    raise NotSupportedError(
+        f"within={column!r} takes columns of numbers as they are: give what the formula makes of them, "
+        "such as log(x), as columns of the table."
+    )
+
+
+def _some(labels: Sequence[Any]) -> str:
+    return ", ".join(map(repr, labels[:LISTED])) + (" and more" if len(labels) > LISTED else "")
+
+
+def new_rows_within(blocks: Blocks, data: Any, column: str) -> Table:
+    """A table whose columns are deviations from the means of its own groups, for a fit to other rows."""
+    table = _in_memory(data, column)
+    own = new_blocks(blocks, table)
+    complete = _complete(own)
+    return _deviations(own, table, _groups(table, column, complete, complete))
+
+
+def groups_of(blocks: Blocks, column: str) -> Codes:
+    """Groups (n,) of the rows of a table, -1 for those that are not used."""
+    groups = pd.factorize(blocks.table.column(column), use_na_sentinel=True)[0]
+    return np.where(used_codes(blocks) >= 0, groups, -1)
+
+
+def _complete(blocks: Blocks) -> Mask:
+    """Which rows (n,) of a table miss no value that the design reads."""
+    missing = np.zeros(blocks.table.nrows, dtype=bool)
+    for place, _, gaps in blocks.every_row():
+        if gaps is not None:
+            missing[place] = gaps
+    return ~missing
+
+
+def _in_memory(data: Any, column: str) -> Table:
+    if not isinstance(column, str):
+        raise DataError("within= is no name: give the name of a column that says which rows belong together.")
+    source = None if isinstance(data, Table | pd.DataFrame) else source_of(data)
+    if source is not None or (isinstance(data, Table) and data.part):
+        what = "the source" if source is None else source.what
+        raise NotSupportedError(
+            f"within={column!r} takes the mean of all rows of a group, and {what} is read part by part: pass "
+            "a DataFrame."
+        )
+    return data if isinstance(data, Table) else Table(data, held=True)
+
+
+def _groups(table: Table, column: str, complete: Mask, required: Mask) -> Codes:
+    """Return the group (n,) of each complete row, -1 for rows without a group of two complete rows.
+
+    Parameters
+    ----------
+    table : Table
+    column : str
+        Column of the groups.
+    complete : (n,) bool
+        Rows that miss no value of a predictor.
+    required : (n,) bool
+        Complete rows that need deviations: one without a group, or alone in its group, is a DataError.
+
+    Returns
+    -------
+    (n,) int
+    """
+    codes, found = pd.factorize(table.column(column), use_na_sentinel=True)
+    labels = found.tolist()
+    lost = np.flatnonzero(required & (codes < 0))
+    if len(lost):
+        raise DataError(
+            f"Row {table.label(int(lost[0]))!r} has no {column!r}, so that it is within nothing: fill it in, "
+            "or drop the row."
+        )
+    groups = np.where(complete, codes, -1)
+    counts = np.bincount(groups[groups >= 0], minlength=max(len(labels), 1))
+    lone = (groups >= 0) & (counts[groups] == 1)
+    if (lone & required).any():
+        raise DataError(
+            f"{column!r} {_some([labels[k] for k in groups[lone & required].tolist()])}: a group of one row "
+            "has no deviations from others. Give all rows of a group, or drop it."
+        )
+    groups[lone] = -1
+    return groups
+
+
+def _deviations(blocks: Blocks, table: Table, groups: Codes) -> Table:
+    """The table with the columns of the design less their means by group; missing in rows without one."""
+    names, used = list(blocks.design.columns), groups >= 0
+    values = np.full((table.nrows, len(names)), np.nan)
+    table.fill(names, 0, table.nrows, values)
+    values[~used] = np.nan
+    held = values[used]
+    # Twice, for the digits of columns that lie far from zero.
+    for _ in range(2):
+        sums = np.zeros((int(groups.max(initial=-1)) + 1, len(names)))
+        np.add.at(sums, groups[used], held)
+        counts = np.bincount(groups[used], minlength=len(sums))
+        held -= (sums / np.maximum(counts, 1)[:, None])[groups[used]]
+    values[used] = held
+    others = [name for name in table.names if name not in names]
+    frame = pd.concat([table.frame(others), pd.DataFrame(values, index=table.index, columns=names)], axis=1)
+    return Table(frame[list(table.names)], held=True)

@@ -1,0 +1,1 @@
+"""Formulas: grammar, transforms, factors and response, from text to a Design."""

@@ -1,0 +1,231 @@
+"""Calls with literal arguments, such as ``shrunk(shrinkage=0.1)``, read from text as data.
+
+The command line writes specifications and models so. The text is parsed into a Python syntax tree and walked,
+as a factor of a formula is: a name, and arguments that are numbers, strings, None, True, False, or lists,
+tuples and dicts of these. Everything else is an error that points at its place. Nothing is evaluated.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from discrim.errors import FormulaError
+from discrim.formula.grammar import MAX_NESTING, pointing_error
+
+MAX_CALL_TEXT = 20_000
+"""Largest number of characters of a call."""
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_VALUES = (
+    "An argument is a number, a text in quotes, True, False, None, or a list, a tuple or a dict of these."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LiteralCall:
+    """A name with literal arguments.
+
+    Attributes
+    ----------
+    name : str
+        Name of what is called.
+    args : tuple
+        Positional arguments. An argument of a call that may be nested can be a `LiteralCall` itself.
+    kwargs : dict of str to object
+        Keyword arguments.
+    text : str
+        The whole text, for messages.
+    start, end : int
+        Place of the call in the text.
+    places : dict of str to (int, int)
+        Start and end in the text of the name, under "", and of each keyword.
+    """
+
+    name: str
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    text: str
+    start: int
+    end: int
+    places: Mapping[str, tuple[int, int]]
+
+    def error(self, message: str, keyword: str = "") -> FormulaError:
+        """Return an error that points at the name, or at a keyword."""
+        return pointing_error(message, self.text, *self.places[keyword])
+
+
+def read_call(text: str, example: str = "shrunk(shrinkage=0.1)") -> LiteralCall:
+    """Read a name, or a call with literal arguments.
+
+    Parameters
+    ----------
+    text : str
+        A name such as ``shrunk``, which stands for a call without arguments, or a call.
+    example : str
+        A call that messages show.
+
+    Returns
+    -------
+    LiteralCall
+
+    Raises
+    ------
+    FormulaError
+        The text is not such a call, or is beyond a limit. The message points at the place.
+
+    Examples
+    --------
+    >>> call = read_call("shrunk(0.1, grid=[0, 1/2])")
+    >>> call.name, call.args, call.kwargs
+    ('shrunk', (0.1,), {'grid': [0, 0.5]})
+    """
+    reader, tree = _parsed(text, example, nested=False)
+    return reader.call(tree, 0)
+
+
+def read_calls(text: str) -> list[LiteralCall]:
+    """Read names and calls set apart by commas, whose arguments may be calls too.
+
+    Examples
+    --------
+    >>> [call.name for call in read_calls("lda, qda(covariance=shrunk(0.1))")]
+    ['lda', 'qda']
+    """
+    reader, tree = _parsed(text, "knn(k=5)", nested=True)
+    # A tuple in brackets begins at its bracket, before its first part.
+    is_list = isinstance(tree, ast.Tuple) and tree.elts and tree.col_offset == tree.elts[0].col_offset
+    parts = tree.elts if isinstance(tree, ast.Tuple) and is_list else [tree]
+    return [reader.call(part, 0) for part in parts]
+
+
+def _parsed(text: str, example: str, *, nested: bool) -> tuple[_CallReader, ast.expr]:
+    """Parse a text within the limits; `example` is what an error says to write."""
+    if len(text) > MAX_CALL_TEXT:
+        raise FormulaError(f"The value has {len(text):,} characters. Write {MAX_CALL_TEXT:,} or fewer.")
+    odd = next((i for i, char in enumerate(text) if not char.isprintable()), None)
+    if odd is not None:
+        message = f"The character {text[odd]!a} is not allowed here. Write a blank instead."
+        raise pointing_error(message, text, odd, odd + 1)
+    start = len(text) - len(text.lstrip())
+    code = text[start:].rstrip()
+    try:
+        with warnings.catch_warnings():
+            # An escape that Python does not know is an error here.
+            warnings.simplefilter("error")
+            tree = ast.parse(code, mode="eval").body
+    except SyntaxError as error:
+        # Python counts characters of the text from 1, and gives 0 if it knows no place.
+        place = start + min(max((error.offset or 1) - 1, 0), max(len(code) - 1, 0))
+        message = f"This cannot be read: {error.msg}. Write a word or a call, such as {example}."
+        raise pointing_error(message, text, place, place + 1) from None
+    except (ValueError, RecursionError, MemoryError, Warning):
+        message = f"This cannot be read. Write a word or a call, such as {example}."
+        raise pointing_error(message, text, start, len(text)) from None
+    return _CallReader(text, start, code, example, nested=nested), tree
+
+
+class _CallReader:
+    """Turns a syntax tree into a `LiteralCall`; any node that it does not know is an error."""
+
+    def __init__(self, text: str, start: int, code: str, example: str, *, nested: bool) -> None:
+        self.text, self.start, self.example, self.nested = text, start, example, nested
+        self.encoded = code.encode()
+
+    def place(self, start: int, end: int | None) -> tuple[int, int]:
+        """Convert byte offsets of the parser to positions in the text."""
+        first, last = (len(self.encoded[:offset].decode(errors="ignore")) for offset in (start, end))
+        return self.start + first, self.start + last
+
+    def refuse(self, message: str, tree: ast.expr | ast.keyword) -> NoReturn:
+        raise pointing_error(message, self.text, *self.place(tree.col_offset, tree.end_col_offset))
+
+    def call(self, tree: ast.expr, depth: int) -> LiteralCall:
+        """Read a name or a call."""
+        function, args, keywords = tree, list[ast.expr](), list[ast.keyword]()
+        if isinstance(tree, ast.Call):
+            function, args, keywords = tree.func, tree.args, tree.keywords
+        if not isinstance(function, ast.Name):
+            message = f"Only a plain name can stand here. Write a word or a call, such as {self.example}."
+            self.refuse(message, function)
+        places = {"": self.name_place(function.id, function)}
+        kwargs: dict[str, Any] = {}
+        for each in keywords:
+            if each.arg is None or each.arg in kwargs:
+                self.refuse("Starred or repeated arguments are not allowed. Write each one once.", each)
+            places[each.arg] = self.name_place(each.arg, each)
+            kwargs[each.arg] = self.value(each.value, depth + 1)
+        values = tuple(self.value(each, depth + 1) for each in args)
+        return LiteralCall(
+            function.id, values, kwargs, self.text, *self.place(tree.col_offset, tree.end_col_offset), places
+        )
+
+    def name_place(self, name: str, tree: ast.expr | ast.keyword) -> tuple[int, int]:
+        """Return where a name stands; other letters than ASCII, and names of Python's own, are refused."""
+        first, last = self.place(tree.col_offset, tree.col_offset + len(name.encode()))
+        # Python's parser normalises a name, so that what is written may be another text.
+        if not _NAME.fullmatch(name) or name.startswith("__") or self.text[first:last] != name:
+            self.refuse("This name is not allowed. Write letters, digits and underscores.", tree)
+        return first, last
+
+    def value(self, tree: ast.expr, depth: int) -> Any:
+        """Read a literal, or a call if these may be nested."""
+        if depth > MAX_NESTING:
+            self.refuse(f"This is nested more than {MAX_NESTING} deep.", tree)
+        match tree:
+            case ast.Constant(value=bool() | str() | None as value):
+                return value
+            case ast.Constant(value=int() | float()):
+                return self.number(tree)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return -self.number(operand)
+            case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+                return self.number(operand)
+            case ast.BinOp(op=ast.Div(), left=left, right=right):
+                divisor = self.number(right)
+                if divisor == 0:
+                    self.refuse("This divides by zero. Write a number above zero.", right)
+                return self.number(left) / divisor
+            case ast.List(elts=parts):
+                return [self.value(part, depth + 1) for part in parts]
+            case ast.Tuple(elts=parts):
+                return tuple(self.value(part, depth + 1) for part in parts)
+            case ast.Dict(keys=keys, values=values):
+                return self.dictionary(tree, keys, values, depth)
+            case ast.Call() if self.nested:
+                return self.call(tree, depth)
+            case ast.Name(id=name):
+                self.refuse(f"The text {name} has to stand in quotes, as in '{name}'.", tree)
+            case _:
+                self.refuse(_VALUES, tree)
+
+    def number(self, tree: ast.expr) -> Any:
+        """Read a finite number without a sign."""
+        match tree:
+            case ast.Constant(value=bool()):
+                pass
+            case ast.Constant(value=int() | float() as number):
+                if not -1e308 < number < 1e308 or not math.isfinite(number):
+                    self.refuse("This number is too large. Write one below 1e308.", tree)
+                return number
+            case _:
+                pass
+        self.refuse("A number has to stand here.", tree)
+
+    def dictionary(
+        self, tree: ast.expr, keys: list[ast.expr | None], values: list[ast.expr], depth: int
+    ) -> dict[Any, Any]:
+        found: dict[Any, Any] = {}
+        for key, value in zip(keys, values, strict=True):
+            if not isinstance(key, ast.Constant | ast.UnaryOp):
+                self.refuse("A key is a text in quotes, a number, True or False.", key or tree)
+            name = self.value(key, depth + 1)
+            if name in found:
+                self.refuse(f"The key {name!r} is given twice. Give it once.", key)
+            found[name] = self.value(value, depth + 1)
+        return found

@@ -1,0 +1,730 @@
+"""A formula and a table: the design, the classes' codes, and the rows of the design matrix.
+
+The language is patsy's with R's ``.``; patsy parses it and codes categories by its contrasts, and this
+is the only module that imports it. A factor is never handed to Python: see `discrim.formula.grammar`.
+
+- An intercept is always meant and never a column: categories get treatment coding, the rule owns the
+  constant. ``- 1`` and ``+ 0`` change nothing and say so.
+- Columns stand in the order in which the formula names its terms.
+- A row with a missing value in any column that is read becomes a row of NaN, and a code of -1 where the
+  response is missing or its weight is zero. Levels and transformations are learnt from the complete rows
+  whose code is not -1. A model that uses incomplete rows learns the levels of a factor from all rows that
+  have a code and the columns of the factor.
+- Where every term is one column of numbers the design is `plain`, and rows are copied as they stand.
+
+A term is a tuple of factors, each by its text; two terms are the same where their factors are, in
+whatever order. The tree is walked with a stack, never by recursion, so that a sum of thousands of terms
+is only a long one, and every product is counted before it is formed. Within a product, a power or a
+nesting, main effects come before interactions, as in R; a sum keeps the order it is written in.
+
+*Covariates.* In ``y ~ x1 + x2 | age`` the columns of the covariates are the first of the design. The ``.``
+leaves them out, and no column is a predictor and a covariate.
+
+A formula, or a design, also says before any row is read which columns hold labels: whoever reads a table from
+text has to know which are not to become numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, product
+from math import comb
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from discrim.core.numerics.arrays import Codes, Mask
+from discrim.data.table import Table
+from discrim.data.values import Scalar, coded_levels, find_levels, refuse_numbers_as_text, warn_of_names
+from discrim.errors import DataError, FormulaError, warn_user
+from discrim.formula import grammar
+from discrim.formula.design import Coding, Design, Factor, Product, Spec
+from discrim.formula.factors import (
+    Categories,
+    Functions,
+    Memory,
+    RowRange,
+    evaluate,
+    learning_rows,
+)
+from discrim.formula.grammar import Column, Contrast, Expression, ScannedFormula
+from discrim.formula.response import classes_and_codes
+
+Terms = dict[frozenset[str], tuple[str, ...]]
+
+
+class Node(Protocol):
+    """A node of the parser's tree."""
+
+    type: Any
+    args: Sequence[Any]
+    token: Any
+    origin: Any
+
+
+@dataclass(slots=True)
+class Sum:
+    """Terms in order, and whether an intercept was asked for (None: not mentioned)."""
+
+    terms: Terms = field(default_factory=dict)
+    intercept: bool | None = None
+
+
+@dataclass(slots=True)
+class Expansion:
+    """Expands the right side of one formula; a leaf gives the terms of one factor of a tree, or the ``.``.
+
+    Parts of the formula that change nothing are idle, to be told to the user.
+    """
+
+    source: ScannedFormula
+    leaf: Callable[[Node], Terms]
+    idle: list[str] = field(default_factory=list)
+
+    def expand(self, root: Node) -> Sum:
+        """Expand a tree to its terms; a FormulaError of an operator without a meaning there, or a limit."""
+        values: list[Sum] = []
+        stack: list[tuple[Node, bool]] = [(root, False)]
+        while stack:
+            node, ready = stack.pop()
+            if ready:
+                inner = 1 if node.type == "**" else len(node.args)
+                operands = values[len(values) - inner :]
+                del values[len(values) - inner :]
+                values.append(self._apply(node, operands))
+            elif node.args:
+                stack.append((node, True))
+                inner = 1 if node.type == "**" else len(node.args)
+                stack.extend((child, False) for child in reversed(node.args[:inner]))
+            else:
+                values.append(self._atom(node))
+        return values[0]
+
+    def _error(self, message: str, node: Node) -> FormulaError:
+        return self.source.error(message, node.origin.start, node.origin.end)
+
+    def _atom(self, node: Node) -> Sum:
+        match node.type:
+            case "ZERO":
+                return Sum(intercept=False)
+            case "ONE":
+                return Sum(intercept=True)
+            case "NUMBER":
+                raise self._error(
+                    "A number other than 0 and 1 can only be a power: write "
+                    "it inside I() to compute with it.",
+                    node,
+                )
+            case _:
+                return Sum(self.leaf(node))
+
+    def _apply(self, node: Node, operands: list[Sum]) -> Sum:
+        if len(operands) == 1 and node.type in {"+", "-"}:
+            return self._sign(node, operands[0])
+        left = operands[0]
+        if node.type == "+":
+            return _added(left, operands[1])
+        if node.type == "-":
+            return self._removed(node, left, operands[1])
+        for operand in operands:
+            if operand.intercept is not None:
+                raise self._error(
+                    "0 and 1 stand for the intercept and cannot be multiplied "
+                    "or nested: leave them out here.",
+                    node,
+                )
+        match node.type:
+            case ":":
+                return Sum(self._products(node, left.terms, operands[1].terms))
+            case "*":
+                right = operands[1].terms
+                return _by_degree(left.terms, right, self._products(node, left.terms, right))
+            case "/":
+                every = tuple(dict.fromkeys(factor for term in left.terms.values() for factor in term))
+                inside = self._products(node, {frozenset(every): every}, operands[1].terms)
+                return _by_degree(left.terms, inside)
+            case "**":
+                return self._power(node, left)
+            case _:
+                raise self._error(
+                    "A formula has one ~, between the response and the predictors: leave out the others.",
+                    node,
+                )
+
+    def _sign(self, node: Node, operand: Sum) -> Sum:
+        if node.type == "+":
+            return operand
+        if operand.terms or operand.intercept is None:
+            raise self._error("A minus sign needs something on its left to take away from.", node)
+        return Sum(intercept=not operand.intercept)
+
+    def _removed(self, node: Node, left: Sum, right: Sum) -> Sum:
+        for key, term in right.terms.items():
+            if left.terms.pop(key, None) is None:
+                self.idle.append(":".join(term))
+        if right.intercept is not None:
+            left.intercept = not right.intercept
+        return left
+
+    def _products(self, node: Node, left: Terms, right: Terms) -> Terms:
+        if len(left) * len(right) > grammar.MAX_TERMS:
+            raise self._error(f"This has more than {grammar.MAX_TERMS:,} terms: leave out some.", node)
+        return self._joined(node, ((a, b) for a in left.values() for b in right.values()))
+
+    def _joined(self, node: Node, groups: Any) -> Terms:
+        terms: Terms = {}
+        for group in groups:
+            term = tuple(dict.fromkeys(factor for part in group for factor in part))
+            if len(term) > grammar.MAX_EXPONENT:
+                raise self._error(
+                    f"An interaction may have {grammar.MAX_EXPONENT} factors at most: leave out some.", node
+                )
+            terms.setdefault(frozenset(term), term)
+        return terms
+
+    def _power(self, node: Node, base: Sum) -> Sum:
+        text = str(node.args[1].token.extra) if node.args[1].token is not None else ""
+        power = int(text) if text.isdecimal() and len(text) < 9 else 0
+        if not 1 <= power <= grammar.MAX_EXPONENT:
+            raise self._error(
+                f"A power in a formula is a whole number from 1 to {grammar.MAX_EXPONENT}: write I(x**2) for "
+                "the power of a column.",
+                node.args[1],
+            )
+        if len(base.terms) == 1 and power > 1:
+            name = ":".join(next(iter(base.terms.values())))
+            self.idle.append(f"** {power} (write I({name} ** {power}) for a power of {name})")
+        if sum(comb(len(base.terms), size) for size in range(1, power + 1)) > grammar.MAX_TERMS:
+            raise self._error(
+                f"Power {power} of {len(base.terms)} terms has more than {grammar.MAX_TERMS:,} terms: write "
+                "a smaller power.",
+                node,
+            )
+        groups = (g for size in range(1, power + 1) for g in combinations(base.terms.values(), size))
+        return _by_degree(self._joined(node, groups))
+
+
+def _added(left: Sum, right: Sum) -> Sum:
+    # In place: `left` is this walk's own, and copying it at every + would be quadratic.
+    for key, term in right.terms.items():
+        left.terms.setdefault(key, term)
+    left.intercept = left.intercept if right.intercept is None else right.intercept
+    return left
+
+
+def _by_degree(*groups: Terms) -> Sum:
+    """The terms of groups, each as it is there first, those of fewer factors first."""
+    terms: Terms = {}
+    for key, term in (pair for group in groups for pair in group.items()):
+        terms.setdefault(key, term)
+    return Sum(dict(sorted(terms.items(), key=lambda item: len(item[0]))))
+
+
+def read_leaf(source: ScannedFormula, node: Node, table: Table, functions: Functions) -> Expression:
+    """One factor of the tree, whose columns the table has."""
+    start, end = node.origin.start, node.origin.end
+    found = grammar.read_one_factor(source, start, end, str(node.token.extra), frozenset(functions))
+    for name in found.columns:
+        try:
+            table.position(name)
+        except DataError as error:
+            raise source.error(str(error), *source.find(name, start, end)) from None
+    return found
+
+
+def read_response(source: ScannedFormula, node: Node, table: Table, functions: Functions) -> Expression:
+    """The left side as one response."""
+    start, end = node.origin.start, node.origin.end
+    if node.type != "PYTHON_EXPR":
+        raise source.error(
+            "The left side is one response: name a column, or a function of columns such as C(y).", start, end
+        )
+    if node.token.extra == ".":
+        raise source.error("`.` stands for the predictors: name a column as the response.", start, end)
+    return read_leaf(source, node, table, functions)
+
+
+def right_side(
+    source: ScannedFormula,
+    node: Node,
+    table: Table,
+    functions: Functions,
+    response: Expression,
+    exclude: Sequence[str],
+) -> tuple[dict[str, Expression], list[tuple[str, ...]]]:
+    """The factors that are used, by their code, and the terms in order."""
+    apart = {*response.columns, *exclude}
+    known: dict[str, Expression] = {}
+
+    def leaf(each: Node) -> Terms:
+        if each.token.extra == ".":
+            rest = [name for name in table.names if name not in apart]
+            codes = list(map(grammar.quote, rest))
+            found = [Expression(code, Column(name), (name,)) for code, name in zip(codes, rest, strict=True)]
+        else:
+            found = [read_leaf(source, each, table, functions)]
+        known.update((one.code, one) for one in found)
+        return {frozenset({one.code}): (one.code,) for one in found}
+
+    expansion = Expansion(source, leaf)
+    total = expansion.expand(node)
+    idle = [each for each in expansion.idle if not (each in known and apart.issuperset(known[each].columns))]
+    for each in idle:
+        warn_user(f"In the formula {_short(source.text)}, {each!r} changes nothing.")
+    if total.intercept is False:
+        warn_user(
+            "Leaving out the intercept changes nothing: the classifier owns the constant, and categories "
+            "are always coded as if it were there."
+        )
+    terms = list(total.terms.values())
+    if not terms:
+        raise source.error("The right side has no predictor: name one.", node.origin.start, node.origin.end)
+    used = {code: known[code] for term in terms for code in term}
+    for code, found in used.items():
+        for name in found.columns:
+            if name in response.columns:
+                raise FormulaError(
+                    f"The response column {name!r} is also a predictor, in {code!r}: leave it out of the "
+                    f"right side of {_short(source.text)}."
+                )
+    return used, terms
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 80 else text[:77] + "...")
+
+
+class WholeTable(NamedTuple):
+    """What the rows hold of which a table has some: how many they are, and what transforms learn from.
+
+    Where it is there, that is all complete rows, with the columns that transforms learn from.
+    """
+
+    rows: int
+    learning: Table | None
+
+
+class ParsedFormula(NamedTuple):
+    """A formula that was read, for columns of some names.
+
+    Its factors are by their code, and its terms the codes that each multiplies. A row has to have the columns
+    that are excluded, beside those that the formula names. The first terms are those of covariates, of which
+    there are so many.
+    """
+
+    formula: str
+    response: Expression
+    expressions: dict[str, Expression]
+    terms: list[tuple[str, ...]]
+    exclude: tuple[str, ...]
+    covariates: int = 0
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that the right side reads, in order."""
+        return tuple(dict.fromkeys(name for each in self.expressions.values() for name in each.columns))
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Columns of the response and of weights."""
+        return (*self.response.columns, *self.exclude)
+
+    def is_plain(self, table: Table) -> bool:
+        """Whether every term is a column of numbers."""
+        return all(len(term) == 1 for term in self.terms) and all(
+            isinstance(each.root, Column) and table.kind(each.root.name) in {"numeric", "boolean"}
+            for each in self.expressions.values()
+        )
+
+
+Reader = Callable[[str, Table, Functions, Sequence[str]], ParsedFormula]
+
+
+def parsed_formula(
+    formula: str, table: Table, functions: Functions, exclude: Sequence[str] = ()
+) -> ParsedFormula:
+    """Read a formula ``response ~ terms`` for a table of such column names.
+
+    The ``.`` leaves out the columns excluded, such as the weights; a row that misses one is not complete. A
+    FormulaError says that the formula cannot be read, is not allowed, or does not fit the columns.
+    """
+    source = grammar.scan(formula)
+    left, right = parse(source)
+    response = read_response(source, left, table, functions)
+    expressions, terms = right_side(source, right, table, functions, response, exclude)
+    return ParsedFormula(formula, response, expressions, terms, tuple(exclude))
+
+
+def adjusted_formula(
+    formula: str, table: Table, functions: Functions, exclude: Sequence[str] = ()
+) -> ParsedFormula:
+    """Read a formula as `parsed_formula` does, or one with covariates: ``response ~ terms | covariates``."""
+    source = grammar.scan(formula)
+    if source.bar < 0:
+        return parsed_formula(formula, table, functions, exclude)
+    left, right, beyond = sides(source)
+    response = read_response(source, left, table, functions)
+    for each in _nodes(beyond):
+        if each.type == "PYTHON_EXPR" and each.token.extra == ".":
+            start, end = each.origin.start, each.origin.end
+            raise source.error("`.` stands for the predictors: name the covariates.", start, end)
+    others, adjusted = right_side(source, beyond, table, functions, response, exclude)
+    used = dict.fromkeys(name for each in others.values() for name in each.columns)
+    expressions, terms = right_side(source, right, table, functions, response, (*exclude, *used))
+    for code, found in expressions.items():
+        for name in set(found.columns) & set(used):
+            raise FormulaError(
+                f"The covariate {name!r} is also a predictor, in {code!r}: leave it out of one side of the "
+                f"`|` in {_short(formula)}."
+            )
+    return ParsedFormula(
+        formula, response, others | expressions, [*adjusted, *terms], tuple(exclude), len(adjusted)
+    )
+
+
+def settle_formula(
+    found: ParsedFormula,
+    table: Table,
+    functions: Functions,
+    levels: Sequence[Any] | None = None,
+    whole: WholeTable | None = None,
+    *,
+    positive: Mask | None = None,
+    incomplete: bool = False,
+) -> tuple[Design, Codes]:
+    """Design of a formula that was read, and codes (n,) of the rows, which are some of a whole table.
+
+    The user's own functions take columns as Series and give one value, or one row of a matrix, for each row.
+
+    Parameters
+    ----------
+    found : ParsedFormula
+    table : Table
+    functions : mapping of str to callable
+    levels : sequence, optional
+        The classes in order; by default the categorical's order, else sorted.
+    whole : WholeTable, optional
+        What is known of the whole table, if the rows are some of it.
+    positive : (n,) bool, optional
+        Rows with a positive weight. The others count as rows without a label.
+    incomplete : bool
+        Whether rows with a missing value are used by the columns that they have.
+
+    Returns
+    -------
+    design : Design
+    codes : (n,) int
+        Class of each row; -1 if the response is missing or the weight is not positive.
+
+    Raises
+    ------
+    DataError
+        The table holds values that the formula cannot use.
+
+    Examples
+    --------
+    >>> table = Table({"y": ["b", "a", "b"], "x": [1.0, 2.0, 4.0], "z": [0, 1, 0]})
+    >>> design, codes = settle_formula(parsed_formula("y ~ . - z", table, {}), table, {})
+    >>> design.terms, design.levels, codes
+    (('x',), ('a', 'b'), array([1, 0, 1]))
+    """
+    response, expressions, columns = found.response, found.expressions, found.columns
+    rows = None if whole is None else whole.rows
+    classes, codes, kind = classes_and_codes(response, table, functions, levels, rows=rows, used=positive)
+    names, spec = columns, None
+    if not found.is_plain(table):
+        used = codes >= 0
+        names, spec = specify(
+            expressions, found.terms, columns, found.beside, table, functions, whole,
+            used=None if used.all() else used, incomplete=incomplete,
+        )  # fmt: skip
+    called = dict.fromkeys(name for each in (response, *expressions.values()) for name in each.functions)
+    own = response.label, response.columns, columns, names, classes, spec is None, spec, tuple(called)
+    truths = tuple(name for name in columns if spec is None and table.kind(name) == "boolean")
+    adjusted = _covariate_columns(found, names, spec)
+    return Design(found.formula, *own, labels=kind, truths=truths, covariates=adjusted), codes
+
+
+def _covariate_columns(found: ParsedFormula, names: tuple[str, ...], spec: Spec | None) -> tuple[str, ...]:
+    """Names of the columns of the covariates, the first of the design."""
+    if spec is None:
+        return names[: found.covariates]
+    factors = {code for term in found.terms[: found.covariates] for code in term}
+    return tuple(
+        name
+        for places, parts in spec.placed()
+        if factors.issuperset(spec.factors[factor].code for factor, _ in parts)
+        for name in names[places]
+    )
+
+
+def parse(source: ScannedFormula) -> tuple[Node, Node]:
+    """Left and right side of the tree patsy reads; a FormulaError where there are covariates."""
+    if source.bar >= 0:
+        raise source.error(
+            "Covariates, after a `|`, are taken by lda() and moments() alone: fit lda(), or write + in its "
+            "place, so that what follows is a predictor.",
+            source.bar,
+            source.bar + 1,
+        )
+    return _tree(source, source.code)
+
+
+def sides(source: ScannedFormula) -> tuple[Node, Node, Node]:
+    """Left side, predictors and covariates of a formula that has these."""
+    tilde, bar = source.code.index("~") + 1, source.bar
+    for begin, end in ((tilde, bar), (bar + 1, len(source.code))):
+        if not source.code[begin:end].strip():
+            raise source.error("The `|` stands between predictors and covariates: name both.", bar, bar + 1)
+    left, right = _tree(source, source.code[:bar])
+    # Blanks in the place of the predictors, so that what is found stands where it was typed.
+    _, beyond = _tree(source, source.code[:tilde] + " " * (bar + 1 - tilde) + source.code[bar + 1 :])
+    return left, right, beyond
+
+
+def _tree(source: ScannedFormula, code: str) -> tuple[Node, Node]:
+    from patsy import PatsyError
+    from patsy.parse_formula import parse_formula
+
+    end = len(source.code)
+    if "~" not in source.code:
+        raise source.error("A formula is 'response ~ terms'; this one has no ~: write one.", 0, max(end, 1))
+    try:
+        tree = parse_formula(code)
+    except PatsyError as error:
+        origin = error.origin
+        start, stop = (origin.start, origin.end) if origin is not None else (0, end)
+        raise source.error(
+            f"This cannot be read, correct it: {error.message.replace('a noun', 'a term')}.", start, stop
+        ) from None
+    except (AssertionError, IndexError, SyntaxError, AttributeError):
+        raise source.error("An operator has nothing to work on: write a term there.", 0, end) from None
+    if len(tree.args) != 2:
+        raise source.error("A formula needs a response on the left of the ~: name it.", 0, end)
+    return tree.args[0], tree.args[1]
+
+
+def specify(
+    expressions: Mapping[str, Expression],
+    terms: list[tuple[str, ...]],
+    columns: tuple[str, ...],
+    beside: tuple[str, ...],
+    table: Table,
+    functions: Functions,
+    of: WholeTable | None = None,
+    *,
+    used: Mask | None = None,
+    incomplete: bool = False,
+) -> tuple[tuple[str, ...], Spec]:
+    """Learn every factor from the complete rows, code the categories, name the columns.
+
+    Only the used rows (n,) are learnt from. If incomplete rows are used as well, the levels of a factor are
+    those of all used rows that have its columns.
+    """
+    whole = RowRange(table, 0, table.nrows, used=used)
+    for name in columns:
+        if whole.kind(name) == "other":
+            whole.series(name)
+    read = tuple(name for name in beside if name in table.names)
+    by_factor = incomplete and not any(each.stateful for each in expressions.values())
+    rows = whole if by_factor else learning_rows(whole, columns, read, expressions.values(), functions)
+    learnt = {}
+    for code, each in expressions.items():
+        table_of = None if of is None or not each.stateful else of.learning
+        own = rows if table_of is None else RowRange(table_of, 0, table_of.nrows)
+        if incomplete and not each.stateful and not _is_number(each, whole):
+            own = learning_rows(whole, each.columns, read, (each,), functions)
+        learnt[code] = _learn(each, own, functions, None if of is None else of.rows)
+    factors = {code: factor for code, (factor, _) in learnt.items()}
+    position = {code: number for number, code in enumerate(factors)}
+    numbered: dict[tuple[str, bool, bool], int] = {}
+    codings: list[Coding] = []
+    products: list[Product] = []
+    names: list[str] = []
+    for term, full in _choose_codings(terms, factors):
+        pairs: list[tuple[int, int]] = []
+        labels: list[list[str]] = []
+        for code in term:
+            label, levels = expressions[code].label, factors[code].levels
+            if levels is None:
+                width = factors[code].width
+                labels.append([label] if width == 1 else [f"{label}[{j}]" for j in range(width)])
+                pairs.append((position[code], -1))
+                continue
+            alone = len(levels) == 1 and term == (code,)
+            if alone:
+                coding, suffixes = Coding((0,), None), [""]  # Ones, left out as any constant column.
+            else:
+                coding, suffixes = _code(levels, learnt[code][1], full[code], code)
+            number = numbered.setdefault((code, full[code], alone), len(codings))
+            if number == len(codings):
+                codings.append(coding)
+            labels.append([label + suffix for suffix in suffixes])
+            pairs.append((position[code], number))
+        products.append(tuple(pairs))
+        names.extend(":".join(reversed(parts)) for parts in product(*reversed(labels)))
+    twice = {name for name, times in Counter(names).items() if times > 1}
+    if twice:
+        raise FormulaError(
+            f"Two columns of the design would both be called {min(twice)!r}: rename a column of the table."
+        )
+    kinds = tuple(whole.kind(name) for name in columns)
+    return tuple(names), Spec(kinds, tuple(factors.values()), tuple(codings), tuple(products))
+
+
+def _is_number(each: Expression, rows: RowRange) -> bool:
+    """Whether a factor is a column of numbers."""
+    return isinstance(each.root, Column) and rows.kind(each.root.name) in {"numeric", "boolean"}
+
+
+def _learn(
+    each: Expression, rows: RowRange, functions: Functions, stand_for: int | None
+) -> tuple[Factor, Contrast | None]:
+    root = each.root
+    if _is_number(each, rows):
+        return Factor(each.code, 1, None, ()), None
+    what = f"The predictor {each.label!r}"
+    coded = rows.coded(root.name) if isinstance(root, Column) else None
+    if isinstance(root, Column) and coded is not None:
+        text = rows.kind(root.name) == "text"
+        # Text declares nothing: a level without a complete row is not one, in a part of a table either.
+        levels, codes = coded_levels(*coded, what, declared=not text, unused=rows.table.part and not text)
+        if text:
+            refuse_numbers_as_text(levels, codes, root.name, lambda: rows.index)
+            warn_of_names(len(levels), stand_for or rows.size, what, each.code)
+        return Factor(each.code, 0, levels, ()), None
+    memory = Memory()
+    value = evaluate(each, rows, memory, functions)
+    if not isinstance(value, Categories):
+        width = 1 if value.ndim == 1 else value.shape[1]
+        return Factor(each.code, width, None, tuple(memory.states)), None
+    # What a function of functions= gives no category is missing.
+    known = value.values.dropna() if each.functions else value.values
+    levels, _ = find_levels(known, what, value.levels, unused=rows.table.part)
+    return Factor(each.code, 0, levels, tuple(memory.states)), value.contrast
+
+
+def _choose_codings(
+    terms: list[tuple[str, ...]], factors: Mapping[str, Factor]
+) -> list[tuple[tuple[str, ...], dict[str, bool]]]:
+    """For each term in order, its products: factors, and which categories take a full set of columns.
+
+    patsy finds what is redundant; it wants terms with the same numbers together, simple ones first.
+    """
+    from patsy import Term
+    from patsy.redundancy import pick_contrasts_for_term
+
+    numeric = {code for code, factor in factors.items() if factor.levels is None}
+    used: dict[frozenset[str], set[Any]] = {}
+    pick_contrasts_for_term(Term([]), numeric, used.setdefault(frozenset(), set()))
+    chosen: dict[tuple[str, ...], list[dict[str, bool]]] = {}
+    for term in sorted(terms, key=len):
+        bucket = used.setdefault(frozenset(numeric.intersection(term)), set())
+        chosen[term] = pick_contrasts_for_term(Term(term), numeric, bucket)
+    total = 0
+    result = []
+    for term in terms:
+        for full in chosen[term]:
+            parts = tuple(code for code in term if code in numeric or code in full)
+            total += math.prod(
+                factors[code].width if code in numeric else len(factors[code].levels or ()) - (not full[code])
+                for code in parts
+            )
+            if total > grammar.MAX_COLUMNS:
+                raise FormulaError(
+                    f"The design would have more than {grammar.MAX_COLUMNS:,} columns, at the term "
+                    f"{':'.join(term)!r}: leave out what has many levels, as in `. - {term[0]}`."
+                )
+            result.append((parts, full))
+    return result
+
+
+def _code(
+    levels: tuple[Scalar, ...], contrast: Contrast | None, full: bool, code: str
+) -> tuple[Coding, list[str]]:
+    """One categorical factor's coding and the endings of its columns' names."""
+    options = dict(contrast.options) if contrast is not None else {}
+    if contrast is None or contrast.name == "Treatment":
+        if full:
+            return Coding(tuple(range(len(levels))), None), [f"[{level}]" for level in levels]
+        reference = _reference(levels, options.get("reference"), code)
+        picks = tuple(j for j in range(len(levels)) if j != reference)
+        return Coding(picks, None), [f"[T.{levels[j]}]" for j in picks]
+    if len(levels) > grammar.MAX_BASIS:
+        raise FormulaError(
+            f"{code} has {len(levels):,} levels: merge some, because {contrast.name} takes at most "
+            f"{grammar.MAX_BASIS:,}."
+        )
+    import patsy
+
+    lists = {name: list(each) if isinstance(each, tuple) else each for name, each in options.items()}
+    try:
+        maker = getattr(patsy, contrast.name)(**lists)
+        coded = (maker.code_with_intercept if full else maker.code_without_intercept)(list(levels))
+    except (patsy.PatsyError, TypeError, ValueError) as error:
+        raise FormulaError(f"{code}: the {contrast.name} contrast does not fit: {error}.") from None
+    matrix = np.asarray(coded.matrix, dtype=np.float64)
+    return Coding(None, tuple(map(tuple, matrix.tolist()))), list(coded.column_suffixes)
+
+
+def _reference(levels: tuple[Scalar, ...], wanted: Any, code: str) -> int:
+    if wanted is None:
+        return 0
+    if wanted in levels:
+        return levels.index(wanted)
+    if isinstance(wanted, int) and not isinstance(wanted, bool) and -len(levels) <= wanted < len(levels):
+        return wanted % len(levels)
+    raise FormulaError(f"{code}: {wanted!r} is no level to refer to: use one of {list(levels[:8])}.")
+
+
+def labels_of_formula(formula: str) -> tuple[str, ...]:
+    """The response of a formula, and what stands in C(); of a formula that cannot be read, nothing.
+
+    Examples
+    --------
+    >>> labels_of_formula("y ~ x + C(id):z + log(w)")
+    ('y', 'id')
+    """
+    try:
+        source = grammar.scan(formula)
+        left, *right = parse(source) if source.bar < 0 else sides(source)
+        found = [each.category for each in _leaves(source, left)]
+        found += [each.category for side in right for each in _leaves(source, side) if each.is_coded]
+    except FormulaError:
+        return ()
+    return tuple(dict.fromkeys(name for name in found if name is not None))
+
+
+def labels_of_design(design: Design) -> dict[str, bool]:
+    """Columns that are labels of a fit; whether their levels are text."""
+    names = frozenset(design.functions)
+    pairs = [(grammar.expression(design.response_code, names), design.levels)]
+    factors = () if design.spec is None else design.spec.factors
+    pairs += [
+        (grammar.expression(each.code, names), each.levels) for each in factors if each.levels is not None
+    ]
+    return {
+        name: any(isinstance(level, str) for level in levels)
+        for each, levels in pairs
+        if (name := each.category) is not None
+    }
+
+
+def _leaves(source: ScannedFormula, node: Any) -> Iterator[Expression]:
+    for each in _nodes(node):
+        if each.type == "PYTHON_EXPR":
+            text = str(each.token.extra)
+            if text != ".":
+                yield grammar.read_one_factor(source, each.origin.start, each.origin.end, text, frozenset())
+
+
+def _nodes(node: Node) -> Iterator[Node]:
+    """All nodes of a tree, from left to right."""
+    waiting = [node]
+    while waiting:
+        each = waiting.pop()
+        yield each
+        waiting.extend(reversed(each.args))

@@ -1,0 +1,361 @@
+"""The response of a formula: its labels, the rows they stand in, and labels that a reader takes for one.
+
+Such labels differ by case, by blanks, or by characters that look alike.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.numerics.arrays import Codes, Mask
+from discrim.data.table import Table
+from discrim.data.values import (
+    LabelType,
+    Scalar,
+    coded_levels,
+    encode,
+    find_levels,
+    label_type,
+    occurring_labels,
+    shown,
+)
+from discrim.errors import DataError, FormulaError, warn_user
+from discrim.formula.design import Design
+from discrim.formula.factors import Categories, Functions, Memory, RowRange, evaluate
+from discrim.formula.grammar import Column, Expression, expression
+
+_CYRILLIC = {
+    "А": "A", "В": "B", "С": "C", "Е": "E", "Ԍ": "G", "Н": "H", "І": "I", "Ӏ": "I", "Ј": "J", "К": "K",
+    "М": "M", "О": "O", "Р": "P", "Ԛ": "Q", "Ѕ": "S", "Т": "T", "Ѵ": "V", "Ԝ": "W", "Х": "X", "У": "Y",
+    "Ү": "Y", "а": "a", "Ь": "b", "с": "c", "ԁ": "d", "е": "e", "ҽ": "e", "һ": "h", "і": "i", "ӏ": "i",
+    "ј": "j", "о": "o", "р": "p", "ԛ": "q", "г": "r", "ѕ": "s", "ѵ": "v", "ԝ": "w", "ѡ": "w", "х": "x",
+    "у": "y", "ү": "y",
+}  # fmt: skip
+_GREEK = {
+    "Α": "A", "Β": "B", "Ϲ": "C", "Ε": "E", "Ϝ": "F", "Η": "H", "Ι": "I", "Ϳ": "J", "Κ": "K", "Μ": "M",
+    "Ϻ": "M", "Ν": "N", "Ο": "O", "Ρ": "P", "Τ": "T", "Χ": "X", "Υ": "Y", "Ζ": "Z", "α": "a", "ϲ": "c",
+    "ι": "i", "ϳ": "j", "ο": "o", "ρ": "p", "σ": "o", "υ": "u", "ν": "v", "γ": "y",
+}  # fmt: skip
+_MARKS = {
+    "‐": "-", "‑": "-", "‒": "-", "–": "-", "−": "-", "’": "'", "‘": "'", "ʼ": "'", "′": "'", "“": '"',
+    "”": '"', "ʹ": "'",
+}  # fmt: skip
+
+_LOOKS = str.maketrans(_CYRILLIC | _GREEK | _MARKS)
+"""Characters and what they look like.
+
+The letters are those of the blocks Greek and Coptic, Cyrillic, and Cyrillic Supplement that confusables.txt
+of Unicode Technical Standard 39 (in the edition of 2021) takes for one Latin letter, but for forms that NFKD
+makes letters of this table; and Ԛ, which it lacks. The marks are a few of its hyphens and quotation marks. It
+also takes I, l and 1 for one, and 0 and O, which is not done here: too many codes differ by them.
+"""
+
+_UNSEEN = {
+    "\u034f",
+    "\u115f",
+    "\u1160",
+    "\u17b4",
+    "\u17b5",
+    "\u3164",
+    "\uffa0",
+    *map(chr, range(0xFE00, 0xFE10)),
+}
+"""Characters that take no room and are no format controls (Unicode: Default_Ignorable_Code_Point)."""
+
+
+def typed_alike(labels: Sequence[str]) -> list[list[str]]:
+    """Groups of labels that only case, blanks around them or runs of blanks tell apart.
+
+    Examples
+    --------
+    >>> typed_alike(["b", "a", "A ", "c"])
+    [['a', 'A ']]
+    """
+    return _groups(labels, [" ".join(label.split()).casefold() for label in labels])
+
+
+def written_alike(labels: Sequence[str]) -> list[list[str]]:
+    """Groups of labels that look the same on a screen, or nearly so, but for those that are typed alike.
+
+    They differ by how an accent is composed, by characters without width, by compatibility forms such as wide
+    letters, or by Cyrillic and Greek letters in the place of Latin ones.
+
+    Examples
+    --------
+    >>> [len(group) for group in written_alike(["caf\u00e9", "cafe\u0301", "cafe"])]
+    [2]
+    """
+    groups = _groups(labels, list(map(_skeleton, labels)))
+    known = [set(group) for group in typed_alike(labels)] if groups else []
+    return [group for group in groups if not any(set(group) <= each for each in known)]
+
+
+def _skeleton(label: str) -> str:
+    """What a label looks like: UTS 39's skeleton, for a few scripts, up to case and blanks."""
+    if label.isascii() and label.isprintable():
+        return " ".join(label.split()).casefold()
+    # NFKD makes a letter sigma of the symbol that looks like c, and letters of the table of wide ones.
+    shapes = unicodedata.normalize("NFKD", label.translate(_LOOKS)).translate(_LOOKS)
+    # Controls are dropped as well: a screen does not show them.
+    seen = (
+        " " if c.isspace() else c
+        for c in shapes
+        if c.isspace() or not (unicodedata.category(c) in ("Cf", "Cc") or c in _UNSEEN)
+    )
+    # Case comes last: a small gamma looks like y, but a capital one like no letter.
+    return " ".join("".join(seen).split()).casefold()
+
+
+def _groups(labels: Sequence[str], keys: Sequence[str]) -> list[list[str]]:
+    """The labels of each key that several have."""
+    alike: dict[str, list[str]] = {}
+    for label, key in zip(labels, keys, strict=True):
+        alike.setdefault(key, []).append(label)
+    return [group for group in alike.values() if len(group) > 1]
+
+
+MOST_FRACTIONS = 50
+"""Different numbers with fractions up to which they count as classes, however few the rows."""
+
+FEW_NUMBERS = 10
+"""Different numbers that are taken for classes without a word."""
+
+ROWS_EACH = 5
+"""Rows that each of more classes has on average where they are whole numbers with gaps between them."""
+
+MOST_CODES = 40
+"""Whole numbers close together up to which they count as codes, though they begin at neither 0 nor 1."""
+
+
+def classes_and_codes(
+    response: Expression,
+    table: Table,
+    functions: Functions,
+    levels: Sequence[Any] | None,
+    *,
+    rows: int | None = None,
+    used: Mask | None = None,
+) -> tuple[tuple[Scalar, ...], Codes, LabelType | None]:
+    """The classes of a table, the class of each row, -1 where it is missing, and the dtype that they came in.
+
+    The table's rows may stand for more rows, and the user may list the classes in order. A DiscrimWarning
+    says that two classes that nobody listed are the same text up to case and blanks, or that they are numbers
+    that look like a measurement. Rows that are not used (n,), such as those with a weight of zero, count as
+    rows without a label.
+    """
+    column = response.root.name if isinstance(response.root, Column) else None
+    coded = None if column is None or levels is not None else table.factorized(column)
+    if column is not None and coded is not None:
+        wanted, declared = None, table.kind(column) == "categorical"
+        if used is not None and not declared:
+            every, coded = coded[1], occurring_labels(*coded, used)
+            kept = set(coded[1])
+            _warn_of_unweighted([label for label in every if label not in kept], table, response)
+        keep = coded[0] >= 0 if used is None else (coded[0] >= 0) & used
+        known = coded[0] if keep.all() else coded[0][keep]
+        classes, codes = coded_levels(
+            known, coded[1], _called(response), declared=declared, unused=table.part
+        )
+        dtype = table.dtype(column)
+    else:
+        values, keep = used_labels(response, table, functions, used)
+        wanted = values.levels if levels is None else _listed(levels)
+        classes, codes = find_levels(values.values, _called(response), wanted, unused=table.part)
+        declared = isinstance(values.values.dtype, pd.CategoricalDtype)
+        if used is not None and wanted is None and not declared:
+            labelled, kept = response_labels(response, table, functions)[0].values, set(classes)
+            lost = [label for label in labelled.unique().tolist() if label not in kept]
+            _warn_of_unweighted(lost, table, response)
+        dtype = values.values.dtype if column is None else table.dtype(column)
+    if not classes:
+        raise DataError(f"{_called(response)} has no value in any row: fill it, or name another column.")
+    if wanted is None:
+        _warn_of_twins(classes, response)
+        _refuse_measurement(classes, rows or len(codes), response)
+        if not (table.part or declared):
+            _warn_of_measurement(classes, rows or len(codes), response)
+    # Objects that are numbers or truth values go back as these.
+    plain = dtype is None or (str(dtype) == "object" and not isinstance(classes[0], str))
+    return classes, _spread(codes, keep), None if plain else label_type(dtype)
+
+
+def codes_of(
+    response: Expression,
+    table: Table,
+    functions: Functions,
+    levels: Sequence[Scalar],
+    used: Mask | None = None,
+) -> Codes:
+    """The class of each row among known levels, (n,); -1 if the response is missing or the row not used."""
+    if isinstance(response.root, Column):
+        found = table.factorized(response.root.name)
+        if found is not None and set(found[1]) <= set(levels):
+            position = {label: k for k, label in enumerate(levels)}
+            positions: Codes = np.array([*(position[text] for text in found[1]), -1], dtype=np.intp)
+            codes = np.asarray(positions[found[0]])
+            return codes if used is None else np.where(used, codes, -1)
+    values, keep = used_labels(response, table, functions, used)
+    return _spread(encode(values.values, levels, _called(response)), keep)
+
+
+def with_new_classes(design: Design, table: Table, functions: Functions, used: Mask | None = None) -> Design:
+    """The design with the classes of a table in the place of its own, where some of them are new."""
+    response = expression(design.response_code, frozenset(functions))
+    if not used_labels(response, table, functions, used)[1].any():
+        return design
+    classes, _, kind = classes_and_codes(response, table, functions, None, used=used)
+    if set(classes) <= set(design.levels):
+        return design
+    return replace(design, levels=classes, labels=kind)
+
+
+def classes_as_seen(code: str, table: Table, functions: Functions) -> Codes:
+    """The class of each row, (n,), numbered as the table shows them; -1 where the response is missing.
+
+    Neither the order of the levels nor what a model leaves out of them changes these.
+    """
+    response = expression(code, frozenset(functions))
+    values, keep = response_labels(response, table, functions)
+    return _spread(pd.factorize(values.values)[0].astype(np.intp), keep)
+
+
+def _listed(levels: Any) -> list[Any]:
+    """The levels that a user gives, in order; a DataError of a set, of no list, or of an empty one."""
+    if isinstance(levels, set | frozenset):
+        raise DataError(
+            f"levels= is a {type(levels).__name__}, which has no order: give a list, as in sorted(levels)."
+        )
+    if isinstance(levels, str | bytes) or not isinstance(levels, Iterable):
+        raise DataError(f"levels={levels!r}: give a list of the classes in order.")
+    listed = list(levels)
+    if not listed:
+        raise DataError("levels= is empty: give a list of the classes in order.")
+    return listed
+
+
+def _warn_of_unweighted(labels: Sequence[Any], table: Table, response: Expression) -> None:
+    """Warn of the labels that only rows without a positive weight have, unless the table is a part."""
+    if labels and not table.part:
+        listed = ", ".join(map(shown, labels[:8])) + (f" and {len(labels) - 8} more" if labels[8:] else "")
+        warn_user(
+            f"No row is left in class {listed} of {response.label!r}: no row there has a weight above 0."
+        )
+
+
+def _warn_of_twins(classes: Sequence[Scalar], response: Expression) -> None:
+    """Warn of text labels that a reader takes for one."""
+    texts = [label for label in classes if isinstance(label, str)]
+    if typed := typed_alike(texts):
+        warn_user(
+            f"{_called(response)} has labels that differ by case or blanks only: "
+            f"{_listed_groups(typed, repr)}. Each is a class of its own here. If one class is meant, "
+            "correct the labels first, for example with .str.split().str.join(' ').str.casefold(); "
+            "if not, list them in levels=."
+        )
+    if written := written_alike(texts):
+        warn_user(
+            f"{_called(response)} has labels that look alike and are of different characters: "
+            f"{_listed_groups(written, ascii)}. Each is a class of its own here. If one class is "
+            "meant, correct the labels first, with .str.normalize('NFKC') for accents and wide "
+            "letters, or with .replace({label: other}); if not, list them in levels=."
+        )
+
+
+def _listed_groups(groups: Sequence[Sequence[str]], show: Callable[[str], str]) -> str:
+    said = " and ".join(", ".join(map(show, labels)) for labels in groups[:3])
+    return f"{said} (and {len(groups) - 3} more such groups)" if len(groups) > 3 else said
+
+
+def _refuse_measurement(classes: Sequence[Scalar], rows: int, response: Expression) -> None:
+    """Raise a DataError where numbers with fractions are so many that they measure, and name no classes."""
+    fractions = sum(isinstance(label, float) and not label.is_integer() for label in classes)
+    if fractions and len(classes) > max(MOST_FRACTIONS, rows / 10):
+        raise DataError(
+            f"{_called(response)} has {len(classes):,} different numbers in {rows:,} rows, as {classes[0]!r} "
+            f"and {classes[1]!r}: a measurement rather than a class. Cut it into classes, with pd.cut, or "
+            "list them in levels=."
+        )
+
+
+def _warn_of_measurement(classes: Sequence[Scalar], rows: int, response: Expression) -> None:
+    """Warn of more than a few numbers with fractions, or of whole numbers that do not look like codes.
+
+    Codes of classes are whole, and either have rows enough or leave out no number between them. Very many
+    that are close together and begin at neither 0 nor 1 are ages, years or the like.
+    """
+    numbers = [label for label in classes if not isinstance(label, str | bool)]
+    if len(numbers) < len(classes) or len(classes) <= FEW_NUMBERS:
+        return
+    span = max(numbers) - min(numbers) + 1
+    dense = len(numbers) > MOST_CODES and min(numbers) not in (0, 1) and span < 2 * len(numbers)
+    coded = not dense and (rows >= ROWS_EACH * len(numbers) or span <= len(numbers))
+    if coded and all(float(label).is_integer() for label in numbers):
+        return
+    warn_user(
+        f"{_called(response)} has {len(classes):,} different numbers in {rows:,} rows, as {classes[0]!r} and "
+        f"{classes[1]!r}, and each is a class of its own here. If it is a measurement, cut it into classes "
+        "with pd.cut, or fit a regression; if these are classes, list them in levels=."
+    )
+
+
+def _called(response: Expression) -> str:
+    return f"The response {response.label!r}"
+
+
+def _spread(codes: Codes, keep: NDArray[np.bool_]) -> Codes:
+    if keep.all():
+        return codes
+    every = np.full(len(keep), -1, dtype=np.intp)
+    every[keep] = codes
+    return every
+
+
+def used_labels(
+    response: Expression, table: Table, functions: Functions, used: Mask | None
+) -> tuple[Categories, NDArray[np.bool_]]:
+    """As `response_labels`, of the rows that are used (n,); all without a mask."""
+    values, keep = response_labels(response, table, functions)
+    if used is None or used[keep].all():
+        return values, keep
+    return replace(values, values=values.values[used[keep]]), keep & used
+
+
+def response_labels(
+    response: Expression, table: Table, functions: Functions
+) -> tuple[Categories, NDArray[np.bool_]]:
+    """Labels of the rows where the response is there, and which rows these are."""
+    if isinstance(response.root, Column) and table.kind(response.root.name) == "text":
+        values = table.labels(response.root.name, 0, table.nrows)
+        keep = values.notna().to_numpy()
+        return Categories(values if keep.all() else values[keep]), keep
+    rows, keep = RowRange(table, 0, table.nrows).complete(response.columns)
+    if isinstance(response.root, Column):
+        return Categories(rows.series(response.root.name)), keep
+    if response.stateful:
+        raise FormulaError(
+            f"The response {response.code!r} is a class, so {response.stateful[0]}(), which learns from the "
+            "rows, cannot make it: transform the column first."
+        )
+    value = evaluate(response, rows, Memory(), functions)
+    if isinstance(value, Categories) and value.contrast is not None:
+        raise FormulaError(f"The response {response.code!r} is a class and takes no contrast: leave it out.")
+    if isinstance(value, Categories):
+        known = value.values.notna().to_numpy()
+        if response.functions and not known.all():
+            keep = keep.copy()
+            keep[keep] = known
+            value = replace(value, values=value.values[known])
+        return value, keep
+    if value.ndim > 1:
+        raise FormulaError(
+            f"The response {response.code!r} has {value.shape[1]} columns; a class is one: name a "
+            "single column."
+        )
+    return Categories(pd.Series(value, index=rows.index)), keep

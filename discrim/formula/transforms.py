@@ -1,0 +1,478 @@
+"""Transformations that remember the rows they were fitted on: center, standardize, poly, bs, cr.
+
+What is remembered is plain data. `learn` turns a call whose result depends on all rows, such as ``bs(x,
+df=4)``, into a `State`: the same call with everything that depends on the rows written out, so that `apply`
+gives a row the same values whatever rows come with it. patsy has no orthogonal polynomial, and its states are
+objects that cannot be saved; its B-spline and cubic regression bases are used as they are, given every knot.
+
+A state that is read from a file is refused where `learn` never writes it: splines are computed by native code
+that trusts its arguments, and the other states divide by what they hold.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from reprlib import repr as shorten
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from discrim.core.numerics.arrays import Floats
+from discrim.errors import FormulaError, warn_user
+from discrim.formula.grammar import MAX_BASIS, MAX_COLUMNS, Value
+
+MAX_DEGREE = 19
+"""Of B-splines: FITPACK's splev has room for twenty numbers a place, and writes beyond it without a word."""
+
+
+ORTHOGONAL, LOST = 1e-10, 1e-3
+"""How far from orthogonal the columns of poly() may be without a word, and at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A call with what it learnt from the rows: arguments of what applies it, by name, in order of name."""
+
+    function: str
+    values: tuple[tuple[str, Any], ...]
+
+
+def learn(function: str, x: Floats, options: Mapping[str, Value]) -> State:
+    """Write out what a call learns from the complete rows, x (n,) or (n, k).
+
+    Examples
+    --------
+    >>> learn("center", np.array([1.0, 2.0, 6.0]), {}).values
+    (('mean', (3.0,)),)
+    """
+    learnt = _TRANSFORMS[function].learn(x, dict(options))
+    return State(function, tuple(sorted((name, _plain(value)) for name, value in learnt.items())))
+
+
+def apply(state: State, x: Floats) -> Floats:
+    """Rows (m,) or (m, q) with what was learnt from others; NaN beyond the boundary knots of a B-spline."""
+    return _TRANSFORMS[state.function].apply(x, dict(state.values))
+
+
+def bounds_of(state: State) -> dict[str, Value]:
+    """The ends of a spline, as options that a call learns with; none of other calls."""
+    return {name: value for name, value in state.values if name in ("lower_bound", "upper_bound")}
+
+
+def _plain(value: Any) -> Any:
+    array = np.asarray(value)
+    if array.ndim == 0:
+        return array.item()
+    return tuple(_plain(row) for row in array) if array.ndim > 1 else tuple(array.tolist())
+
+
+def _flag(function: str, options: Mapping[str, Value], name: str, default: bool) -> bool:
+    value = options.get(name, default)
+    if not isinstance(value, bool):
+        raise FormulaError(f"{function}({name}=) is True or False, not {shorten(value)}: write either.")
+    return value
+
+
+def _whole(
+    function: str,
+    options: Mapping[str, Value],
+    name: str,
+    default: int | None,
+    least: int,
+    most: int = MAX_BASIS,
+) -> int:
+    value = options.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise FormulaError(
+            f"{function}({name}=) is a whole number from {least} to {most}, not {shorten(value)}: write such "
+            "a one."
+        )
+    return value
+
+
+def _number(function: str, options: Mapping[str, Value], name: str, default: float) -> float:
+    value = options.get(name)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise FormulaError(f"{function}({name}=) is a number, not {shorten(value)}: write one.")
+    return float(value)
+
+
+def _vector(function: str, x: Floats) -> Floats:
+    if x.ndim == 2 and x.shape[1] == 1:
+        x = x[:, 0]
+    if x.ndim != 1:
+        raise FormulaError(
+            f"{function}() takes one column, not a matrix of {x.shape[1]}: give it one at a time."
+        )
+    return x
+
+
+def _learn_center(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
+    return {"mean": np.atleast_1d(_mean(x))}
+
+
+def _apply_center(x: Floats, values: dict[str, Any]) -> Floats:
+    mean = _learnt_means("center", x, values)
+    return x - (mean if x.ndim == 2 else mean[0])
+
+
+def _learnt_means(function: str, x: Floats, values: Mapping[str, Any]) -> Floats:
+    """The means (k,) of the columns; those of other columns are refused."""
+    mean = np.asarray(values["mean"], dtype=np.float64)
+    columns = x.shape[1] if x.ndim == 2 else 1
+    if len(mean) != columns:
+        raise FormulaError(
+            f"{function}() learnt the means of {len(mean)} columns and is given {columns}: fit the model "
+            "again."
+        )
+    return mean
+
+
+def _mean(x: Floats) -> Floats:
+    # The mean of what the first mean leaves takes away its rounding error.
+    first = x.mean(axis=0)
+    return np.asarray(first + (x - first).mean(axis=0))
+
+
+def _learn_standardize(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
+    ddof = _whole("standardize", options, "ddof", 0, 0)
+    if len(x) <= ddof:
+        raise FormulaError(
+            f"standardize(ddof={ddof}) needs more than {ddof} complete rows: give more rows, or a "
+            "smaller ddof=."
+        )
+    mean = np.atleast_1d(_mean(x))
+    gaps = x.reshape(len(x), -1) - mean
+    # A power of two as unit, so that no square overflows or sinks.
+    unit = np.exp2(np.floor(np.log2(np.maximum(np.abs(gaps).max(axis=0), np.finfo(np.float64).tiny))))
+    deviation = unit * np.sqrt(((gaps / unit) ** 2).sum(axis=0) / (len(x) - ddof))
+    centred = _flag("standardize", options, "center", True)
+    rescaled = _flag("standardize", options, "rescale", True)
+    if rescaled and not np.all(deviation > 0):
+        raise FormulaError("standardize() of a column that is constant has no meaning: leave the column out.")
+    return {
+        "mean": mean if centred else np.zeros_like(mean),
+        "sd": deviation if rescaled else np.ones_like(mean),
+    }
+
+
+def _apply_standardize(x: Floats, values: dict[str, Any]) -> Floats:
+    mean = _learnt_means("standardize", x, values)
+    deviation: Floats = np.asarray(values["sd"])
+    return (x - mean) / deviation if x.ndim == 2 else (x - mean[0]) / deviation[0]
+
+
+def _learn_poly(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
+    """Centres and squared norms of the orthogonal polynomials' three-term recurrence.
+
+    The coefficients are those of the Stieltjes procedure (Gautschi, Orthogonal Polynomials, 2004,
+    section 2.2): a_j = <x p_j, p_j> / <p_j, p_j>, b_j = <p_j, p_j> / <p_(j-1), p_(j-1)>.
+    """
+    x = _vector("poly", x)
+    degree = _whole("poly", options, "degree", 1, 1)
+    if _flag("poly", options, "raw", False):
+        return {"raw_degree": degree}
+    if len(np.unique(x)) <= degree:
+        raise FormulaError(
+            f"poly(degree={degree}) needs more than {degree} different values in the column: write a "
+            "smaller degree=."
+        )
+    middle = _mean(x)
+    spread = float(np.abs(x - middle).max())
+    scaled = (x - middle) / spread
+    before, now = np.zeros_like(scaled), np.ones_like(scaled)
+    centres, norms = [], [np.float64(1.0), np.float64(len(x))]
+    # Norms that sink to zero give no numbers, which is judged at the end.
+    with np.errstate(all="ignore"):
+        for _ in range(degree):
+            centres.append(scaled @ now**2 / norms[-1])
+            before, now = now, (scaled - centres[-1]) * now - norms[-1] / norms[-2] * before
+            norms.append(np.float64(now @ now))
+        learnt = {"middle": middle, "spread": spread, "centres": centres, "norms": norms[1:]}
+        _judge_orthogonality(x, learnt)
+    return learnt
+
+
+def _judge_orthogonality(x: Floats, learnt: dict[str, Any]) -> None:
+    """Warn, or raise a FormulaError, where rounding has left little of the orthogonality of the columns.
+
+    The recurrence multiplies its rounding where a few values lie far from the others, as of a skewed column.
+    """
+    columns = np.column_stack([np.full(len(x), 1 / np.sqrt(len(x))), _apply_poly(x, learnt)])
+    lack = np.abs(columns.T @ columns - np.eye(columns.shape[1]))
+    lack = np.maximum.accumulate(np.fmax(np.tril(np.where(np.isfinite(lack), lack, np.inf)).max(axis=1), 0.0))
+    if lack[-1] <= ORTHOGONAL:
+        return
+    degree, kept = len(lack) - 1, int((lack <= ORTHOGONAL).sum()) - 1
+    said = f"poly(degree={degree}) loses digits on a column whose values lie so unevenly: of its columns "
+    said += "only the first keeps them" if kept == 1 else f"the first {kept} keep them"
+    way_out = (
+        f"Write a degree up to {max(kept, 1)}, take the logarithm of a skewed column first, or use bs() or "
+        "cr()."
+    )
+    if not lack[-1] <= LOST:
+        raise FormulaError(f"{said}. {way_out}")
+    warn_user(f"{said}, the others are orthogonal to {lack[-1]:.0e} only. {way_out}")
+
+
+def _apply_poly(x: Floats, values: dict[str, Any]) -> Floats:
+    x = _vector("poly", x)
+    if "raw_degree" in values:
+        return np.column_stack([x**power for power in range(1, values["raw_degree"] + 1)])
+    scaled = (x - values["middle"]) / values["spread"]
+    norms = (1.0, *values["norms"])
+    out = np.empty((len(x), len(values["centres"])))
+    before, now = np.zeros_like(scaled), np.ones_like(scaled)
+    for j, centre in enumerate(values["centres"]):
+        before, now = now, (scaled - centre) * now - norms[j + 1] / norms[j] * before
+        out[:, j] = now / np.sqrt(norms[j + 2])
+    return out
+
+
+def _bounds(function: str, x: Floats, options: Mapping[str, Value]) -> tuple[float, float]:
+    lower = _number(function, options, "lower_bound", float(x.min()))
+    upper = _number(function, options, "upper_bound", float(x.max()))
+    if not lower < upper:
+        raise FormulaError(
+            f"{function}() needs lower_bound < upper_bound; here they are {lower} and {upper}: give "
+            "other bounds, or leave a constant column out."
+        )
+    if function == "bs" and not (lower <= x.min() and x.max() <= upper):
+        raise FormulaError(f"bs() has values outside its bounds {lower} and {upper}: widen them.")
+    return lower, upper
+
+
+def _knots(
+    function: str, x: Floats, options: Mapping[str, Value], bounds: tuple[float, float], beside: int
+) -> Floats:
+    """Inner knots: those given, else quantiles; `beside` is what df counts besides inner knots."""
+    given = options.get("knots")
+    if given is None and options.get("df") is None:
+        raise FormulaError(f"{function}() needs df= or knots=: write {function}(x, df=4), for example.")
+    count = None
+    if options.get("df") is not None:
+        count = _whole(function, options, "df", None, max(beside, 1)) - beside
+    if given is None:
+        return np.atleast_1d(np.quantile(x, np.linspace(0, 1, (count or 0) + 2)[1:-1]))
+    values = given if isinstance(given, tuple) else (given,)
+    if not all(isinstance(each, int | float) and not isinstance(each, bool) for each in values):
+        raise FormulaError(f"{function}(knots=) is a list of numbers, not {shorten(given)}.")
+    knots = np.sort(np.array(values, dtype=np.float64))
+    if len(knots) > MAX_BASIS or (count is not None and count != len(knots)):
+        raise FormulaError(
+            f"{function}(): df= asks for {count} inner knots, knots= gives {len(knots)}: leave out one "
+            "of the two."
+        )
+    outside = knots[~((bounds[0] <= knots) & (knots <= bounds[1]))]
+    if len(outside):
+        raise FormulaError(
+            f"{function}(): {len(outside)} of the knots, such as {outside[0]}, lie outside {bounds[0]} to "
+            f"{bounds[1]}: give knots within."
+        )
+    return knots
+
+
+def _learn_bs(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
+    x = _vector("bs", x)
+    degree = _whole("bs", options, "degree", 3, 0, MAX_DEGREE)
+    intercept = _flag("bs", options, "include_intercept", False)
+    lower, upper = bounds = _bounds("bs", x, options)
+    knots = _knots("bs", x, options, bounds, degree + intercept)
+    ends = {"lower_bound": lower, "upper_bound": upper}
+    return {"degree": degree, "include_intercept": intercept, "knots": knots} | ends
+
+
+def _apply_bs(x: Floats, values: dict[str, Any]) -> Floats:
+    x = _vector("bs", x)
+    inside = (values["lower_bound"] <= x) & (x <= values["upper_bound"])
+    width = len(values["knots"]) + values["degree"] + values["include_intercept"]
+    out = np.full((len(x), width), np.nan)
+    if inside.any():
+        out[inside] = _basis("bs", x[inside], values)
+    return out
+
+
+def _learn_cr(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
+    x = _vector("cr", x)
+    constraint = options.get("constraints")
+    if constraint not in (None, "center"):
+        raise FormulaError(f"cr(constraints=) is None or 'center', not {shorten(constraint)}: write either.")
+    bounds = _bounds("cr", x, options)
+    within = np.unique(x[(bounds[0] <= x) & (x <= bounds[1])])
+    knots = _knots("cr", within, options, bounds, 2 - (constraint == "center"))
+    every = np.unique(np.concatenate([[bounds[0]], knots, [bounds[1]]]))
+    if len(every) < len(knots) + 2:
+        raise FormulaError("cr() has knots that coincide: ask for a smaller df, or give knots=.")
+    if len(every) < 3:
+        raise FormulaError(
+            f"cr() has no inner knot, and is a line then: give df={3 - (constraint == 'center')} or more, "
+            "knots=, or the column itself."
+        )
+    values = {"knots": every[1:-1], "lower_bound": bounds[0], "upper_bound": bounds[1]}
+    if constraint == "center":
+        return {**values, "centre": _basis("cr", x, values).mean(axis=0)}
+    return values
+
+
+def _apply_cr(x: Floats, values: dict[str, Any]) -> Floats:
+    x = _vector("cr", x)
+    centre = values.pop("centre", None)
+    basis = _basis("cr", x, values)
+    if centre is None:
+        return basis
+    # Combinations of the basis that have mean zero on the rows learnt from. Summed column by column, for a
+    # matrix product rounds a row differently with the number of rows beside it.
+    free = np.linalg.qr(np.array(centre)[:, None], mode="complete").Q[:, 1:]
+    out = np.zeros((len(x), free.shape[1]))
+    for j, row in enumerate(free):
+        out += basis[:, j, None] * row
+    return out
+
+
+def _basis(function: str, x: Floats, values: Mapping[str, Any]) -> Floats:
+    """A basis of patsy's, with every knot given."""
+    import patsy
+
+    given = {name: np.asarray(each) if isinstance(each, tuple) else each for name, each in values.items()}
+    return np.asarray(getattr(patsy, function)(x, **given), dtype=np.float64)
+
+
+LARGEST = sys.float_info.max
+
+_OPTIONS = frozenset({"degree", "raw_degree", "include_intercept"})
+"""Parts of a state that are whole numbers, or True or False."""
+
+
+def check_state(function: str, values: Sequence[Any]) -> State:
+    """A state of (name, value) pairs from a file; a FormulaError where `learn` never writes it.
+
+    Examples
+    --------
+    >>> check_state("center", [["mean", [3.0]]])
+    State(function='center', values=(('mean', (3.0,)),))
+    """
+    pairs = all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in values)
+    learnt = {str(name): _plain_state(str(name), value) for name, value in values} if pairs else {}
+    known = _TRANSFORMS.get(function)
+    if known is None or set(learnt) not in known.parts or not known.fits(learnt):
+        raise FormulaError(f"This saved design holds no readable state of {function!r}: fit the model again.")
+    return State(function, tuple(sorted(learnt.items())))
+
+
+def width_of(state: State) -> int:
+    """Columns that a state makes.
+
+    Examples
+    --------
+    >>> width_of(State("poly", (("raw_degree", 3),)))
+    3
+    """
+    learnt = dict(state.values)
+    match state.function:
+        case "poly":
+            return int(learnt["raw_degree"]) if "raw_degree" in learnt else len(learnt["centres"])
+        case "bs":
+            return len(learnt["knots"]) + int(learnt["degree"]) + int(learnt["include_intercept"])
+        case "cr":
+            return len(learnt["knots"]) + 2 - ("centre" in learnt)
+    return len(learnt["mean"])
+
+
+def _plain_state(name: str, value: Any) -> Any:
+    """A number or a tuple of numbers: doubles, but for what a function counts or is told."""
+    if name in _OPTIONS:
+        if isinstance(value, int):
+            return value
+    elif isinstance(value, list | tuple) and len(value) <= MAX_COLUMNS:
+        return tuple(_double(each) for each in value)
+    return _double(value)
+
+
+def _double(value: Any) -> float:
+    # An integer of JSON has any number of digits: NumPy makes an object of a long one, not a number.
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST:
+        return float(value)
+    raise FormulaError(f"This saved design holds {value!r} where a number belongs: fit the model again.")
+
+
+def _whole_state(value: Any, least: int, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _list(value: Any, least: int, most: int = MAX_BASIS + 2) -> bool:
+    return isinstance(value, tuple) and least <= len(value) <= most
+
+
+def _fits_center(learnt: Mapping[str, Any]) -> bool:
+    return _list(learnt["mean"], 1, MAX_COLUMNS)
+
+
+def _fits_standardize(learnt: Mapping[str, Any]) -> bool:
+    mean, sd = learnt["mean"], learnt["sd"]
+    return _list(mean, 1, MAX_COLUMNS) and _list(sd, len(mean), len(mean)) and all(each > 0 for each in sd)
+
+
+def _fits_poly(learnt: Mapping[str, Any]) -> bool:
+    if "raw_degree" in learnt:
+        return _whole_state(learnt["raw_degree"], 1, MAX_BASIS)
+    centres, norms = learnt["centres"], learnt["norms"]
+    return (
+        not isinstance(learnt["middle"], tuple)
+        and not isinstance(learnt["spread"], tuple)
+        and learnt["spread"] > 0
+        and _list(centres, 1, MAX_BASIS)
+        and _list(norms, len(centres) + 1, len(centres) + 1)
+        and all(each > 0 for each in norms)
+    )
+
+
+def _has_knots(learnt: Mapping[str, Any]) -> bool:
+    ends = (learnt["lower_bound"], learnt["upper_bound"])
+    if any(isinstance(end, tuple) for end in ends) or not _list(learnt["knots"], 0, MAX_BASIS):
+        return False
+    every = [ends[0], *learnt["knots"], ends[1]]
+    return ends[0] < ends[1] and every == sorted(every)
+
+
+def _fits_bs(learnt: Mapping[str, Any]) -> bool:
+    degree, intercept = learnt["degree"], learnt["include_intercept"]
+    return _has_knots(learnt) and _whole_state(degree, 0, MAX_DEGREE) and isinstance(intercept, bool)
+
+
+def _fits_cr(learnt: Mapping[str, Any]) -> bool:
+    if not _has_knots(learnt):
+        return False
+    knots = (learnt["lower_bound"], *learnt["knots"], learnt["upper_bound"])
+    # Between two knots patsy has no basis.
+    if not 3 <= len(set(knots)) == len(knots):
+        return False
+    return "centre" not in learnt or (
+        _list(learnt["centre"], len(knots), len(knots)) and any(learnt["centre"])
+    )
+
+
+class _Transform(NamedTuple):
+    """How a function learns from rows and is applied, and which parts a state of it has, and of what form."""
+
+    learn: Callable[[Floats, dict[str, Value]], dict[str, Any]]
+    apply: Callable[[Floats, dict[str, Any]], Floats]
+    parts: tuple[set[str], ...]
+    fits: Callable[[Mapping[str, Any]], bool]
+
+
+_KNOTS = {"knots", "lower_bound", "upper_bound"}
+_STANDARDIZE = _Transform(_learn_standardize, _apply_standardize, ({"mean", "sd"},), _fits_standardize)
+_TRANSFORMS: Mapping[str, _Transform] = {
+    "center": _Transform(_learn_center, _apply_center, ({"mean"},), _fits_center),
+    "scale": _STANDARDIZE,
+    "standardize": _STANDARDIZE,
+    "poly": _Transform(
+        _learn_poly, _apply_poly, ({"raw_degree"}, {"middle", "spread", "centres", "norms"}), _fits_poly
+    ),
+    "bs": _Transform(_learn_bs, _apply_bs, (_KNOTS | {"degree", "include_intercept"},), _fits_bs),
+    "cr": _Transform(_learn_cr, _apply_cr, (_KNOTS, _KNOTS | {"centre"}), _fits_cr),
+}

@@ -1,1 +1,0 @@
-"""From what the user has to plain arrays, and back to names."""

@@ -1,0 +1,1 @@
+"""The fitted model, its arguments, prediction, refitting and saving."""

@@ -1,0 +1,201 @@
+"""Attributes of results that exist for some fits only.
+
+`available_if` marks a method or property that needs an option of the fit, such as covariates.
+`PublicAttributes` is the base of all results: `dir()` lists the attributes that apply, any other raises a
+`NotSupportedError`, which is also an AttributeError, so that `hasattr` returns False.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, update_wrapper
+from inspect import getattr_static, isfunction
+from types import MethodType
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+
+from discrim.errors import NotSupportedError
+from discrim.models.base.reading import with_ways_out
+from discrim.report.result_table import returning_result_table
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+Check = Callable[[Any], object]
+"""Function of an object that returns False or raises NotSupportedError if an attribute does not apply."""
+
+
+COMPONENTS = ("covariance_model", "subspace", "covariate_model")
+"""Attributes of a fit that are objects with what one of its options adds."""
+
+
+class Conditional:
+    """A method, or the getter of a property, that only some objects have; made by `available_if`.
+
+    Parameters
+    ----------
+    function : callable
+        The method or getter.
+    checks : sequence of (callable, str)
+        Checks and messages of `available_if`. Without any, the getter itself raises NotSupportedError.
+    """
+
+    def __init__(self, function: Callable[..., Any], checks: Sequence[tuple[Check, str]]) -> None:
+        update_wrapper(self, function)
+        self.function, self.checks = function, tuple(checks)
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        if instance is None:
+            return self.function
+        self.require(instance)
+        return MethodType(self.function, instance)
+
+    def __call__(self, instance: object) -> Any:
+        """Return the value of a property."""
+        self.require(instance)
+        return self.function(instance)
+
+    def require(self, instance: object) -> None:
+        """Raise NotSupportedError if the attribute does not apply to an object."""
+        for check, hint in self.checks:
+            if check(instance) is False:
+                name = self.function.__name__
+                raise NotSupportedError(f"This {type(instance).__name__} has no {name}: {hint}.")
+
+    def is_available(self, instance: object) -> bool:
+        """Whether the attribute applies to an object."""
+        try:
+            (self.require if self.checks else self.function)(instance)
+        except NotSupportedError:
+            return False
+        return True
+
+    def wrapping(self, function: Callable[..., Any]) -> Conditional:
+        """Return the same condition for another function."""
+        return Conditional(function, self.checks)
+
+
+def available_if(check: Check | None = None, message: str = "") -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Mark a method or the getter of a property that exists only for objects that pass a check.
+
+    Parameters
+    ----------
+    check : callable, optional
+        Function of the object. The attribute does not exist if it returns False or raises NotSupportedError.
+        Without it, the getter of a property is the check: the attribute does not exist if the getter raises
+        NotSupportedError.
+    message : str
+        What to fit instead; used if the check returns False.
+
+    Examples
+    --------
+    >>> class Results(PublicAttributes):
+    ...     def __init__(self, covariates):
+    ...         self._covariates = covariates
+    ...
+    ...     @available_if(lambda self: self._covariates > 0, "name covariates in the formula")
+    ...     def slopes(self):
+    ...         return [0.5]
+    >>> dir(Results(1))[-1], Results(1).slopes(), hasattr(Results(0), "slopes")
+    ('slopes', [0.5], False)
+    >>> Results(0).slopes
+    Traceback (most recent call last):
+    discrim.errors.NotSupportedError: This Results has no slopes: name covariates in the formula.
+    """
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        checks = [] if check is None else [(check, message)]
+        if isinstance(function, Conditional):
+            return cast("Callable[P, T]", Conditional(function.function, [*checks, *function.checks]))
+        return cast("Callable[P, T]", Conditional(function, checks))
+
+    return decorate
+
+
+_CONDITIONAL: dict[type, dict[str, Conditional]] = {}
+
+
+def conditional_attributes(kind: type) -> dict[str, Conditional]:
+    """Return the conditional attributes of a class by name."""
+    if kind not in _CONDITIONAL:
+        held = {name: getattr_static(kind, name) for name in dir(kind)}
+        getters = {name: each.fget if isinstance(each, property) else each for name, each in held.items()}
+        _CONDITIONAL[kind] = {name: each for name, each in getters.items() if isinstance(each, Conditional)}
+    return _CONDITIONAL[kind]
+
+
+class PublicAttributes:
+    """Base of results: `dir()` lists what applies, and an unknown name gets the nearest known one."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        prepare_attributes(cls)
+
+    def __dir__(self) -> Iterator[str]:
+        conditional = conditional_attributes(type(self))
+        return (
+            name
+            for name in object.__dir__(self)
+            if name not in conditional or conditional[name].is_available(self)
+        )
+
+    if not TYPE_CHECKING:
+        # Type checkers would otherwise accept every name.
+        def __getattr__(self, name):
+            if name.startswith("_") or hasattr(type(self), name):
+                # Raise the property's own error again.
+                return object.__getattribute__(self, name)
+            from discrim.slips import ATTRIBUTES, attribute_hint
+
+            listed = dir(self)
+            nested = [
+                f"{each}.{inner}"
+                for each in COMPONENTS
+                if each in listed
+                for inner in dir(getattr(self, each))
+            ]
+            error = NotSupportedError(
+                attribute_hint(type(self).__name__, name, ([*listed, *nested], dir(type(self))), ATTRIBUTES)
+            )
+            # With a name and without an object Python appends no second suggestion.
+            error.name = name
+            raise error
+
+
+_PREPARED: set[type] = set()
+
+
+def prepare_attributes(kind: type) -> None:
+    """Prepare the public methods and properties of a class and of its bases in this package.
+
+    Methods suggest the intended keyword if one is misspelt. Methods and properties that are annotated to
+    return a DataFrame return a ResultTable.
+    """
+    for each in kind.__mro__:
+        if each.__module__.startswith("discrim.") and each not in _PREPARED:
+            _PREPARED.add(each)
+            for name, value in list(vars(each).items()):
+                if name.startswith("_"):
+                    continue
+                if isfunction(value):
+                    setattr(each, name, _prepared_method(value))
+                elif isinstance(value, Conditional):
+                    setattr(each, name, value.wrapping(_prepared_method(value.function)))
+                elif isinstance(value, property) and value.fget and _returns_table(value.fget):
+                    setattr(each, name, value.getter(_prepared_getter(value.fget)))
+                elif isinstance(value, cached_property) and _returns_table(value.func):
+                    value.func = returning_result_table(value.func)
+
+
+def _prepared_method(function: Callable[..., Any]) -> Callable[..., Any]:
+    return with_ways_out(returning_result_table(function) if _returns_table(function) else function)
+
+
+def _prepared_getter(getter: Callable[..., Any]) -> Callable[..., Any]:
+    if isinstance(getter, Conditional):
+        return getter.wrapping(returning_result_table(getter.function))
+    return returning_result_table(getter)
+
+
+def _returns_table(function: Callable[..., Any]) -> bool:
+    """Return whether a function is annotated to return a DataFrame, alone or among other types."""
+    return "DataFrame" in str(getattr(function, "__annotations__", {}).get("return"))

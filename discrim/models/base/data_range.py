@@ -1,0 +1,171 @@
+"""The range of data that models accept: checked once in a fit, and derived from a fit for new observations.
+
+Two limits apply. A column varies by 1e-303 to 1e304, so that its coefficients are within double precision.
+No value lies more than 1e100 within-class standard deviations from the class means, so that squared distances
+are within double precision and no model has to consider overflow.
+
+In a fit a distant value inflates the standard deviation of its class. Class means far apart, and standard
+deviations of classes that differ by as much, show in the moments. Of one standard deviation for all classes
+only the size shows: if it is far from one, the rows are read again and compared with the median absolute
+deviation from the median. A column of which all values but one are below 1e-50 is not detected.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import numpy as np
+
+from discrim.core.covariance.covariance import total_squares
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.rules.rules import LinearRule
+from discrim.data.column_range import MAX_DEVIATIONS, WITHIN_CLASSES, ColumnRange, refuse_far
+from discrim.design.blocks import Blocks
+from discrim.design.rows import used_rows
+from discrim.errors import DataError, OutOfRangeError
+
+MIN_LOG_SIZE, MAX_LOG_SIZE = -303.0, 304.0
+"""Decimal logarithms between which the variation of a column has to lie, for its inverse to be a float64."""
+
+SUSPECT_SD = 1e50
+"""Standard deviation above which, or below whose inverse, the rows are searched for distant values."""
+
+MIN_SCORE_LIMIT = 1e50
+"""Limit of scores that is far above the scores of any rows like those of a fit."""
+
+SAMPLE_ROWS = 10_000
+"""Rows from which the median of a column is taken."""
+
+
+def column_range(moments: ClassMoments) -> ColumnRange:
+    """Return the range of values, in the units of the data, that a fit accepts in new observations."""
+    means = moments.class_means[moments.rows > 0]
+    with np.errstate(over="ignore"):
+        reach = MAX_DEVIATIONS * (_within_sd(moments, _variances(moments)) / moments.scale)
+        return ColumnRange(means.min(axis=0) - reach, means.max(axis=0) + reach)
+
+
+def score_limit(rule: LinearRule, accepted: ColumnRange | None) -> float:
+    """Return a size of linear scores below which no value is outside the range that is accepted.
+
+    A single value outside it moves some score by more than twice the limit. If some column moves the scores
+    by little, as one with coefficients of zero, the limit is zero; without a range it is infinite.
+    """
+    if accepted is None:
+        return np.inf
+    with np.errstate(over="ignore", invalid="ignore"):
+        reach = (accepted.high - accepted.low) / 2 * rule.scale
+        limit = float((np.abs(rule.coef).max(axis=1) * reach).min()) / 2
+    return limit if limit > MIN_SCORE_LIMIT else 0.0
+
+
+def check_data_range(moments: ClassMoments, blocks: Blocks) -> None:
+    """Raise a DataError if a column, or single rows of it, are out of the range of double precision.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Moments of the columns of the blocks.
+    blocks : Blocks
+        The rows, if there are any, to name the row at fault.
+    """
+    variances, means = _variances(moments), moments.means[moments.rows > 0]
+    sd, largest_sd = _within_sd(moments, variances), np.sqrt(variances.max(axis=0))
+    extent = np.maximum(largest_sd, means.max(axis=0) - means.min(axis=0))
+    sizes = np.concatenate([sd, extent])
+    if (moments.scale == 1).all() and sd.min() > 1 / SUSPECT_SD and sizes.max() < SUSPECT_SD:
+        return
+    _check_sizes(np.log10(np.maximum(sd, extent)) - np.log10(moments.scale), blocks.terms)
+    distant = np.flatnonzero(extent / MAX_DEVIATIONS > sd)
+    if len(distant):
+        _refuse_distant_classes(moments, int(distant[0]), blocks)
+    log_sd = np.log10(sd) - np.log10(moments.scale)
+    suspect = np.flatnonzero(np.abs(log_sd) > np.log10(SUSPECT_SD))
+    if len(suspect) and blocks.table.nrows:
+        _check_rows(blocks, suspect)
+
+
+def _variances(moments: ClassMoments) -> Floats:
+    """Variances (K, p) or, of pooled moments, (1, p), in units of z."""
+    squares = moments.squares
+    if len(squares) < moments.n_classes:
+        return np.asarray(squares / moments.total)
+    return np.asarray(squares / np.maximum(moments.counts, np.finfo(np.float64).tiny)[:, None])
+
+
+def _within_sd(moments: ClassMoments, variances: Floats) -> Floats:
+    """Smallest positive standard deviation (p,) of the classes, in units of z, from their variances.
+
+    If a column does not vary within classes, it is that over all rows, and one if that is zero, too.
+    """
+    if variances.min() > 0:
+        return np.asarray(np.sqrt(variances.min(axis=0)))
+    within = np.where(variances > 0, variances, np.inf).min(axis=0)
+    with np.errstate(over="ignore"):
+        overall = total_squares(moments) / moments.total
+    return np.sqrt(np.where(np.isfinite(within), within, np.where(overall > 0, overall, 1.0)))
+
+
+def _check_sizes(log_sizes: Floats, terms: tuple[str, ...]) -> None:
+    """Raise a DataError for a column whose variation, a decimal logarithm (p,), is too small or too large."""
+    # Sizes of columns whose values differ by more than the largest float64 are not finite.
+    log_sizes = np.where(np.isfinite(log_sizes), log_sizes, np.log10(np.finfo(np.float64).max))
+    wild = np.flatnonzero((log_sizes < MIN_LOG_SIZE) | (log_sizes > MAX_LOG_SIZE))
+    if len(wild):
+        name, size = terms[wild[0]], float(log_sizes[wild[0]])
+        more = f" (and {len(wild) - 1} more)" if len(wild) > 1 else ""
+        raise DataError(
+            f"Column {name!r} varies by about 1e{size:.0f}{more}, and its coefficients would be out of the "
+            f"range of double precision: give it in other units, as in data[{name!r}] * "
+            f"1e{-np.sign(size) * 290:.0f}."
+        )
+
+
+def _refuse_distant_classes(moments: ClassMoments, column: int, blocks: Blocks) -> NoReturn:
+    """Raise the OutOfRangeError of classes that are far from the one that varies least in a column."""
+    if blocks.table.nrows:
+        variances = _variances(moments)[:, column]
+        by_class = len(variances) == moments.n_classes
+        k = np.argmin(np.where(variances > 0, variances, np.inf)) if by_class else np.argmax(moments.counts)
+        unit = _within_sd(moments, _variances(moments))[[column]] / moments.scale[column]
+        _refuse_far_rows(blocks, np.array([column]), moments.class_means[k, [column]], unit)
+    name = blocks.terms[column]
+    raise OutOfRangeError(
+        f"Values of column {name!r} lie more than {MAX_DEVIATIONS:g} standard deviations of a class from the "
+        "mean of that class. Correct the values, or leave the column out.",
+        columns=(name,),
+    )
+
+
+def _check_rows(blocks: Blocks, columns: Codes) -> None:
+    """Raise an OutOfRangeError for the first row that is far from most rows in some columns (c,)."""
+    sample, n_sampled = [], 0
+    for _, x, _, _ in used_rows(blocks):
+        sample.append(x[: SAMPLE_ROWS - n_sampled, columns])
+        n_sampled += len(sample[-1])
+        if n_sampled == SAMPLE_ROWS:
+            break
+    values = np.concatenate(sample)
+    centre = np.nanmedian(values, axis=0)
+    with np.errstate(over="ignore"):
+        deviations = np.abs(values - centre)
+    unit = np.ones(len(columns))
+    for j, column in enumerate(deviations.T):
+        # Most rows of a column may have the same value.
+        unit[j] = np.median(column[column > 0]) if (column > 0).any() else np.inf
+    _refuse_far_rows(blocks, columns, centre, unit, "median deviations from the median of the column")
+
+
+def _refuse_far_rows(
+    blocks: Blocks, columns: Codes, centre: Floats, unit: Floats, measure: str = WITHIN_CLASSES
+) -> None:
+    """Raise an OutOfRangeError for the first row more than 1e100 units (c,) from a centre (c,)."""
+    for place, x, _, _ in used_rows(blocks):
+        with np.errstate(over="ignore", invalid="ignore"):
+            far = np.abs(x[:, columns] - centre) / MAX_DEVIATIONS > unit
+        if far.any():
+            row, j = np.argwhere(far)[0].tolist()
+            position = place.start + row if isinstance(place, slice) else int(place[row])
+            label = blocks.table.label(position)
+            refuse_far(blocks.terms[columns[j]], float(x[row, columns[j]]), label, measure)

@@ -1,0 +1,242 @@
+"""How results show themselves: as their summary, with tables that a notebook shows with a summary's digits.
+
+Tables that results return print all of their columns; see `ResultTable`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import pandas as pd
+
+from discrim.models.base.available import PublicAttributes
+from discrim.models.registry import BY_MODEL, summary_part
+from discrim.report.result_table import MAX_COLUMNS, as_result_table
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from discrim.report.grid import Format
+    from discrim.report.tables import Parts, Summary
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+SHARES = (
+    "prior share error proportion cumulative partial_R2 R2 wilks tolerance accuracy kappa sensitivity "
+    "specificity within between"
+)
+TWO_DECIMALS = "z t F levene_F chi2 aic bic llf llf_given_row LR LR_free D2"
+COUNTS = "rows wrong total nobs errors"
+FORMATS: dict[str, Format] = {
+    **dict.fromkeys(COUNTS.split(), "count"),
+    **dict.fromkeys(SHARES.split(), "share"),
+    **dict.fromkeys(TWO_DECIMALS.split(), "z"),
+}
+"""Of columns that every table names alike; others go by what they hold."""
+
+LONGEST = 1e15
+"""Whole numbers up to this are written out."""
+
+
+def number(x: float) -> str:
+    """A count, or a sum of weights."""
+    return f"{x:.0f}" if x == round(x) and abs(x) < LONGEST else f"{x:.10g}"
+
+
+def displayed(
+    lines: Mapping[str, Format] | None = None, **formats: Format
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Have a notebook show the table that a function returns with the digits its numbers have.
+
+    P-values are never 0.0000, counts are whole, limits have as many decimals as their estimate. The
+    table is a `ResultTable`; its copies, slices and pickles are plain DataFrames. The notebook form is made
+    from the numbers at the time of display.
+
+    Parameters
+    ----------
+    lines : mapping of label to format, optional
+        Of rows by the last level of their labels, where rows and not columns hold unlike numbers.
+    **formats : format
+        Of columns whose name says less than the function does; `every` of all that it does not name.
+
+    Examples
+    --------
+    >>> @displayed(rate="share")
+    ... def rates():
+    ...     return pd.DataFrame({"rate": [0.1, 1 / 3], "p": [0.03, 0.0]}, index=["a", "b"])
+    >>> type(rates()), type(rates().head())
+    (<class 'discrim.report.result_table.ResultTable'>, <class 'pandas.DataFrame'>)
+    >>> [number in rates()._repr_html_() for number in ("0.1000", "0.3333", "&lt;1e-300")]
+    [True, True, True]
+    """
+
+    def decorated(function: Callable[P, T]) -> Callable[P, T]:
+        @wraps(function)
+        def shown(*args: P.args, **kwargs: P.kwargs) -> T:
+            table = as_result_table(function(*args, **kwargs))
+            if isinstance(table, pd.DataFrame):
+                # Past pandas, to which attributes are columns.
+                object.__setattr__(
+                    table,
+                    "_formatted_html",
+                    partial(_html, name=function.__name__, formats=formats, lines=lines or {}),
+                )
+            return table
+
+        return shown
+
+    return decorated
+
+
+def _html(
+    table: pd.DataFrame, name: str, formats: dict[str, Format], lines: Mapping[str, Format]
+) -> str | None:
+    if table.index.nlevels > 2 or table.columns.nlevels > 1 or not table.size:
+        return None
+    from discrim.report.grid import COLUMNS, Section
+    from discrim.report.tables import frame_html
+
+    forms = {column: _form(table.iloc[:, j], formats) for j, column in enumerate(table.columns)}
+    ends = zip(table.index, table.index.get_level_values(-1), strict=True) if lines else ()
+    rows = {label: lines[end] for label, end in ends if end in lines}
+    names = list(table.index.names)
+    if names[-1] is not None and table.columns.name is not None:
+        names[-1] = f"{names[-1]} \\ {table.columns.name}"
+    most_columns = (MAX_COLUMNS, *COLUMNS[1:])
+    section = Section(name, table, forms, rows, source="to_string()", most_columns=most_columns)
+    return frame_html(section, names)
+
+
+def _form(column: pd.Series, formats: dict[str, Format]) -> Format:
+    name, kind = str(column.name), column.dtype
+    if pd.api.types.is_bool_dtype(kind) or not pd.api.types.is_numeric_dtype(kind):
+        return "text"
+    if name in formats or (name in FORMATS and "every" not in formats) or name in COUNTS.split():
+        return formats.get(name) or FORMATS[name]
+    if name in ("p", "pvalue") or name.startswith(("p_", "pvalue_")) or name.endswith("_p"):
+        return "tail"
+    if pd.api.types.is_integer_dtype(kind) or name.startswith("df") or name.endswith("_df"):
+        return "count"
+    return formats.get("every", "share" if name.startswith("error") else "general")
+
+
+class Shown(PublicAttributes, ABC):
+    """Shown as its summary, or the first of its sections."""
+
+    _FIRST_SECTIONS: tuple[str, ...] = ()
+    """Sections of the summary that a short form has; all of them where none is named."""
+
+    @abstractmethod
+    def summary(self) -> Summary:
+        """Return the summary."""
+
+    def _brief(self) -> Summary:
+        summary = self.summary()
+        return summary.only(self._FIRST_SECTIONS) if self._FIRST_SECTIONS else summary
+
+    def __repr__(self) -> str:
+        return self._brief().as_text()
+
+    def _repr_html_(self) -> str:
+        return self._brief().as_html()
+
+    def to_excel(self, path: str | PathLike[str]) -> None:
+        """Write the tables of the summary as an Excel workbook, a sheet for each; see `Summary.to_excel`.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write, which ends in ".xlsx". A file that is already there is replaced whole, or not
+            at all. Of some tables, `summary(sections=...).to_excel(path)`.
+
+        Raises
+        ------
+        NotSupportedError
+            openpyxl is not there: ``pip install discrim[excel]``.
+        DataError
+            `path` is no path, or ends otherwise.
+        UnwritableFileError
+            The folder does not exist, the disk is full, or the like.
+        """
+        from discrim.core.numerics.whole_file import file_to_write
+
+        # Before time is spent on the summary.
+        file_to_write(path, "A workbook", ".xlsx")
+        self.summary().to_excel(path)
+
+
+def shown_briefly(kind: type[T]) -> type[T]:
+    """Give a class with `_brief`, as a named tuple, the forms of those that are `Shown`."""
+    for name in ("__repr__", "_repr_html_"):
+        setattr(kind, name, getattr(Shown, name))
+    return kind
+
+
+class ShownModel(Shown):
+    """Results of a model, shown as the short form of their summary."""
+
+    @abstractmethod
+    def _model(self) -> str:
+        """Name of the model in the registry."""
+
+    @abstractmethod
+    def _title(self) -> str:
+        """Title of the model."""
+
+    @abstractmethod
+    def _subject(self) -> Any:
+        """What summaries and pictures are given in addition to the results."""
+
+    def _verb(self) -> str:
+        """Name of the verb that makes such fits."""
+        return BY_MODEL[self._model()].verb
+
+    @abstractmethod
+    def _heading(self) -> str:
+        """Title of the short form."""
+
+    def _parts(self, which: str, subject: Any = None) -> Parts:
+        """Sections of the summary or of its short form, by name, computed where they are asked for."""
+        from discrim.report.tables import Parts
+
+        sections, shown = summary_part(self._model(), which), (self, subject or self._subject())
+        if callable(sections):
+            sections = sections(*shown)
+        return (sections if isinstance(sections, Parts) else Parts(sections)).of(*shown)
+
+    def _sections(self) -> Parts:
+        return self._parts("sections")
+
+    def _brief(self) -> Summary:
+        from discrim.report.tables import Summary
+
+        made = {name: make() for name, make in self._parts("brief").items()}
+        return Summary(self._heading(), self._facts() | made).shortened()
+
+    def _facts(self) -> dict[str, Any]:
+        """What the short form says before its sections, where it does."""
+        return {}
+
+    def summary(self, sections: Sequence[str] | None = None) -> Summary:
+        """The summary, which prints as text and is shown as tables in a notebook; one table for each section.
+
+        Parameters
+        ----------
+        sections : sequence of str, optional
+            Names of the sections to show, in order; "all" stands for those that are not named beside it. By
+            default all are shown; with more than eight columns the long ones are left out, and the last line
+            names them. Only sections that are shown are computed.
+
+        Returns
+        -------
+        Summary
+            It has `.as_text()`, `.as_html()`, `.as_latex()` and `.as_markdown()`; `.tables` holds the numbers
+            unrounded.
+        """
+        from discrim.report.tables import summarize
+
+        return summarize(self._title(), self._sections(), pick=sections)

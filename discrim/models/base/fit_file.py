@@ -1,0 +1,628 @@
+"""A fit as a file, and back, with no code in the file.
+
+A file holds the design, the arguments of the verb, the options of the model's numbers, their moments and
+what the model keeps beside them, as `Saved` states it for each model. Arguments that no file holds, such as
+an estimator, are there as text. Reading trusts nothing: the formula goes through the same check as one that
+is typed, and every shape and value is validated before it is used. Of moments everything is checked that
+gathering them promises, so that nothing computed of those of a file meets a number that a fit would not.
+Numbers may each be in their range and give no score together, as counts that leave nothing to divide by; the
+rule is therefore tried on rows amid the classes before a fit is handed out. The layout is that of
+`discrim.models.base.tensor_file`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discrim.core.covariance.covariance import has_root
+from discrim.core.covariance.kinds import KINDS, options_of
+from discrim.core.covariance.projected import Projected
+from discrim.core.covariance.robust import ROBUST
+from discrim.core.covariance.shrinkage import RULES
+from discrim.core.covariance.sliced import Sliced
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.row_sums import Spread
+from discrim.core.numerics.arrays import Floats, are_flags
+from discrim.core.numerics.whole_file import file_to_write
+from discrim.core.rules.calibration import KINDS as CALIBRATIONS
+from discrim.core.rules.calibration import MIXING, Calibrator
+from discrim.design.blocks import without_rows
+from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedError
+from discrim.formula.design import Design
+from discrim.models.base.fit import CALIBRATOR, Fit, Selection
+from discrim.models.base.refits import as_json, read_options
+from discrim.models.base.tensor_file import DamagedFileError, check_finite, damaged, write_file
+from discrim.models.registry import BY_MODEL, resolve
+
+Shapes = Callable[[int, int], dict[str, tuple[int, ...]]]
+
+NOTHING = type(None)
+"""The kind of an option that may be None."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Saved:
+    """How one model is written and read.
+
+    Attributes
+    ----------
+    options : dict of str to tuple of type
+        Attributes of the numbers that are written, with their kinds, and given to `numbers` again by name.
+    spread : {"pooled", "class", "diagonal"}
+        Of the moments.
+    numbers : callable
+        From moments, a prior, options and buffers to the model's numbers.
+    fit : callable
+        From numbers, blocks, the options of the verb and `has_rows` to a `Fit`.
+    buffers : callable
+        From numbers to what is kept of them beside their moments, by name.
+    shapes, optional : callable
+        From K classes and p columns to the shapes of the buffers that every fit has, and of those that only
+        some have; a length of -1 may be any.
+    constant : bool
+        Whether a column may be constant within classes.
+    structure : str
+        Structure of the covariance, of a model without an option of that name.
+    singular : bool
+        Whether columns may be collinear.
+    scored_at_means : bool
+        Whether every row near a class mean has to have a score, which is tried.
+    of_scatter : bool
+        Whether the numbers hold a kind of covariance, which says options of its own.
+    """
+
+    options: Mapping[str, tuple[type, ...]]
+    spread: Spread
+    numbers: Callable[..., Any]
+    fit: Callable[..., Fit[Any]]
+    buffers: Callable[[Any], dict[str, Floats]] = lambda numbers: {}
+    shapes: Shapes = lambda k, p: {}
+    optional: Shapes = lambda k, p: {}
+    constant: bool = False
+    structure: str = "full"
+    singular: bool = False
+    scored_at_means: bool = True
+    of_scatter: bool = False
+
+
+CLASSES_TRIED = 64
+"""Classes whose means are tried: the scores of each row are of all classes."""
+
+
+def without_score(fit: Fit[Any], *, at_means: bool) -> str | None:
+    """Say at which class mean, or a standard deviation beside it, a row has no score; None if all have.
+
+    Without `at_means` the rule is made, and no row is tried.
+    """
+    moments = fit.numbers.moments
+    divisors = [getattr(fit.numbers, name, 1.0) for name in ("divisor", "divisors")]
+    if not all((np.asarray(each) > 0).all() for each in divisors):
+        return "its class counts leave nothing that a covariance is divided by"
+    with np.errstate(all="ignore"):
+        means = moments.class_means[:CLASSES_TRIED]
+        # Class by class: the sum of what is in range may be out of it.
+        beside = np.sqrt((moments.squares / moments.total).sum(axis=0)) / moments.scale
+        rows = np.concatenate([means, means - beside, means + beside])
+        plan = getattr(fit.numbers, "plan", None)
+        if plan is not None:
+            # Zero is the position of a level, and a count, whatever the rows were.
+            rows[:, (plan.families == 1) | (plan.families == 3)] = 0.0
+        rule = fit.rule()
+        if not at_means:
+            return None
+        scores = rule.scores(rows)
+    strange = np.isnan(scores) | np.isposinf(scores)
+    if plan is None:
+        own = np.arange(len(means))
+        # A class without a prior has no score; others have one at their own mean.
+        strange[own, own] |= np.isneginf(scores[own, own]) & (fit.numbers.prior[own] > 0)
+    if not strange.any():
+        return None
+    row, k = np.argwhere(strange)[0].tolist()
+    near, label = fit.classes[row % len(means)], fit.classes[k]
+    return f"near its mean of class {near!r}, class {label!r} has no score"
+
+
+MOST_ROWS = 2**53
+"""Rows that a file may say were left out."""
+
+MOST_WORDS = 200
+"""Characters of what a file says of the choice of its columns."""
+
+_LONE = re.compile("[\ud800-\udfff]")
+"""Halves of a pair that stand alone, which no text of Unicode holds."""
+
+_WORDS: dict[str, Collection[str]] = {
+    "parametrization": ("esl", "friedman", "klar"),
+    "penalty": ("ridge", "lasso", "elastic_net"),
+    "cv": ("loo",),
+    "select": ("min", "1se"),
+    "structure": KINDS,
+    "chosen": RULES,
+    "offset": ("median",),
+    "components_by": ("cv", "loo", Sliced.by),
+}
+_RANGES = {
+    **dict.fromkeys(("alpha", "gamma", "l1_ratio"), (0.0, 1.0)),
+    **dict.fromkeys(("threshold", "smoothing", "laplace", "strength", "offset", "seed"), (0.0, math.inf)),
+    "cv": (2, math.inf),
+    "components": (5e-324, math.inf),
+    "orthogonal": (0, math.inf),
+    "step": (1e-300, 1e200),
+}
+
+
+def check_values(path: Any, about: Any) -> None:
+    """Raise a DataError for a number or a text that no description holds, wherever it stands.
+
+    JSON has room for infinite numbers, for whole numbers of any length, and for text that cannot be printed.
+    """
+    rest = [about]
+    while rest:
+        value = rest.pop()
+        if isinstance(value, dict):
+            rest.extend(value)
+            rest.extend(value.values())
+        elif isinstance(value, list):
+            if not _is_harmless(value):
+                rest.extend(value)
+        elif isinstance(value, str):
+            if _LONE.search(value):
+                raise damaged(path, f"{value[:40]!r} is no text of Unicode")
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise damaged(path, f"its description holds {value}, which is no finite number")
+        elif isinstance(value, int) and abs(value) >= 2**1023:
+            raise damaged(path, "its description holds a whole number beyond all doubles")
+
+
+def _is_harmless(values: list[Any]) -> bool:
+    """Whether nothing of a list can be refused, as is seen at once of the long ones of names and numbers."""
+    kinds = set(map(type, values))
+    # Pairs of numbers, and lists of such pairs, are many and short.
+    for _ in range(2):
+        if kinds == {list}:
+            values = list(chain.from_iterable(values))
+            kinds = set(map(type, values))
+    if kinds == {str}:
+        return all(map(str.isascii, values))
+    if kinds == {int}:
+        return bool(-(2**53) < min(values) <= max(values) < 2**53)
+    return kinds == {float} and all(map(math.isfinite, values))
+
+
+def check_description(
+    path: Any,
+    options: Any,
+    kinds: Mapping[str, tuple[type, ...]],
+    design: Design,
+    keep: Any,
+    dropped: Any,
+    weighted: Any,
+    *,
+    robust: bool,
+) -> None:
+    """Raise a DataError unless options, columns kept and counts are of the kinds that `save` writes.
+
+    `kinds` has the types that each option of the model may have; `robust` is whether it has robust methods.
+    """
+    if not isinstance(options, dict):
+        raise damaged(path, "its options are not those of the model")
+    for key in sorted(set(options) ^ set(kinds)):
+        if key in kinds:
+            raise damaged(path, f"{key!r} is missing among its options")
+        raise damaged(path, f"{key!r} is not an option of the model")
+    for key, known in kinds.items():
+        if type(options[key]) not in known:
+            raise damaged(path, f"its option {key!r} is {_shown(options[key])}")
+    for key in sorted(options):
+        if not _is_option(key, options[key], design, robust=robust):
+            raise damaged(path, f"its {key} is {_shown(options[key])}")
+    if keep is not None:
+        whole = isinstance(keep, list) and keep and all(type(j) is int for j in keep)
+        if not whole or sorted(set(keep)) != keep or not 0 <= keep[0] <= keep[-1] < len(design.terms):
+            raise damaged(path, "the columns it keeps are not those of its design")
+    if type(dropped) is not int or not 0 <= dropped <= MOST_ROWS or type(weighted) is not bool:
+        raise damaged(path, "its counts of rows are no counts")
+    if len(design.levels) < 2:
+        raise damaged(path, f"it has {len(design.levels)} classes, where two or more are read")
+
+
+def selection_of(path: Any, words: Any) -> Selection | None:
+    """How the rows chose the columns, as a file has it in words; None where it has nothing."""
+    if words is None:
+        return None
+    if not isinstance(words, str) or not 0 < len(words) <= MOST_WORDS or not words.isprintable():
+        raise damaged(path, f"its choice of columns is {_shown(words)}")
+    return Selection(words)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _is_option(key: str, value: Any, design: Design, *, robust: bool) -> bool:
+    """Whether an option, which is of the right type, has a value that its verb takes."""
+    if value is None:
+        return True
+    if isinstance(value, str):
+        words = ("moment", "mle", *(ROBUST if robust else ())) if key == "method" else _WORDS.get(key)
+        return words is None or value in words
+    last = len(design.levels) - 1
+    low, high = {"reference": (0, last), "ncomp": (1, last)}.get(key) or _RANGES.get(
+        key, (-math.inf, math.inf)
+    )
+    return bool(low <= value <= high)
+
+
+def names_left_out(path: Any, left_out: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of the columns that a fit has left out: constant ones, and collinear ones."""
+    right = isinstance(left_out, dict) and set(left_out) == {"constant", "collinear"}
+    lists = list(left_out.values()) if right else []
+    if not right or not all(isinstance(x, list) and all(isinstance(t, str) for t in x) for x in lists):
+        raise damaged(path, "the columns it left out are no lists of names")
+    return tuple(left_out["constant"]), tuple(left_out["collinear"])
+
+
+BROKEN = (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+"""What reading parts that do not go together may raise."""
+
+
+def saved_of(name: str) -> Saved | None:
+    """How a model is saved, by the name of its verb; None for one that is not."""
+    row = BY_MODEL.get(name) if isinstance(name, str) else None
+    if row is None or not row.can_be_saved:
+        return None
+    saved: Saved = resolve(f"{row.results_module}:SAVED")
+    return saved
+
+
+def save(fit: Fit[Any], path: str | os.PathLike[str]) -> None:
+    """Write a fit to a file, whole or not at all, where the file can be loaded again.
+
+    The rows of its table are not part of it, but those of `knn`, `kernel_density` and `kernel_lda`, which are
+    the fit. A link stays a link, and the mode of a file that is replaced is kept. A process that is killed
+    may leave a file `.discrim-*.tmp` in the folder. Where an error is raised, what was there before is still
+    there.
+    """
+    saved = saved_of(fit.model.name)
+    if saved is None:
+        raise NotSupportedError(
+            f"{fit.title} cannot be saved: pickle the fit, or keep the call that made it."
+        )
+    about, tensors = _parts(fit, saved)
+    read = partial(fit_of, functions=fit.blocks.functions)
+    refusal = f"{fit.title} cannot be saved, as its file could not be loaded"
+    write_loadable(path, about, tensors, read, refusal, "Pickle the fit, or keep the call that made it")
+
+
+def write_loadable(
+    path: str | os.PathLike[str],
+    about: dict[str, Any],
+    tensors: dict[str, Floats],
+    read: Callable[[Path, dict[str, Any], dict[str, Floats]], Any],
+    refusal: str,
+    way_out: str,
+) -> None:
+    """Write description and buffers, if what reads them again can: else NotSupportedError says why not."""
+    place = file_to_write(path)
+    try:
+        check_finite(place, tensors)
+        read(place, json.loads(json.dumps(about)), dict(tensors))
+    except Exception as error:
+        reason = error.what if isinstance(error, DamagedFileError) else str(error).rstrip(".")
+        raise NotSupportedError(f"{refusal}: {reason}. {way_out}.") from error
+    write_file(place, about, tensors)
+
+
+def _parts(fit: Fit[Any], saved: Saved) -> tuple[dict[str, Any], dict[str, Floats]]:
+    """Description and buffers of a fit."""
+    numbers = fit.numbers
+    said = options_of(numbers.scatter) if saved.of_scatter else {}
+    options = {key: said[key] if key in said else getattr(numbers, key) for key in saved.options}
+    blocks = fit.blocks
+    about = {
+        "model": fit.model.name,
+        "options": options,
+        "arguments": {name: as_json(value) for name, value in fit.options.items()},
+        "design": blocks.design.to_dict(),
+        "keep": None if blocks.keep is None else list(blocks.keep),
+        "left_out": {"constant": list(blocks.constant), "collinear": list(blocks.collinear)},
+        "dropped": fit.dropped,
+        "weighted": blocks.weighted,
+    }
+    if fit.selection is not None:
+        about["selection"] = fit.selection.words
+    # Reading brings them within reach again.
+    moments = getattr(numbers, "unscaled", None) or numbers.moments
+    tensors = moment_buffers(moments) | {"prior": numbers.prior} | saved.buffers(numbers)
+    if CALIBRATOR in fit.cache:
+        about["calibration"], tensors["calibration"] = _of_calibrator(fit.cache[CALIBRATOR])
+    return about, {key: np.ascontiguousarray(value, dtype=np.float64) for key, value in tensors.items()}
+
+
+def fit_of(
+    path: Path,
+    about: dict[str, Any],
+    tensors: dict[str, Floats],
+    functions: Mapping[str, Callable[..., Any]] | None,
+) -> Fit[Any]:
+    """The fit that description and buffers are of, all of them checked."""
+    check_values(path, about)
+    tensors = dict(tensors)
+    try:
+        name = about["model"]
+        model = saved_of(name)
+        design = Design.from_dict(about["design"])
+        options, keep = about["options"], about["keep"]
+        left_out, written = about["left_out"], about["arguments"]
+        dropped, weighted = about["dropped"], about["weighted"]
+        selection = selection_of(path, about.get("selection"))
+        calibrator = _calibrator_of(path, about.get("calibration"), tensors, len(design.levels))
+    except FormulaError:
+        raise
+    except BROKEN as error:
+        raise damaged(path, f"its description is incomplete ({error})") from None
+    if model is None:
+        raise damaged(path, f"its description is incomplete ({name!r})")
+    robust = "robust" in model.shapes(2, 1)
+    arguments = read_options(name, written, partial(damaged, path))
+    check_description(path, options, model.options, design, keep, dropped, weighted, robust=robust)
+    names = names_left_out(path, left_out)
+    check_functions_given(design, functions)
+    p = len(design.terms) if keep is None else len(keep)
+    within_axes = options.get("components") is not None
+    thin = "roots" in tensors and tensors["roots"].ndim == 3 and tensors["roots"].shape[1] < p
+    kind = Projected if within_axes else KINDS[options.get("structure", model.structure)]
+    spread = kind.spread(model.spread, thin=thin)
+    buffers = _model_buffers(path, model, tensors, len(design.levels), p)
+    singular = kind.is_regular or options.get("chosen") is not None or model.singular
+    moments = checked_moments(
+        path, tensors, len(design.levels), p, spread, singular=singular, constant=model.constant,
+        weighted=weighted,
+    )  # fmt: skip
+    prior = tensors["prior"]
+    if prior.shape != moments.counts.shape or not (prior >= 0).all() or abs(prior.sum() - 1) > 1e-12:
+        raise damaged(path, "its prior is no distribution over the classes")
+    kept = None if keep is None else tuple(keep)
+    blocks = without_rows(design, functions, weighted=weighted, keep=kept, left_out=names, dropped=dropped)
+    try:
+        with np.errstate(all="ignore"):
+            numbers = model.numbers(moments, prior, **options, **buffers)
+        fit = replace(model.fit(numbers, blocks, arguments, has_rows=False), loaded=True)
+        wrong = without_score(fit, at_means=model.scored_at_means)
+    except DiscrimError as error:
+        raise damaged(path, str(error).rstrip(".")) from None
+    except BROKEN as error:
+        raise damaged(path, f"its numbers contradict each other ({type(error).__name__}: {error})") from None
+    if wrong is not None:
+        raise damaged(path, wrong)
+    if calibrator is not None:
+        fit.cache[CALIBRATOR] = calibrator
+    return replace(fit, selection=selection)
+
+
+def _of_calibrator(calibrator: Calibrator) -> tuple[dict[str, Any], Floats]:
+    """A map to calibrated posteriors as description and buffer, in which no number is infinite."""
+    there = calibrator.intercepts > -np.inf
+    lines = [np.where(there, calibrator.intercepts, 0.0), there.astype(np.float64)]
+    if calibrator.mixes:
+        lines = [*calibrator.mixing, *lines]
+    about = {"kind": calibrator.kind, "slope": calibrator.slope, "ceiling": calibrator.ceiling}
+    return about, np.stack(lines)
+
+
+def _calibrator_of(path: Any, about: Any, tensors: dict[str, Floats], k: int) -> Calibrator | None:
+    """The map of description and buffer, which is taken out of the others; None where there is none."""
+    if about is None:
+        return None
+    right = isinstance(about, dict) and set(about) == {"kind", "slope", "ceiling"}
+    numbers = [about["slope"], about["ceiling"]] if right else []
+    if not right or about["kind"] not in CALIBRATIONS or not all(type(each) is float for each in numbers):
+        raise damaged(path, f"its calibration is {_shown(about)}")
+    kind, slope, ceiling = about["kind"], *numbers
+    lines = tensors.pop("calibration", np.empty(0))
+    shape = (k + 2 if kind in MIXING else 2, k)
+    if lines.shape != shape or not ceiling > 0 or not are_flags(lines[-1]) or not lines[-1].any():
+        raise damaged(path, "the numbers of its calibration do not go together")
+    mixing = lines[:-2] if kind in MIXING else np.eye(k)
+    return Calibrator(kind, slope, ceiling, mixing, np.where(lines[-1] > 0, lines[-2], -np.inf))
+
+
+def check_functions_given(design: Design, functions: Mapping[str, Callable[..., Any]] | None) -> None:
+    """Raise a DataError where the formula of a file calls a function that was not given."""
+    missing = [name for name in design.functions if name not in (functions or {})]
+    if missing:
+        raise DataError(f"The formula calls {missing[0]!r}: pass functions={{{missing[0]!r}: ...}} to load.")
+
+
+def _model_buffers(path: Any, model: Saved, tensors: dict[str, Floats], k: int, p: int) -> dict[str, Floats]:
+    """The model's own buffers, taken out of the others."""
+    buffers = {}
+    kept = {key: shape for key, shape in model.optional(k, p).items() if key in tensors}
+    for key, shape in (model.shapes(k, p) | kept).items():
+        found = tensors[key].shape if key in tensors else ()
+        if (
+            key not in tensors
+            or len(found) != len(shape)
+            or any(n not in (-1, m) for n, m in zip(shape, found, strict=True))
+        ):
+            raise damaged(path, f"{key!r} is not there in shape {shape}")
+        buffers[key] = tensors.pop(key)
+    return buffers
+
+
+MOST_CLASS_ROWS = 2.0**52
+"""Rows of a class: whole numbers beyond twice of it are not all doubles."""
+
+LARGEST = 1e300
+"""Sums of weights, and means in units of z."""
+
+FARTHEST = 1e150
+"""Standard deviations, in units of z, at the most, and by its inverse at the least: squares are doubles."""
+
+SUNK = 1e-140
+"""Lengths of a root's columns below which products of them have lost digits, or are zero."""
+
+ROUNDED = 1e-3
+"""Most that the rounding of a mean may have left, as a share of what the mean is made of."""
+
+CLOSE = 1e-6
+"""Relative difference of a scatter from the square of its root."""
+
+
+def moment_buffers(moments: ClassMoments) -> dict[str, Floats]:
+    """Moments as named buffers."""
+    names = ("counts", "rows", "centres", "rests", "scale", "scatters")
+    tensors = {key: getattr(moments, key) for key in names}
+    if moments.roots is not None:
+        tensors["roots"] = moments.roots
+    return {key: np.ascontiguousarray(value, dtype=np.float64) for key, value in tensors.items()}
+
+
+def checked_moments(
+    path: Any,
+    tensors: Mapping[str, Floats],
+    k: int,
+    p: int,
+    spread: Spread,
+    *,
+    singular: bool,
+    constant: bool,
+    weighted: bool,
+    part: bool = False,
+) -> ClassMoments:
+    """Moments of k classes and p columns from buffers, each of the shape and range that moments have.
+
+    A `singular` scatter has no inverse, a `constant` column does not vary, and `weighted` counts are sums of
+    weights: these may be. Moments of a `part` of a table may be of one class, or of classes without rows, and
+    have no prior.
+    """
+    _check_shapes(path, tensors, k, p, spread, part=part)
+    counts, rows, scale, scatters = (tensors[key] for key in ("counts", "rows", "scale", "scatters"))
+    roots = tensors.get("roots")
+    with np.errstate(all="ignore"):
+        _check_counts(path, counts, rows, weighted=weighted, part=part)
+        if part:
+            _check_empty(path, tensors, by_class=spread != "pooled")
+        _check_sizes(path, tensors)
+        _check_spread(path, tensors, singular=singular, constant=constant)
+        if roots is not None:
+            full = singular or np.diagonal(roots, axis1=1, axis2=2).all()
+            if np.tril(roots, -1).any() or not full:
+                raise damaged(path, "its roots are not triangular, or singular")
+            # Where columns are compared, the squares of those of far smaller units sink to zero.
+            sunk = SUNK if singular and not part else 0.0
+            if not all(_is_square(each, root, sunk) for each, root in zip(scatters, roots, strict=True)):
+                raise damaged(path, "its scatters are not the squares of its roots")
+        elif spread != "diagonal":
+            for matrix in scatters:
+                _check_definite(path, matrix, singular=singular)
+    return ClassMoments(
+        counts, rows.astype(np.int64), tensors["centres"], tensors["rests"], scale, scatters, roots
+    )
+
+
+def _check_shapes(
+    path: Any, tensors: Mapping[str, Floats], k: int, p: int, spread: Spread, *, part: bool
+) -> None:
+    whole: tuple[int, ...] = (p, p) if spread in ("pooled", "class") else (p,)
+    scatter = (1 if spread in ("pooled", "thin") else k, *whole)
+    shapes: dict[str, tuple[int, ...]] = {
+        "counts": (k,), "rows": (k,), "centres": (k, p), "rests": (k, p), "scale": (p,), "scatters": scatter,
+    }  # fmt: skip
+    if not part:
+        shapes["prior"] = (k,)
+    if "roots" in tensors and spread != "diagonal":
+        found = tensors["roots"].shape
+        thin = (scatter[0], found[1] if len(found) == 3 else 0, p)
+        shapes["roots"] = scatter if len(scatter) == 3 else thin
+    if set(tensors) != set(shapes):
+        raise damaged(path, f"its buffers are {sorted(tensors)}, where {sorted(shapes)} are read")
+    for key, shape in shapes.items():
+        if tensors[key].shape != shape:
+            raise damaged(path, f"{key!r} has shape {tensors[key].shape}, where {shape} is read")
+    if k < (0 if part else 2) or not p:
+        raise damaged(path, f"it has {k} classes and {p} columns")
+
+
+def _check_counts(path: Any, counts: Floats, rows: Floats, *, weighted: bool, part: bool) -> None:
+    if not ((rows >= (0 if part else 1)) & (rows == np.round(rows)) & (rows <= MOST_CLASS_ROWS)).all():
+        raise damaged(path, "its rows by class are no numbers of rows")
+    if not (((counts > 0) | (part & (rows == 0) & (counts == 0))).all() and counts.sum() <= LARGEST):
+        raise damaged(path, "its class counts are not positive, or have no sum")
+    if not weighted and (np.minimum(counts, MOST_CLASS_ROWS) != rows).any():
+        raise damaged(path, "its class counts are not its rows by class")
+
+
+def _check_empty(path: Any, tensors: Mapping[str, Floats], *, by_class: bool) -> None:
+    """Raise where there is something of a class without rows."""
+    empty = tensors["rows"] == 0
+    names = ("counts", "centres", "rests", *(("scatters", "roots") if by_class else ()))
+    if any(tensors[key][empty].any() for key in names if key in tensors):
+        raise damaged(path, "a class without rows has moments")
+    if empty.all() and tensors["scatters"].any():
+        raise damaged(path, "it has moments, and no rows")
+
+
+def _check_sizes(path: Any, tensors: Mapping[str, Floats]) -> None:
+    """Raise unless means are in range, and what their rounding left is small beside them."""
+    centres, rests, scale, scatters = (tensors[key] for key in ("centres", "rests", "scale", "scatters"))
+    if not ((scale > 0) & (np.frexp(scale)[0] == 0.5)).all():
+        raise damaged(path, "its scales are not powers of two")
+    squares = scatters if scatters.ndim == 2 else np.diagonal(scatters, axis1=1, axis2=2)
+    if not (squares >= 0).all():
+        raise damaged(path, "a sum of squares is negative")
+    total = float(tensors["counts"].sum())
+    # Class by class: the sum of what is in range may be out of it. Without rows there is nothing to divide.
+    typical = np.sqrt((squares / (total or 1.0)).sum(axis=0))
+    size = np.abs(centres).max(axis=0, initial=0.0) * scale
+    in_range = (typical == 0) | ((typical >= 1 / FARTHEST) & (typical <= FARTHEST))
+    if not (in_range & (size <= LARGEST)).all():
+        raise damaged(path, "its class means, or what varies about them, are out of range")
+    if not (np.abs(rests) <= ROUNDED * (size + typical)).all():
+        raise damaged(path, "what the rounding of its class means left is larger than any rounding")
+
+
+def _check_spread(path: Any, tensors: Mapping[str, Floats], *, singular: bool, constant: bool) -> None:
+    scatters = tensors["scatters"]
+    squares = scatters if scatters.ndim == 2 else np.diagonal(scatters, axis1=1, axis2=2)
+    varies = squares.sum(axis=0) + np.ptp(tensors["centres"], axis=0) > 0
+    if not (constant or (squares.any() if singular else varies.all())):
+        raise damaged(path, "a column of it does not vary")
+
+
+def _is_square(scatter: Floats, root: Floats, sunk: float) -> bool:
+    """Whether a scatter (p, p), or its diagonal (p,), is R'R of a root (m, p), but for columns that sank."""
+    largest = np.abs(root).max(axis=0, initial=0.0)
+    unit = np.where(largest > 0, largest, 1.0)
+    lengths = largest * np.sqrt(((root / unit) ** 2).sum(axis=0))
+    deviations = np.sqrt(scatter if scatter.ndim == 1 else np.diagonal(scatter))
+    if not (np.abs(deviations - lengths) <= CLOSE * lengths + sunk).all():
+        return False
+    if scatter.ndim == 1:
+        return True
+    size = np.where(lengths > 0, lengths, 1.0)
+    gap = np.abs(scatter / size / size[:, None] - (root / size).T @ (root / size))
+    return bool((gap[np.minimum.outer(lengths, lengths) > sunk] <= CLOSE).all())
+
+
+def _check_definite(path: Any, matrix: Floats, *, singular: bool) -> None:
+    sd = np.sqrt(np.diagonal(matrix))
+    unit = 1 / np.where(sd > 0, sd, 1.0)
+    correlation = matrix * unit * unit[:, None]
+    least = -1e-10 if singular else 0.0
+    right = np.isfinite(correlation).all() and not (matrix != matrix.T).any()
+    if not right or not (has_root(correlation) or np.linalg.eigvalsh(correlation)[0] > least):
+        raise damaged(path, "a scatter of it is not positive definite")

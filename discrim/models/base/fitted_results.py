@@ -1,0 +1,121 @@
+"""Base class of the results of all fitted classifiers: the fit, and what is stored of it."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, Self
+
+import pandas as pd
+
+from discrim.models.base.available import PublicAttributes
+from discrim.models.base.displayed import ShownModel
+from discrim.models.base.fit import Fit
+
+
+class FittedResults(ShownModel):
+    """Results that describe a fit.
+
+    Parameters
+    ----------
+    fit : Fit
+    """
+
+    _fit: Fit[Any]
+
+    def __init__(self, fit: Fit[Any]) -> None:
+        self._fit = fit
+
+    @property
+    def formula(self) -> str:
+        """The formula of the fit."""
+        return self._fit.formula
+
+    @property
+    def classes(self) -> pd.Index:
+        """Class labels, in order."""
+        return self._fit.classes
+
+    @property
+    def terms(self) -> pd.Index:
+        """Names of the columns of the design."""
+        return self._fit.terms
+
+    @property
+    def nobs(self) -> int | float:
+        """Number of rows used, or the sum of their weights."""
+        return self._fit.nobs
+
+    @property
+    def counts(self) -> pd.Series:
+        """Number of rows, or the sum of their weights, of each class."""
+        return self._fit.rows_by_class
+
+    @property
+    def prior(self) -> pd.Series:
+        """Prior probability of each class."""
+        return pd.Series(self._fit.prior.copy(), index=self.classes, name="prior")
+
+    def _without_rows(self) -> Self:
+        """Return a copy without the rows of the fit."""
+        bare = copy(self)
+        bare._fit = self._fit.without_rows()
+        return bare
+
+    def _model(self) -> str:
+        return self._fit.model.name
+
+    def _title(self) -> str:
+        return self._fit.title
+
+    def _subject(self) -> Any:
+        return self._fit
+
+    def _heading(self) -> str:
+        from discrim.report.grid import clean, shorten
+
+        return f"{self._title()}: {shorten(clean(self.formula), 70)}"
+
+
+def needs_rows(what: str, hint: str = "fit formula and data") -> Any:
+    """Return a check of `available_if` for methods that read the rows of the fit and take no other rows.
+
+    Parameters
+    ----------
+    what : str
+        The method, as its error names it.
+    hint : str
+        What to do if the fit has no rows.
+    """
+
+    def check(results: FittedResults) -> None:
+        if not results._fit.has_rows:
+            results._fit.rows(what, hint)
+
+    return check
+
+
+def needs_posteriors(what: str) -> Any:
+    """Return a check of `available_if` for what needs a model with posterior probabilities."""
+
+    def check(results: FittedResults) -> None:
+        results._fit.need_posteriors(what)
+
+    return check
+
+
+class FitComponent(PublicAttributes):
+    """What a fit has because of one option, such as its covariates or its kind of covariance.
+
+    Parameters
+    ----------
+    fit : Fit
+    """
+
+    _fit: Fit[Any]
+
+    def __init__(self, fit: Fit[Any]) -> None:
+        self._fit = fit
+
+    def __repr__(self) -> str:
+        names = (name for name in dir(self) if not name.startswith("_"))
+        return f"<{type(self).__name__}: {', '.join(sorted(names))}>"

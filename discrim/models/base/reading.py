@@ -1,0 +1,722 @@
+"""What every verb does first: check what a person passes, read the table, gather moments, settle the classes.
+
+Words, numbers, priors and costs are checked here, as is whether the rows bear the fit: whether a column
+varies, whether others determine it, whether the rows and their weights are enough. Rows of sparse columns are
+given as core takes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import wraps
+from os import PathLike
+from typing import Any, Literal, NoReturn, ParamSpec, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.covariance.covariance import Dependency, constant_columns, dependencies, near_dependencies
+from discrim.core.moments.derived_moments import in_units, within_sd
+from discrim.core.moments.moments import LIGHT, ClassMoments, asks_for_roots, gather
+from discrim.core.moments.row_sums import RowBlock, RowRoot, Spread
+from discrim.core.moments.sparse_rows import SparseBlock, SparseRows, gather_sparse
+from discrim.core.numerics.arrays import Codes, Floats, at_hand
+from discrim.core.numerics.progress import late_bar
+from discrim.data.values import shown
+from discrim.design.blocks import Blocks
+from discrim.design.rows import stored_rows
+from discrim.errors import CollinearError, DataError, NotSupportedError, PriorError, warn_user
+from discrim.errors import told as told
+from discrim.inference.manova import TestType
+from discrim.models.base.data_range import check_data_range
+from discrim.models.registry import PROPORTIONAL, Proportional
+from discrim.options import check_flag as check_flag
+from discrim.options import check_grid as check_grid
+from discrim.options import check_number as check_number
+from discrim.options import check_whole as check_whole
+from discrim.options import check_word as check_word
+from discrim.options import in_range as in_range
+from discrim.options import is_number as is_number
+from discrim.options import is_share as is_share
+from discrim.options import is_whole as is_whole
+from discrim.options import listed as listed
+from discrim.options import range_words as range_words
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def with_ways_out(function: Callable[P, T]) -> Callable[P, T]:
+    """Have a call with a keyword that a function does not take name the one that is meant."""
+
+    @wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except TypeError:
+            # Not at the top, as calls without a slip have no use for it.
+            from discrim.slips import refuse_keyword
+
+            refuse_keyword(function, kwargs)
+            raise
+
+    return called
+
+
+class Tabular(Protocol):
+    """A table of pandas, polars, Arrow or narwhals, lazy ones too, and a relation of DuckDB."""
+
+    @property
+    def columns(self) -> Any:
+        """Names of the columns, or the columns."""
+
+    def join(self, *others: Any, **how: Any) -> Any:
+        """Another such table."""
+
+
+class ArrowStream(Protocol):
+    """A table that any library can read as a stream of Arrow."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
+
+
+class ArrowDataset(Protocol):
+    """A dataset of Arrow, in files."""
+
+    def to_batches(self, *options: Any, **more: Any) -> Any:
+        """Its rows, in batches."""
+
+
+class HasPrior(Protocol):
+    """A fit, or an estimate of a prior."""
+
+    @property
+    def prior(self) -> pd.Series:
+        """Prior probability of each class."""
+
+
+Paths: TypeAlias = str | PathLike[str] | Sequence[str] | Sequence[PathLike[str]]
+Sources: TypeAlias = ArrowStream | ArrowDataset | Paths | Iterator[Any] | Callable[[], Iterable[Any]]
+Data: TypeAlias = Tabular | dict[Any, Any] | Sources
+"""What verbs and fits read rows from: a table in memory, or a source of tables."""
+
+PriorWord = Literal["equal", Proportional]
+Prior: TypeAlias = (
+    PriorWord | Mapping[Any, float] | pd.Series | Sequence[float] | NDArray[Any] | HasPrior | None
+)
+"""What `prior=` takes."""
+
+NaAction = Literal["drop", "raise"]
+Collinear = Literal["raise", "drop"]
+Separation = Literal["raise", "warn"]
+Divisor = Literal["moment", "mle"]
+SelectRule = Literal["min", "1se"]
+Structure = Literal["within", "total", "between"]
+
+PRIOR_SLACK = 1e-8
+"""How far from one a prior may sum; it is then divided by its sum."""
+
+
+TYPES: dict[Any, TestType] = {
+    **{1: 1, 2: 2, 3: 3},
+    **{"1": 1, "2": 2, "3": 3},
+    **{"I": 1, "II": 2, "III": 3},
+}
+"""What a person writes for the type of a test."""
+
+
+def asked_type(given: Any) -> TestType:
+    """The type of the tests of terms: 1, 2 or 3, or I, II or III; a DataError of another."""
+    if isinstance(given, bool) or not isinstance(given, int | str | np.integer) or given not in TYPES:
+        raise DataError(f"type={told(given)} is not known: use 1, 2 or 3 (or I, II or III).")
+    return TYPES[given]
+
+
+def option_by_class(name: str, value: Any, classes: pd.Index, check: Callable[[Any], Any]) -> list[Any]:
+    """An option of each class as it is checked, from a dict by class or one value for all."""
+    if isinstance(value, pd.Series):
+        value = value.to_dict()
+    if not isinstance(value, Mapping):
+        return [check(value)] * len(classes)
+    unknown = [label for label in value if label not in classes]
+    if unknown:
+        raise DataError(f"{name}= names {told(unknown[0])}, which is no class: name {listed(classes)}.")
+    missing = [label for label in classes if label not in value]
+    if missing:
+        raise DataError(f"{name}= gives nothing for class {told(missing[0])}: give each class a value.")
+    return [check(value[label]) for label in classes]
+
+
+def is_proportional(prior: Any) -> bool:
+    """Whether a prior is that of the class proportions."""
+    return prior is None or (isinstance(prior, str) and prior in PROPORTIONAL)
+
+
+def prior_of_some(prior: Any, classes: Sequence[Any], keep: NDArray[np.bool_]) -> Any:
+    """A prior over all classes, in any form that a verb takes, as one over some of them (K,)."""
+    if prior is None or isinstance(prior, str) or keep.all():
+        return prior
+    shares = prior_vector(prior, classes, np.ones(len(classes)))[keep]
+    return (shares / shares.sum()).tolist() if shares.sum() > 0 else "equal"
+
+
+def prior_vector(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) -> Floats:
+    """Prior probabilities (K,) in the order of the classes, whose proportions None stands for.
+
+    Of an object with a Series by class as its `prior`, as an estimate of it or another fit has, they are that
+    one. A PriorError says that a class is missing or unknown, a probability is negative or missing, or they
+    do not sum to one.
+    """
+    k = len(classes)
+    if is_proportional(prior):
+        return np.asarray(counts / counts.sum())
+    if isinstance(prior, str):
+        if prior != "equal":
+            raise PriorError(
+                f"prior={prior!r} is not known: use None, 'equal', 'proportional', or a probability for each "
+                "class."
+            )
+        return np.full(k, 1.0 / k)
+    if not isinstance(prior, pd.Series | pd.DataFrame) and isinstance(
+        getattr(prior, "prior", None), pd.Series
+    ):
+        prior = prior.prior
+    if isinstance(prior, pd.Series):
+        if prior.index.has_duplicates:
+            raise PriorError(
+                f"The prior names {listed(prior.index[prior.index.duplicated()])} more than once: "
+                "name each once."
+            )
+        prior = prior.to_dict()
+    if isinstance(prior, Mapping):
+        known = set(classes)
+        missing, unknown = [c for c in classes if c not in prior], [c for c in prior if c not in known]
+        if missing or unknown:
+            said = [f"it misses {listed(missing)}"] * bool(missing) + [
+                f"{listed(unknown)} is no class"
+            ] * bool(unknown)
+            if {str(c) for c in missing} & {str(c) for c in unknown}:
+                said.append("write the keys as the classes are, numbers or text")
+            raise PriorError(f"The prior does not fit the classes {listed(classes)}: {'; '.join(said)}.")
+        prior = [prior[c] for c in classes]
+    try:
+        values = np.asarray(prior, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise PriorError(f"The prior {prior!r} is not a list of probabilities.") from None
+    if values.shape != (k,):
+        raise PriorError(
+            f"The prior has {values.size} values for {k} classes: give one for each of {listed(classes)}."
+        )
+    bad = ~(values >= 0)
+    if bad.any():
+        raise PriorError(
+            f"The prior of class {shown(classes[int(np.argmax(bad))])} is {values[bad][0]:g}: give 0 or more."
+        )
+    total = float(values.sum())
+    if not abs(total - 1) <= PRIOR_SLACK:
+        raise PriorError(
+            f"The prior sums to {total:.10g}, not to one: divide it by its sum if that is meant."
+        )
+    return values / total
+
+
+def verbs_prior(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) -> tuple[Floats, bool]:
+    """The prior (K,) that a verb is given, and whether it is estimated, as class proportions are."""
+    return prior_vector(prior, classes, counts), is_proportional(prior)
+
+
+def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
+    """Costs (K, K) of calling a row of one class (row) another (column); labels may have any order.
+
+    A DataError tells of a wrong shape or label, a missing, infinite or negative cost, or no cost at all.
+    """
+    if costs is None:
+        return None
+    k = len(classes)
+    if isinstance(costs, pd.DataFrame):
+        for axis, what in ((costs.index, "rows"), (costs.columns, "columns")):
+            if len(axis) != k or set(axis) != set(classes):
+                raise DataError(
+                    f"The {what} of costs are {listed(axis)}; the classes are {listed(classes)}: "
+                    "give the same."
+                )
+        costs = costs.loc[classes, classes]
+    try:
+        values = np.asarray(costs, dtype=np.float64).copy()
+    except (TypeError, ValueError, OverflowError):
+        raise DataError(
+            "costs is not numeric: give the cost of assigning each class to each other."
+        ) from None
+    if values.shape != (k, k):
+        raise DataError(
+            f"costs has shape {values.shape}: for {k} classes give {(k, k)}, actual by predicted."
+        )
+    bad = ~(np.isfinite(values) & (values >= 0))
+    if bad.any():
+        i, j = np.argwhere(bad)[0]
+        raise DataError(
+            f"The cost of calling {shown(classes[i])} a {shown(classes[j])} is {values[i, j]:g}: "
+            "give 0 or more."
+        )
+    if not (values > 0).any():
+        raise DataError("Every cost is zero: give the cost of some wrong label.")
+    return values
+
+
+StoredUsedRows = tuple[Codes, SparseRows, Codes, Floats | None]
+"""Positions in the table, x (m, p), codes (m,) and weights (m,) or None."""
+
+
+def every_sparse_row(blocks: Blocks) -> tuple[SparseRows, NDArray[np.bool_]] | None:
+    """All rows, and which (n,) miss a value; None where the columns are not sparse."""
+    held = stored_rows(blocks)
+    return None if held is None else (SparseRows(held.base, held.steps), held.missing)
+
+
+def used_sparse_rows(blocks: Blocks) -> list[SparseBlock] | None:
+    """Complete rows of a class and a weight, as `Blocks` gives them; None where columns are not sparse."""
+    found = every_sparse_row(blocks)
+    if found is None:
+        return None
+    rows, missing = found
+    kept = (blocks.codes >= 0) & ~missing
+    if blocks.weights is not None:
+        kept &= ~np.isnan(blocks.weights)
+    blocks.dropped = blocks.n_dropped(kept)
+    if kept.all():
+        return [(rows, blocks.codes, blocks.weights)]
+    weights = None if blocks.weights is None else blocks.weights[kept]
+    return [(rows.rows(kept), blocks.codes[kept], weights)]
+
+
+def used_stored_rows(blocks: Blocks) -> Iterator[StoredUsedRows] | None:
+    """As `used_rows` gives them, those that a fit uses: positions, x, codes, weights; None as above."""
+    found = every_sparse_row(blocks)
+    return None if found is None else _used_pieces(blocks, *found)
+
+
+def _used_pieces(blocks: Blocks, rows: SparseRows, missing: NDArray[np.bool_]) -> Iterator[StoredUsedRows]:
+    used = (blocks.codes >= 0) & ~missing
+    if blocks.weights is not None:
+        used &= blocks.weights > 0
+    positions = np.flatnonzero(used)
+    piece = max(2**21 // len(blocks.design.levels), 64)
+    for start in range(0, len(positions), piece):
+        own = positions[start : start + piece]
+        yield own, rows.rows(own), blocks.codes[own], None if blocks.weights is None else blocks.weights[own]
+
+
+Watch = Callable[[Blocks], Iterable[RowBlock]]
+
+EVEN = 1e-2
+"""How far from one the mean of weights may lie that are no whole numbers and still count rows."""
+
+
+def usable_rows(
+    blocks: Blocks,
+    spread: Spread,
+    na_action: NaAction,
+    watch: Watch | None = None,
+    *,
+    rooted: bool = True,
+    keep: Sequence[int] = (),
+) -> tuple[Blocks, ClassMoments]:
+    """Moments of the rows that can be used, and the blocks with the classes that are there.
+
+    A column that has one value in all rows tells no classes apart: every verb leaves it out, with a warning,
+    but for those that it is to keep. A watch gives what the rows are read from in the place of the blocks, to
+    see them go by; `rooted` is as for `gather`.
+
+    A DataError tells of a missing value under `na_action="raise"`, no row left, or one class only; a
+    CollinearError says that every column is constant.
+    """
+    check_word("na_action", na_action, NaAction)
+    if not blocks.terms:
+        raise DataError(
+            f"The formula {blocks.design.formula!r} has no predictor: name a column on its right side."
+        )
+    moments = class_moments(blocks, spread, watch, rooted=rooted)
+    if blocks.dropped and na_action == "raise":
+        blocks.refuse_missing()
+    if not moments.total:
+        _refuse_no_row(blocks)
+    check_data_range(moments, blocks)
+    if blocks.weighted:
+        warn_of_weights(moments, whole=blocks.has_whole_weights())
+    return without_constants(*present_classes(blocks, moments), rooted=rooted, keep=keep)
+
+
+def without_constants(
+    blocks: Blocks, moments: ClassMoments, *, rooted: bool = True, keep: Sequence[int] = ()
+) -> tuple[Blocks, ClassMoments]:
+    """Blocks and moments without the columns that have one value in all rows, which a warning names.
+
+    Those to keep, by position, stay all the same. It is a CollinearError if every column is constant.
+    """
+    kept = set(keep)
+    still = [j for j in constant_columns(moments) if j not in kept]
+    if not still:
+        return blocks, moments
+    terms = blocks.terms
+    if len(still) == len(terms):
+        _refuse_all(terms, "over all rows")
+    one = len(still) == 1
+    warn_user(
+        f"Left out {listed((terms[j] for j in still), most=20)}: constant over all rows, so that "
+        f"{'it does' if one else 'they do'} not separate classes."
+    )
+    less = replace(blocks, constant=(*blocks.constant, *(terms[j] for j in still)))
+    return _without_columns(less, moments, still, rooted=rooted)
+
+
+def _without_columns(
+    blocks: Blocks, moments: ClassMoments, gone: Iterable[int], *, rooted: bool = True
+) -> tuple[Blocks, ClassMoments]:
+    """Blocks and moments without some columns, by position, and with the rows that missed only these."""
+    without = set(gone)
+    keep = np.array([j for j in range(len(blocks.terms)) if j not in without], dtype=np.intp)
+    less = blocks.columns(keep.tolist())
+    if blocks.dropped and blocks.table.nrows:
+        return less, class_moments(less, moments.spread, rooted=rooted)
+    return less, moments.columns(keep)
+
+
+def _refuse_no_row(blocks: Blocks) -> NoReturn:
+    """Raise a DataError that names the columns without any value, or all where each has some."""
+    table, columns = blocks.table, blocks.design.columns
+    bare = [name for name in columns if not table.column(name).notna().any()]
+    if bare:
+        be = "has" if len(bare) == 1 else "have"
+        raise DataError(
+            f"No row is left: {listed(bare)} {be} no value in any of the {table.nrows} rows. Leave out such "
+            "columns."
+        )
+    raise DataError(
+        f"No row is left: each of the {table.nrows} rows misses a value in {listed(columns)} or in the "
+        f"response {blocks.design.response!r}. Fill values, or leave columns out."
+    )
+
+
+def _refuse_all(terms: tuple[str, ...], where: str) -> None:
+    verb = "is" if len(terms) == 1 else "are"
+    raise CollinearError(
+        f"No column is left to fit: {listed(terms)} {verb} constant {where}. Name others in the formula."
+    )
+
+
+def warn_of_weights(sums: ClassMoments | RowRoot, *, whole: bool) -> None:
+    """Say so where weights do not count rows, though inference takes them as counts.
+
+    Whole numbers are taken as counts, and so are weights whose mean is one but for a percent.
+    """
+    total, rows = sums.total, int(np.sum(sums.rows))
+    if whole or abs(total - rows) <= EVEN * rows:
+        return
+    warn_user(
+        f"The weights of {rows} rows sum to {total:g} and are not counts. A weight stands for so many "
+        f"identical rows: standard errors, tests, likelihoods and intervals are for {total:g} rows. Divide "
+        "the weights by their mean if they are only relative."
+    )
+
+
+def present_classes(blocks: Blocks, moments: ClassMoments) -> tuple[Blocks, ClassMoments]:
+    """Blocks and moments without classes of no row, which a warning names; a DataError where one is left."""
+    present = np.flatnonzero(moments.rows > 0)
+    if len(present) < moments.n_classes:
+        blocks, moments = _without_empty(blocks, moments, present)
+    if moments.n_classes < 2:
+        (only,) = blocks.design.levels
+        raise DataError(
+            f"The response {blocks.design.response!r} has one class only, {only!r} ({moments.rows[0]} rows): "
+            "a discriminant analysis needs two: give rows of another class."
+        )
+    return blocks, moments
+
+
+def class_moments(
+    blocks: Blocks, spread: Spread, watch: Watch | None = None, *, rooted: bool = True
+) -> ClassMoments:
+    """Moments of the blocks' complete rows; `watch` as for `usable_rows`, `rooted` as for `gather`."""
+    shape = {"n_classes": len(blocks.design.levels), "n_columns": len(blocks.terms)}
+    sparse = used_sparse_rows(blocks) if spread in ("diagonal", "pooled") else None
+    if sparse is not None:
+        seen: Any = watch or iter
+        found = gather_sparse(seen(sparse), **shape, spread=spread)
+        if found is not None and not (spread == "pooled" and asks_for_roots(found, rooted=rooted)):
+            return found
+    with late_bar(0, "moments of the rows"):
+        return gather(blocks if watch is None else watch(blocks), **shape, spread=spread, rooted=rooted)
+
+
+def in_own_units(blocks: Blocks, moments: ClassMoments) -> tuple[Blocks, ClassMoments]:
+    """Blocks and moments of the columns over their standard deviations within classes."""
+    unit = within_sd(moments)
+    return replace(blocks, unit=unit), in_units(moments, unit)
+
+
+def _without_empty(
+    blocks: Blocks, moments: ClassMoments, present: NDArray[np.intp]
+) -> tuple[Blocks, ClassMoments]:
+    there = set(present.tolist())
+    gone = [label for k, label in enumerate(blocks.design.levels) if k not in there]
+    warn_user(
+        f"No row is left in {'class' if len(gone) == 1 else 'classes'} {listed(gone)}: left out of the fit."
+    )
+    return blocks.classes(present), moments.classes(present)
+
+
+COLLINEAR_DROP = 'pass collinear="drop"'
+"""Hint of verbs that have collinear= for collinear columns."""
+
+
+class DependentColumnsError(CollinearError):
+    """Some columns determine others.
+
+    Attributes
+    ----------
+    fault : str
+        The sentence that says which columns are determined. A verb that fits another verb adds its own hint.
+    columns : tuple of str
+        The determined columns.
+    """
+
+    def __init__(self, fault: str, hint: str, columns: tuple[str, ...]) -> None:
+        super().__init__(f"{fault} {hint}")
+        self.fault, self.columns = fault, columns
+
+
+def collinear_error(
+    found: list[Dependency],
+    terms: tuple[str, ...],
+    where: str = "within classes",
+    *,
+    instead: str = "",
+    separation_hint: str = "",
+) -> DependentColumnsError:
+    """Return the error that names determined columns and what they depend on.
+
+    Parameters
+    ----------
+    found : list of Dependency
+    terms : tuple of str
+        Names of the columns.
+    where : str
+        Rows in which the columns are dependent: "within classes", "over all rows" or in one class.
+    instead : str
+        What the verb supports besides leaving the columns out of the formula.
+    separation_hint : str
+        How the verb makes use of columns that vary between classes only; empty if it cannot.
+
+    Returns
+    -------
+    DependentColumnsError
+    """
+    said = []
+    for dependency in found[:4]:
+        name = repr(terms[dependency.column])
+        others = listed(terms[j] for j in dependency.on)
+        said.append(
+            f"{name} is {f'a linear combination of {others}' if dependency.on else 'constant'} {where}"
+        )
+    more = f" (and {len(found) - 4} more)" if len(found) > 4 else ""
+    what = "columns are collinear" if where == "over all rows" else "covariance is singular"
+    separating = [dependency for dependency in found if dependency.separates]
+    fault = f"The {what}: {'; '.join(said)}{more}."
+    if where == "within classes" and separating and separation_hint:
+        hint = f"{separation_sentence(separating, terms)} {separation_hint}"
+    else:
+        hint = f"Drop {'it' if len(found) == 1 else 'them'} from the formula{instead and f', or {instead}'}."
+    return DependentColumnsError(fault, hint, tuple(terms[each.column] for each in found))
+
+
+def said_of_separation(moments: ClassMoments, terms: tuple[str, ...]) -> str:
+    """What to say, after a blank, of columns that vary between classes only; empty where there are none."""
+    if moments.spread in ("thin", "thin class"):
+        return ""
+    found = dependencies(moments, diagonal=moments.spread == "diagonal")
+    separating = [dependency for dependency in found if dependency.separates]
+    return f" {separation_sentence(separating, terms)}" if separating else ""
+
+
+def separation_sentence(found: list[Dependency], terms: tuple[str, ...]) -> str:
+    """The sentence that columns of no variance within classes tell classes apart without error."""
+    constant = [terms[dependency.column] for dependency in found if not dependency.on]
+    if constant:
+        differs, it = ("differs", "it") if len(constant) == 1 else ("differ", "them")
+        what = f"{listed(constant)} {differs} between classes"
+    else:
+        names = [terms[dependency.column] for dependency in found]
+        has, it = ("has", "it") if len(names) == 1 else ("have", "them")
+        what = f"What {listed(names)} {has} beyond the other columns differs between classes"
+    return f"{what}: classes that differ in {it} are told apart without error."
+
+
+def warn_of_near(
+    moments: ClassMoments, terms: tuple[str, ...], where: str = "within classes", k: int | None = None
+) -> None:
+    """Say which columns are all but combinations of others, so that their coefficients are huge.
+
+    The moments are of columns that are independent, as far as rounding says, in some rows: those of class k,
+    or of all together.
+    """
+    found = near_dependencies(moments, k)
+    if not found:
+        return
+    said = [
+        f"{terms[each.column]!r} is a linear combination of {listed(terms[j] for j in each.on)} but for "
+        f"{each.left:.1e} of its standard deviation"
+        for each in found[:4]
+    ]
+    more = f" (and {len(found) - 4} more)" if len(found) > 4 else ""
+    one = len(found) == 1
+    warn_user(
+        f"Columns are nearly collinear {where}: {'; '.join(said)}{more}. Their coefficients may be "
+        f"{1 / min(each.left for each in found):.0e} times those of a column alone, and nearly cancel. Leave "
+        f"{'it' if one else 'them'} out of the formula, or put in {'its' if one else 'their'} place what "
+        "is left, such as the difference of two columns."
+    )
+
+
+def drop_columns(
+    blocks: Blocks, moments: ClassMoments, found: list[Dependency], where: str = "within classes"
+) -> tuple[Blocks, ClassMoments]:
+    """Blocks and moments without the dependent columns, which a warning names."""
+    gone = {dependency.column for dependency in found}
+    terms = blocks.terms
+    if len(gone) == len(terms):
+        _refuse_all(terms, where)
+    separating = [dependency for dependency in found if dependency.separates]
+    lost = ""
+    if where == "within classes" and separating:
+        lost = (
+            f" {separation_sentence(separating, terms)} The fit without "
+            f"{'it' if len(gone) == 1 else 'them'} does not know this: "
+            "covariance=discrim.covariance.Shrunk(1e-6) uses it."
+        )
+    warn_user(
+        f"Dropped {listed((terms[j] for j in sorted(gone)), most=20)}: constant or a linear combination of "
+        f"other columns {where}.{lost}"
+    )
+    left_out = (*blocks.collinear, *(terms[j] for j in sorted(gone)))
+    return _without_columns(replace(blocks, collinear=left_out), moments, gone)
+
+
+def without_constants_if_wide(blocks: Blocks) -> Blocks:
+    """Blocks that have too few rows for their columns, without the columns of one value in all rows.
+
+    For what looks at the number of columns before it reads the rows.
+    """
+    known, p = blocks.known, len(blocks.terms)
+    if not known or known - len(blocks.design.levels) >= p:
+        return blocks
+    moments = class_moments(blocks, "diagonal")
+    return without_constants(blocks, moments)[0] if moments.total else blocks
+
+
+def is_wide(blocks: Blocks) -> bool:
+    """Whether there are fewer rows than columns."""
+    return blocks.known < len(blocks.terms)
+
+
+def few_rows_hint(rows: int) -> str:
+    """Return what lda() can do about fewer rows than columns; the other verbs choose by ten folds."""
+    others = ", or use rda() or shrunken_centroids()" if rows >= 10 else ""
+    shrunk = 'covariance="shrunk" (or "diagonal", "pinv")'
+    return f"name fewer columns in the formula, {'' if others else 'or '}pass {shrunk}{others}"
+
+
+def refuse_few_rows(blocks: Blocks, hint: str | None = None) -> None:
+    """Raise a FewRowsError, before any product is formed, if a pooled covariance has too few rows.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    hint : str, optional
+        What the verb supports instead; by default the alternatives of lda().
+    """
+    known = blocks.known
+    p, k = len(blocks.terms), len(blocks.design.levels)
+    if known and known - k < p:
+        _refuse_wide(known, k, blocks.terms, hint)
+
+
+def refuse_no_freedom(
+    moments: ClassMoments, terms: tuple[str, ...], *, diagonal: bool, hint: str | None = None
+) -> None:
+    """Raise where the rows that are left have too few degrees of freedom within classes.
+
+    The hint is as of `refuse_few_rows`.
+    """
+    rows, k = int(moments.rows.sum()), moments.n_classes
+    if rows - k < (1 if diagonal else len(terms)):
+        _refuse_wide(rows, k, terms, hint)
+
+
+def refuse_no_spread(moments: ClassMoments) -> None:
+    """Raise where there are no more rows than classes, or as much weight, so that none vary within these."""
+    if moments.total <= moments.n_classes:
+        raise CollinearError(
+            f"{moments.total:g} rows in {moments.n_classes} classes leave nothing from which to estimate "
+            "the spread within classes: some class has to have two rows, and weights have to count rows."
+        )
+
+
+class FewRowsError(CollinearError):
+    """There are fewer rows within classes than columns; the fault is said without a way out."""
+
+    def __init__(self, fault: str, way_out: str) -> None:
+        super().__init__(f"{fault}: {way_out}.")
+        self.fault = fault
+
+
+def _refuse_wide(rows: int, n_classes: int, terms: tuple[str, ...], hint: str | None) -> None:
+    if rows <= n_classes:
+        raise CollinearError(
+            f"{rows} rows in {n_classes} classes leave no degree of freedom within classes for a covariance: "
+            "give more rows, so that some class has two."
+        )
+    raise FewRowsError(
+        f"{rows} rows in {n_classes} classes leave {rows - n_classes} degrees of freedom within "
+        f"classes, too few for the covariance of {len(terms)} columns ({listed(terms)})",
+        few_rows_hint(rows) if hint is None else hint,
+    )
+
+
+def refuse_little_weight(counts: Floats, classes: Sequence[Any] | pd.Index, least: int, what: str) -> None:
+    """Raise where a class has no more than the least weight: a law of its covariance does not exist then."""
+    few = np.flatnonzero(counts <= least * (1 + LIGHT))
+    if len(few):
+        raise NotSupportedError(
+            f"{what} needs more than {least} rows, or as much weight, in each class; "
+            f"{shown(classes[few[0]])} has {counts[few[0]]:g}. Use fewer columns, merge the class with "
+            "another, or pass weights that count rows."
+        )
+
+
+def refuse_light(weight: float, taken: int, who: str = "The rows") -> None:
+    """Raise where weights sum to no more than the degrees of freedom that the means of classes take."""
+    if weight <= taken * (1 + LIGHT):
+        raise DataError(
+            f"{who} have weights that sum to {weight:g}, and a covariance divides by the sum less {taken}: "
+            'pass weights that count rows, for example divided by their mean, or method="mle", which divides '
+            "by the sum."
+        )
+
+
+def refuse_large(blocks: Blocks, why: str, times: float = 0.0) -> None:
+    """Raise where the rows of a table are too large for the machine, before they are gathered.
+
+    They become `times` rows, if these are more: the sum of weights, where rows are repeated. The error, which
+    says why they are gathered, is a NotSupportedError where three copies of them, of which one is in the
+    making, are more than its memory.
+    """
+    rows, columns = max(blocks.table.nrows, times), len(blocks.terms)
+    needed, there = 3 * 8 * rows * columns, at_hand()
+    if needed > there:
+        raise NotSupportedError(
+            f"{why} in memory: {rows:,.0f} rows of {columns:,} columns take {needed / 2**30:.1f} GiB while "
+            f"they are read, and this machine has {there / 2**30:.1f} GiB. Take a sample of the rows or "
+            "fewer columns, or lda(), qda() or logistic(), which read them block by block."
+        )

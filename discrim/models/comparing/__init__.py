@@ -1,1 +1,0 @@
-"""Verbs over fits: side by side, tested, chosen, cross-validated."""

@@ -1,0 +1,420 @@
+"""Principal axes within which normal classes are compared: how they are asked for, and what a fit says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.covariance.adjusted import Adjusted
+from discrim.core.covariance.projected import (
+    Projected,
+    Scores,
+    missed_by_number,
+    numbers_tried,
+    refuse_anew,
+    scores_by_number,
+)
+from discrim.core.covariance.scatter import Full, NoEstimateError, Scatter
+from discrim.core.covariance.sliced import SingularTotalError, Sliced, SlicedAxes
+from discrim.core.covariance.total_axes import TotalAxes
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.arrays import Codes, Floats, Mask
+from discrim.core.numerics.progress import late_bar
+from discrim.core.rules.rules import logs_of_prior
+from discrim.design.blocks import Blocks
+from discrim.design.levels import indicator_design
+from discrim.design.rows import used_codes, used_rows
+from discrim.errors import CollinearError
+from discrim.inference.error_rates import as_good
+from discrim.models.base import reading
+from discrim.models.base.available import available_if
+from discrim.models.base.displayed import displayed
+from discrim.models.base.fit import Fit, Model
+from discrim.models.base.fitted_results import FitComponent
+from discrim.models.base.refits import error_path, held_path
+from discrim.models.base.tied_axes import warn_of_tied_axes
+from discrim.models.evaluation import validation
+
+
+def refuse_collinear_total(kind: Scatter, moments: ClassMoments, terms: tuple[str, ...]) -> None:
+    """Raise where axes whiten the columns by the covariance of all rows, and this is singular."""
+    if not isinstance(kind, Sliced):
+        return
+    rows, p = int(moments.rows.sum()), moments.n_columns
+    if rows <= p or moments.spread != "class":
+        raise SingularTotalError(rows, p)
+    if found := kind.of_all_rows(moments):
+        instead = "pass components= for principal axes"
+        raise reading.collinear_error(found, terms, "over all rows", instead=instead)
+
+
+def warn_of_separated_axes(kind: Scatter | None) -> None:
+    """Warn if the number of axes of a covariance model separates axes of equal eigenvalues."""
+    if isinstance(kind, Projected) and kind.count is not None:
+        warn_of_tied_axes(kind.option, kind.count, kind.tie)
+
+
+def within(model: Model) -> Model:
+    """A model of normal classes within principal axes, in which no missing column is integrated out.
+
+    A covariance of scores has no variance beyond their axes, so that a column would seem to be known from the
+    others.
+    """
+    return replace(model, marginal=None)
+
+
+CHOSEN_FROM_ROWS = "components={!r} chooses the number of axes by the rows: give a number, or a share as 0.9"
+"""Why there is no choice from moments, and the way out."""
+
+FOLDS, SEED = 10, 0
+"""Folds by which a number of axes is chosen, and what deals the rows to them, in each call alike."""
+
+AT_ONCE = 2**22
+"""Scores of all numbers of axes, classes and rows that are held together."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AxesChoice:
+    """How a number of axes is chosen: among which kind, of which rows and moments, under a prior (K,)."""
+
+    kind: Projected
+    blocks: Blocks
+    moments: ClassMoments
+    divisors: Callable[[ClassMoments], Floats]
+    prior: Floats
+
+    def numbers(self, most: int) -> Codes:
+        """The numbers that are tried."""
+        if most < 1:
+            raise CollinearError(
+                "The rows that are left to learn from have no covariance within classes on one principal "
+                'axis: give more rows, or covariance="spherical" and a number of components.'
+            )
+        return np.arange(1, most + 1) if isinstance(self.kind.inner, Full) else numbers_tried(most)
+
+    def most(self, moments: ClassMoments, rank: int, out: int = 0) -> int:
+        """Axes, of so many that there are, whose scores have covariances without `out` of the rows."""
+        if not self.kind.inner.takes_full_rank(rank):
+            return rank
+        common = len(self.divisors(self.moments)) == 1
+        rows = moments.rows - out
+        free = int(moments.rows.sum()) - out - moments.n_classes if common else int(rows.min()) - 1
+        return min(rank, free)
+
+    def missed(
+        self, scores: Scores, moments: ClassMoments, rows: tuple[Floats, Codes, Floats | None], numbers: Codes
+    ) -> Floats:
+        """Rows (G, K) of each class that are called another one, from their scores y (m, q)."""
+        y, codes, weights = rows
+        divisors, log_prior = self.divisors(moments), logs_of_prior(self.prior)
+        found = np.zeros((len(numbers), len(log_prior)))
+        step = max(AT_ONCE // (len(numbers) * len(log_prior)), 1024)
+        for start in range(0, len(y), step):
+            at = slice(start, start + step)
+            told = scores_by_number(self.kind, scores.moments, divisors, log_prior, y[at], numbers)
+            found += missed_by_number(told, codes[at], None if weights is None else weights[at])
+        return found
+
+
+def choose_axes(choice: AxesChoice, *, sampled: bool) -> tuple[Projected, pd.DataFrame]:
+    """The kind with the number of axes of least error, of equal errors the smallest; and the path.
+
+    The path has components, error, se and share, that of the variance which the axes have. Axes are learnt
+    anew without each fold or row. The prior is sampled where it is the class proportions of the rows.
+    """
+    validation.refuse_lone_classes(choice.moments, choice.blocks.design.levels, "components=")
+    spectrum = choice.kind.spectrum(choice.moments)
+    by = _by_leaving_out if choice.kind.wanted == "loo" else _by_folds
+    numbers, wrong, rows = by(choice, spectrum)
+    path = error_path("components", numbers, wrong, rows, choice.prior, sampled=sampled)
+    path["share"] = np.cumsum(spectrum.lengths)[numbers - 1]
+    errors = path["error"].to_numpy()
+    if np.isnan(errors).all():
+        raise CollinearError(
+            "No number of principal axes has a rule without every fold or row: give components= a number, or "
+            'covariance="shrunk".'
+        )
+    return choice.kind.with_count(int(numbers[as_good(errors)].min())), path
+
+
+def _by_folds(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Floats, Floats]:
+    """Numbers (G,), wrong rows (G, K) and judged rows (K,), by folds whose axes are learnt without them."""
+    blocks, k = choice.blocks, choice.moments.n_classes
+    used = int((used_codes(blocks) >= 0).sum())
+    folds = validation.TuningFolds.read(min(FOLDS, used), SEED, blocks)
+    parts, judged = folds.training_moments(blocks, choice.moments.spread, rooted=False)
+    learnt = [(part, choice.kind.spectrum(part)) for part in parts]
+    most = min(choice.most(part, len(own.lengths)) for part, own in learnt)
+    numbers = choice.numbers(most)
+    scores = [Scores.of(part, own, most) for part, own in learnt]
+    wrong, rows = np.zeros((len(numbers), k)), np.zeros(k)
+    with late_bar(blocks.table.nrows * folds.count, "choice of components") as tell:
+        for fold, x, codes, times in validation.judged_rows(blocks, judged, tell):
+            own = scores[fold].of_rows(x), codes, times
+            wrong += choice.missed(scores[fold], learnt[fold][0], own, numbers)
+            rows += np.bincount(codes, times, minlength=k)
+    return numbers, wrong, rows
+
+
+def _by_leaving_out(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Floats, Floats]:
+    """The same by leaving out each row, whose axes are learnt without it."""
+    moments, rank = choice.moments, len(spectrum.lengths)
+    if not choice.kind.learns_anew(moments, rank):
+        raise refuse_anew('components="loo"', moments)
+    most = choice.most(moments, min(rank, int(moments.rows.sum()) - 2), out=1)
+    numbers = choice.numbers(most)
+    without, kind = choice.kind.without(moments, spectrum), choice.kind
+    log_prior = logs_of_prior(choice.prior)
+    divisors, wrong = choice.divisors(moments), np.zeros((len(numbers), moments.n_classes))
+    for rows, x, codes, weights in used_rows(choice.blocks):
+        mass = np.ones(len(codes)) if weights is None else weights
+        positions = validation.positions_of(rows).tolist()
+        for i, row in enumerate(without.rows(x, codes, weights)):
+            told = np.full((len(numbers), 1, len(log_prior)), np.nan)
+            there = numbers[: 0 if row is None else int((numbers <= row.rank).sum())]
+            if row is not None and len(there):
+                scores = row.scores(int(there[-1]))
+                how = scores.moments, row.divisors(divisors), log_prior, scores.of_rows(row.y), there
+                told[: len(there)] = scores_by_number(kind, *how, row.noise)
+                told = row.settled(told)
+            if np.isnan(told).any():
+                told = _refitted(choice, positions[i], x[i : i + 1], numbers)
+            wrong += missed_by_number(told, codes[i : i + 1], mass[i : i + 1])
+    return numbers, wrong, moments.counts
+
+
+def _refitted(choice: AxesChoice, position: int, x: Floats, numbers: Codes) -> Floats:
+    """Compute scores of a row by each number of axes, from the moments of the other rows.
+
+    Parameters
+    ----------
+    position : int
+        Position of the row in the table.
+    x : (1, p) float
+        The row.
+    numbers : (G,) int
+        Numbers of axes.
+
+    Returns
+    -------
+    (G, 1, K) float
+        NaN if there is no rule.
+    """
+    blocks = choice.blocks
+    weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
+    weights[position] -= min(1.0, weights[position])
+    moments = reading.class_moments(blocks.with_weights(weights), choice.moments.spread)
+    spectrum, log_prior = choice.kind.spectrum(moments), logs_of_prior(choice.prior)
+    found = np.full((len(numbers), 1, len(log_prior)), np.nan)
+    there = numbers[numbers <= len(spectrum.lengths)]
+    if len(there):
+        scores = Scores.of(moments, spectrum, int(there[-1]))
+        how = scores.moments, choice.divisors(moments), log_prior, scores.of_rows(x), there
+        found[: len(there)] = scores_by_number(choice.kind, *how)
+    return found
+
+
+LEAST_LENGTH = 1e-8
+"""Share of the longest axis's variance from which on products of the columns have the digits of an axis."""
+
+
+def with_digits(kind: Scatter, blocks: Blocks, moments: ClassMoments) -> ClassMoments:
+    """Moments with the digits of the axes of a kind: with roots of the rows, where an axis is that short."""
+    if not isinstance(kind, Projected) or moments.roots is not None or not blocks.table.nrows:
+        return moments
+    spectrum = kind.spectrum(moments)
+    lengths = spectrum.lengths
+    try:
+        count = 1 if kind.needs_rows else kind.number(spectrum)
+    except NoEstimateError:
+        count = len(lengths)
+    short = count == len(lengths) or lengths[count - 1] < LEAST_LENGTH * lengths[0]
+    return reading.class_moments(blocks, moments.spread) if short else moments
+
+
+def with_level_indicators(blocks: Blocks) -> tuple[Blocks, frozenset[str]]:
+    """Blocks with an indicator of each level, and the names of such columns."""
+    design, names = indicator_design(blocks.design)
+    return replace(blocks, design=design), names
+
+
+def recode(fit: Fit[Any], blocks: Blocks, held: bool) -> tuple[Fit[Any], Blocks]:
+    """Return fit and blocks of a design that has lost levels, with its own indicators or covariates."""
+    scatter: Scatter = fit.numbers.scatter
+    if isinstance(scatter, Projected) and scatter.indicators is not None:
+        blocks, names = with_level_indicators(blocks)
+        scatter = replace(scatter, indicators=tuple(term in names for term in blocks.terms))
+    elif isinstance(scatter, Adjusted):
+        scatter = scatter.with_covariates(blocks.covariates)
+    return replace(fit, numbers=replace(fit.numbers, scatter=scatter)), blocks
+
+
+def with_indicators(
+    kind: Scatter, blocks: Blocks, moments: ClassMoments, names: frozenset[str] | None
+) -> tuple[Scatter, ClassMoments]:
+    """The kind, of axes of correspondence where columns are indicators, and moments with its digits."""
+    if names is not None and isinstance(kind, Projected):
+        which = tuple(term in names for term in blocks.terms)
+        kind = replace(kind, standardized=True, indicators=which)
+    return kind, with_digits(kind, blocks, moments)
+
+
+class Subspace(FitComponent):
+    """Principal axes within which the classes are compared.
+
+    Examples
+    --------
+    >>> from discrim import lda
+    >>> from discrim.datasets import load_iris
+    >>> subspace = lda("species ~ .", load_iris(), components=2).subspace
+    >>> subspace.n_components, subspace.shares.round(3).to_dict()
+    (2, {'PC1': 0.925, 'PC2': 0.053})
+    """
+
+    @property
+    def _kind(self) -> Projected:
+        kind: Projected = self._fit.numbers.within_axes
+        return kind
+
+    def _scores(self) -> Scores:
+        cache = self._fit.cache
+        if "principal axes" not in cache:
+            cache["principal axes"] = self._kind.scores(self._fit.numbers.moments)
+        scores: Scores = cache["principal axes"]
+        return scores
+
+    @property
+    def n_components(self) -> int:
+        """Number of axes."""
+        return len(self._scores().axes)
+
+    def _names(self) -> pd.Index:
+        return pd.Index([f"{self._kind.axis_name}{i + 1}" for i in range(self.n_components)])
+
+    @property
+    def shares(self) -> pd.Series:
+        """Share of the variance of all columns that each axis has."""
+        shares = self._scores().spectrum.lengths[: self.n_components]
+        return pd.Series(shares.copy(), index=self._names(), name="share")
+
+    @property
+    def loadings(self) -> pd.DataFrame:
+        """Axes in the columns: vectors of length one, of standardized columns if these are compared."""
+        scores = self._scores()
+        axes = scores.spectrum.loadings(scores.scale)[: self.n_components]
+        return pd.DataFrame(axes.T, index=self._fit.terms, columns=self._names())
+
+    @property
+    @available_if()
+    @displayed(se="share", share="share")
+    def path(self) -> pd.DataFrame:
+        """Errors of each number of axes: components, error, se, share.
+
+        The axes are computed again without each fold ("cv") or row ("loo"); the share is that of the variance
+        that they have. The choice has the least error and, of equal errors, the fewest axes. An error is
+        missing if a covariance is singular without some fold or row, or if distances exceed double precision.
+        """
+        why = 'which is that of components="cv" or "loo", and not of a loaded fit'
+        return held_path(self._fit, why, 'fit with components="cv"', "components")
+
+
+class CorrespondenceSubspace(Subspace):
+    """Axes of multiple correspondence analysis within which the classes are compared.
+
+    Examples
+    --------
+    >>> from discrim import lda
+    >>> from discrim.datasets import load_penguins
+    >>> from discrim.subspace import MultipleCorrespondence
+    >>> fit = lda("species ~ island + sex", load_penguins(), components=MultipleCorrespondence(2))
+    >>> fit.subspace.eigenvalues.round(3).tolist()
+    [0.507, 0.5]
+    >>> fit.subspace.level_coordinates().round(2).loc["island[Dream]"].tolist()
+    [0.37, 0.05, 1.3]
+    """
+
+    def _indicators(self) -> Mask:
+        return np.array(self._kind.indicators)
+
+    def _variances(self) -> tuple[Floats, Floats]:
+        """Return the share (p,) of the rows that each indicator has, and the variances along the axes."""
+        which, moments = self._indicators(), self._fit.numbers.moments
+        share = np.where(which, moments.counts @ moments.class_means / moments.total, 0.0)
+        total = (1.0 - share).sum()
+        return share, total * self._scores().spectrum.lengths[: self.n_components]
+
+    @property
+    def eigenvalues(self) -> pd.Series:
+        """Eigenvalues of the axes.
+
+        With columns of numbers they are those of factor analysis of mixed data divided by the number of
+        columns.
+        """
+        share, variances = self._variances()
+        # The shares of the levels of each categorical column sum to one.
+        columns = share.sum() + (~self._indicators()).sum()
+        return pd.Series(variances / columns, index=self._names(), name="eigenvalue")
+
+    @displayed(share="share")
+    def level_coordinates(self) -> pd.DataFrame:
+        """Where each level lies on the axes.
+
+        Returns
+        -------
+        DataFrame by level
+            share, that of the rows which have the level, and PC1, PC2, ...: principal coordinates, that is,
+            the mean of the rows with the level, on the axis over its standard deviation. Squares of
+            `loadings` are the contributions of levels to an axis.
+        """
+        which = self._indicators()
+        share, variances = self._variances()
+        places = self.loadings.to_numpy()[which] * np.sqrt(variances) / np.sqrt(share[which])[:, None]
+        table = pd.DataFrame(places, index=self._fit.terms[which], columns=self._names())
+        table.insert(0, "share", share[which])
+        return table.rename_axis("level")
+
+
+class SlicedSubspace(Subspace):
+    """Axes of sliced average variance estimation on which the classes are compared, of `qda(ncomp=)`.
+
+    The `loadings` are directions in the units of the columns, along which all rows have a variance of one
+    (divisor N) and are uncorrelated. The `shares` are shares of the sum of all eigenvalues.
+
+    Examples
+    --------
+    >>> from discrim import qda
+    >>> from discrim.datasets import load_iris
+    >>> qda("species ~ .", load_iris(), ncomp=2).subspace.eigenvalues.round(3).tolist()
+    [0.948, 0.739, 0.082, 0.049]
+    """
+
+    def _spectrum(self) -> SlicedAxes:
+        return cast("SlicedAxes", self._scores().spectrum)
+
+    @property
+    def eigenvalues(self) -> pd.Series:
+        """All eigenvalues, one for each column."""
+        lengths = self._spectrum().eigenvalues
+        index = pd.Index([f"{Sliced.axis_name}{i + 1}" for i in range(len(lengths))])
+        return pd.Series(lengths.copy(), index=index, name="eigenvalue")
+
+    def _covariances(self) -> dict[Any, pd.DataFrame]:
+        """Return the covariance of the scores in each class."""
+        spectrum, names = self._spectrum(), self._names()
+        values = [spectrum.covariance_of(c, len(names)) for c in self._fit.numbers.covariances]
+        frames = [pd.DataFrame(each, index=names, columns=names) for each in values]
+        return dict(zip(self._fit.classes, frames, strict=True))
+
+
+def subspace_of(fit: Fit[Any]) -> Subspace | None:
+    """Return the axes of a fit within which the classes are compared; None if these are all columns."""
+    kind = fit.numbers.within_axes
+    if kind is None:
+        return None
+    if isinstance(kind, Sliced):
+        return SlicedSubspace(fit)
+    return Subspace(fit) if kind.indicators is None else CorrespondenceSubspace(fit)

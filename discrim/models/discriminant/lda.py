@@ -1,0 +1,756 @@
+"""Linear discriminant analysis: normal classes with one covariance.
+
+A fit has two faces. The classifier compares ln prior_k - D2_k/2, which is linear in
+the row. The canonical variates are the directions in which the class means differ
+most against the spread within classes. The second is derived from the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.covariance.by_estimator import CovarianceEstimator
+from discrim.core.covariance.covariance import common_divisor
+from discrim.core.covariance.em import Em
+from discrim.core.covariance.kinds import shapes
+from discrim.core.covariance.principal import Canonical
+from discrim.core.covariance.projected import Projected
+from discrim.core.covariance.robust import Robust
+from discrim.core.covariance.scatter import NoEstimateError, Scatter
+from discrim.core.discriminant.lda import LDAFit, fit_lda, lda_from_file, linear_marginal
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.arrays import Floats
+from discrim.core.rules import gaussian
+from discrim.core.rules.rules import Plane
+from discrim.covariance import CovarianceSpecification
+from discrim.design.blocks import Blocks
+from discrim.design.levels import Unseen
+from discrim.errors import DataError, NotSupportedError, warn_user
+from discrim.inference.log_odds import log_odds, log_odds_covariance, wald_columns
+from discrim.inference.manova import manova_table, wilks
+from discrim.inference.mean_differences import generalized_distances, partial_table
+from discrim.inference.result import TestResult
+from discrim.models.base import reading
+from discrim.models.base.available import available_if
+from discrim.models.base.displayed import displayed
+from discrim.models.base.fit import (
+    Fit,
+    Gaps,
+    Model,
+    beyond_doubles,
+    by_class_and_term,
+    class_code,
+    covariance_frame,
+    in_brooms_names,
+)
+from discrim.models.base.fit_file import NOTHING, Saved
+from discrim.models.base.reading import Collinear, Data, Divisor, NaAction, Prior
+from discrim.models.base.refits import verb_options
+from discrim.models.base.tied_axes import warn_of_tied_axes
+from discrim.models.discriminant import normal_fits
+from discrim.models.discriminant.components import (
+    recode,
+    warn_of_separated_axes,
+    with_indicators,
+    with_level_indicators,
+    within,
+)
+from discrim.models.discriminant.covariance_models import (
+    LINEAR,
+    Components,
+    LinearCovariance,
+    method_of,
+    read_covariance,
+    refuse_moments_with_levels,
+    standardize_hint,
+)
+from discrim.models.discriminant.covariates import CovariateModel, adjusted_for
+from discrim.models.discriminant.em import MissingRows, em_sample
+from discrim.models.discriminant.normal_results import moment_estimates
+from discrim.models.discriminant.robust import robust_moments
+from discrim.models.discriminant.variables import ClassDifferences, anova, full_covariance
+from discrim.models.moments.given import Sample
+from discrim.models.moments.moments import Moments
+from discrim.models.results.canonical import CanonicalResults, Convention
+from discrim.models.results.geometry import LinearGeometry, LogOddsEquations
+from discrim.subspace import MultipleCorrespondence
+
+MODEL = Model("lda", "Linear discriminant analysis", marginal=linear_marginal)
+
+
+def lda_fit(
+    numbers: LDAFit,
+    blocks: Blocks,
+    options: Mapping[str, Any],
+    *,
+    has_rows: bool = True,
+    path: pd.DataFrame | None = None,
+) -> Fit[LDAFit]:
+    """A linear discriminant analysis as one value; `path` is that of a choice of its shrinkage."""
+    blocks = replace(blocks, partial=True) if isinstance(numbers.scatter, Em) else blocks
+    if blocks.covariates != numbers.covariates:
+        raise DataError(
+            "The covariates of the numbers are not those of the formula: fit the formula to the table again."
+        )
+    drops = options["collinear"] == "drop"
+    refits = normal_fits.normal_refits(numbers, common=True, drops=drops)
+    refits = replace(refits, recode=recode)
+    model = MODEL if numbers.components is None else within(MODEL)
+    if numbers.covariates:
+        model = replace(within(MODEL), likelihood_of="class and row given covariates")
+    return Fit(model, numbers, blocks, numbers.prior, refits, options, has_rows, path)
+
+
+SAVED = Saved(
+    {"method": (str,), "structure": (str,), "ncomp": (int, NOTHING), "estimated_prior": (bool,)}
+    | {"chosen": (str, NOTHING), "estimator": (str, NOTHING), "standardize": (bool,)}
+    | {"components": (int, float, NOTHING), "components_by": (str, NOTHING)}
+    | {"variance_chosen": (str, NOTHING), "covariates": (int, NOTHING)}
+    | {"matrix_rows": (int, NOTHING), "matrix_columns": (int, NOTHING)},
+    "pooled",
+    lda_from_file,
+    lda_fit,
+    LDAFit.buffers,
+    lambda k, p: {"robust": (-1,)},
+    lambda k, p: shapes(1, p),
+    of_scatter=True,
+)
+
+
+def _need_errors(results: LDAResults) -> None:
+    """Raise NotSupportedError if the log odds have no standard errors."""
+    numbers = results._fit.numbers
+    results._need_moments("log_odds()")
+    if numbers.reduced() is not None:
+        raise NotSupportedError("log_odds() has standard errors for all axes only: fit without ncomp=.")
+    if not numbers.scatter.has_errors:
+        kind = numbers.scatter.adjective
+        raise NotSupportedError(f"Log odds of a {kind} covariance have no standard errors: see coef.")
+
+
+class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
+    """A fitted linear discriminant analysis.
+
+    What exists for one option only is reached through `covariance_model`, `subspace` and `covariate_model`.
+    """
+
+    _fit: Fit[LDAFit]
+
+    @property
+    def cov(self) -> pd.DataFrame:
+        """Covariance within classes, terms by terms.
+
+        The divisor is N - K (`method="moment"`) or N ("mle"), or the covariance is robust ("t", "mcd"). With
+        covariates it is that of the other columns given these, with divisor N - K - q or N. With
+        `components=`, it is the part that lies within the principal axes.
+        """
+        covariance, scale = self._fit.numbers.covariance, self._fit.numbers.moments.scale
+        if note := beyond_doubles([covariance], scale, self.terms):
+            warn_user(note)
+        q = self._fit.numbers.covariates
+        return covariance_frame(covariance, scale, self.terms).iloc[q:, q:]
+
+    @property
+    @available_if(
+        lambda self: len(self._fit.numbers.scatter.shrinkages) > 0,
+        'fit with covariance="shrunk" or "correlation", or discrim.covariance.Diagonal("strimmer")',
+    )
+    def shrinkage(self) -> float:
+        """How much is shrunk, from 0 to 1.
+
+        It is the shrinkage of the covariance to a sphere, of correlations to zero, or of variances to their
+        median.
+        """
+        return self._fit.numbers.scatter.shrinkages[0].values[0]
+
+    @property
+    @available_if(
+        lambda self: self._fit.numbers.covariates > 0,
+        "name covariates in the formula after a `|`, as in y ~ x | age",
+    )
+    def covariate_model(self) -> CovariateModel:
+        """Slopes on the covariates of the formula, adjusted means, and their tests."""
+        return CovariateModel(self._fit)
+
+    def _axes(self) -> Canonical:
+        if "axes" not in self._fit.cache:
+            self._fit.cache["axes"] = self._fit.numbers.axes()
+        axes: Canonical = self._fit.cache["axes"]
+        return axes
+
+    @property
+    def _shown(self) -> int:
+        rank = len(self._axes().singular)
+        return rank if self._fit.numbers.ncomp is None else min(self._fit.numbers.ncomp, rank)
+
+    @property
+    def _axis_names(self) -> pd.Index:
+        return pd.Index([f"LD{i + 1}" for i in range(self._shown)])
+
+    def _coefficients(self) -> Floats:
+        return self._axes().axes[:, : self._shown] * self._fit.numbers.moments.scale[:, None]
+
+    def _shares(self) -> Floats:
+        squares = self._axes().singular ** 2
+        return np.asarray(squares[: self._shown] / squares.sum())
+
+    @property
+    def scaling(self) -> pd.DataFrame:
+        """Discriminant coefficients, terms by LD1, LD2, ...
+
+        They give scores of unit variance within classes. In each column the largest coefficient, standardized
+        within classes, is positive.
+        """
+        return pd.DataFrame(self._coefficients(), index=self.terms, columns=self._axis_names)
+
+    @property
+    def svd(self) -> pd.Series:
+        """Singular values: standard deviations between classes over those within, in the scaling of MASS."""
+        return pd.Series(self._axes().singular[: self._shown], index=self._axis_names, name="svd", copy=True)
+
+    @property
+    def explained(self) -> pd.Series:
+        """Proportion of trace of each axis, relative to all axes that there are."""
+        return pd.Series(self._shares(), index=self._axis_names, name="explained")
+
+    def _functions(self) -> tuple[Floats, Floats]:
+        fit = self._fit.numbers
+        return gaussian.classification_functions(
+            fit.moments, fit.covariance, self._fit.log_prior(), fit.reduced()
+        )
+
+    @property
+    def coef(self) -> pd.DataFrame:
+        """Coefficients of the classification functions, terms by classes."""
+        return pd.DataFrame(self._functions()[0], index=self.terms, columns=self.classes)
+
+    @property
+    def intercept(self) -> pd.Series:
+        """Constants of the classification functions, by class.
+
+        x'coef + intercept is largest for the predicted class.
+        """
+        return pd.Series(self._functions()[1], index=self.classes, name="constant")
+
+    @property
+    @available_if(full_covariance("Wilks' lambda"))
+    def wilks(self) -> TestResult:
+        """Wilks' lambda with Rao's F; with covariates, of means at equal covariates."""
+        return wilks(self._fit.numbers.roots(), *self._fit.numbers.tested)
+
+    def transform(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+        """Discriminant scores LD1, LD2, ... of each row, centred at the prior-weighted mean.
+
+        Parameters
+        ----------
+        data : table, optional
+            New observations. By default the data of the fit.
+        unseen : {"raise", "missing"}, optional
+            Whether an unseen level is an error or a missing value; see the page on shared arguments.
+
+        Returns
+        -------
+        DataFrame (rows, axes)
+            Missing for a row with a missing value.
+        """
+        blocks = self._fit.new_rows(data, Gaps(unseen))
+        axes = self._axes()
+        origin, _ = gaussian.centred(self._fit.numbers.moments, axes.centre)
+        scaling = self.scaling.to_numpy()
+        out = np.empty((self._shown, blocks.table.nrows))
+        for place, x, _ in blocks.every_row():
+            out[:, place] = scaling.T @ (x.T - origin[:, None])
+        return pd.DataFrame(out.T, index=blocks.table.index, columns=self._axis_names)
+
+    @available_if(_need_errors)
+    @displayed()
+    def log_odds(self, reference: Any = None, level: float = 0.95, *, debiased: bool = False) -> pd.DataFrame:
+        """Log odds of each class against a reference, with standard errors.
+
+        Parameters
+        ----------
+        reference : label, optional
+            The class in the denominator of the odds; by default the first. A number that is no class, as in
+            `log_odds(0.9)`, is taken for the level.
+        level : float
+            Level of the intervals: 0.95 stands for 95 percent.
+        debiased : bool
+            Whether to remove the bias of the slopes in small samples, which are too large, by the factor (nu
+            - p - 1)/nu, where nu is the divisor.
+
+        Returns
+        -------
+        DataFrame by (class, term)
+            coef, se, z, p, low, high, asymptotic by the delta method under the model (Efron, 1975): normal
+            classes of one covariance. Where covariances differ, which `box_m` tests, the standard errors are
+            too small or too large; the spread of refits to rows drawn again within classes does not assume
+            that. Where one of the two classes has a prior of zero, the constant has no standard error: it is
+            minus infinity, or infinity if that class is the reference. Where both have, the constant is
+            missing.
+        """
+        reading.check_flag("debiased", debiased)
+        if reading.is_share(reference) and reference not in self.classes:
+            reference, level = None, reference
+        elif reading.is_number(reference) and reference not in self.classes:
+            raise DataError(
+                f"{reference!r} is no class of this fit, and no level: name one of "
+                f"{reading.listed(self.classes)}, or give a share between 0 and 1, as level=0.95."
+            )
+        base = 0 if reference is None else class_code(reference, self.classes)
+        classes = [label for k, label in enumerate(self.classes) if k != base]
+        index = by_class_and_term(classes, ["constant", *self.terms])
+        return pd.DataFrame(self._wald(base, level, debiased=debiased), index=index)
+
+    def _wald(self, base: int, level: float, *, debiased: bool) -> dict[str, Floats]:
+        """The columns of `log_odds` against the class at a position."""
+        fit = self._fit.numbers
+        p = fit.moments.n_columns
+        shrink = (fit.divisor - p - 1) / fit.divisor if debiased else 1.0
+        if shrink <= 0:
+            raise NotSupportedError(
+                f"debiased=True needs a divisor above p + 1; it is {fit.divisor:g}, p is {p}: name fewer "
+                "columns, or leave debiased= out."
+            )
+        others = np.delete(np.arange(fit.moments.n_classes), base)
+        odds = log_odds(
+            fit.moments, fit.covariance, fit.divisor, fit.prior, others, base,
+            estimated_prior=fit.estimated_prior,
+        )  # fmt: skip
+        return wald_columns(odds, shrink, level)
+
+    def _by_term(self, values: Floats) -> pd.DataFrame:
+        """Of each class but the first, "constant" and terms by classes, what stands class by class."""
+        rows = pd.Index(["constant", *self.terms], name="term")
+        others = self.classes[1:]
+        return pd.DataFrame(values.reshape(len(others), -1).T, index=rows, columns=others)
+
+    @property
+    def params(self) -> pd.DataFrame:
+        """Log odds of each class against the first, "constant" and terms by the other classes.
+
+        Signs and reference are those of `LogisticResults`. `log_odds` has them in rows, and against any
+        class.
+        """
+        if self._fit.numbers.has_errors:
+            return self._by_term(self.log_odds()["coef"].to_numpy())
+        planes = [self._plane(k, 0) for k in range(1, len(self.classes))]
+        return self._by_term(np.concatenate([[plane.offset, *plane.normal] for plane in planes]))
+
+    @property
+    @available_if(_need_errors)
+    def bse(self) -> pd.DataFrame:
+        """Standard errors of `params`, asymptotic for normal classes with one covariance (Efron, 1975)."""
+        return self._by_term(self.log_odds()["se"].to_numpy())
+
+    @available_if(_need_errors)
+    def cov_params(self) -> pd.DataFrame:
+        """Covariance of `params` by (class, term), by the delta method as `bse`, whose squares it has."""
+        index, fit = self.log_odds().index, self._fit.numbers
+        covariance = log_odds_covariance(
+            fit.moments, fit.covariance, fit.divisor, 0, estimated_prior=fit.estimated_prior
+        )
+        return pd.DataFrame(covariance, index=index, columns=index)
+
+    @property
+    @available_if(_need_errors)
+    def zvalues(self) -> pd.DataFrame:
+        """Estimates divided by their standard errors."""
+        return self._by_term(self.log_odds()["z"].to_numpy())
+
+    @property
+    @available_if(_need_errors)
+    @displayed(every="tail")
+    def pvalues(self) -> pd.DataFrame:
+        """Two-sided p-values of the z-values, by the normal distribution."""
+        return self._by_term(self.log_odds()["p"].to_numpy())
+
+    @available_if(_need_errors)
+    @displayed()
+    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Intervals of `params`, the log odds against the first class.
+
+        Parameters
+        ----------
+        level : float
+            Level of the intervals: 0.95 stands for 95 percent.
+
+        Returns
+        -------
+        DataFrame by (class, term)
+            low and high, in the units of the coefficients.
+        """
+        return self.log_odds(level=level)[["low", "high"]]
+
+    def _plane(self, i: int, j: int) -> Plane:
+        return self._fit.numbers.plane(i, j, self._fit.log_prior())
+
+    # ---- tests
+
+    @available_if(full_covariance("canonical()"))
+    def canonical(self, convention: Convention | None = None) -> CanonicalResults:
+        """Canonical variates: eigenvalues, dimension tests, coefficients, structure, centroids.
+
+        Parameters
+        ----------
+        convention : {"mass", "stata", "sas", "spss", "sklearn"}, optional
+            System whose scale, signs and names the axes get; see `CanonicalResults.coef`. By default the
+            package's own.
+
+        Examples
+        --------
+        >>> from discrim import lda
+        >>> from discrim.datasets import load_iris
+        >>> lda("species ~ .", load_iris()).canonical().eigenvalues.round(4).tolist()
+        [32.1919, 0.2854]
+        """
+        return CanonicalResults(self._fit, convention)
+
+    @available_if(full_covariance("manova()", ', or use manova(formula, data, method="srivastava")'))
+    @displayed()
+    def manova(self) -> pd.DataFrame:
+        """The four tests of equal class means: statistic, F, df1, df2, p, and what kind of F it is.
+
+        With covariates they are those of the multivariate analysis of covariance, of means at equal
+        covariates.
+        """
+        return manova_table(self._fit.numbers.roots(), *self._fit.numbers.tested)
+
+    @available_if(moment_estimates("anova()", adjusted=False))
+    @displayed()
+    def anova(
+        self,
+        *,
+        levene: Literal["mean", "median"] | None = "mean",
+        adjust: str | None = None,
+        level: float | None = None,
+    ) -> pd.DataFrame:
+        """One-way analysis of variance of each column.
+
+        Parameters
+        ----------
+        levene : {"mean", "median"} or None
+            Add Levene's test of equal variances, about the class means or, as Brown and Forsythe do, about
+            the medians. It reads the rows once more; medians hold all of them in memory.
+        adjust : str, optional
+            Add p-values adjusted for the number of columns, by a method of statsmodels' `multipletests`.
+        level : float, optional
+            Level of the intervals: 0.95 stands for 95 percent. Adds omega squared, which estimates with less
+            bias than R2 (eta squared) the share of the variance that is between classes, and the limits of
+            that share.
+
+        Returns
+        -------
+        DataFrame
+            By term: sd_total, sd_within, sd_between, R2, F, df1, df2, p, levene_F, levene_p, and adjusted p.
+            With a level omega2, low and high, for normal classes with one variance.
+        """
+        return anova(self._fit, levene=levene, adjust=adjust, level=level)
+
+    @available_if(full_covariance("partial_tests()"))
+    @displayed()
+    def partial_tests(self) -> pd.DataFrame:
+        """What each column adds to the others: partial Wilks' lambda, F and tolerance; t for two classes."""
+        fit = self._fit.numbers
+        # Beyond covariates as well is beyond all other columns.
+        whole = fit_lda(fit.moments, fit.prior) if fit.covariates else fit
+        classes, nu = whole.moments.n_classes, whole.residual_df
+        found = partial_table(whole.canonical(), whole.unbiased(), classes, nu, self.terms)
+        return found.iloc[fit.covariates :]
+
+    @displayed()
+    def generalized_distances(self) -> pd.DataFrame:
+        """Generalized squared distance from the mean of one class (rows) to another (columns), as in SAS."""
+        fit = self._fit.numbers
+        return generalized_distances(fit.moments, (fit.covariance,), self._fit.log_prior(), self.classes)
+
+    @available_if(normal_fits.has_moments_by_class("covariance_models()"))
+    @available_if(moment_estimates("covariance_models()", adjusted=False))
+    def _covariance_models(self) -> pd.DataFrame:
+        """Return the covariance models of `discrim.covariance_models`, for reports."""
+        return normal_fits.covariance_models_of(self._fit)
+
+    @available_if(normal_fits.has_moments_by_class("box_m()"))
+    @available_if(moment_estimates("box_m()", adjusted=False))
+    def box_m(self) -> TestResult:
+        """Box's M test that the classes have one covariance. It reads the rows once more.
+
+        Where a fit has no rows, ask `qda`, which needs only moments.
+        """
+        return normal_fits.box_m_of(self._fit)
+
+    @displayed()
+    def tidy(self, level: float = 0.95) -> pd.DataFrame:
+        """The log odds against the first class under broom's names, with a row for each class and term.
+
+        The standard error, and what follows from it, is missing where `log_odds` has none: with shrunk and
+        robust covariances, and with `ncomp=`.
+
+        Parameters
+        ----------
+        level : float
+            Level of the intervals: 0.95 stands for 95 percent.
+        """
+        if self._fit.numbers.has_errors:
+            return in_brooms_names(self.log_odds(level=level))
+        table = pd.DataFrame(index=by_class_and_term(list(self.classes[1:]), ["constant", *self.terms]))
+        table["coef"] = self.params.to_numpy().T.ravel()
+        table[["se", "z", "p", "low", "high"]] = np.nan
+        return in_brooms_names(table)
+
+    @displayed()
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        row = self._glance()
+        shrinkages = self._fit.numbers.scatter.shrinkages
+        names = ("shrinkage", "variance_shrinkage")
+        row |= {name: each.values[0] for name, each in zip(names, shrinkages, strict=False)}
+        if self._fit.numbers.has_tests:
+            row |= {"wilks": self.wilks.statistic, "wilks_p": self.wilks.pvalue}
+        return pd.DataFrame([row])
+
+    def _centroids(self) -> pd.DataFrame:
+        scores = self._axes().scores[:, : self._shown]
+        return pd.DataFrame(scores, index=self.classes, columns=self._axis_names)
+
+
+@reading.with_ways_out
+def lda(
+    formula: str | None = None,
+    data: Data | None = None,
+    *,
+    moments: Moments | None = None,
+    prior: Prior = None,
+    weights: Any = None,
+    method: Divisor = "moment",
+    covariance: LinearCovariance | CovarianceSpecification | CovarianceEstimator = "pooled",
+    components: Components | None = None,
+    ncomp: int | None = None,
+    collinear: Collinear = "raise",
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    missing: MissingRows | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> LDAResults:
+    """Linear discriminant analysis.
+
+    Parameters
+    ----------
+    formula : str
+        Response and predictors, such as `species ~ .`; see the page on formulas. In `species ~ x1 + x2 | age`
+        the columns are adjusted for covariates.
+    data : table or source of tables
+        Table, or source of tables that is read in chunks; see the page on shared arguments. The Notes say how
+        often a source is read.
+    moments : Moments, optional
+        Moments in place of formula and data; see the page on shared arguments.
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes; by default the class proportions.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three identical rows.
+    method : {"moment", "mle"}
+        Divisor of the covariance: N - K or N.
+    covariance : str, specification or estimator
+        How the covariance within classes is estimated: "pooled", "diagonal", "shrunk", "correlation",
+        "spherical", "pinv", "t", "mcd", or a specification of `discrim.covariance` such as ``Shrunk(0.1)``;
+        its pages say when to use which. An estimator with `fit(X)` and `covariance_`, such as those of
+        `sklearn.covariance`, is fitted to the deviations from the class means.
+    components : int, float, "cv", "loo" or specification, optional
+        Principal axes within which the classes are compared: their number, the share of the variance that
+        they have to explain, how the number is chosen, or a specification of `discrim.subspace`.
+    ncomp : int, optional
+        Number of leading canonical axes (discriminants) that the rule and `transform` use; by default all.
+    collinear : {"raise", "drop"}
+        Whether columns that are linear combinations of others within classes are an error, or the later ones
+        are dropped with a warning.
+    levels : sequence, optional
+        The classes in order; by default that of the categories, or sorted.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped and counted, or are an error.
+    missing : {"drop", "em"}, optional
+        "em" also uses the observed values of rows with a missing value: the means and covariances are maximum
+        likelihood estimates from all observed values, and the fit predicts such rows from their other
+        columns. The rows are then held in memory.
+    functions : dict of str to callable, optional
+        Functions that the formula may call, by name; see the page on shared arguments.
+
+    Returns
+    -------
+    LDAResults
+
+    Raises
+    ------
+    FormulaError
+        The formula cannot be read or is not allowed.
+    DataError
+        A column is unknown, a value is infinite, no row or only one class is left, or the estimator of the
+        covariance cannot be fitted or has no `covariance_`.
+    PriorError
+        The prior is not a distribution over the classes.
+    CollinearError
+        The covariance is singular; the message names the columns.
+
+    Notes
+    -----
+    The rule assumes normal classes with one covariance (Fisher, 1936, Annals of Eugenics 7, 179-188; Welch,
+    1939, Biometrika 31, 218-220; Rao, 1948, Journal of the Royal Statistical Society B 10, 159-203).
+
+    *Leaving out.* `leave_one_out()` computes a shrinkage by a rule, and principal axes, again without each
+    observation; the page of each specification says what it keeps. `error_rates(["cv"])` estimates
+    everything again without each fold, with whatever the observations chose.
+
+    *Covariates.* After a `|` the formula names covariates, numbers or categories, whose slopes the classes
+    share. Each column is compared less what these slopes explain of it, so that classes are told apart as at
+    equal covariates (Cochran & Bliss, 1948, Annals of Mathematical Statistics 19, 151-176); R's TULIP adjusts
+    columns so. The posterior is that of the columns given the covariates; that classes differ in a covariate
+    does not count. Where it is to count, write + in the place of `|`: with normal covariates of one
+    covariance within classes, as in CATCH (Pan, Mai & Zhang, 2019, Journal of the American Statistical
+    Association 114, 1305-1319), the rule is then the linear one of all columns. With method="moment" each of
+    q covariates takes a degree of freedom, and the divisor is N - K - q. Coefficients are those of columns
+    and covariates. `covariate_model` has `slopes()`, `adjusted_means()` and `tests()` of the covariates;
+    `wilks`, `manova()`, `canonical()`, `distances()` and `partial_tests()` are those of the multivariate
+    analysis of covariance. All follow from the moments of the rows, and `leave_one_out()` is exact. The
+    covariance is the full one.
+
+    *Columns that are nearly collinear.* A warning names a column of which the columns before it leave less
+    than a millionth of its standard deviation within classes, and those columns: its variance inflation
+    factor is beyond 1e12. Predictions remain as accurate as the columns; the coefficients are huge and nearly
+    cancel.
+
+    *How often a source is read.* The fit reads the rows once. A first pass reads the response alone to find
+    the classes, unless `levels=` or the type of a category names them; it reads all columns where the formula
+    has categories or transforms that learn. Few rows, and columns that are nearly collinear, take one more
+    pass. The summary, the apparent error and leave-one-out take two passes each, one for the classes and one
+    for the scores; the latter serves both errors. Folds take two as well, or five for each fold where
+    transforms are learnt without it. `confusion(data=)` takes three and `predict(data)` one. A pass of more
+    than a second shows a bar. Beside the moments, memory holds a class for each row and, for leave-one-out
+    and folds, its K scores.
+
+    *Missing values by "em"* (Little & Rubin, 2020, Statistical Analysis with Missing Data, 3rd ed., ch. 11).
+    The EM algorithm, with the classes known, runs until the distance to the maximum is below 1e-8 standard
+    errors and 1e-10 of the log-likelihood; `em` reports the search. The estimates assume that values are
+    missing at random: given the observed values, whether a value is missing does not depend on it. `llf`, AIC
+    and BIC are those of the observed values. With method="moment" the divisor N is afterwards replaced by N -
+    K, as for complete rows. Only rows without a class or without any value are dropped. Standard errors and
+    tests assume complete rows and are refused, and so is leave-one-out; folds are refitted by EM.
+
+    Examples
+    --------
+    >>> from discrim import lda
+    >>> from discrim.datasets import load_iris
+    >>> fit = lda("species ~ .", data=load_iris())
+    >>> fit.confusion().to_numpy().tolist()
+    [[50, 0, 0], [0, 48, 2], [0, 1, 49]]
+    >>> fit.explained.round(4).tolist()
+    [0.9912, 0.0088]
+    >>> from discrim.covariance import Shrunk
+    >>> lda("species ~ .", load_iris(), covariance=Shrunk(0.1)).confusion().to_numpy().trace().item()
+    147
+    >>> from discrim.datasets import load_penguins
+    >>> fit = lda("species ~ bill_length_mm + bill_depth_mm + sex", load_penguins(), missing="em")
+    >>> int(fit.nobs), fit.em.incomplete, fit.em.converged
+    (342, 9, True)
+    >>> fit = lda("species ~ bill_length_mm + bill_depth_mm | body_mass_g", load_penguins())
+    >>> fit.covariate_model.adjusted_means()["adjusted"]["Gentoo"].round(1).to_dict()
+    {'bill_length_mm': 44.2, 'bill_depth_mm': 13.7}
+    """
+    options = verb_options(locals())
+    reading.check_word("collinear", collinear, Collinear)
+    kind = read_covariance(LINEAR, covariance, method, components, missing)
+    estimator = method_of(kind, method)
+    sample = Sample("lda", "pooled", moments, formula, data, weights, levels, functions, na_action)
+    has_rows = sample.has_rows
+    by_em = normal_fits.check_em(missing, covariance, kind, na_action, has_rows=has_rows, collinear=collinear)
+    if not has_rows:
+        refuse_moments_with_levels(components)
+        blocks, stats = normal_fits.moments_of_sample(sample, kind)
+    elif by_em:
+        blocks, stats, kind = em_sample(sample.read(incomplete=True), common=True)
+    else:
+        by_level = isinstance(components, MultipleCorrespondence)
+        blocks, indicators = _columns(sample.read(), kind, by_level=by_level)
+        spread = kind.spread("pooled", thin=reading.is_wide(blocks))
+        blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=components is None)
+        if components is not None:
+            kind, stats = with_indicators(kind, blocks, stats, indicators)
+    normal_fits.check_degrees_of_freedom(kind, stats, blocks.terms)
+    if estimator == "moment":
+        reading.refuse_light(stats.total, stats.n_classes + blocks.covariates)
+    kind, blocks, stats = _independent(kind, blocks, stats, collinear)
+    if not kind.is_regular and kind.takes_full_rank(stats.n_columns):
+        reading.warn_of_near(stats, blocks.terms)
+    normal_fits.warn_where_units_differ(kind, stats, blocks.terms, standardize_hint(kind))
+    shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
+    ncomp = _checked_axes(ncomp, stats, kind)
+    if isinstance(kind, Robust):
+        stats, kind = robust_moments(blocks, stats, kind)
+    divisors = partial(_divisors, method=estimator)
+    kind, path = normal_fits.known_of_rows(kind, blocks, stats, divisors, shares, sampled=estimated)
+    try:
+        fit = fit_lda(stats, shares, kind, method=estimator, ncomp=ncomp, estimated_prior=estimated)
+    except NoEstimateError as error:
+        raise error.of_classes(blocks.design.levels, stats.rows.tolist()) from None
+    _warn_of_covariance(fit)
+    return LDAResults(lda_fit(fit, blocks, options, has_rows=has_rows, path=path))
+
+
+def _warn_of_covariance(fit: LDAFit) -> None:
+    """Warn of what a covariance model warns of, and of axes that are arbitrary."""
+    if warning := fit.scatter.warning(fit.moments, (fit.covariance,)):
+        warn_user(warning)
+    warn_of_separated_axes(fit.scatter)
+    if fit.ncomp is not None:
+        warn_of_tied_axes("ncomp", fit.ncomp, fit.tied_axes())
+
+
+def _columns(blocks: Blocks, kind: Scatter, *, by_level: bool) -> tuple[Blocks, frozenset[str] | None]:
+    """Blocks of the columns that vary, and names of those that stand for levels where these have axes."""
+    indicators = None
+    if by_level:
+        blocks, indicators = with_level_indicators(blocks)
+    blocks = reading.without_constants_if_wide(blocks)
+    if not kind.is_regular and kind.takes_full_rank(len(blocks.terms)):
+        reading.refuse_few_rows(blocks, normal_fits.wide_table_hint(kind))
+    return blocks, indicators
+
+
+def _divisors(moments: ClassMoments, method: str) -> Floats:
+    """The divisor (1,) of the covariance of all classes."""
+    return np.array([common_divisor(moments, method)])
+
+
+def _independent(
+    kind: Scatter, blocks: Blocks, stats: ClassMoments, collinear: str
+) -> tuple[Scatter, Blocks, ClassMoments]:
+    """Blocks and moments of columns that no others determine, or the error that names those.
+
+    The kind is then that of columns given the covariates, where there are some.
+    """
+    kind = kind.for_classes(blocks.design.levels, stats.n_columns)
+    found = kind.obstacles(stats)
+    if found and collinear == "raise":
+        hints = {"instead": reading.COLLINEAR_DROP, "separation_hint": normal_fits.separation_hint(kind)}
+        raise reading.collinear_error(found, blocks.terms, **hints)
+    if found:
+        blocks, stats = reading.drop_columns(blocks, stats, found)
+    return adjusted_for(blocks, kind) if blocks.covariates else kind, blocks, stats
+
+
+def _checked_axes(ncomp: Any, stats: ClassMoments, kind: Scatter) -> int | None:
+    """The number of canonical axes that is asked for; a DataError of one that there is not."""
+    columns = stats.n_columns - kind.covariates
+    most, within = min(columns, stats.n_classes - 1), ""
+    if isinstance(kind, Projected) and isinstance(kind.wanted, int):
+        most, within = min(most, kind.wanted), f", within {kind.wanted} principal axes,"
+    if ncomp is not None and not (reading.is_whole(ncomp) and 1 <= ncomp <= most):
+        raise DataError(
+            f"ncomp={ncomp!r}: {columns} columns and {stats.n_classes} classes have"
+            f"{within} {most} canonical ax{'i' if most == 1 else 'e'}s; "
+            f"give a number from 1 to {most}, or None for all."
+        )
+    return None if ncomp is None else int(ncomp)

@@ -1,0 +1,380 @@
+"""The location model: normal numbers within each combination of categories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.discriminant.location import (
+    GRID,
+    CellLayout,
+    CellRows,
+    LocationFit,
+    fit_location,
+    location_from_file,
+    location_obstacles,
+)
+from discrim.core.moments.moments import ClassMoments, gather
+from discrim.core.numerics.progress import late_bar
+from discrim.core.rules.rules import Rule, logs_of_prior
+from discrim.design.blocks import Blocks
+from discrim.design.levels import boolean_terms, level_design, level_terms, term_levels
+from discrim.design.rows import read, used_rows
+from discrim.errors import CollinearError, DataError, NotSupportedError
+from discrim.models.base import reading
+from discrim.models.base.available import available_if
+from discrim.models.base.displayed import displayed
+from discrim.models.base.fit import Fit, Model, covariance_frame
+from discrim.models.base.fit_file import Saved
+from discrim.models.base.reading import Data, NaAction, Prior
+from discrim.models.base.refits import (
+    error_path,
+    held_path,
+    largest_as_good,
+    left_out_of_numbers,
+    moment_refits,
+    verb_options,
+)
+from discrim.models.results.results import ClassifierResults
+
+MOST_CELLS = 2**20
+"""Means of cells and classes, times columns, that are held."""
+
+MODEL = Model(
+    "location",
+    "Location model",
+    likelihood_of="none",
+    no_fit=("a class has no row, or the covariance within cells is singular", "fewer columns"),
+    scores_left_out=10,
+)
+
+
+@reading.with_ways_out
+def location(
+    formula: str,
+    data: Data,
+    *,
+    smoothing: float | None = None,
+    grid: Sequence[float] | None = None,
+    prior: Prior = None,
+    weights: Any = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> LocationResults:
+    """The location model: numbers are normal within each combination of categories, smoothed over them.
+
+    Parameters
+    ----------
+    formula : str
+        Response and predictors, such as `species ~ .`; see the page on formulas.
+    data : table or source of tables
+        Table, or source of tables that can be read more than once; see the page on shared arguments.
+    smoothing : float, optional
+        The weight L of a row in a cell that differs from its own in one column, above 0 and at most 1. In a
+        cell that differs in d columns it is L^d. Near 0 each cell is estimated alone; at 1 the categories do
+        not count. By default the L of least leave-one-out error is chosen from `grid`, and the largest of
+        equal ones.
+    grid : sequence of float, optional
+        Smoothings to choose from; by default 0.001, 0.01, 0.02, 0.05, 0.1, 0.2, ..., 1.
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes; by default the class proportions.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three identical rows.
+    levels : sequence, optional
+        The classes in order; by default that of the categories, or sorted.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped and counted, or are an error.
+    functions : dict of str to callable, optional
+        Functions that the formula may call, by name; see the page on shared arguments.
+
+    Returns
+    -------
+    LocationResults
+
+    Raises
+    ------
+    FormulaError
+        The formula cannot be read or is not allowed.
+    DataError
+        A column is unknown, a value is infinite, or no row or only one class is left. Also if no column holds
+        numbers, or a smoothing is not above 0 and at most 1.
+    PriorError
+        The prior is not a distribution over the classes.
+    CollinearError
+        The covariance of the numbers within cells is singular.
+    NotSupportedError
+        A category is multiplied with another column, or the categories make too many cells.
+
+    Notes
+    -----
+    The model is Krzanowski's (1975, Journal of the American Statistical Association 70, 782-790), the
+    smoothing that of Asparoukhov & Krzanowski (2000, Statistics and Computing 10, 289-297). Within a class a
+    row lies in cell s with probability p_ks, and its numbers are normal with mean m_ks; their covariance S is
+    common to classes and cells. With n_kt rows of class k in cell t, whose mean is y_kt, and weights a_st =
+    L^d of cells that differ in d columns, N_ks = sum_t a_st n_kt, p_ks = N_ks / sum_t N_kt, and m_ks = sum_t
+    a_st n_kt y_kt / N_ks. S has the divisor N less the sum of n_ks / N_ks over cells and classes, which is N
+    - K at L = 1, where the rule is that of `lda` for the numbers alone. It is so at any L if no column is a
+    category. Truth values are categories.
+
+    The choice of L holds S while rows are left out; `leave_one_out()` computes all but L and the prior anew
+    without each row. Folds choose L anew.
+
+    Examples
+    --------
+    >>> from discrim import location
+    >>> from discrim.datasets import load_penguins
+    >>> penguins = load_penguins()
+    >>> fit = location("species ~ sex + island + bill_length_mm + body_mass_g", penguins, smoothing=0.1)
+    >>> fit.probabilities.loc[("male", "Dream")].round(3).tolist()
+    [0.185, 0.417, 0.043]
+    >>> fit.error_rates(["loo"])["wrong"].tolist()
+    [4.0]
+    """
+    options = verb_options(locals())
+    tried = _checked_smoothings(smoothing, grid)
+    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    blocks = replace(blocks, design=level_design(blocks.design))
+    blocks, stats = reading.usable_rows(blocks, "diagonal", na_action)
+    layout = layout_of(blocks)
+    if not len(layout.numbers):
+        raise DataError(
+            "location() needs a column of numbers beside the categories, and there is none: add one, or use "
+            "naive_bayes(), or lda()."
+        )
+    cells = cell_moments(blocks, layout)
+    shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
+    fits = partial(fit_location, stats, cells, layout, shares, estimated_prior=estimated)
+    if smoothing is None and layout.sizes:
+        fit, path = _chosen(fits, blocks, tried)
+    else:
+        fit, path = fits(tried[0] if layout.sizes else 1.0), None
+    if fit is None:
+        raise _singular(blocks, cells, layout, tried[0])
+    return LocationResults(location_fit(fit, blocks, options, path=path))
+
+
+def _singular(blocks: Blocks, cells: ClassMoments, layout: CellLayout, smoothing: float) -> CollinearError:
+    """Return the error for a singular covariance, which names the columns that are constant or determined."""
+    names = tuple(blocks.terms[j] for j in layout.numbers.tolist())
+    if found := location_obstacles(cells, layout, 1.0):
+        return reading.collinear_error(found, names, instead="fit rda() or logistic() to all columns")
+    if found := location_obstacles(cells, layout, smoothing):
+        return reading.collinear_error(found, names, "within cells", instead="pass a larger smoothing=")
+    return CollinearError(
+        f"There are too few rows for the covariance of {reading.listed(names)} within cells: leave columns "
+        "out, or pass a larger smoothing=."
+    )
+
+
+def _checked_smoothings(smoothing: Any, grid: Any) -> list[float]:
+    """The smoothing that is given, or those to choose from."""
+    also = ", or None to have it chosen"
+    if smoothing is not None:
+        if grid is not None:
+            raise DataError("smoothing= is given, so that there is nothing to choose: leave out grid=.")
+        return [reading.check_number("smoothing", smoothing, 0, 1, ends="(]", also=also)]
+    return list(GRID) if grid is None else reading.check_grid(grid, "smoothing", 0, 1, ends="(]")
+
+
+def layout_of(blocks: Blocks) -> CellLayout:
+    """Which columns of the blocks, of a `level_design`, are categories, and how many levels they have."""
+    sizes = dict(zip(*level_terms(blocks.design), strict=True))
+    layout = CellLayout(np.array([sizes.get(term, 0) for term in blocks.terms], dtype=np.intp))
+    cells = 1
+    for size in layout.sizes:
+        cells *= size
+    held = cells * len(blocks.design.levels) * (len(layout.numbers) + 1)
+    if held > MOST_CELLS:
+        raise NotSupportedError(
+            f"The categories make {cells:,} cells, whose means in each class are {held:,} numbers, more than "
+            f"the {MOST_CELLS:,} that are held: name fewer categorical columns, or join rare levels."
+        )
+    return layout
+
+
+def cell_moments(blocks: Blocks, layout: CellLayout) -> ClassMoments:
+    """Pooled moments of the numbers by class and cell."""
+    count = len(blocks.design.levels) * layout.n_cells
+    with late_bar(0, "moments of the cells"):
+        return gather(CellRows(blocks, layout), n_classes=count, n_columns=len(layout.numbers))
+
+
+def _chosen(
+    fits: Callable[[float], LocationFit | None], blocks: Blocks, tried: Sequence[float]
+) -> tuple[LocationFit | None, pd.DataFrame | None]:
+    """The fit of least leave-one-out error, of equal ones that of the largest smoothing, and the path."""
+    made = {each: fit for each in tried if (fit := fits(each)) is not None}
+    if not made:
+        return None, None
+    first = next(iter(made.values()))
+    wrong = np.zeros((len(made), len(first.prior)))
+    log_prior = logs_of_prior(first.prior)
+    with late_bar(blocks.table.nrows, "choice of smoothing") as tell:
+        for _, x, codes, weights in used_rows(blocks):
+            for i, fit in enumerate(made.values()):
+                wrong[i] += fit.wrong_left_out(x, codes, weights, log_prior)
+            tell(len(codes))
+    path = error_path(
+        "smoothing", list(made), wrong, first.moments.counts, first.prior, sampled=first.estimated_prior
+    )
+    return made[largest_as_good(path)], path
+
+
+def location_fit(
+    numbers: LocationFit,
+    blocks: Blocks,
+    options: Mapping[str, Any],
+    *,
+    has_rows: bool = True,
+    path: pd.DataFrame | None = None,
+) -> Fit[LocationFit]:
+    """A location model as one value; `path` is that of a choice of its smoothing."""
+    refits = replace(
+        moment_refits(None), of_rows=_rule_of_rows, held=_rule_of_rows, left_out=left_out_of_numbers,
+        recode=_recode,
+    )  # fmt: skip
+    if path is not None:
+        anew = partial(_rule_of_rows, tried=tuple(path["smoothing"].tolist()))
+        refits = replace(refits, choice="the smoothing", of_rows=anew)
+    return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
+
+
+def _recode(fit: Fit[LocationFit], blocks: Blocks, held: bool) -> tuple[Fit[LocationFit], Blocks]:
+    """Return the fit, and blocks whose categories are positions among the levels that are left."""
+    return fit, replace(blocks, design=level_design(blocks.design))
+
+
+def _rule_of_rows(fit: Fit[LocationFit], blocks: Blocks, tried: Sequence[float] = ()) -> Rule | None:
+    """The rule of other rows, with the smoothing of the fit, or the best here of those that were tried."""
+    numbers, layout = fit.numbers, layout_of(blocks)
+    stats = reading.class_moments(blocks, "diagonal")
+    if (stats.rows < 1).any() or not len(layout.numbers):
+        return None
+    cells = cell_moments(blocks, layout)
+    fits = partial(fit_location, stats, cells, layout, numbers.prior, estimated_prior=numbers.estimated_prior)
+    found = _chosen(fits, blocks, tried)[0] if tried else fits(numbers.smoothing)
+    return None if found is None else found.rule(fit.log_prior())
+
+
+BUFFERS: dict[str, tuple[int, ...]] = dict.fromkeys(
+    ("cell_counts", "cell_rows", "cell_centres", "cell_rests", "cell_scale", "cell_root"), (-1,)
+)
+
+SAVED = Saved(
+    {"smoothing": (float,), "estimated_prior": (bool,)},
+    "diagonal",
+    location_from_file,
+    location_fit,
+    LocationFit.buffers,
+    lambda k, p: {"levels": (p,)} | BUFFERS,
+    constant=True,
+    # A mean of positions is no level.
+    scored_at_means=False,
+)
+
+
+class LocationResults(ClassifierResults):
+    """A fit of the location model."""
+
+    _fit: Fit[LocationFit]
+
+    @property
+    def smoothing(self) -> float:
+        """Weight of a row in a cell that differs from its own in one column."""
+        return self._fit.numbers.smoothing
+
+    def _cells(self) -> pd.Index:
+        fit, layout = self._fit, self._fit.numbers.layout
+        terms = [self.terms[j] for j in layout.categories.tolist()]
+        if not terms:
+            return pd.Index(["all rows"], name="cell")
+        truths = set(boolean_terms(fit.blocks.design))
+        known = dict(zip(fit.blocks.design.terms, term_levels(fit.blocks.design), strict=True))
+        levels = [[False, True] if term in truths else list(known[term] or ()) for term in terms]
+        if len(terms) == 1:
+            return pd.Index(levels[0], name=terms[0])
+        return pd.MultiIndex.from_product(levels, names=terms)
+
+    def _number_terms(self) -> pd.Index:
+        return self.terms[self._fit.numbers.layout.numbers]
+
+    @property
+    def probabilities(self) -> pd.DataFrame:
+        """Probability of each cell within each class, cells by classes."""
+        return pd.DataFrame(self._fit.numbers.probabilities.T, index=self._cells(), columns=self.classes)
+
+    @property
+    @displayed(every="count")
+    def cell_counts(self) -> pd.DataFrame:
+        """Rows of each class in each cell, cells by classes.
+
+        Rows, or sums of weights.
+        """
+        counts = self._fit.numbers.cells.counts.reshape(len(self.classes), -1).T
+        return pd.DataFrame(counts, index=self._cells(), columns=self.classes)
+
+    @property
+    def means(self) -> pd.DataFrame:
+        """Smoothed means of each class in each cell, classes and cells by columns of numbers."""
+        cells = self._cells()
+        names = list(cells.names)
+        keys = [
+            (label, *(cell if isinstance(cell, tuple) else (cell,)))
+            for label in self.classes
+            for cell in cells
+        ]
+        index = pd.MultiIndex.from_tuples(keys, names=["class", *names])
+        values = self._fit.numbers.means.reshape(len(keys), -1)
+        return pd.DataFrame(values, index=index, columns=self._number_terms())
+
+    @property
+    def cov(self) -> pd.DataFrame:
+        """Covariance of the numbers within cells.
+
+        Covariance of the numbers, common to classes and cells.
+        """
+        numbers = self._fit.numbers
+        return covariance_frame(numbers.covariance, numbers.cells.scale, self._number_terms())
+
+    @property
+    @available_if()
+    @displayed(se="share")
+    def path(self) -> pd.DataFrame:
+        """Leave-one-out error by smoothing, with the covariance held.
+
+        The errors of a choice by leave-one-out: smoothing, error, se.
+
+        Raises
+        ------
+        NotSupportedError
+            The smoothing was given, or the fit was loaded.
+        """
+        why = "as the smoothing was given, no column is a category, or the fit was loaded"
+        return held_path(self._fit, why, "fit without smoothing= to have it chosen")
+
+    @displayed(probability="share")
+    def tidy(self) -> pd.DataFrame:
+        """One row for each class, cell and column of numbers: rows, probability of the cell, mean."""
+        numbers, terms = self._fit.numbers, self._number_terms()
+        table = self.means.index.repeat(len(terms)).to_frame(index=False)
+        table["term"] = np.tile(terms.to_numpy(), len(self.means))
+        table["rows"] = np.repeat(numbers.cells.counts, len(terms))
+        table["probability"] = np.repeat(numbers.probabilities.ravel(), len(terms))
+        return table.assign(mean=self.means.to_numpy().ravel())
+
+    @displayed()
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        numbers = self._fit.numbers
+        row = {
+            "smoothing": numbers.smoothing,
+            "cells": numbers.layout.n_cells,
+            "df_residual": numbers.divisor,
+        }
+        return pd.DataFrame([self._sizes() | row])

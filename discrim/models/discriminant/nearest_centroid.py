@@ -1,0 +1,328 @@
+"""Nearest centroids: a row is of the class whose mean is nearest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.discriminant.nearest_centroid import (
+    EuclideanDistances,
+    NearestCentroidFit,
+    centroid_marginal,
+    fit_nearest_centroid,
+    has_spread,
+)
+from discrim.core.moments.derived_moments import constant_within
+from discrim.design.blocks import Blocks
+from discrim.design.levels import Unseen
+from discrim.errors import CollinearError
+from discrim.inference.mean_differences import between_squares
+from discrim.models.base.displayed import displayed
+from discrim.models.base.fit import Fit, Gaps, Model, by_class_and_term, posterior_frame
+from discrim.models.base.fit_file import Saved
+from discrim.models.base.reading import (
+    Data,
+    NaAction,
+    Prior,
+    usable_rows,
+    verbs_prior,
+    with_ways_out,
+)
+from discrim.models.base.refits import moment_refits, verb_options
+from discrim.models.discriminant.normal_fits import warn_of_units
+from discrim.models.moments.given import Sample
+from discrim.models.moments.moments import Moments
+from discrim.models.results import headers
+from discrim.models.results.geometry import GroupSummary, LinearGeometry
+from discrim.models.results.results import ClassifierResults, ClassMeans
+from discrim.report.grid import Pairs, Section
+from discrim.report.tables import Sections
+
+DISTANCE = "Euclidean, in columns' units"
+
+
+@with_ways_out
+def nearest_centroid(
+    formula: str | None = None,
+    data: Data | None = None,
+    *,
+    moments: Moments | None = None,
+    prior: Prior = "equal",
+    weights: Any = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> NearestCentroidResults:
+    """Nearest centroids: normal classes with one variance for all columns and classes.
+
+    Parameters
+    ----------
+    formula : str
+        Response and predictors, such as `species ~ .`; see the page on formulas.
+    data : table or source of tables
+        Table, or source of tables that is read in chunks; see the page on shared arguments.
+    moments : Moments, optional
+        Moments in place of formula and data; see the page on shared arguments.
+    prior : "equal", None, "proportional", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. With equal ones, the default here, a row is assigned to the class
+        of the nearest mean. None stands for the class proportions of the data.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three identical rows.
+    levels : sequence, optional
+        The classes in order; by default that of the categories, or sorted.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped and counted, or are an error.
+    functions : dict of str to callable, optional
+        Functions that the formula may call, by name; see the page on shared arguments.
+
+    Returns
+    -------
+    NearestCentroidResults
+
+    Raises
+    ------
+    FormulaError
+        The formula cannot be read or is not allowed.
+    DataError
+        A column is unknown, a value is infinite, or no row or only one class is left.
+    PriorError
+        The prior is not a distribution over the classes.
+    CollinearError
+        Every row equals the mean of its class.
+
+    Notes
+    -----
+    The rule is Rocchio's (1971, in The SMART Retrieval System, 313-323).
+
+    The score of a class is ``ln prior_k - |x - m_k|^2 / (2 s2)`` with s2 = tr(W) / (p (N - K)), where W are
+    the sums of squares within classes. The rule and the posteriors are those of
+    `lda(covariance="spherical")`. For equal priors the labels are those of scikit-learn's
+    `NearestCentroid()`. With other priors scikit-learn first divides the columns by their standard deviations
+    within classes, so that its labels are those of `lda(covariance="diagonal")`; its posteriors are the
+    squares of that rule's, divided by their sum. `discrim.shrunken_centroids` adds a threshold.
+
+    Distances are in the units of the columns. A column with a hundred times the spread of the others decides
+    alone. A warning then says so, and `column_shares()` shows it.
+
+    Examples
+    --------
+    >>> from discrim import nearest_centroid
+    >>> from discrim.datasets import load_iris
+    >>> fit = nearest_centroid("species ~ .", load_iris())
+    >>> fit.confusion().to_numpy().tolist()
+    [[50, 0, 0], [0, 46, 4], [0, 7, 43]]
+    >>> fit.distances()["distance"].round(4).tolist()
+    [3.2083, 4.7545, 1.6205]
+    """
+    options = verb_options(locals())
+    sample = Sample(
+        "nearest_centroid", "diagonal", moments, formula, data, weights, levels, functions, na_action
+    )
+    if sample.has_rows:
+        blocks, stats = usable_rows(sample.read(), "diagonal", na_action)
+    else:
+        blocks, stats = sample.of_moments("diagonal")
+    if not has_spread(stats):
+        raise CollinearError(
+            f"{stats.total:g} rows in {stats.n_classes} classes do not vary within these, so that there "
+            "is no variance by which to measure distances: some class has to have two rows that "
+            "differ, and weights have to count rows. For the class of the nearest row use knn(k=1, "
+            "scale=False)."
+        )
+    like = ', prior="equal"' if isinstance(prior, str) and prior == "equal" else ""
+    # A diagonal covariance has no unit for a column that is constant within classes.
+    kind = (
+        "covariance=discrim.covariance.Shrunk(standardize=True)"
+        if constant_within(stats).any()
+        else 'covariance="diagonal"'
+    )
+    warn_of_units(stats, blocks.terms, "The Euclidean distance", f"Use lda({kind}{like})")
+    shares, estimated = verbs_prior(prior, blocks.design.levels, stats.counts)
+    fit = fit_nearest_centroid(stats, shares, estimated_prior=estimated)
+    return NearestCentroidResults(nearest_centroid_fit(fit, blocks, options, has_rows=sample.has_rows))
+
+
+MODEL = Model(
+    "nearest_centroid",
+    "Nearest centroids",
+    no_fit=("a class has no row, or no row differs from the mean of its class", "knn(k=1, scale=False)"),
+    marginal=centroid_marginal,
+)
+
+
+def nearest_centroid_fit(
+    numbers: NearestCentroidFit, blocks: Blocks, options: Mapping[str, Any], *, has_rows: bool = True
+) -> Fit[NearestCentroidFit]:
+    """Nearest centroids as one value."""
+    return Fit(MODEL, numbers, blocks, numbers.prior, moment_refits("diagonal"), options, has_rows)
+
+
+SAVED = Saved(
+    {"estimated_prior": (bool,)},
+    "diagonal",
+    fit_nearest_centroid,
+    nearest_centroid_fit,
+    structure="spherical",
+)
+
+
+class NearestCentroidResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
+    """A fit of nearest centroids.
+
+    Attributes
+    ----------
+    means : DataFrame, classes by terms
+        Class means.
+    llf, aic, bic : float
+        Joint log-likelihood of class and row at the maximum-likelihood variance, and its criteria.
+    df_model : int
+        Number of free parameters: means, the variance, and the prior where it is estimated.
+    """
+
+    _fit: Fit[NearestCentroidFit]
+
+    @property
+    def sd(self) -> float:
+        """Standard deviation of every column within every class.
+
+        Standard deviation s of every column within every class, with divisor p (N - K).
+        """
+        return self._fit.numbers.sd
+
+    def centroid_distances(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+        """Euclidean distances of rows to the class means, in the units of the columns.
+
+        Parameters
+        ----------
+        data : table, optional
+            New observations. By default the data of the fit.
+        unseen : {"raise", "missing"}, optional
+            Whether an unseen level is an error or a missing value; see the page on shared arguments.
+
+        Returns
+        -------
+        DataFrame, rows by classes
+            Missing for a row with a missing value.
+        """
+        rule = EuclideanDistances(self._fit.numbers.distances(), self.sd)
+        return posterior_frame(self._fit.new_rows(data, Gaps(unseen)), rule, self.classes, np.asarray)
+
+    @displayed()
+    def distances(self) -> pd.DataFrame:
+        """Euclidean distance of each pair of class means, and D2, its square divided by the variance."""
+        i, j = np.triu_indices(len(self.classes), 1)
+        d2 = self._fit.numbers.gaps()[i, j]
+        index = pd.MultiIndex.from_arrays([self.classes[i], self.classes[j]], names=["class", "other"])
+        return pd.DataFrame({"distance": self.sd * np.sqrt(d2), "D2": d2}, index=index)
+
+    @displayed()
+    def column_shares(self) -> pd.DataFrame:
+        """How much each column contributes to the distances.
+
+        Returns
+        -------
+        DataFrame by term
+            sd, the standard deviation of the column within classes (divisor N - K); and its shares of the
+            sums of squares of all columns, within classes and between the class means and the common mean.
+        """
+        numbers = self._fit.numbers
+        moments, unit = numbers.moments, numbers.moments.common_unit
+        within, between = moments.squares.sum(axis=0), between_squares(moments)
+        table = pd.DataFrame({"sd": np.sqrt(within / numbers.residual_df) / moments.scale}, index=self.terms)
+        for name, squares in (("within", within), ("between", between)):
+            size = squares * unit * unit
+            table[name] = size / size.sum() if size.any() else np.nan
+        return table
+
+    @displayed()
+    def tidy(self) -> pd.DataFrame:
+        """One row for each class and term: the mean, with its standard error under the model."""
+        index = by_class_and_term(self.classes, self.terms)
+        errors = self.sd / np.sqrt(self._fit.counts)
+        columns = {"estimate": self.means.to_numpy().ravel(), "std_error": np.repeat(errors, len(self.terms))}
+        return pd.DataFrame(columns, index=index).reset_index()
+
+    @displayed()
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        return pd.DataFrame([self._glance() | {"sd": self.sd}])
+
+
+# ---- its summary
+
+
+def nearest_centroid_sections(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> Sections:
+    """Sections of nearest centroids, in their order."""
+    return {
+        "header": _header,
+        "classes": _classes,
+        "means": _means,
+        "distances": _distances,
+        "columns": _columns,
+    }
+
+
+def _header(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> Pairs:
+    equal = not fit.numbers.estimated_prior and np.ptp(fit.prior) == 0
+    items: list[tuple[str, Any, str]] = [
+        *headers.row_items(fit),
+        ("Distance", DISTANCE, DISTANCE),
+        ("Standard deviation s", results.sd, f"{results.sd:.5g}"),
+        ("Prior", "equal", "equal") if equal else headers.prior_item(fit),
+        ("Log-likelihood", results.llf, f"{results.llf:.2f}"),
+        *headers.size_items(fit),
+        ("AIC", results.aic, f"{results.aic:.2f}"),
+        ("BIC", results.bic, f"{results.bic:.2f}"),
+        *headers.error_items(fit),
+    ]
+    return headers.header(fit, items)
+
+
+def _classes(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> Section:
+    numbers = fit.numbers
+    stats = numbers.within_reach
+    free = stats.counts - 1
+    # In units of s, so that no square is out of range.
+    squares = (numbers.covariance.whiten(np.sqrt(stats.squares.T)) ** 2).sum(axis=0)
+    own = np.divide(squares, free * stats.n_columns, out=np.full(len(free), np.nan), where=free > 0)
+    table = pd.DataFrame({"prior": results.prior, "rows": results.counts, "sd": results.sd * np.sqrt(own)})
+    formats: dict[Any, Any] = {"prior": "share", "rows": "count", "sd": "general"}
+    note = "The rule takes the one s for all of them."
+    return Section("Classes, with their own standard deviations", table, formats, note=note)
+
+
+def _means(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> Section:
+    # Distances add up columns as they are: what is small against s tells nothing.
+    return headers.means_section(fit, errors=dict.fromkeys(results.terms, results.sd / 2000))
+
+
+def _distances(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> Section:
+    table = pd.DataFrame(np.sqrt(fit.numbers.gaps()), index=results.classes, columns=results.classes)
+    table = table.rename_axis(index=None, columns=None)
+    return Section(
+        "Distances between the means, in units of s",
+        table,
+        shared=True,
+        triangle=True,
+        source="fit.distances()",
+    )
+
+
+nearest_centroid_brief: Sections = {"classes": _classes, "means": _means}
+"""The short form: classes and means."""
+
+
+def _columns(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> Section:
+    formats: dict[Any, Any] = {"sd": "general", "within": "share", "between": "share"}
+    note = "Squares add up in the columns' units: the larger a column's share, the more it decides."
+    return Section(
+        "Standard deviations within classes, and shares of the squares within and between classes",
+        results.column_shares(),
+        formats,
+        note=note,
+        source="fit.column_shares()",
+        worth=headers.worth(fit.numbers.moments) if headers.are_many(fit.terms) else None,
+    )

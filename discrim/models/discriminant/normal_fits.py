@@ -1,0 +1,584 @@
+"""What LDA and QDA share: how a covariance is asked for and found, refits, and tests of equal covariances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.covariance import factor
+from discrim.core.covariance.covariance import pooled, separate
+from discrim.core.covariance.factor import FORMS, FactorFaultError, Factors
+from discrim.core.covariance.projected import Projected
+from discrim.core.covariance.robust import Robust
+from discrim.core.covariance.scatter import Full, KnownRows, Scatter, each
+from discrim.core.covariance.shrinkage import missed
+from discrim.core.covariance.shrunk import Shrunk
+from discrim.core.moments.derived_moments import comparable, constant_within, in_units, within_sd
+from discrim.core.moments.moments import LIGHT, ClassMoments
+from discrim.core.moments.row_sums import refuse_wide
+from discrim.core.numerics.arrays import Floats
+from discrim.core.rules import gaussian
+from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.rules import Rule, logs_of_prior
+from discrim.covariance import FactorAnalytic
+from discrim.design.blocks import Blocks
+from discrim.design.rows import used_rows
+from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
+from discrim.inference.covariance_models import box_m_test, covariance_ladder, likelihood_ratio
+from discrim.inference.result import TestResult
+from discrim.models.base import reading
+from discrim.models.base.fit import Fit, Refits
+from discrim.models.base.reading import Watch
+from discrim.models.base.refits import error_path, largest_as_good, moment_refits
+from discrim.models.discriminant.components import CHOSEN_FROM_ROWS, AxesChoice, choose_axes
+from discrim.models.discriminant.covariance_models import (
+    advised_specification,
+    covariance_text,
+    factor_model,
+)
+from discrim.models.discriminant.em import asks_for_em, em_rule
+from discrim.models.discriminant.robust import robust_rule
+from discrim.models.moments.given import Sample
+
+FOUND_FROM_ROWS = (
+    "This covariance is estimated from the observations and not from their moments: give its shrinkage as a "
+    "number, as covariance=discrim.covariance.Shrunk(0.1)"
+)
+"""Why covariances that are not a function of moments cannot be fitted to them, and the way out."""
+
+MUCH = 10.0
+"""Ratio of standard deviations within classes beyond which units differ by much."""
+
+
+def check_em(
+    missing: Any, covariance: Any, kind: Scatter, na_action: str, *, has_rows: bool, collinear: str = "raise"
+) -> bool:
+    """Return whether rows with missing values are used by EM.
+
+    It is a DataError of another word, or of options that contradict each other, and a NotSupportedError where
+    there are no rows, or the estimates are not those of largest likelihood under normal classes.
+    """
+    if missing is None or not asks_for_em(missing, na_action, has_rows=has_rows):
+        return False
+    if not kind.has_distances:
+        raise NotSupportedError(
+            'missing="em" estimates full covariances by maximum likelihood and cannot be combined with '
+            f"{covariance_text(covariance)}. Leave out one of the two."
+        )
+    if collinear != "raise":
+        raise NotSupportedError(
+            'missing="em" does not find the columns to drop: leave out collinear=, and the columns that an '
+            "error names."
+        )
+    return True
+
+
+def moments_of_sample(sample: Sample, kind: Scatter) -> tuple[Blocks, ClassMoments]:
+    """Blocks without rows, and moments in their place; refused where the covariance is found from rows."""
+    why_rows = FOUND_FROM_ROWS if kind.needs_rows or isinstance(kind, Robust) else ""
+    if isinstance(kind, Projected) and why_rows:
+        why_rows = CHOSEN_FROM_ROWS.format(kind.wanted)
+    return sample.of_moments(kind.spread(sample.scatters), why_rows)
+
+
+def known_of_rows(
+    scatter: Scatter,
+    blocks: Blocks,
+    moments: ClassMoments,
+    divisors: Callable[[ClassMoments], Floats],
+    prior: Floats,
+    *,
+    sampled: bool,
+) -> tuple[Scatter, pd.DataFrame | None]:
+    """A kind with what only rows say of it, read once more where it needs them, and the path of a choice.
+
+    From moments come the divisors (1,) or (K,) of the covariances. The prior (K,) is sampled where it is the
+    class proportions of the rows. A CollinearError says that a covariance that is singular stays so; a
+    DataError, that a class has too few rows to choose by leave-one-out, or an estimator has no covariance.
+    """
+    if isinstance(scatter, Projected) and scatter.needs_rows:
+        return choose_axes(AxesChoice(scatter, blocks, moments, divisors, prior), sampled=sampled)
+    unit, levels, of = scatter.unit(moments), blocks.design.levels, divisors(moments)
+    if unit is not None:
+        blocks, moments = replace(blocks, unit=unit), in_units(moments, unit)
+    if any(shrinkage.grid for shrinkage in scatter.shrinkages):
+        plain = scatter.plain()
+        scaled = plain.at(1.0).scaled(moments)
+        path = shrinkage_path(ShrinkageTrials(plain, blocks, scaled, divisors, prior), sampled=sampled)
+        return scatter.at(*[largest_as_good(path)] * len(of)), path
+    found = scatter.of_rows(KnownRows(blocks, levels), moments, of)
+    for k, _ in each(of) if found.shrinkages and found.shrinkages[0].values else ():
+        where = "within classes" if k is None else f"in class {levels[k]!r}"
+        _refuse_singular_kind(found.of_class(k), moments, blocks.terms, k, where)
+    return found, None
+
+
+def _refuse_singular_kind(
+    scatter: Scatter, moments: ClassMoments, terms: Sequence[str], k: int | None, where: str
+) -> None:
+    """Raise where a shrinkage leaves the covariance of a class, or the pooled one, singular."""
+    shrinkage, p = scatter.shrinkages[0], moments.n_columns
+    free = moments.rows.sum() - moments.n_classes if k is None else moments.rows[k] - 1
+    if scatter.takes_full_rank(p) and free < p:
+        raise CollinearError(
+            f"{shrinkage.said(shrinkage.values[0])} {where}, which leaves the covariance of {len(terms)} "
+            f"columns ({reading.listed(terms)}) singular: there are {free} degrees of freedom. Pass a larger "
+            f"number{scatter.instead}."
+        )
+    if wild := scatter.out_of_reach(moments, k):
+        column, middle = (repr(terms[j]) for j in wild)
+        raise DataError(
+            f"A shrinkage of 1 gives each column the variance of the median {where}, that of "
+            f"{middle}, and {column} varies so much more that its squared distances exceed double "
+            "precision: give the columns in units of one size, as standardize() does, or pass a "
+            "shrinkage below 1."
+        )
+    found = scatter.obstacles(moments, k)
+    if found and shrinkage.is_none(p):
+        larger = advised_specification(scatter, "1e-6")
+        raise reading.collinear_error(
+            found,
+            tuple(terms),
+            where,
+            instead=f"pass {larger}",
+            separation_hint=f"Pass {larger}, which uses this.",
+        )
+    if found:
+        raise CollinearError(
+            f"Half of the columns or more are constant {where} (first of them "
+            f"{terms[found[0].column]!r}), so that the median of the variances is zero and shrinking "
+            "towards it does not help: drop them."
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShrinkageTrials:
+    """What is tried on which rows: a kind of covariance with a grid of shrinkages, under a prior (K,).
+
+    From moments come the divisors of one covariance for all classes (1,), or of one for each (K,).
+    """
+
+    scatter: Scatter
+    blocks: Blocks
+    moments: ClassMoments
+    divisors: Callable[[ClassMoments], Floats]
+    prior: Floats
+
+    @property
+    def grid(self) -> tuple[float, ...]:
+        """The shrinkages."""
+        return self.scatter.shrinkages[0].grid
+
+    @property
+    def is_common(self) -> bool:
+        """Whether the classes share one covariance."""
+        return len(self.divisors(self.moments)) == 1
+
+    def is_singular(self, moments: ClassMoments, g: float) -> bool:
+        """Whether a shrinkage leaves a covariance of these moments singular."""
+        scatter = self.scatter.at(g)
+        if scatter.takes_full_rank(moments.n_columns) and moments.spread in ("thin", "thin class"):
+            return True
+        places = [k for k, _ in each(self.divisors(moments))]
+        wild = any(scatter.out_of_reach(moments, k) for k in places)
+        return wild or any(scatter.obstacles(moments, k) for k in places)
+
+    def rule(self, moments: ClassMoments, g: float) -> Rule:
+        """The rule of a shrinkage."""
+        log_prior = logs_of_prior(self.prior)
+        _, moments, covariances = self.scatter.at(g).estimate(moments, self.divisors(moments))
+        if self.is_common:
+            return gaussian.linear_rule(moments, covariances[0], log_prior)
+        return gaussian.separate_plugin(moments, covariances, log_prior)
+
+    def without(self, position: int, code: int) -> Floats:
+        """Whether one row of the table is called another class by fits without it, for each shrinkage."""
+        blocks, found = self.blocks, np.full(len(self.grid), np.nan)
+        weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
+        weights[position] -= min(1.0, weights[position])
+        moments = reading.class_moments(blocks.with_weights(weights), self.moments.spread)
+        row = blocks.rows_at(np.array([position]))
+        for i, g in enumerate(self.grid):
+            if not self.is_singular(moments, g):
+                found[i] = self.rule(moments, g).scores(row)[0].argmax() != code
+        return found
+
+
+def shrinkage_path(task: ShrinkageTrials, *, sampled: bool) -> pd.DataFrame:
+    """Leave-one-out errors by shrinkage: shrinkage, error, se; missing where it is singular without some row.
+
+    The prior is sampled where it is the class proportions of the rows. A DataError says that a class has too
+    few rows, or no shrinkage has a covariance without each row.
+    """
+    _refuse_few_rows(task)
+    singular = np.array([task.is_singular(task.moments, g) for g in task.grid])
+    wrong = np.zeros((len(task.grid), task.moments.n_classes))
+    divisors, log_prior = task.divisors(task.moments), logs_of_prior(task.prior)
+    trial = task.scatter.trial(task.moments, divisors, log_prior)
+    for rows, x, codes, weights in used_rows(task.blocks):
+        positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+        found = missed(trial, x, codes, weights)
+        # A row that makes up next to all variance leaves the closed form no digits.
+        for j in np.flatnonzero(np.isnan(found[~singular]).any(axis=0)).tolist():
+            found[:, j] = task.without(int(positions[j]), int(codes[j]))
+        for i, own in enumerate(found):
+            times = own if weights is None else own * weights
+            wrong[i] += np.bincount(codes, times, minlength=wrong.shape[1])
+    missing = singular | np.isnan(wrong).any(axis=1)
+    if missing.all():
+        raise DataError(
+            f"No shrinkage of the grid {reading.listed(task.grid)} has a covariance without each row: use a "
+            "grid with more shrinkage."
+        )
+    wrong = np.where(missing[:, None], np.nan, wrong)
+    return error_path("shrinkage", task.grid, wrong, task.moments.counts, task.prior, sampled=sampled)
+
+
+def _refuse_few_rows(task: ShrinkageTrials) -> None:
+    least = 2 if task.is_common else 3
+    few = np.flatnonzero(task.moments.counts < least)
+    if len(few):
+        label, rows = task.blocks.design.levels[few[0]], task.moments.counts[few[0]]
+        raise DataError(
+            f'shrinkage="loo": class {label!r} has {rows:g} row{"s" if rows != 1 else ""}, too few to leave '
+            f"one out, which takes {least}. Give the shrinkage as a number, or merge the class with another."
+        )
+
+
+def warn_of_units(moments: ClassMoments, terms: Sequence[str], what: str, way_out: str) -> None:
+    """Warn where the units of the columns differ by much, so that a sphere is one of the widest of them."""
+    sd, still = within_sd(moments), constant_within(moments)
+    wide, narrow = int(np.argmax(sd)), int(np.argmin(sd))
+    if sd[wide] > MUCH * sd[narrow]:
+        deviations = [
+            f"{terms[j]!r}, which is constant within classes, has a standard deviation of {sd[j]:.3g} over "
+            "all rows"
+            if still[j]
+            else f"{terms[j]!r} has a standard deviation of {sd[j]:.3g} within classes"
+            for j in (wide, narrow)
+        ]
+        warn_user(
+            f"{what} is in the units of the columns, which differ by much: {deviations[0]}, and "
+            f"{deviations[1]}. {way_out}, which divides each column by its own."
+        )
+
+
+def warn_where_units_differ(
+    scatter: Scatter, moments: ClassMoments, terms: Sequence[str], way_out: str
+) -> None:
+    """Warn where a sphere is one of columns of very unlike units."""
+    if scatter.compares_units:
+        warn_of_units(moments, terms, scatter.compared, way_out)
+
+
+def normal_refits(numbers: Any, *, common: bool, drops: bool = False, why_no_rule: Any = None) -> Refits:
+    """How a linear or quadratic discriminant analysis is fitted again, with one common covariance or several.
+
+    Whether it drops columns, and why there is no rule, are as of `Refits`.
+    """
+    scatter: Scatter = numbers.scatter
+    refits = replace(
+        moment_refits(numbers.moments.spread),
+        left_out=_left_out,
+        choice=_choice(scatter),
+        drops=drops,
+        obstacles=scatter.anew().obstacles,
+        why_no_rule=why_no_rule,
+    )
+    if isinstance(scatter, Robust):
+        return replace(refits, spread=None, of_rows=robust_rule)
+    if not scatter.is_of_moments:
+        anew = partial(em_rule, common)
+        return replace(refits, spread=None, of_rows=anew, held=anew)
+    if scatter.anew().needs_rows:
+        return replace(refits, spread=None, of_rows=partial(_rule_anew, common))
+    return refits
+
+
+def _choice(scatter: Scatter) -> str:
+    """What the rows chose, in words."""
+    if isinstance(scatter, Projected) and scatter.is_chosen:
+        return "the number of principal axes"
+    return "the shrinkage" if any(each.rule == "loo" for each in scatter.shrinkages) else ""
+
+
+def _rule_anew(common: bool, fit: Fit[Any], blocks: Blocks) -> Rule | None:
+    """The rule of other rows by what they say themselves, the prior held; None where it is singular."""
+    numbers, scatter = fit.numbers, fit.numbers.scatter.anew()
+    moments = reading.class_moments(blocks, numbers.moments.spread)
+    free = moments.rows - 1
+    light = moments.total - moments.n_classes if common else (moments.counts - 1).min()
+    if numbers.method == "moment" and light <= LIGHT * moments.total:
+        return None
+    if free.min() < (0 if common else 1) or free.sum() < 1:
+        return None
+    if any(scatter.obstacles(moments, k) for k in ([None] if common else range(moments.n_classes))):
+        return None
+    how = numbers.divisors_of, numbers.prior
+    try:
+        found, _ = known_of_rows(scatter, blocks, moments, *how, sampled=numbers.estimated_prior)
+        rule: Rule = numbers.of_moments(moments, found).rule(fit.log_prior())
+    except CollinearError:
+        return None
+    return rule
+
+
+def _left_out(fit: Fit[Any]) -> LeftOut:
+    numbers, rows = fit.numbers, fit.rows("leave_one_out()")
+    unit = numbers.scatter.unit(numbers.moments)
+    rows = rows if unit is None else replace(rows, unit=unit)
+    left_out: LeftOut = numbers.left_out(fit.log_prior(), rows)
+    return left_out
+
+
+MOST_NAMED = 3
+"""Classes that a message tells of one by one."""
+
+
+def some_of(said: Sequence[str], what: str) -> str:
+    """Parts of a message, the first few of them."""
+    more = len(said) - MOST_NAMED
+    return "; ".join(said[:MOST_NAMED]) + (f"; and so in {more} more {what}" if more > 0 else "")
+
+
+def drop_hint(columns: Sequence[str], p: int) -> str:
+    """The advice to drop columns, where that leaves half of them or more."""
+    few = len(columns) > 0 and 2 * len(columns) <= p
+    return f", or leave out {reading.listed(columns, most=len(columns))}" if few else ""
+
+
+def refuse_singular(
+    moments: ClassMoments,
+    terms: tuple[str, ...],
+    levels: Sequence[Any],
+    scatter: Scatter | None = None,
+    *,
+    way_out: str | None = None,
+) -> None:
+    """Raise a CollinearError that names all classes whose covariance is singular, why, and the way out.
+
+    The moments are by class, and the covariances full by default. A way out that is given stands in the place
+    of the one that a quadratic discriminant analysis has.
+    """
+    scatter = Full() if scatter is None else scatter
+    least = moments.n_columns if scatter.takes_full_rank(moments.n_columns) else 1
+    said: list[str] = []
+    gone: set[int] = set()
+    few = False
+    for k, label in enumerate(levels):
+        rows = int(moments.rows[k])
+        if rows <= least:
+            too_few = f"class {label!r} has {rows} row{'s' if rows != 1 else ''}, too few"
+            if not few:
+                too_few += (
+                    f" for a covariance of {moments.n_columns} column{'s' * (len(terms) > 1)} "
+                    f"({reading.listed(terms)}), which takes {least + 1} at least"
+                )
+            said.append(too_few)
+            few = True
+            continue
+        found = scatter.obstacles(moments, k)
+        gone |= {dependency.column for dependency in found}
+        still = [terms[one.column] for one in found if not one.on]
+        parts = [f"{reading.listed(still)} {'is' if len(still) == 1 else 'are'} constant"] if still else []
+        for determined in [one for one in found if one.on][:3]:
+            others = reading.listed(terms[j] for j in determined.on)
+            parts.append(f"{terms[determined.column]!r} is a linear combination of {others}")
+        if parts:
+            said.append("; ".join(f"{part} in class {label!r}" for part in parts))
+    if not said:
+        return
+    tells = reading.said_of_separation(moments, tuple(terms))
+    if way_out is None:
+        hint = "" if few or tells else drop_hint([terms[j] for j in sorted(gone)], len(terms))
+        way_out = f"{_way_out(moments, levels, scatter)}{hint}"
+    text = some_of(said, "classes")
+    raise CollinearError(f"{text[0].upper()}{text[1:]}.{tells} {way_out[0].upper()}{way_out[1:]}.")
+
+
+def _way_out(moments: ClassMoments, levels: Sequence[Any], scatter: Scatter) -> str:
+    """What a quadratic discriminant analysis of the same columns and rows can do."""
+    bare = [label for k, label in enumerate(levels) if moments.rows[k] <= 1 or Shrunk().obstacles(moments, k)]
+    if len(bare) == len(levels):
+        return "No column varies within a class: use another formula"
+    if bare:
+        return (
+            f'use lda(covariance="shrunk", collinear="drop"), as no column varies in class '
+            f"{reading.listed(bare)}, which has no covariance of its own"
+        )
+    if scatter.shrinkages and not isinstance(scatter, Shrunk):
+        return f"pass a larger shrinkage, such as {advised_specification(scatter, '0.1')}"
+    return scatter.advice
+
+
+def wide_table_hint(kind: Scatter) -> str | None:
+    """Return the hint of lda() for fewer rows than columns; None if it is that of a plain covariance."""
+    if kind.is_robust:
+        return 'name fewer columns in the formula, or pass covariance="shrunk"'
+    if kind.shrinkages:
+        number = advised_specification(kind, "0.1")
+        return f"name fewer columns in the formula, or pass {number}, or another number above 0"
+    return None
+
+
+def check_degrees_of_freedom(kind: Scatter, moments: ClassMoments, terms: tuple[str, ...]) -> None:
+    """Raise a CollinearError if the rows have too few degrees of freedom within classes for a covariance."""
+    diagonal = not kind.takes_full_rank(moments.n_columns)
+    reading.refuse_no_freedom(moments, terms, diagonal=diagonal, hint=wide_table_hint(kind))
+
+
+def separation_hint(kind: Scatter) -> str:
+    """Return how lda() makes use of columns that vary between classes only."""
+    shrunk = advised_specification(kind if kind.shrinkages else Shrunk(), "1e-6")
+    return f'{shrunk} uses this; dropping such a column, as collinear="drop" does, gives it up.'
+
+
+WAY_OUT = "use fewer columns, or merge such classes with others"
+"""Where the covariance of a class is singular."""
+
+SCHOTT_HINT = '. To test more columns than rows, pass method="schott" to box_m(formula, data)'
+"""Hint if a class has no more rows than columns, but three, which the test needs."""
+
+KEPT = "equal covariances"
+"""What a fit keeps the tests as, or why there are none."""
+
+
+def box_m_of(fit: Fit[Any]) -> TestResult:
+    """Box's M of the classes of a fit."""
+    return box_m_of_moments(moments_by_class(fit, "box_m()"))
+
+
+def equal_covariance_tests(fit: Fit[Any], watch: Watch | None = None) -> tuple[TestResult, TestResult] | str:
+    """Raw likelihood ratio and Box's M of the rows of a fit, or why there are none; the fit keeps them.
+
+    A watch gives what the rows are read from in the place of the blocks, to see them go by.
+    """
+    fit.rows("A test of covariances")
+    if KEPT not in fit.cache:
+        try:
+            fit.cache[KEPT] = _tests(fit, watch)
+        except (CollinearError, NotSupportedError) as error:
+            fit.cache[KEPT] = str(error)
+    tests: tuple[TestResult, TestResult] | str = fit.cache[KEPT]
+    return tests
+
+
+def _tests(fit: Fit[Any], watch: Watch | None) -> tuple[TestResult, TestResult]:
+    blocks, pooled_moments = fit.rows("A test of covariances"), fit.numbers.moments
+    refuse_classes_of_few_rows(blocks, pooled_moments)
+    try:
+        refuse_wide(pooled_moments.n_classes, pooled_moments.n_columns, "class")
+    except DataError as error:
+        raise NotSupportedError(str(error)) from None
+    moments = full_rank_moments(blocks, reading.class_moments(blocks, "class", watch))
+    counts, p = moments.counts, moments.n_columns
+    common = pooled(moments, moments.total).logdet
+    own = np.array([c.logdet for c in separate(moments, counts)])
+    df = p * (p + 1) * (len(counts) - 1) / 2
+    ratio = likelihood_ratio(-0.5 * moments.total * common, -0.5 * float(counts @ own), df)
+    return ratio, box_m_of_moments(moments)
+
+
+def covariance_models_of(fit: Fit[Any], dimensions: Any = None, threshold: Any = None) -> pd.DataFrame:
+    """The ladder of covariance models for the classes of a fit, with those of a few large variances."""
+    if dimensions is None and threshold is not None:
+        raise DataError('threshold= requires dimensions="cattell": pass both, or neither.')
+    moments = moments_by_class(fit, "covariance_models()")
+    factors: list[Factors] = []
+    if dimensions is not None:
+        moments = comparable(moments)
+        factors = _factors(fit, moments, dimensions, threshold)
+    table = covariance_ladder(
+        moments, fit.prior_values(), estimated_prior=fit.numbers.estimated_prior, factors=factors
+    )
+    if table["llf"].isna()["common principal components"]:
+        spread = within_sd(moments)
+        wide, narrow = (repr(fit.terms[int(at(spread))]) for at in (np.argmax, np.argmin))
+        warn_user(
+            "Common principal components are axes in the units of the columns, and double precision "
+            f"has no digits for those of {narrow} beside {wide}, so that this model is missing: give "
+            "the columns in units of like size, as standardize() does."
+        )
+    return table
+
+
+def _factors(fit: Fit[Any], moments: ClassMoments, dimensions: Any, threshold: Any) -> list[Factors]:
+    """Covariances of a few large variances, of each form that these dimensions have."""
+    found, levels = [], fit.blocks.design.levels
+    several = isinstance(dimensions, Mapping) and len(set(dimensions.values())) > 1
+    for form in FORMS:
+        # Where dimensions are given, one for all is no other form than one for each.
+        same = (
+            not isinstance(dimensions, str) and factor.common_dimension(form) and not factor.common_axes(form)
+        )
+        if same or (several and factor.common_axes(form)):
+            continue
+        specification = FactorAnalytic(dimensions=dimensions, form=form, threshold=threshold)
+        scatter = factor_model(specification).for_classes(levels, moments.n_columns)
+        held = factor.factors_of(moments, scatter.wanted)
+        fault = held.fault()
+        if fault is not None and fault.kind == "rank":
+            error = FactorFaultError(fault, form)
+            raise error.of_classes(levels, moments.rows.tolist())
+        found.append(held)
+    return found
+
+
+def has_moments_by_class(what: str) -> Callable[[Any], None]:
+    """Return a check of `available_if` for what takes moments by class, of the rows or kept by the fit.
+
+    Parameters
+    ----------
+    what : str
+        The method, as its error names it.
+    """
+
+    def check(results: Any) -> None:
+        fit = results._fit
+        if not fit.has_rows and fit.numbers.moments.spread != "class":
+            fit.rows(what, f"fit formula and data, or ask {what} of qda(moments=)")
+
+    return check
+
+
+def moments_by_class(fit: Fit[Any], what: str) -> ClassMoments:
+    """Moments by class of the rows of a fit; of one without rows, those that it was made of."""
+    moments = fit.numbers.moments
+    if not fit.has_rows and moments.spread == "class":
+        return full_rank_moments(fit.blocks, moments)
+    return full_rank_moments(fit.rows(what, f"fit formula and data, or ask {what} of qda(moments=)"))
+
+
+def refuse_classes_of_few_rows(blocks: Blocks, moments: ClassMoments) -> None:
+    """Raise where a class has no more rows than columns, before a pass is made for its covariance.
+
+    Of so few rows no pass makes one, and many classes by many columns fill the memory.
+    """
+    few = np.flatnonzero(moments.rows <= moments.n_columns)
+    if len(few):
+        levels = [blocks.design.levels[k] for k in few.tolist()]
+        hint = SCHOTT_HINT if moments.rows.min() >= 3 else ""
+        refuse_singular(moments.classes(few), blocks.terms, levels, way_out=f"{WAY_OUT}{hint}")
+
+
+def full_rank_moments(blocks: Blocks, moments: ClassMoments | None = None) -> ClassMoments:
+    """Moments by class of rows, or those that are given; refused where a covariance is singular."""
+    moments = reading.class_moments(blocks, "class") if moments is None else moments
+    refuse_singular(moments, blocks.terms, blocks.design.levels, way_out=WAY_OUT)
+    reading.refuse_little_weight(
+        moments.counts, blocks.design.levels, moments.n_columns, "A test of covariances"
+    )
+    return moments
+
+
+def box_m_of_moments(moments: ClassMoments) -> TestResult:
+    """Box's M of moments by class."""
+    common = pooled(moments, moments.total - moments.n_classes)
+    # Whitened by the pooled covariance, which M does not see and the determinants are grateful for.
+    roots = [common.whiten(c.root.T).T for c in separate(moments, moments.counts - 1)]
+    return box_m_test(np.stack([root.T @ root for root in roots]), moments.counts)

@@ -1,0 +1,95 @@
+"""Results of linear, quadratic and regularized discriminant analysis, and what single options add to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from discrim.core.covariance.em import Em
+from discrim.core.covariance.factor import FewFactors
+from discrim.core.covariance.robust import Robust
+from discrim.core.covariance.separable import Separable
+from discrim.models.base.available import available_if
+from discrim.models.base.fit import Fit
+from discrim.models.base.fitted_results import FitComponent
+from discrim.models.discriminant.components import subspace_of
+from discrim.models.discriminant.factor import FactorModel
+from discrim.models.discriminant.robust import RobustModel
+from discrim.models.discriminant.separable import SeparableModel
+from discrim.models.discriminant.shrunk import ShrunkCorrelationModel, ShrunkModel
+from discrim.models.results.geometry import GroupSummary
+from discrim.models.results.results import ClassifierResults, ClassMeans
+
+
+def covariance_model_of(fit: Fit[Any]) -> FitComponent | None:
+    """Return what the kind of covariance of a fit adds to its results; None if it adds nothing."""
+    scatter = fit.numbers.scatter
+    by_kind: dict[type, type[FitComponent]] = {
+        Separable: SeparableModel, FewFactors: FactorModel, Robust: RobustModel
+    }  # fmt: skip
+    for kind, model in by_kind.items():
+        if isinstance(scatter, kind):
+            return model(fit)
+    n_shrinkages = len(scatter.shrinkages)
+    if not n_shrinkages:
+        return None
+    return ShrunkModel(fit) if n_shrinkages == 1 else ShrunkCorrelationModel(fit)
+
+
+class SubspaceResults(ClassMeans, GroupSummary, ClassifierResults):
+    """Results of normal classes, which may be compared within principal axes."""
+
+    @property
+    @available_if(
+        lambda self: self._fit.numbers.within_axes is not None,
+        "it compares the classes on all columns. Fit with components=, or qda() with ncomp=",
+    )
+    def subspace(self) -> Any:
+        """Axes on which the classes are compared: a `Subspace`, or a kind of it with more attributes."""
+        return subspace_of(self._fit)
+
+
+class NormalResults(SubspaceResults):
+    """Results of normal classes whose covariances are of one of several kinds."""
+
+    @property
+    @available_if(
+        lambda self: covariance_model_of(self._fit) is not None,
+        'its covariance has no parameters of its own. Fit with a shrunk, robust ("t" or "mcd"), separable or '
+        "factor analytic covariance",
+    )
+    def covariance_model(self) -> Any:
+        """What the kind of covariance adds: `ShrunkModel`, `RobustModel`, `SeparableModel`, `FactorModel`."""
+        return covariance_model_of(self._fit)
+
+    @property
+    @available_if(lambda self: isinstance(self._fit.numbers.scatter, Em), 'fit with missing="em"')
+    def em(self) -> Em:
+        """The search of a fit with missing="em": steps, converged, row_llf, patterns, incomplete."""
+        found: Em = self._fit.numbers.scatter
+        return found
+
+    def _need_moments(self, what: str) -> None:
+        """Raise NotSupportedError if means and covariances are not moments of the rows."""
+        refusal = self._fit.numbers.scatter.refusal(what)
+        if refusal is not None:
+            raise refusal
+
+
+def moment_estimates(what: str, *, adjusted: bool = True) -> Callable[[Any], None]:
+    """Return a check of `available_if` for what assumes that means and covariances are moments of the rows.
+
+    Parameters
+    ----------
+    what : str
+        The method, as its error names it.
+    adjusted : bool
+        Whether it also exists for fits with covariates.
+    """
+
+    def check(results: Any) -> None:
+        results._need_moments(what)
+        if not adjusted:
+            results._fit.numbers.refuse_covariates(what)
+
+    return check

@@ -1,0 +1,844 @@
+"""Summaries and pictures of linear, quadratic and regularized discriminant analysis.
+
+Each of the three has the sections of its summary, and of its short form, by name. What a kind of covariance
+adds to them, such as flagged rows or a ranking of the columns, it names itself in `Scatter.sections`.
+The pictures are those of these models alone; what all models can draw is in `models/pictures`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.covariance.adjusted import AdjustedCovariance
+from discrim.core.covariance.scatter import SPHERES
+from discrim.core.covariance.sliced import Sliced
+from discrim.errors import DataError, NotSupportedError
+from discrim.models.base.fit import Fit, beyond_doubles, covariance_values
+from discrim.models.base.reading import listed
+from discrim.models.discriminant.normal_fits import equal_covariance_tests
+from discrim.models.evaluation.assessment import RowsJudged, takes_long
+from discrim.models.plots.pictured import named_columns, needed_rows
+from discrim.models.results import headers
+from discrim.models.results.geometry import class_deviations
+from discrim.report.grid import INTERVAL, Columns, Pairs, Section, clean, p_text, shorten, suits_decimals
+from discrim.report.plots import style
+from discrim.report.plots.bars import bar_strips, draw_errors, heat_map
+from discrim.report.plots.points import draw_points
+from discrim.report.plots.spaces import draw_scree
+from discrim.report.plots.text_fit import fit_texts, with_room
+from discrim.report.tables import Parts, Sections, Summary, summarize
+
+if TYPE_CHECKING:
+    from discrim.core.covariance.covariance import Covariance
+    from discrim.core.discriminant.lda import LDAFit
+    from discrim.core.discriminant.qda import QDAFit
+    from discrim.core.discriminant.rda import RDAFit
+    from discrim.models.discriminant.lda import LDAResults
+    from discrim.models.discriminant.qda import QDAResults
+    from discrim.models.discriminant.rda import RDAResults
+    from discrim.models.plots.pictured import PictureOptions
+    from discrim.models.results.canonical import CanonicalResults
+    from discrim.report.plots.style import Axes
+
+DRAWN = 0.01
+"""How far differences of discriminant scores by printed coefficients may be off, in standard deviations."""
+
+FIRST = 10
+"""Columns of a ranking that a summary shows."""
+
+MOST_COVARIANCES = 6
+"""Classes whose covariances a summary prints."""
+
+MOST_STEPS = 15
+"""Numbers of principal axes whose error a summary shows."""
+
+MOST_NAMED = 8
+"""Flagged rows that a summary names."""
+
+
+# ---- linear discriminant analysis
+
+
+def lda_sections(results: LDAResults, fit: Fit[LDAFit]) -> Parts:
+    """Sections of a linear discriminant analysis, in their order."""
+    parts: Sections = {
+        "header": _linear_header,
+        "classes": headers.classes_section,
+        "means": _means,
+        "discriminants": _discriminants,
+        "functions": _functions,
+    }
+    if fit.numbers.covariates:
+        parts |= {"slopes": _slopes, "adjusted_means": _adjusted_means}
+    sections = fit.numbers.scatter.sections
+    if "flagged" in sections and fit.has_rows:
+        parts["flagged"] = _flagged
+    if fit.numbers.has_errors:
+        parts["log_odds"] = _log_odds
+    if "ranking" in sections and fit.numbers.prior.max() < 1:
+        parts["ranking"] = _ranking
+    if fit.path is not None:
+        parts["path"] = _axes_path if "components" in fit.path else _shrinkage_path
+    parts["covariance"] = _covariance_within
+    by_name = ["functions", "covariance"] if headers.are_many(fit.terms) else []
+    if by_name and "log_odds" in parts and len(fit.classes) == 2:
+        # One axis and the log odds have the same coefficients, but for their unit.
+        by_name.append("discriminants")
+    return _with_equal_covariances(parts, fit, by_name)
+
+
+def _linear_header(results: LDAResults, fit: Fit[LDAFit]) -> Pairs:
+    left, right = _common_header(results, fit, by_class=False)
+    if fit.numbers.has_tests:
+        test = results.wilks
+        f, *free, _ = test.approximations["F"]
+        df1, df2 = (f"{d:.6g}" for d in free)
+        left.append(("Wilks' lambda", test.statistic, f"{test.statistic:.4g}"))
+        if np.isnan(f):
+            left.append(("Rao's F", f, "not available"))
+        else:
+            shown = f"{f:.2f}" if f < 1e6 else f"{f:.4e}"
+            left += [(f"F({df1}, {df2})", f, shown), ("P > F", test.pvalue, p_text(test.pvalue))]
+    note = ""
+    if fit.numbers.reduced() is not None:
+        m = fit.numbers.ncomp
+        first = "first canonical axis" if m == 1 else f"first {m} canonical axes"
+        note = f"The rule uses the {first} only (ncomp={m})."
+    note = f"{note} {headers.dropped_note(fit, 'within classes')} {_covariance_note(fit)}"
+    return headers.header(fit, [*left, *right], note.strip())
+
+
+def _covariance_within(results: LDAResults, fit: Fit[LDAFit]) -> Section:
+    q = fit.numbers.covariates
+    divisor = "N" if fit.numbers.method == "mle" else f"N-K-{q}" if q else "N-K"
+    covariance = fit.numbers.covariance
+    held = covariance.rest if isinstance(covariance, AdjustedCovariance) else covariance
+    return _covariance(fit, held, ("within classes", divisor), "fit.cov", by_class=False, first=q)
+
+
+def _discriminants(results: LDAResults, fit: Fit[LDAFit]) -> Section:
+    numbers = np.vstack([results._coefficients(), results._shares()])
+    axes = [f"LD{i + 1}" for i in range(numbers.shape[1])]
+    table = Columns(numbers, [*fit.terms, "Share of trace"], axes)
+    note = "On each axis the largest standardized coefficient is positive."
+    errors = headers.coefficient_errors(headers.difference_sizes(fit.numbers.moments), DRAWN)
+    return Section(
+        "Discriminants (unit variance within classes)",
+        table,
+        row_formats={"Share of trace": "share"},
+        errors=[*errors, np.inf],
+        note=note if table.shape[1] else "The class means do not differ: there is no discriminant.",
+        source="fit.scaling",
+        worth=headers.worth(fit.numbers.moments, 1) if headers.are_many(fit.terms) else None,
+        last=0 if headers.are_many(fit.terms) else None,
+    )
+
+
+def _slopes(results: LDAResults, fit: Fit[LDAFit]) -> Section:
+    """Slopes on the covariates, common to the classes."""
+    table = results.covariate_model.slopes()[["coef", "se", "t", "p"]]
+    table = table.set_axis([f"{column} on {covariate}" for covariate, column in table.index], axis=0)
+    formats: dict[Any, Any] = {"coef": "general", "se": "general", "t": "z", "p": "p"}
+    note = (
+        "The rule compares the columns after these slopes are taken out; differences of the classes in a "
+        f"covariate do not count. t has {fit.numbers.residual_df:.6g} degrees of freedom."
+    )
+    title = "Slopes on the covariates, common to the classes"
+    return Section(
+        title, table, formats, headings={"p": "P>|t|"}, note=note, source="fit.covariate_model.slopes()"
+    )
+
+
+def _adjusted_means(results: LDAResults, fit: Fit[LDAFit]) -> Section:
+    """Means at equal covariates."""
+    moments, q = fit.numbers.moments, fit.numbers.covariates
+    means = results.covariate_model.adjusted_means()["adjusted"].to_numpy().reshape(len(fit.classes), -1)
+    centre = moments.counts @ moments.class_means[:, :q] / moments.total
+    at = ", ".join(f"{name} {value:.5g}" for name, value in zip(fit.terms[:q], centre, strict=True))
+    table = Columns(means, list(fit.classes), fit.terms[q:])
+    note = f"At {at}, the mean of all rows."
+    return Section(
+        "Adjusted means, at equal covariates", table, note=note, source="fit.covariate_model.adjusted_means()"
+    )
+
+
+def _functions(results: LDAResults, fit: Fit[LDAFit]) -> Section:
+    source = "fit.coef, fit.intercept"
+    short = headers.instead_of(fit, "Classification functions", source)
+    if short is not None:
+        return short
+    coef, constants = results._functions()
+    table = Columns(np.vstack([constants, coef]), ["constant", *fit.terms], fit.classes)
+    sizes = headers.score_sizes(fit.numbers.moments)
+    note = (
+        "An observation is assigned to the class whose function is largest; the constants contain ln(prior). "
+    )
+    note += headers.holds_note("the functions", np.vstack([constants, coef]), sizes, headers.SCORES)
+    errors = headers.coefficient_errors(sizes, headers.SCORES)
+    return Section("Classification functions", table, errors=errors, note=note, source=source)
+
+
+def _log_odds(results: LDAResults, fit: Fit[LDAFit]) -> Section:
+    first, *others = fit.classes
+    title = f"Log odds against {first} (asymptotic standard errors under the model)"
+    source = "fit.log_odds()"
+    short = headers.instead_of(fit, title, source)
+    if short is not None:
+        return short
+    columns, terms = results._wald(0, 0.95, debiased=False), ["constant", *fit.terms]
+    labels = [(label, term) for label in others for term in terms]
+    table = Columns(list(columns.values()), labels, list(columns), ("class", "term"))
+    formats: dict[Any, Any] = dict.fromkeys(columns, "general") | {"z": "z", "p": "p"}
+    headings = INTERVAL | {"p": "P>|z|"}
+    errors = headers.coefficient_errors(headers.score_sizes(fit.numbers.moments), headers.LOG_ODDS)
+    repeated = np.tile(errors, len(others))
+    none = [label for label, share in zip(fit.classes, fit.prior, strict=True) if share == 0]
+    note = f"No finite constant: {listed(none)} with a prior of zero." if len(none) else ""
+    section = Section(title, table, formats, headings=headings, errors=repeated, note=note, source=source)
+    return replace(section, worth=("|z|", np.abs(columns["z"]))) if headers.are_many(fit.terms) else section
+
+
+def _ranking(results: LDAResults, fit: Fit[LDAFit]) -> Section:
+    table = results.ranking(top=min(FIRST, len(results.terms)))[["score", "p", "q", "HC"]]
+    more = f", the first of {len(results.terms):,}" if len(table) < len(results.terms) else ""
+    scores = "t-scores" if fit.numbers.covariance.is_diagonal else "CAT scores"
+    formats: dict[Any, Any] = {"score": "z", "p": "p", "q": "p", "HC": "z"}
+    title = f"Columns by their {scores}{more}"
+    note = "q: false discovery rate; HC: higher criticism."
+    return Section(title, table.rename_axis(index=None), formats, note=note, source="fit.ranking()")
+
+
+# ---- its canonical variates
+
+STRUCTURES: dict[Any, str] = {
+    "within": "correlations with the scores within classes (as Stata, SPSS)",
+    "total": "total correlations with the scores (as R's candisc)",
+    "between": "correlations of the class means",
+}
+
+
+def canonical_summary(result: CanonicalResults, sections: Sequence[str] | None = None) -> Summary:
+    """The tables of a canonical analysis, or some of them."""
+    title = f"Canonical discriminant analysis: {result._fit.formula}"
+    return summarize(title, _canonical_sections(result), pick=sections)
+
+
+def _canonical_sections(result: CanonicalResults) -> dict[str, Callable[[], Section]]:
+    """Sections of a canonical analysis, in their order."""
+    if not len(result.eigenvalues):
+        nothing = Section("Canonical correlations", pd.DataFrame(), note="The class means do not differ.")
+        return {"correlations": lambda: nothing}
+    parts: dict[str, Callable[[], Section]] = {
+        "correlations": partial(variate_correlations, result, "W^-1 B"),
+        "dimensions": lambda: variate_tests(result.dimension_tests, _without_freedom(result)),
+        "raw": partial(_raw_coefficients, result),
+        "standardized": partial(_on_the_axes, result, "standardized"),
+        "standardized_total": partial(_on_the_axes, result, "standardized_total"),
+        **{f"structure_{kind}": partial(_structure, result, kind) for kind in STRUCTURES},
+        "centroids": partial(_on_the_axes, result, "centroids"),
+    }
+    if result._numbers.covariates:
+        for name in ("standardized_total", "structure_total", "structure_between"):
+            del parts[name]
+    elif result._numbers.moments.total <= 1:
+        # No variance over all rows is defined by weights that sum to so little.
+        del parts["standardized_total"]
+    return parts
+
+
+ON_THE_AXES = {
+    "standardized": "Standardized coefficients (pooled standard deviations within classes)",
+    "standardized_total": "Standardized coefficients (total standard deviations)",
+    "centroids": "Class means on the canonical variates",
+}
+
+
+def _on_the_axes(result: CanonicalResults, name: str) -> Section:
+    table = getattr(result, name).rename_axis(index=None)
+    return Section(ON_THE_AXES[name], table, shared=True, source=f".{name}")
+
+
+def _structure(result: CanonicalResults, kind: Any) -> Section:
+    title, table = f"Structure: {STRUCTURES[kind]}", result.structure(kind)
+    return Section(title, table, shared=True, source=f'.structure("{kind}")')
+
+
+def variate_correlations(result: Any, matrix: str) -> Section:
+    """The eigenvalues of a matrix, and the canonical correlations, of classes or of a term."""
+    parts = [result.eigenvalues, result.proportion, result.cumulative, result.correlations]
+    formats: dict[Any, Any] = {"proportion": "share", "cumulative": "share", "correlation": "share"}
+    return Section(f"Eigenvalues of {matrix} and canonical correlations", pd.concat(parts, axis=1), formats)
+
+
+def variate_tests(tests: pd.DataFrame, more: str = "") -> Section:
+    """The tests of the dimensions of a canonical analysis."""
+    freedom = ("df1", "df2", "df")
+    table = tests.assign(**{name: [f"{x:.6g}" for x in tests[name]] for name in freedom})
+    formats: dict[Any, Any] = {"wilks": "share", "F": "z", "p": "tail", "chi2": "z", "p_chi2": "tail"}
+    return Section(
+        "Tests that this and all later eigenvalues are zero",
+        table,
+        formats | dict.fromkeys(freedom, "text"),
+        note=f"Wilks' lambda with Rao's F; Bartlett's chi-square.{more}",
+        source=".dimension_tests",
+    )
+
+
+def _without_freedom(result: CanonicalResults) -> str:
+    tests, total = result.dimension_tests, result._numbers.moments.total
+    if tests["F"].notna().all() and tests["chi2"].notna().all():
+        return ""
+    return (
+        f" Missing where a total weight of {total:.6g} leaves no degrees of freedom for a test of "
+        f"{len(result._fit.terms)} columns."
+    )
+
+
+def _raw_coefficients(result: CanonicalResults) -> Section:
+    table = pd.concat([result.constant.to_frame("constant").T, result.raw])
+    sizes = headers.score_sizes(result._numbers.moments)
+    described = result._system.described
+    if q := result._numbers.covariates:
+        described = described.replace("divisor N-K", f"divisor N-K-{q}")
+    note = f"{described}. {headers.holds_note('scores', table, sizes, headers.SCORES)}"
+    errors = headers.coefficient_errors(sizes, headers.SCORES)
+    return Section("Raw coefficients", table, errors=errors, note=note, source=".raw, .constant")
+
+
+# ---- quadratic discriminant analysis
+
+
+def qda_sections(results: QDAResults, fit: Fit[QDAFit]) -> Parts:
+    """Sections of a quadratic discriminant analysis, in their order."""
+    scatter = fit.numbers.scatter
+    parts: Sections = {"header": _quadratic_header, "classes": _log_determinants}
+    if "factors" in scatter.sections:
+        parts["factors"] = _factors
+    parts["means"] = _means
+    wide, sliced = headers.are_many(fit.terms), isinstance(scatter, Sliced)
+    if sliced:
+        parts["axes"] = _save_axes
+    if wide and not scatter.is_one_for_all:
+        parts["deviations"] = _deviations
+    shown = set(parts)
+    if scatter.is_one_for_all:
+        parts["covariance"] = partial(_covariance_in, label=results.classes[0])
+    else:
+        for label in results.classes[:MOST_COVARIANCES]:
+            own = _covariance_of_scores if sliced else _covariance_in
+            parts[f"covariance {label}"] = partial(own, label=label)
+    by_name = [name for name in parts if name not in shown] if wide and not sliced else []
+    if "flagged" in scatter.sections and fit.has_rows:
+        parts["flagged"] = _flagged
+    if fit.path is not None:
+        parts["path"] = _axes_path if "components" in fit.path else _shrinkage_path
+    return _with_equal_covariances(parts, fit, by_name)
+
+
+def _deviations(results: QDAResults, fit: Fit[QDAFit]) -> Section:
+    """Standard deviations by class, a row a column."""
+    sds = class_deviations(fit.numbers)
+    table, worth = Columns(np.column_stack(sds), fit.terms, fit.classes), headers.worth(fit.numbers.moments)
+    errors = [*headers.mean_errors(fit).values()]
+    title = f"Standard deviations in the classes, divisor {'n' if fit.numbers.method == 'mle' else 'n-1'}"
+    source = "fit.tidy()" if isinstance(fit.numbers.scatter, Sliced) else "fit.covs"
+    return Section(title, table, errors=errors, source=source, worth=worth, last=0)
+
+
+def _quadratic_header(results: QDAResults, fit: Fit[QDAFit]) -> Pairs:
+    left, right = _common_header(results, fit, by_class=True)
+    return headers.header(fit, [*left, *right], _covariance_note(fit))
+
+
+def _save_axes(results: QDAResults, fit: Fit[QDAFit]) -> Section:
+    """Directions of the axes of ncomp=, and their eigenvalues."""
+    loadings = results.subspace.loadings
+    eigenvalues = results.subspace.eigenvalues.to_numpy()
+    numbers = np.vstack([loadings.to_numpy(), eigenvalues[: loadings.shape[1]]])
+    table, wide = Columns(numbers, [*fit.terms, "Eigenvalue"], list(loadings)), headers.are_many(fit.terms)
+    left = len(eigenvalues) - loadings.shape[1]
+    note = "On each axis the largest coefficient of columns over their standard deviations is positive."
+    if left:
+        beyond = f"{left} more eigenvalue{'s' * (left > 1)}"
+        note += f" {beyond}, the largest {eigenvalues[loadings.shape[1]]:.4f}: fit.subspace.eigenvalues."
+    return Section(
+        "Axes by SAVE (unit variance over all rows)",
+        table,
+        row_formats={"Eigenvalue": "share"},
+        errors=[*headers.coefficient_errors(headers.difference_sizes(fit.numbers.moments), DRAWN), np.inf],
+        note=note,
+        source="fit.subspace.loadings",
+        worth=headers.worth(fit.numbers.moments, 1) if wide else None,
+        last=0 if wide else None,
+    )
+
+
+def _covariance_of_scores(results: QDAResults, fit: Fit[QDAFit], label: Any) -> Section:
+    """The covariance of a class on the axes of ncomp=."""
+    k, more = list(results.classes).index(label), len(results.classes) - MOST_COVARIANCES
+    divisor, table = "n" if fit.numbers.method == "mle" else "n-1", results.covs[label]
+    note = ""
+    if more > 0 and k == MOST_COVARIANCES - 1:
+        note = f"{more} more {'class' if more == 1 else 'classes'}: fit.covs."
+    return Section(
+        f"Covariance of the scores in {label}, divisor {divisor}",
+        Columns(table.to_numpy(), list(table), list(table)),
+        shared=True,
+        triangle=True,
+        note=note,
+        source=f"fit.covs[{label!r}]",
+    )
+
+
+def _factors(results: QDAResults, fit: Fit[QDAFit]) -> Section:
+    """Dimensions, variances of signal and noise, and the share that the signal explains, by class."""
+    table = results.covariance_model.factors.rename_axis(index=None)
+    table = table.rename(columns={"largest": "signal, largest", "smallest": "signal, smallest"})
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "general")
+    formats |= {"dimensions": "count", "explained": "share"}
+    note = "One covariance for all classes." if fit.numbers.scatter.is_one_for_all else ""
+    title = "Variances on the axes of the signal, and of the noise beyond them"
+    return Section(title, table, formats, note=note, source="fit.covariance_model.factors")
+
+
+def _covariance_in(results: QDAResults, fit: Fit[QDAFit], label: Any) -> Section:
+    k, more = list(results.classes).index(label), len(results.classes) - MOST_COVARIANCES
+    common, mle = fit.numbers.scatter.is_one_for_all, fit.numbers.method == "mle"
+    where = "within classes" if common else f"in {label}"
+    divisor = ("N" if mle else "N-K") if common else ("n" if mle else "n-1")
+    note = ""
+    if more > 0 and not common and k == MOST_COVARIANCES - 1:
+        note = f"{more} more {'class' if more == 1 else 'classes'}: fit.covs."
+    source = f"fit.covs[{label!r}]"
+    return _covariance(
+        fit,
+        fit.numbers.covariances[k],
+        (where, divisor),
+        source,
+        by_class=True,
+        note=note,
+        name=f"correlations {label}",
+    )
+
+
+# ---- regularized discriminant analysis
+
+
+def rda_sections(results: RDAResults, fit: Fit[RDAFit]) -> Sections:
+    """Sections of a regularized discriminant analysis, in their order."""
+    parts: Sections = {"header": _regularized_header, "classes": _log_determinants, "means": _means}
+    return parts if fit.path is None else parts | {"path": _errors_of_pairs}
+
+
+def _regularized_header(results: RDAResults, fit: Fit[RDAFit]) -> Pairs:
+    numbers, chosen = fit.numbers, _chosen_by(fit)
+    divisors = "n, N" if numbers.method == "mle" else "n-1, N-K"
+    chosen += ", 1 SE rule" if numbers.cv is not None and numbers.select == "1se" else ""
+    note = (
+        "These errors are optimistic: the same rows chose alpha and gamma, which error_rates(['cv']) chooses "
+        "anew."
+        if numbers.cv is not None
+        else ""
+    )
+    if numbers.within_axes is not None:
+        note = f"{note} {numbers.within_axes.note(clean)}".strip()
+    items = [
+        *headers.row_items(fit),
+        *headers.size_items(fit),
+        ("Alpha", results.alpha, f"{results.alpha:g}"),
+        ("Gamma", results.gamma, f"{results.gamma:g}"),
+        ("Parametrization", numbers.parametrization, numbers.parametrization),
+        *(
+            [("Ridge", *SPHERES[numbers.standardize].item[1:])]
+            if numbers.within_axes is None
+            else numbers.within_axes.items(numbers.moments, numbers.covariances)
+        ),
+        ("Divisors, by class and pooled", divisors, divisors),
+        ("Chosen by", chosen, chosen),
+        headers.prior_item(fit),
+        headers.criterion_item(results, "llf", "Log-likelihood"),
+        *headers.error_items(fit),
+    ]
+    return headers.header(fit, items, note)
+
+
+def _errors_of_pairs(results: RDAResults, fit: Fit[RDAFit]) -> Section:
+    if fit.path is not None and "components" in fit.path:
+        return _axes_path(results, fit)
+    table = results.path.pivot(index="alpha", columns="gamma", values="error")
+    table.index = [f"{value:g}" for value in table.index]
+    table.columns = [f"{value:g}" for value in table.columns]
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
+    title = f"Error by {_chosen_by(fit)}, alpha (rows) by gamma"
+    without = "row" if fit.numbers.cv == "loo" else "fold"
+    missing = table.isna().any(axis=None)
+    note = f"Missing where a covariance is singular without some {without}." if missing else ""
+    return Section(title, table, formats, note=note, source="fit.path")
+
+
+def _chosen_by(fit: Fit[RDAFit]) -> str:
+    """How alpha and gamma were chosen, in words."""
+    cv, plan = fit.numbers.cv, fit.refits.search
+    if cv is None:
+        return "given"
+    if plan is not None and plan.splits:
+        return f"{cv} splits that were given" + (", prior held" if fit.numbers.estimated_prior else "")
+    return "leave-one-out" if cv == "loo" else f"{cv}-fold cross-validation"
+
+
+# ---- sections that they share
+
+
+def _common_header(
+    results: LDAResults | QDAResults, fit: Fit[Any], *, by_class: bool
+) -> tuple[list[Any], list[Any]]:
+    """The lines of a header that are those of linear and quadratic fits: left ones, right ones."""
+    scatter, moments = fit.numbers.scatter, fit.numbers.moments
+    covariances = fit.numbers.covariances if by_class else (fit.numbers.covariance,)
+    words = scatter.described(by_class=by_class, mle=fit.numbers.method == "mle")
+    left = [
+        *headers.row_items(fit),
+        ("Covariance", words, words),
+        headers.criterion_item(results, "llf", scatter.likelihood_title),
+    ]
+    for label, value, text in scatter.items(moments, covariances):
+        if isinstance(value, tuple):
+            value = dict(zip(fit.classes, value, strict=True)) if by_class else value[0]
+        left.append((label, value, text))
+    right = [
+        *headers.size_items(fit),
+        headers.prior_item(fit),
+        headers.criterion_item(results, "aic", "AIC"),
+        headers.criterion_item(results, "bic", "BIC"),
+    ]
+    # Leaving out each row by a search, or a fit, is not for a summary.
+    return left, [*right, *headers.error_items(fit, left_out=not scatter.refits_left_out)]
+
+
+def _covariance_note(fit: Fit[Any]) -> str:
+    """What the header says below its lines of the covariance."""
+    note: str = fit.numbers.scatter.note(lambda text: shorten(clean(text), 90))
+    return note
+
+
+def _log_determinants(results: QDAResults | RDAResults, fit: Fit[Any]) -> Section:
+    """Prior, rows and log-determinant by class."""
+    table = pd.DataFrame({"prior": results.prior, "rows": results.counts, "logdet": results.logdet})
+    formats: dict[Any, Any] = {"prior": "share", "rows": "count", "logdet": "general"}
+    scatter = getattr(fit.numbers, "scatter", None)
+    for shrinkage in () if scatter is None else scatter.shrinkages:
+        table["shrinkage"], formats["shrinkage"] = shrinkage.values, "general"
+    title = "Classes, with the log-determinants of their covariances"
+    return Section(title, table, formats, source="fit.logdet")
+
+
+def _means(results: LDAResults | QDAResults | RDAResults, fit: Fit[Any]) -> Section:
+    title = getattr(getattr(fit.numbers, "scatter", None), "means_title", "Means")
+    return headers.instead_of(fit, title, "fit.means") or headers.means_section(fit, title)
+
+
+def _covariance(
+    fit: Fit[Any],
+    covariance: Covariance,
+    where: tuple[str, str],
+    source: str,
+    *,
+    by_class: bool,
+    note: str = "",
+    name: str = "correlations",
+    first: int = 0,
+) -> Section:
+    """A covariance as a triangle, or its variances where it has no more or is never formed whole.
+
+    Where its numbers are so unlike that they would stand in powers of ten, standard deviations and
+    correlations are shown in its place, as the table `name`. `where` names its rows and its divisor. It is
+    that of the columns from the first on.
+    """
+    moments, scatter, terms = fit.numbers.moments, fit.numbers.scatter, fit.terms[first:]
+    (rows, divisor), scale = where, moments.scale[first:]
+    with np.errstate(over="ignore", under="ignore"):
+        sd, variances = covariance.sd / scale, (covariance.sd / scale) ** 2
+    beyond = beyond_doubles([covariance], scale, terms)
+    if covariance.is_diagonal or moments.spread in ("thin", "thin class"):
+        title = f"Variances {rows}, divisor {divisor}"
+        if not covariance.is_diagonal:
+            note = f"The whole {scatter.word} covariance, {len(terms)} x {len(terms)}: {source}."
+        elif not by_class:
+            title = f"Variances ({scatter.word} covariance {rows}, divisor {divisor})"
+        table = Columns(variances[None], ["variance"], terms)
+        return Section(title, table, note=f"{note} {beyond}".strip(), source=source)
+    title, note = scatter.title(rows, divisor, by_class=by_class), f"{note} {beyond}".strip()
+    values = covariance_values(covariance, scale)
+    table = Columns(values, terms, terms)
+    section = Section(title, table, shared=True, triangle=True, note=note, source=source)
+    if suits_decimals(values.ravel().tolist()) or not (np.isfinite(sd) & (sd > 0)).all():
+        return section
+    matrix = covariance.matrix() / covariance.sd / covariance.sd[:, None]
+    np.fill_diagonal(matrix, 1.0)
+    spread = "sd" if "sd" not in terms else "standard deviation"
+    correlations = Columns(np.column_stack([sd, matrix]), terms, [spread, *terms])
+    formats: dict[Any, Any] = dict.fromkeys(terms, "share") | {spread: "general"}
+    words = f"Standard deviations and correlations: {title[0].lower()}{title[1:]}"
+    note = f"{note} The covariance: {source}.".strip()
+    errors = np.full(correlations.shape, np.inf)
+    shown = Section(words, correlations, formats, triangle=True, errors=errors, note=note, source=source)
+    return replace(section, shown=(name, shown))
+
+
+def _flagged(results: LDAResults | QDAResults, fit: Fit[Any]) -> Section:
+    """Rows beyond the cutoff by class, the farthest of them by name."""
+    table = results.covariance_model.robust_distances()
+    flagged = table[table["flagged"]].sort_values("distance", ascending=False, kind="stable")
+    counted = pd.DataFrame(index=results.classes.rename(None))
+    by_class = table.dropna(subset="distance").groupby("class", observed=False)
+    counted["rows"] = by_class.size().reindex(counted.index, fill_value=0)
+    counted["flagged"] = by_class["flagged"].sum().reindex(counted.index, fill_value=0)
+    counted["share"] = counted["flagged"] / counted["rows"]
+    counted["farthest"] = by_class["distance"].max().reindex(counted.index)
+    cutoff = float(table["cutoff"].iloc[0])
+    note = f"Farther from their class's mean than {cutoff:.4g}, as 2.5 % of normal observations are."
+    if len(flagged):
+        shown = [
+            f"{shorten(clean(str(label)), 20)} ({distance:.3g})"
+            for label, distance in zip(flagged.index[:MOST_NAMED], flagged["distance"], strict=False)
+        ]
+        more = f" and {len(flagged) - MOST_NAMED} more" if len(flagged) > MOST_NAMED else ""
+        note += f" The farthest: {', '.join(shown)}{more}."
+    formats: dict[Any, Any] = {"rows": "count", "flagged": "count", "share": "share", "farthest": "general"}
+    return Section(
+        "Rows flagged", counted, formats, note=note, source="fit.covariance_model.robust_distances()"
+    )
+
+
+def _shrinkage_path(results: LDAResults | QDAResults, fit: Fit[Any]) -> Section:
+    """Errors of the shrinkages that leave-one-out chose among."""
+    table = results.covariance_model.path.set_index("shrinkage").rename_axis(index=None)
+    table.index = [f"{value:g}" for value in table.index]
+    note = (
+        "Missing where a covariance is singular without some row, or distances exceed double precision."
+        if table["error"].isna().any()
+        else ""
+    )
+    formats: dict[Any, Any] = {"error": "share", "se": "share"}
+    title = "Leave-one-out error by shrinkage"
+    return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.covariance_model.path")
+
+
+def _axes_path(results: Any, fit: Fit[Any]) -> Section:
+    """Errors of some of the numbers of principal axes that were tried, among them the one chosen."""
+    path, n_components = results.subspace.path, results.subspace.n_components
+    steps = np.arange(len(path))
+    if len(path) > MOST_STEPS:
+        steps = np.unique(np.geomspace(1, len(path), MOST_STEPS).round().astype(int)) - 1
+    chosen = int(np.flatnonzero(path["components"] == n_components)[0])
+    table = path.iloc[np.unique([*steps, chosen])].set_index("components").rename_axis(index=None)
+    table.index = [f"{count}{' *' if count == n_components else ''}" for count in table.index]
+    formats: dict[Any, Any] = {"error": "share", "se": "share", "share": "share"}
+    note = "* chosen: the fewest axes of least error. share is that of the variance of all columns."
+    if len(table) < len(path):
+        note += f" {len(table)} of {len(path)} numbers shown; all: fit.subspace.path."
+    return Section("Error by number of principal axes", table, formats, note=note, source="fit.subspace.path")
+
+
+def _with_equal_covariances(parts: Sections, fit: Fit[Any], by_name: Sequence[str]) -> Parts:
+    """The sections, with one on equal covariances where these can be tested."""
+    whole = Parts(parts, by_name)
+    if fit.numbers.has_distances and fit.has_rows:
+        whole["equal_covariances"] = _equal_covariances
+        whole.shared.append(({"header", "equal_covariances"}, _read_rows_once))
+    return whole
+
+
+def _read_rows_once(_: Any, fit: Fit[Any]) -> None:
+    """Errors for the header, and tests of covariances, from one reading of the rows; the fit keeps them."""
+    if "apparent" not in fit.cache and not takes_long(fit):
+        judged = RowsJudged(fit)
+        equal_covariance_tests(fit, judged.watch)
+        judged.keep()
+
+
+def _equal_covariances(results: LDAResults | QDAResults, fit: Fit[Any]) -> Section:
+    """Raw likelihood ratio and Box's M of the rows of the fit, from one pass by class."""
+    title = "Was one covariance enough? (LDA against QDA)"
+    tested = equal_covariance_tests(fit)
+    if isinstance(tested, str):
+        empty = pd.DataFrame(columns=["statistic", "df", "p"])
+        return Section(title, empty, "text", note=f"Not tested. {tested}")
+    ratio, box = tested
+    tests = {
+        label: numbers
+        for test in (ratio, box)
+        for label, numbers in test.approximations.items()
+        if label != "Box's M"
+    }
+    statistics, dfs, df2s, pvalues = zip(*tests.values(), strict=True)
+    df_texts = [f"{d:.6g}" for d in dfs], ["" if np.isnan(d) else f"{d:.0f}" for d in df2s]
+    table = Columns([statistics, *df_texts, pvalues], list(tests), ["statistic", "df", "df2", "p"])
+    formats: dict[Any, Any] = {"statistic": "z", "df": "text", "df2": "text", "p": "tail"}
+    rejected = [test.pvalue < 0.05 for test in (ratio, box)]
+    see = "qda() and covariance_models()" if fit.refits.spread == "pooled" else "covariance_models()"
+    verdict = "The two tests disagree at 5 %; in small samples the likelihood ratio rejects too often."
+    if all(rejected):
+        verdict = f"One covariance is rejected at 5 %: see {see}."
+    elif not any(rejected):
+        verdict = "One covariance is not rejected at 5 %."
+    return Section(title, table, formats, note=verdict, source="fit.box_m(), lr_test()")
+
+
+lda_brief: Sections = {
+    "classes": headers.classes_section,
+    "means": _means,
+    "discriminants": _discriminants,
+}
+qda_brief: Sections = {"classes": _log_determinants, "means": _means}
+rda_brief = qda_brief
+
+
+# ---- pictures
+
+MOST_DOTS = 30
+"""Columns of a ranking that are drawn."""
+
+MOST_LABELS = 12
+"""Flagged rows that bear their names."""
+
+LABEL_SIZE = (5.0, 10.0)
+"""Width of a character and height of a line of the rows' labels, in points."""
+
+
+def ranking(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """The first columns of the ranking, with their scores by class."""
+    table = results.ranking(top=min(MOST_DOTS, len(results.terms)))
+    scores, classes = table.iloc[:, -len(results.classes) :], list(results.classes)
+    name = "t-scores" if fit.numbers.covariance.is_diagonal else "Cat scores"
+    of = f" ({len(table)} of {len(results.terms)})" if len(table) < len(results.terms) else ""
+    title = f"{name} of the classes against the common mean{of}"
+    return bar_strips(scores, classes, title, ax=options.ax, signs=options.signs(classes))
+
+
+def slopes_picture(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """A column against a covariate, with the lines of the classes, other covariates at their means.
+
+    By default it is the column of which the covariates explain the largest share.
+    """
+    found = results.covariate_model._slopes()
+    q, terms = fit.numbers.covariates, list(fit.terms)
+    pair = [terms[q + int(found.explained.argmax())], terms[0]]
+    if options.columns is not None:
+        pair = named_columns(options, terms, "slopes", 2, 2)
+    j, i = sorted(map(terms.index, pair), reverse=True)
+    if not i < q <= j:
+        raise DataError(
+            f"columns={pair}: kind='slopes' draws a column against a covariate: name one of "
+            f"{listed(terms[q:])} and one of {listed(terms[:q])}."
+        )
+    rows = needed_rows(fit, options, "slopes")
+    x, y = rows.terms([terms[i], terms[j]]).to_numpy().T
+    classes, signs = list(fit.classes), options.signs(fit.classes)
+    axes, is_new = style.new_axes(options.ax)
+    draw_points(axes, x, y, rows.codes, classes, signs)
+    moments = fit.numbers.moments
+    centre = float(moments.counts @ moments.class_means[:, i]) / moments.total
+    for k in range(len(classes)):
+        own = x[rows.codes == k]
+        ends = np.array([np.nanmin(own), np.nanmax(own)]) if np.isfinite(own).any() else np.empty(0)
+        line = found.means[k, j - q] + found.coef[i, j - q] * (ends - centre)
+        axes.plot(ends, line, color=signs.colour(k), linestyle=signs.line(k), zorder=3)
+    axes.set(xlabel=style.shown_name(terms[i], 45), ylabel=style.shown_name(terms[j], 45))
+    share = f"covariates explain {found.explained[j - q]:.0%} of its variance within classes"
+    style.set_title(axes, f"Slopes that the classes share\n{share}")
+    if len(classes) <= style.MOST_IN_LEGEND:
+        style.add_legend(axes, is_new)
+    fit_texts(axes, is_new)
+    return axes
+
+
+def scree(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Eigenvalues by class, those of the signal filled, and the level of the noise."""
+    if "factors" not in fit.numbers.scatter.sections:
+        raise NotSupportedError(
+            'kind="scree" draws eigenvalues of covariances with a few large variances: fit '
+            'qda(covariance="factor").'
+        )
+    model = results.covariance_model
+    table, noise = model.scree(), model.factors["noise"]
+    labels = list(table.index.unique(level=0))
+    noise = noise.iloc[: len(labels)].set_axis(labels)
+    axes = draw_scree(table, noise, ax=options.ax, signs=options.signs(labels))
+    signal = f"filled: signal ({fit.numbers.scatter.found_label})"
+    style.set_title(axes, f"Eigenvalues of the covariances; {signal}; lines: noise")
+    return axes
+
+
+def choice_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Errors of the choice of a shrinkage, or of a number of principal axes, with what was chosen."""
+    if fit.path is None:
+        raise NotSupportedError(
+            'kind="path" draws the errors of a choice, and this fit keeps none: fit with '
+            'covariance=discrim.covariance.Shrunk("loo") or components="cv".'
+        )
+    of_axes = "components" in fit.path
+    path = results.subspace.path if of_axes else results.covariance_model.path
+    chosen = results.subspace.n_components if of_axes else fit.numbers.scatter.shrinkages[0].values[0]
+    axes, _ = style.new_axes(options.ax)
+    draw_errors(axes, path.iloc[:, :3], chosen, log=of_axes and len(path) > MOST_STEPS)
+    axes.set_xlabel("Principal axes" if of_axes else "Shrinkage")
+    axes.set_ylabel("Error, ± one standard error")
+    axes.legend()
+    what = "number of principal axes" if of_axes else "shrinkage"
+    style.set_title(axes, f"Error of rows left out by {what}")
+    return axes
+
+
+def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Errors of the choice by alpha and gamma, with the pair chosen."""
+    if fit.path is not None and "components" in fit.path:
+        return choice_path(results, fit, options)
+    errors = results.path.pivot(index="alpha", columns="gamma", values="error")
+    pair, title = (results.alpha, results.gamma), f"Error by {_chosen_by(fit)}"
+    return heat_map(errors, pair, title, ax=options.ax, colormap=options.colormap("path"))
+
+
+def distances(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Robust distances of the rows against classical ones (Rousseeuw & van Zomeren, 1990, JASA 85, 633-651).
+
+    The farthest of the flagged rows bear their labels, where these do not cover one another.
+    """
+    if not fit.numbers.scatter.is_robust:
+        raise NotSupportedError('kind="distances" draws robust distances: fit with a robust "t" or "mcd".')
+    model = results.covariance_model
+    table, classical = model.robust_distances(), model._classical_distances()
+    classes, signs = list(results.classes), options.signs(results.classes)
+    codes = style.label_codes(table["class"], classes)
+    robust = table["distance"].to_numpy(dtype=np.float64)
+    cutoff = float(table["cutoff"].iloc[0])
+    axes, is_new = style.new_axes(options.ax)
+    draw_points(axes, classical, robust, codes, classes, signs)
+    edge: dict[str, Any] = {"color": style.faint(0.35), "linewidth": 1.0, "linestyle": "--", "zorder": 1}
+    axes.axhline(cutoff, **edge)
+    axes.axvline(cutoff, **edge)
+    ends = np.array([0.0, np.nanmax(classical) * 1.05])
+    axes.plot(ends, ends, color=style.faint(0.6), linewidth=0.8, zorder=1)
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+    axes.set(xlabel="Distance by means and covariances of moments", ylabel="Robust distance")
+    style.set_title(axes, "Distances to the own class; dashed: the cutoff")
+    if len(classes) <= style.MOST_IN_LEGEND:
+        style.add_legend(axes, is_new)
+    fit_texts(axes, is_new)
+    flagged = np.flatnonzero(table["flagged"].to_numpy())
+    farthest = flagged[np.argsort(-robust[flagged], kind="stable")]
+    names = {i: shorten(clean(str(table.index[i])), 16) for i in farthest.tolist()}
+    size = np.array([LABEL_SIZE[0] * (1 + max(map(len, names.values()), default=0)), LABEL_SIZE[1]])
+    points = axes.transData.transform(np.column_stack([classical, robust])) * 72 / axes.figure.dpi
+    for i in with_room(points, list(names), size)[:MOST_LABELS]:
+        # Before its mark: behind that of the farthest row the axes end.
+        look: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "fontsize": 8}
+        axes.annotate(names[i], (classical[i], robust[i]), (-4, 3), **look)
+    return axes

@@ -1,0 +1,611 @@
+"""Probabilistic linear discriminant analysis: classes drawn at random, and unseen ones told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.covariance.covariance import dependencies
+from discrim.core.discriminant import plda as core
+from discrim.core.discriminant.plda import LengthNormalization, PLDAFit
+from discrim.core.moments.moments import ClassMoments, gather
+from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
+from discrim.core.numerics.progress import late_bar
+from discrim.core.rules.rules import Rule
+from discrim.design.blocks import Blocks
+from discrim.design.rows import strata
+from discrim.errors import CollinearError, DataError, warn_user
+from discrim.inference.verification import Costs, PairScores
+from discrim.models.base import reading
+from discrim.models.base.displayed import displayed
+from discrim.models.base.fit import Fit, Model
+from discrim.models.base.fit_file import NOTHING, Saved
+from discrim.models.base.reading import Data, NaAction, Prior, with_ways_out
+from discrim.models.base.refits import left_out_by_refits, moment_refits, verb_options
+from discrim.models.base.tied_axes import warn_of_tied_axes
+from discrim.models.moments.given import Sample
+from discrim.models.moments.moments import Moments
+from discrim.models.results.geometry import GroupSummary
+from discrim.models.results.results import ClassifierResults, ClassMeans
+
+LENGTHS = (
+    "plda(normalize=True) whitens rows by all of them and adds up what is left of them then, which takes two "
+    "passes over the rows: leave normalize= out"
+)
+
+
+@with_ways_out
+def plda(
+    formula: str | None = None,
+    data: Data | None = None,
+    *,
+    components: int | None = None,
+    normalize: bool = False,
+    tol: float = core.TOL,
+    maxiter: int = core.MAXITER,
+    moments: Moments | None = None,
+    prior: Prior = None,
+    weights: Any = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> PLDAResults:
+    """Probabilistic linear discriminant analysis, which decides whether rows are of one class, known or new.
+
+    The class means are normal themselves, with a covariance B between classes beside the covariance W within
+    them. `verify` gives the likelihood ratio that two rows, or sets of rows, are of one class or of two, also
+    for classes that are not in the data of the fit: speakers, faces, writers, animals.
+
+    Parameters
+    ----------
+    formula : str
+        Response and predictors, such as `species ~ .`; see the page on formulas.
+    data : table or source of tables
+        Table, or source of tables that is read in chunks; see the page on shared arguments.
+    components : int, optional
+        Rank of B: the number of dimensions in which the classes differ. By default it is free, up to the
+        number of columns or of classes less one.
+    normalize : bool
+        Whether rows are centred, whitened by the covariance of all rows and brought to one length first, as
+        is usual for embeddings of speakers (Garcia-Romero & Espy-Wilson, 2011). It takes another pass over
+        the rows, so that moments do not allow it. Means and covariances are then those of such rows.
+    tol : float
+        EM ends when it can raise the log-likelihood by less than this for each row.
+    maxiter : int
+        The largest number of steps of EM. If all classes have one size, none is needed.
+    moments : Moments, optional
+        Moments in place of formula and data; see the page on shared arguments.
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes; by default the class proportions.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three identical rows.
+    levels : sequence, optional
+        The classes in order; by default that of the categories, or sorted.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped and counted, or are an error.
+    functions : dict of str to callable, optional
+        Functions that the formula may call, by name; see the page on shared arguments.
+
+    Returns
+    -------
+    PLDAResults
+
+    Raises
+    ------
+    FormulaError
+        The formula cannot be read or is not allowed.
+    DataError
+        A column is unknown, a value is infinite, or no row or only one class is left.
+    PriorError
+        The prior is not a distribution over the classes.
+    CollinearError
+        A column is constant within classes or determined by others there, so that W has no inverse.
+    NotSupportedError
+        `normalize=True` is asked of moments.
+
+    Notes
+    -----
+    A row of class k is x = m + y_k + e with y_k ~ N(0, B), once for the class, and e ~ N(0, W) (Ioffe, 2006,
+    ECCV, 531-542; Prince & Elder, 2007, ICCV). m, B and W maximize the likelihood of the rows, given which of
+    them share a class, with divisors K and N where R's and REML's are K - 1 and N - K. They are functions of
+    counts, means and the pooled scatter: in closed form for classes of one size (Anderson, Anderson & Olkin,
+    1986, Annals of Statistics 14, 405-417), and by EM with expanded parameters otherwise. The precision of B
+    depends on the number of classes rather than of rows.
+
+    Known classes are predicted by the predictive density of a row given the rows of the class, so that the
+    mean of a class of few rows is drawn towards m. `llf` is of class and row, with the class means integrated
+    out.
+
+    Examples
+    --------
+    >>> import discrim
+    >>> wine = discrim.datasets.load_wine()
+    >>> fit = discrim.plda("cultivar ~ .", wine)
+    >>> fit.verify(wine.iloc[[0, 0]], wine.iloc[[1, 100]]).round(2).tolist()
+    [2.38, -6.01]
+    """
+    options = verb_options(locals())
+    reading.check_flag("normalize", normalize)
+    tol, maxiter = (
+        reading.check_number("tol", tol, 0, 1, ends="[)"),
+        reading.check_whole("maxiter", maxiter, 1),
+    )
+    if components is not None:
+        components = reading.check_whole("components", components, 1)
+    sample = Sample("plda", "pooled", moments, formula, data, weights, levels, functions, na_action)
+    if sample.has_rows:
+        blocks, stats = reading.usable_rows(sample.read(), "pooled", na_action)
+    else:
+        blocks, stats = sample.of_moments("pooled", LENGTHS if normalize else "")
+    _refuse_singular(stats, blocks)
+    _check_components(components, stats)
+    shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
+    how = {"components": components, "tol": tol, "maxiter": maxiter, "estimated_prior": estimated}
+    with late_bar(0, "steps of EM") as tell:
+        numbers = _fitted(blocks if normalize else None, stats, shares, how, tell)
+    if not numbers.converged:
+        warn_user(f"EM did not converge in {maxiter} steps: give a larger maxiter=, or a larger tol=.")
+    if components is not None:
+        warn_of_tied_axes("components", components, numbers.tie)
+    if not numbers.rank:
+        warn_user(
+            "The class means differ no more than the variation within classes explains, so that B is zero: "
+            "every log likelihood ratio is zero. Give more rows of each class, or other columns."
+        )
+    return PLDAResults(plda_fit(numbers, blocks, options, has_rows=sample.has_rows))
+
+
+def _refuse_singular(moments: ClassMoments, blocks: Blocks) -> None:
+    """Raise where W has no inverse, and name the columns that make it so."""
+    rows, k, p = int(moments.rows.sum()), moments.n_classes, moments.n_columns
+    if rows - k < p:
+        raise CollinearError(
+            f"{rows} rows in {k} classes leave {rows - k} degrees of freedom within classes, too few for W "
+            f"of {p} columns: give more rows of each class, or fewer columns, such as the "
+            'scores of lda(covariance="shrunk").'
+        )
+    reading.refuse_no_spread(moments)
+    collinear = dependencies(moments)
+    if collinear:
+        raise reading.collinear_error(collinear, blocks.terms, instead="use fewer columns")
+    reading.warn_of_near(moments, blocks.terms)
+
+
+def _check_components(components: int | None, moments: ClassMoments) -> None:
+    """Raise a DataError where B cannot have the rank that was asked for."""
+    most = core.most_components(moments.n_classes, moments.n_columns)
+    if components is not None and components > most:
+        raise DataError(
+            f"components={components}: {moments.n_classes} classes and {moments.n_columns} columns let B "
+            f"have a rank of {most} at most: give no more, or leave components= out."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _OnSphere:
+    """The rows of blocks, brought to one length, as often as they are asked for."""
+
+    blocks: Blocks
+    sphere: LengthNormalization
+
+    def __iter__(self) -> Iterator[tuple[Floats, Codes, Floats | None]]:
+        for x, codes, weights in self.blocks:
+            yield self.sphere.on(x), codes, weights
+
+
+def _fitted(
+    blocks: Blocks | None,
+    moments: ClassMoments,
+    prior: Floats,
+    how: Mapping[str, Any],
+    tell: Callable[[int], None] | None = None,
+) -> PLDAFit:
+    """The fit to moments; where there are blocks, to their rows brought to one length."""
+    lengths = None
+    if blocks is not None:
+        sphere = LengthNormalization.of(moments)
+        shape: Any = {"n_classes": moments.n_classes, "n_columns": moments.n_columns}
+        lengths = sphere, gather(_OnSphere(blocks, sphere), **shape, spread="pooled")
+    return core.fit_plda(moments, prior, **how, tell=tell, lengths=lengths)
+
+
+MODEL = Model(
+    "plda",
+    "Probabilistic linear discriminant analysis",
+    no_fit=("a class has no row, or a column is constant or collinear within classes", "fewer columns"),
+    scores_left_out=1000,
+)
+
+
+def plda_fit(
+    numbers: PLDAFit, blocks: Blocks, options: Mapping[str, Any], *, has_rows: bool = True
+) -> Fit[PLDAFit]:
+    """A probabilistic linear discriminant analysis as one value."""
+    left_out = partial(left_out_by_refits, takes="fits once for each row")
+    refits = replace(moment_refits("pooled"), left_out=left_out)
+    if numbers.normalize:
+        refits = replace(refits, spread=None, of_rows=_rule_of_rows, held=_rule_of_rows)
+    return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows)
+
+
+def _rule_of_rows(fit: Fit[PLDAFit], blocks: Blocks) -> Rule | None:
+    """The rule of other rows, which are brought to one length anew."""
+    numbers, moments = fit.numbers, reading.class_moments(blocks, "pooled")
+    if (moments.rows < 1).any() or not core.has_within(moments):
+        return None
+    return _fitted(blocks, moments, numbers.prior, numbers.options()).rule(fit.log_prior())
+
+
+SAVED = Saved(
+    {
+        "components": (int, NOTHING),
+        "tol": (float,),
+        "maxiter": (int,),
+        "steps": (int,),
+        "converged": (bool,),
+        "log_marginal": (float,),
+        "estimated_prior": (bool,),
+    },
+    "pooled",
+    core.plda_from_file,
+    plda_fit,
+    PLDAFit.buffers,
+    lambda k, p: {
+        "origin": (p,),
+        "unit": (p,),
+        "mean": (p,),
+        "axes": (p, p),
+        "between": (p,),
+        "class_places": (k, p),
+    },
+    lambda k, p: {"centre": (p,), "root": (p, p)},
+)
+
+
+class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
+    """A fitted probabilistic linear discriminant analysis.
+
+    Attributes
+    ----------
+    means : DataFrame, classes by terms
+        Class means of the rows.
+    llf, aic, bic : float
+        Log-likelihood of class and row, the class means integrated out, and its criteria.
+    df_model : int
+        Number of free parameters: m, B of its rank, W, and the prior where it is estimated.
+    """
+
+    _fit: Fit[PLDAFit]
+
+    def _square(self, values: Floats) -> pd.DataFrame:
+        return pd.DataFrame(values, index=self.terms, columns=self.terms)
+
+    @property
+    def between(self) -> pd.DataFrame:
+        """B, the covariance of the classes.
+
+        Shape: terms by terms.
+        """
+        return self._square(self._fit.numbers.covariances()[0])
+
+    @property
+    def within(self) -> pd.DataFrame:
+        """W, the covariance of rows within classes.
+
+        Shape: terms by terms.
+        """
+        return self._square(self._fit.numbers.covariances()[1])
+
+    @property
+    def mean(self) -> pd.Series:
+        """m, the mean of the classes.
+
+        Indexed by term.
+        """
+        numbers = self._fit.numbers
+        return pd.Series(numbers.origin + numbers.mean / numbers.scale, index=self.terms, name="mean")
+
+    @property
+    def ratios(self) -> pd.Series:
+        """Variance between classes over that within, on the axes in which they differ.
+
+        Indexed by PLDA1, PLDA2, ...
+        """
+        values = self._fit.numbers.between[: self._fit.numbers.n_axes]
+        names = pd.Index([f"PLDA{j + 1}" for j in range(len(values))])
+        return pd.Series(values, index=names, name="ratio", copy=True)
+
+    @property
+    def axes(self) -> pd.DataFrame:
+        """Coefficients of the axes, in the units of the columns.
+
+        Shape: terms by PLDA1, PLDA2, ... Directions in which the classes differ: on them rows have unit
+        variance within classes and are uncorrelated, and class means have the variances `ratios`. The largest
+        coefficient of each, times the standard deviation of its column within classes, is positive.
+        """
+        numbers = self._fit.numbers
+        values = numbers.axes[:, : numbers.n_axes] * numbers.scale[:, None]
+        return pd.DataFrame(values, index=self.terms, columns=self.ratios.index)
+
+    @property
+    def rank(self) -> int:
+        """Rank of B, the number of axes; of a B of zero one axis is held all the same."""
+        return self._fit.numbers.rank
+
+    @property
+    def steps(self) -> int:
+        """Steps of EM; zero where classes have one size and the estimates a closed form."""
+        return self._fit.numbers.steps
+
+    @property
+    def converged(self) -> bool:
+        """Whether EM ended before `maxiter`."""
+        return self._fit.numbers.converged
+
+    @property
+    def llf_given(self) -> float:
+        """Log-likelihood of the rows given which of them share a class."""
+        return self._fit.numbers.log_marginal
+
+    # ---- verification
+
+    def transform(self, data: Data | None = None) -> pd.DataFrame:
+        """Rows on the axes, less the mean of the classes, with unit variance within classes.
+
+        Parameters
+        ----------
+        data : table, optional
+            New observations. By default the data of the fit.
+
+        Returns
+        -------
+        DataFrame, rows by PLDA1, PLDA2, ...
+            Missing for a row with a missing value.
+        """
+        blocks, places = self._places(data)
+        return pd.DataFrame(places, index=blocks.table.index, columns=self.ratios.index)
+
+    def _places(self, data: Any) -> tuple[Blocks, Floats]:
+        """Rows of a table, and their places (m, r); missing for a row with a missing value."""
+        blocks = self._fit.new_rows(data)
+        places = np.full((blocks.table.nrows, self._fit.numbers.n_axes), np.nan)
+        for at, x, missing in blocks.every_row():
+            known = slice(None) if missing is None else ~missing
+            places[at][known] = self._fit.numbers.places(x[known])
+        return blocks, places
+
+    def verify(self, a: Data, b: Data, *, by: str | None = None) -> pd.Series:
+        """Log likelihood ratios of one class against two, for pairs of rows or of sets of rows.
+
+        Above zero the rows speak for one class. With the probability pi of a pair of one class, the
+        posterior log odds are the ratio plus log(pi/(1 - pi)).
+
+        Parameters
+        ----------
+        a, b : table
+            Rows with the columns of the fit, as many of each: the first of `a` is compared with the first of
+            `b`, and so on. Their classes may be any; the response is not looked at.
+        by : column name, optional
+            A column of both tables that names sets of rows, each of one class: each set of `a` is compared
+            with the set of `b` of the same name.
+
+        Returns
+        -------
+        Series
+            Natural logarithms, on the index of `a` or by the names of sets. Missing where a row has a missing
+            value; of a set such rows are left out, as if they were not there.
+
+        Raises
+        ------
+        DataError
+            The tables have different numbers of rows, or name different sets.
+
+        See Also
+        --------
+        verify_all : Each row or set of one table against each of another.
+
+        Notes
+        -----
+        The ratio is that of `N(a, b | one class)` and `N(a) N(b)`, with m, B and W as estimated, exact for
+        sets too: no average of pairs (Brümmer & de Villiers, 2010, Odyssey).
+
+        Examples
+        --------
+        >>> import discrim
+        >>> iris = discrim.datasets.load_iris()
+        >>> fit = discrim.plda("species ~ .", iris[:100].astype({"species": str}))
+        >>> virginica = iris[100:]
+        >>> bool((fit.verify(virginica[:25], virginica[25:]) > 0).mean() > 0.8)
+        True
+        """
+        one, names = self._sets(a, by)
+        other, others = self._sets(b, by)
+        if by is None and len(names) != len(others):
+            raise DataError(
+                f"a has {len(names)} rows and b {len(others)}: give as many of both, or verify_all(a, b) for "
+                "each against each."
+            )
+        if by is not None:
+            if set(names) != set(others):
+                odd = sorted(map(str, set(names) ^ set(others)))
+                raise DataError(
+                    f"The sets of {by!r} in a and b differ by {reading.listed(odd)}: give the same sets in "
+                    "both, or verify_all(a, b, by=) for each against each."
+                )
+            at = others.get_indexer(names)
+            other = core.Sets(other.sizes[at], other.places[at])
+        ratios = core.pair_ratios(self.ratios.to_numpy(), one, other)
+        return pd.Series(ratios, index=names, name="llr")
+
+    def verify_all(
+        self, a: Data, b: Data, *, by: str | tuple[str | None, str | None] | None = None
+    ) -> pd.DataFrame:
+        """Log likelihood ratios of one class against two, for each of `a` and each of `b`.
+
+        Parameters
+        ----------
+        a, b : table
+            Rows with the columns of the fit.
+        by : column name, or two of them, optional
+            Columns that name sets of rows in `a` and in `b`, each set of one class; None in the place of one
+            of two where each row of that table stands for itself, as ("speaker", None).
+
+        Returns
+        -------
+        DataFrame, rows or sets of `a` by rows or sets of `b`
+            Natural logarithms. Missing as those of `verify`.
+
+        Examples
+        --------
+        >>> import discrim
+        >>> wine = discrim.datasets.load_wine()
+        >>> fit = discrim.plda("cultivar ~ .", wine)
+        >>> fit.verify_all(wine, wine[::60], by=("cultivar", None)).round(1).to_numpy().tolist()
+        [[2.6, -11.1, -7.2], [-16.8, 1.3, 2.1], [-36.5, -8.1, -19.1]]
+        """
+        columns = by if isinstance(by, tuple) else (by, by)
+        if len(columns) != 2:
+            raise DataError(f"by={by!r}: give one column, or two: one for a and one for b.")
+        one, names = self._sets(a, columns[0])
+        other, others = self._sets(b, columns[1])
+        refuse_beyond_memory(
+            2.0 * len(names) * len(others),
+            f"Ratios of {len(names):,} by {len(others):,} rows or sets",
+            "Pass fewer at a time",
+        )
+        ratios = core.all_ratios(self.ratios.to_numpy(), one, other)
+        return pd.DataFrame(ratios, index=names, columns=others)
+
+    def _sets(self, data: Any, by: str | None) -> tuple[core.Sets, pd.Index]:
+        """Sets of rows of a table, as a column names them, or each row; with their names."""
+        blocks, places = self._places(data)
+        if by is None:
+            return core.Sets(np.ones(len(places)), places), blocks.table.index
+        if by not in blocks.table.names:
+            raise DataError(
+                f"The table has no column {by!r} for by=: name one that says which set a row is in."
+            )
+        codes, names = pd.factorize(blocks.table.column(by))
+        known = (codes >= 0) & ~np.isnan(places).any(axis=1)
+        sets = core.sets_of(places[known], codes[known], len(names))
+        empty = sets.sizes == 0
+        sets.places[empty] = np.nan
+        return core.Sets(np.where(empty, 1.0, sets.sizes), sets.places), pd.Index(names, name=by)
+
+    @displayed(estimate="share", low="share", high="share")
+    def trials(
+        self,
+        data: Data | None = None,
+        *,
+        probability: float = 0.01,
+        cost_miss: float = 1.0,
+        cost_false: float = 1.0,
+        level: float = 0.95,
+        replicates: int = 200,
+        seed: int | None = 0,
+    ) -> pd.DataFrame:
+        """Errors of verification over each pair of rows: equal error rate, detection costs, C_llr.
+
+        Parameters
+        ----------
+        data : table, optional
+            Rows with the response of the formula, whose classes should not be those of the fit. Without it,
+            the rows of the fit, of which the errors are optimistic.
+        probability : float
+            Probability of a pair of one class, for the costs.
+        cost_miss, cost_false : float
+            Costs of taking a pair of one class for two, and of two for one.
+        level : float
+            Level of the intervals: 0.95 stands for 95 percent.
+        replicates : int
+            Bootstrap samples of the classes, from which the intervals are; 0 gives none.
+        seed : int, optional
+            Seed of the bootstrap.
+
+        Returns
+        -------
+        DataFrame by measure
+            estimate, low, high. "equal error rate" is where misses and false alarms are equally frequent.
+            "minimum cost" is that of the best threshold, and "cost at Bayes' threshold" that of the one which
+            the ratios themselves ask for, both over the cost of looking at no score. "C_llr" is a mean cost
+            of the ratios; 1 tells nothing.
+
+        Raises
+        ------
+        DataError
+            The rows are of one class, no class has two rows, or the pairs do not fit memory.
+
+        Notes
+        -----
+        Pairs that share a row or a class are not independent. The intervals are percentiles of a bootstrap of
+        the classes and assume that these are a random sample of the classes to come; with few classes, and of
+        costs where few pairs lie beyond the threshold, they are too short. The upper limit of an equal
+        error rate of zero is the exact one of as many classes without an error. Rows with a missing value or
+        class are left out; each of the others counts once, whatever its weight.
+
+        Examples
+        --------
+        >>> import discrim
+        >>> wine = discrim.datasets.load_wine()
+        >>> fit = discrim.plda("cultivar ~ .", wine)
+        >>> bool(fit.trials(replicates=0).loc["equal error rate", "estimate"] < 0.05)
+        True
+        """
+        costs = Costs(
+            reading.check_number("probability", probability, 0, 1, ends="()"),
+            reading.check_number("cost_miss", cost_miss, 0, np.inf, ends="()"),
+            reading.check_number("cost_false", cost_false, 0, np.inf, ends="()"),
+        )
+        level = reading.check_number("level", level, 0, 1, ends="()")
+        replicates = reading.check_whole("replicates", replicates, 0)
+        pairs = self._pairs(data)
+        limits = np.full((2, 4), np.nan)
+        if replicates:
+            limits = pairs.limits(costs, level, replicates, seed)
+        names = ["equal error rate", "minimum cost", "cost at Bayes' threshold", "C_llr"]
+        values = {"estimate": pairs.errors(costs), "low": limits[0], "high": limits[1]}
+        return pd.DataFrame(values, index=pd.Index(names, name="measure"))
+
+    def _pairs(self, data: Any, most: float = np.inf) -> PairScores:
+        """Scores of each pair of rows with a class; of classes drawn by chance where there are more rows."""
+        blocks, places = self._places(data)
+        codes = strata(blocks)
+        known = (codes >= 0) & ~np.isnan(places).any(axis=1)
+        if known.sum() > most:
+            order = np.random.default_rng(0).permutation(codes.max() + 1)
+            drawn = np.cumsum(np.bincount(codes[known], minlength=len(order))[order]) <= most
+            known &= np.isin(codes, order[: max(int(drawn.sum()), 2)])
+        codes = np.unique(codes[known], return_inverse=True)[1]
+        counts = np.bincount(codes, minlength=1)
+        if len(counts) < 2 or counts.max() < 2:
+            raise DataError(
+                f"Trials need pairs of rows of one class and of two; the {len(codes)} rows with a class have "
+                f"{len(set(codes.tolist()))} of them: give two rows of a class, and rows of another."
+            )
+        refuse_beyond_memory(
+            6.0 * len(codes) ** 2,
+            f"Pairs of {len(codes):,} rows",
+            "Pass the rows of some of the classes as data=",
+        )
+        rows = core.Sets(np.ones(len(codes)), places[known])
+        return PairScores.of(core.all_ratios(self.ratios.to_numpy(), rows, rows), codes)
+
+    # ---- tables
+
+    @displayed()
+    def tidy(self) -> pd.DataFrame:
+        """One row for each term: mean, variances between and within classes, and the share of the former."""
+        between, within = (np.diagonal(each) for each in self._fit.numbers.covariances())
+        table = pd.DataFrame({"term": self.terms, "mean": self.mean.to_numpy()})
+        return table.assign(between=between, within=within, share=self._fit.numbers.between_shares())
+
+    @displayed()
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        more = {name: getattr(self, name) for name in ("rank", "llf_given", "steps", "converged")}
+        return pd.DataFrame([self._glance() | more])

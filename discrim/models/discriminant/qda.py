@@ -1,0 +1,382 @@
+"""Quadratic discriminant analysis: normal classes, each with a covariance of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.covariance.by_estimator import CovarianceEstimator
+from discrim.core.covariance.covariance import divisors_by_class, pooled
+from discrim.core.covariance.em import Em
+from discrim.core.covariance.kinds import shapes
+from discrim.core.covariance.robust import Robust
+from discrim.core.covariance.scatter import NoEstimateError, Scatter
+from discrim.core.discriminant.qda import QDAFit, fit_qda, qda_from_file, quadratic_marginal
+from discrim.core.moments.moments import ROOT_WORK, ClassMoments
+from discrim.core.numerics.arrays import Floats
+from discrim.core.rules.rules import Rule
+from discrim.covariance import CovarianceSpecification
+from discrim.data.values import shown
+from discrim.design.blocks import Blocks
+from discrim.errors import CollinearError, NotSupportedError
+from discrim.inference.covariance_models import log_determinant_table
+from discrim.inference.result import TestResult
+from discrim.models.base import reading
+from discrim.models.base.available import available_if
+from discrim.models.base.displayed import displayed
+from discrim.models.base.fit import Fit, Model, as_scored, distinct, rule_of_numbers
+from discrim.models.base.fit_file import NOTHING, Saved
+from discrim.models.base.reading import Data, Divisor, NaAction, Prior
+from discrim.models.base.refits import verb_options
+from discrim.models.discriminant import normal_fits
+from discrim.models.discriminant.components import (
+    SlicedSubspace,
+    refuse_collinear_total,
+    subspace_of,
+    warn_of_separated_axes,
+    with_digits,
+    within,
+)
+from discrim.models.discriminant.covariance_models import (
+    QUADRATIC,
+    Components,
+    QuadraticCovariance,
+    method_of,
+    on_save_axes,
+    read_covariance,
+    standardize_hint,
+)
+from discrim.models.discriminant.em import MissingRows, em_sample
+from discrim.models.discriminant.factor import warn_of_separated_dimensions
+from discrim.models.discriminant.normal_results import NormalResults, moment_estimates
+from discrim.models.discriminant.robust import robust_moments
+from discrim.models.moments.given import Sample
+from discrim.models.moments.moments import Moments
+from discrim.models.results.geometry import SeparateCovariances
+
+
+@reading.with_ways_out
+def qda(
+    formula: str | None = None,
+    data: Data | None = None,
+    *,
+    moments: Moments | None = None,
+    prior: Prior = None,
+    weights: Any = None,
+    method: Divisor = "moment",
+    covariance: QuadraticCovariance | CovarianceSpecification | CovarianceEstimator = "full",
+    components: Components | None = None,
+    ncomp: int | None = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    missing: MissingRows | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> QDAResults:
+    """Quadratic discriminant analysis.
+
+    Parameters
+    ----------
+    formula : str
+        Response and predictors, such as `species ~ .`; see the page on formulas.
+    data : table or source of tables
+        Table, or source of tables that is read in chunks; see the page on shared arguments.
+    moments : Moments, optional
+        Moments in place of formula and data; see the page on shared arguments.
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes; by default the class proportions.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three identical rows.
+    method : {"moment", "mle"}
+        Divisor of the covariance of each class: n_k - 1 or n_k.
+    covariance : str, specification or estimator
+        How the covariance of each class is estimated: "full", "diagonal", "shrunk", "spherical", "t", "mcd",
+        "factor", or a specification of `discrim.covariance` such as ``Shrunk(0.1)``; its pages say when to
+        use which. An estimator with `fit(X)` and `covariance_`, such as those of `sklearn.covariance`, is
+        fitted to the deviations of each class from its mean.
+    components : int, float, "cv", "loo" or specification, optional
+        Principal axes within which the classes are compared: their number, the share of the variance that
+        they have to explain, how the number is chosen, or a specification of `discrim.subspace`.
+    ncomp : int, optional
+        Number of axes, found by sliced average variance estimation, on which the classes are compared.
+        It needs full covariances. Folds and refits find the axes again.
+    levels : sequence, optional
+        The classes in order; by default that of the categories, or sorted.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped and counted, or are an error.
+    missing : {"drop", "em"}, optional
+        "em" also uses the observed values of rows with a missing value: the means and covariances are maximum
+        likelihood estimates from all observed values, and the fit predicts such rows from their other
+        columns. The rows are then held in memory. Each class has a search of its own.
+    functions : dict of str to callable, optional
+        Functions that the formula may call, by name; see the page on shared arguments.
+
+    Returns
+    -------
+    QDAResults
+
+    Raises
+    ------
+    FormulaError
+        The formula cannot be read or is not allowed.
+    DataError
+        A column is unknown, a value is infinite, or no row or only one class is left.
+    PriorError
+        The prior is not a distribution over the classes.
+    CollinearError
+        The covariance of a class is singular; the message names the class and the columns.
+
+    Notes
+    -----
+    The rule assumes normal classes, each with its own covariance (Smith, 1947, Annals of Eugenics 13,
+    272-282).
+
+    *Reduced axes.* With ncomp= the axes are the directions along which the covariances and means of the
+    classes differ most: the leading eigenvectors of sum_k p_k (I - S_k)^2, of columns whitened by the
+    covariance of all rows (divisor N), p_k being the share of class k and S_k its covariance (divisor n_k),
+    whatever the prior. This is sliced average variance estimation (Cook & Weisberg, 1991, JASA 86, 328-332;
+    Pardoe, Yin & Cook, 2007, Technometrics 49, 172-183; R's dr). It takes more rows than columns in all, and
+    in each class more rows than ncomp. The rule is that of the scores, and that of all columns where ncomp is
+    their number; it does not depend on the units of the columns. For normal classes nothing is lost where the
+    eigenvalues beyond ncomp are zero, and nothing is chosen where two equal ones lie on either side of ncomp,
+    which a warning tells. Covariances and log-determinants are those of scores of variance one over all rows.
+    Folds, the bootstrap and `leave_one_out()`, by a refit for each row, find the axes anew; the apparent
+    error and the pictures are those of axes that the same rows found. How typical rows are takes rows that
+    the fit has not seen, as `calibration=`. There is no likelihood that could be compared with another number
+    of axes, and no standard error or test of an axis; `box_m()` and `covariance_models()` are tests of all
+    columns.
+
+    Examples
+    --------
+    >>> from discrim import qda
+    >>> from discrim.datasets import load_iris
+    >>> fit = qda("species ~ .", data=load_iris())
+    >>> fit.confusion(method="loo").to_numpy().tolist()
+    [[50, 0, 0], [0, 47, 3], [0, 1, 49]]
+    """
+    options = verb_options(locals())
+    kind = read_covariance(QUADRATIC, covariance, method, components, missing)
+    estimator = method_of(kind, method)
+    kind = on_save_axes(kind, ncomp, covariance, missing)
+    sample = Sample("qda", "class", moments, formula, data, weights, levels, functions, na_action)
+    by_em = normal_fits.check_em(missing, covariance, kind, na_action, has_rows=sample.has_rows)
+    if not sample.has_rows:
+        blocks, stats = normal_fits.moments_of_sample(sample, kind)
+    elif by_em:
+        blocks, stats, kind = em_sample(sample.read(incomplete=True), common=False)
+    else:
+        blocks = reading.without_constants_if_wide(sample.read())
+        if kind.takes_full_rank(len(blocks.terms)):
+            blocks = _refuse_few_rows(blocks, kind, na_action)
+        thin = reading.is_wide(blocks) or (kind.of_few_axes and _is_thin(blocks))
+        spread, rooted = kind.spread("class", thin=thin), components is None
+        blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=rooted)
+        stats = stats if components is None else with_digits(kind, blocks, stats)
+    levels = blocks.design.levels
+    _refuse_singular(kind, blocks, stats)
+    if estimator == "moment":
+        for label, weight in zip(levels, stats.counts.tolist(), strict=True):
+            reading.refuse_light(weight, 1, f"The rows of class {label!r}")
+    normal_fits.warn_where_units_differ(kind, stats, blocks.terms, standardize_hint(kind))
+    shares, estimated = reading.verbs_prior(prior, levels, stats.counts)
+    if isinstance(kind, Robust):
+        stats, kind = robust_moments(blocks, stats, kind)
+    kind = kind.for_classes(levels, stats.n_columns)
+    divisors = partial(_divisors, method=estimator)
+    kind, path = normal_fits.known_of_rows(kind, blocks, stats, divisors, shares, sampled=estimated)
+    try:
+        fit = fit_qda(stats, shares, kind, method=estimator, estimated_prior=estimated)
+    except NoEstimateError as error:
+        raise error.of_classes(levels, stats.rows.tolist()) from None
+    warn_of_separated_axes(fit.scatter)
+    warn_of_separated_dimensions(fit.scatter, levels)
+    return QDAResults(qda_fit(fit, blocks, options, has_rows=sample.has_rows, path=path))
+
+
+def _refuse_singular(kind: Scatter, blocks: Blocks, moments: ClassMoments) -> None:
+    """Raise where a covariance that a kind takes is singular, and warn where it nearly is."""
+    normal_fits.refuse_singular(moments, blocks.terms, blocks.design.levels, kind)
+    refuse_collinear_total(kind, moments, blocks.terms)
+    if not kind.is_regular and kind.takes_full_rank(moments.n_columns):
+        for k, label in enumerate(blocks.design.levels):
+            reading.warn_of_near(moments, blocks.terms, f"in class {label!r}", k)
+
+
+def _divisors(moments: ClassMoments, method: str) -> Floats:
+    """The divisors (K,) of the covariances."""
+    return divisors_by_class(moments.counts, method)
+
+
+def _is_thin(blocks: Blocks) -> bool:
+    """Whether no class has as many rows as there are columns, so that roots of few rows are enough."""
+    rows = blocks.rows.class_counts()
+    return rows is not None and bool(rows.max(initial=0) < len(blocks.terms))
+
+
+def _refuse_few_rows(blocks: Blocks, kind: Scatter, na_action: NaAction) -> Blocks:
+    """Blocks, refused where a class has too few rows for many columns, before their products are formed."""
+    rows, p = blocks.rows.class_counts(), len(blocks.terms)
+    # A source is read once, and its rows are counted as they are.
+    if rows is None or not rows.size or rows[rows > 0].min() > p or len(rows) * p**2 <= ROOT_WORK:
+        return blocks
+    blocks, stats = reading.usable_rows(blocks, "diagonal", na_action)
+    normal_fits.refuse_singular(stats, blocks.terms, blocks.design.levels, kind)
+    return blocks
+
+
+def _rule(fit: Fit[QDAFit], prior: Floats, method: str, convention: str | None) -> Rule:
+    """The rule, where each class has the rows that the method needs."""
+    counts, p = fit.counts, len(fit.terms)
+    if method != "plugin" and fit.numbers.has_distances:
+        least = p if method == "predictive" and convention is None else 1
+        reading.refuse_little_weight(counts, fit.classes, least, f'method="{method}"')
+    few = np.flatnonzero(counts <= p + 2)
+    if method == "debiased" and convention is None and len(few) and fit.numbers.has_distances:
+        raise NotSupportedError(
+            f'method="debiased" needs more than p + 2 = {p + 2} rows in each class; '
+            f"{shown(fit.classes[few[0]])} has {fit.rows_by_class.iloc[few[0]]}: name fewer columns."
+        )
+    return rule_of_numbers(fit, prior, method, convention)
+
+
+def _why_no_rule(fit: Fit[QDAFit], blocks: Blocks) -> str | None:
+    kind, levels = fit.numbers.scatter.anew(), list(fit.classes)
+    try:
+        normal_fits.refuse_singular(reading.class_moments(blocks, "class"), blocks.terms, levels, kind)
+    except CollinearError as error:
+        return str(error)
+    return None
+
+
+MODEL = Model(
+    "qda", "Quadratic discriminant analysis", rule=_rule, decision=as_scored, marginal=quadratic_marginal
+)
+
+
+def qda_fit(
+    numbers: QDAFit,
+    blocks: Blocks,
+    options: Mapping[str, Any],
+    *,
+    has_rows: bool = True,
+    path: pd.DataFrame | None = None,
+) -> Fit[QDAFit]:
+    """A quadratic discriminant analysis as one value; `path` is that of a choice of its shrinkage."""
+    blocks = replace(blocks, partial=True) if isinstance(numbers.scatter, Em) else blocks
+    refits = normal_fits.normal_refits(numbers, common=False, why_no_rule=_why_no_rule)
+    model = MODEL if numbers.within_axes is None else within(MODEL)
+    return Fit(model, numbers, blocks, numbers.prior, refits, options, has_rows, path)
+
+
+SAVED = Saved(
+    {"method": (str,), "structure": (str,), "estimated_prior": (bool,)}
+    | {"chosen": (str, NOTHING), "estimator": (str, NOTHING), "standardize": (bool,)}
+    | {"components": (int, float, NOTHING), "components_by": (str, NOTHING)}
+    | {"form": (str, NOTHING), "found_by": (str, NOTHING), "least_fall": (float, NOTHING)}
+    | {"matrix_rows": (int, NOTHING), "matrix_columns": (int, NOTHING)},
+    "class",
+    qda_from_file,
+    qda_fit,
+    QDAFit.buffers,
+    lambda k, p: {"robust": (-1,)},
+    lambda k, p: shapes(k, p),
+    of_scatter=True,
+)
+
+
+class QDAResults(SeparateCovariances, NormalResults):
+    """A fitted quadratic discriminant analysis.
+
+    What exists for one option only is reached through `covariance_model` and `subspace`. The covariances have
+    divisor n_k - 1 (`method="moment"`) or n_k ("mle"), or are robust.
+    """
+
+    _fit: Fit[QDAFit]
+
+    @property
+    def covs(self) -> dict[Any, pd.DataFrame]:
+        """Covariance of each class; with `ncomp=`, of the scores on the axes."""
+        subspace = subspace_of(self._fit)
+        return subspace._covariances() if isinstance(subspace, SlicedSubspace) else super().covs
+
+    @property
+    @available_if(
+        lambda self: len(self._fit.numbers.scatter.shrinkages) > 0,
+        'fit with covariance="shrunk", or discrim.covariance.Diagonal("strimmer")',
+    )
+    def shrinkage(self) -> pd.Series:
+        """How much each class's covariance is shrunk to a sphere, or its variances to their median."""
+        shrinkages = self._fit.numbers.scatter.shrinkages
+        return pd.Series(shrinkages[0].values, index=self.classes, name="shrinkage")
+
+    def _need_determinants(self) -> None:
+        """Raise NotSupportedError unless the covariances are full ones of the columns."""
+        self._need_moments("log_determinants()")
+        numbers = self._fit.numbers
+        if not numbers.has_distances:
+            kind, instead = f"{numbers.scatter.word} ones", "without covariance="
+            if numbers.within_axes is not None:
+                kind, instead = f"those {numbers.scatter.phrase}", numbers.scatter.full_instead
+            raise NotSupportedError(
+                f"log_determinants() is for full covariances of the columns, not {kind}: fit {instead}, or "
+                "see logdet."
+            )
+
+    @available_if(_need_determinants)
+    @displayed()
+    def log_determinants(self, level: float = 0.95) -> pd.DataFrame:
+        """Log-determinants of the classes' covariances and of the pooled one, with intervals.
+
+        Parameters
+        ----------
+        level : float
+            Level of the intervals: 0.95 stands for 95 percent. They are exact for normal classes.
+
+        Returns
+        -------
+        DataFrame
+            By class, and for the pooled covariance ("pooled"): logdet, debiased (logdet less its bias), se,
+            low, high, df. The divisors are n_k - 1 and N - K.
+        """
+        counts = self._fit.counts
+        reading.refuse_little_weight(counts, self.classes, len(self.terms), "log_determinants()")
+        moments, free = self._fit.numbers.moments, self._fit.numbers.moments.counts - 1
+        units = 2.0 * np.log(moments.scale).sum()
+        nu = moments.total - moments.n_classes
+        covariances = (*self._fit.numbers.scaled(free), pooled(moments, nu))
+        logdets = np.array([c.logdet - units for c in covariances])
+        index = pd.Index([*self.classes, distinct("pooled", self.classes)], name=self.classes.name)
+        return log_determinant_table(logdets, np.append(free, nu), len(self.terms), level, index)
+
+    @available_if(normal_fits.has_moments_by_class("covariance_models()"))
+    @available_if(moment_estimates("covariance_models()"))
+    @displayed()
+    def covariance_models(self, dimensions: Any = None, threshold: float | None = None) -> pd.DataFrame:
+        """The ladder of covariance models; see `discrim.covariance_models`. It reads any rows once more.
+
+        Parameters
+        ----------
+        dimensions : int, dict of class to int, or {"cattell", "bic"}, optional
+            Adds the covariances of a few large variances, in all their forms, and says how many variances are
+            large, as `dimensions` of `discrim.qda` does: a number, numbers by class, the scree test, or the
+            least BIC. Forms with one number of dimensions for all classes are not shown where the numbers are
+            given.
+        threshold : float, optional
+            Share of the largest fall that counts for dimensions="cattell", between 0 and 1; by default 0.2.
+        """
+        return normal_fits.covariance_models_of(self._fit, dimensions, threshold)
+
+    @available_if(normal_fits.has_moments_by_class("box_m()"))
+    @available_if(moment_estimates("box_m()"))
+    def box_m(self) -> TestResult:
+        """Box's M test that the classes have one covariance. It reads the rows, if any, once more."""
+        return normal_fits.box_m_of(self._fit)
+
+    @displayed()
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        return pd.DataFrame([self._glance()])

@@ -1,0 +1,839 @@
+"""Regularized discriminant analysis: covariances between each class's own, the pooled one and a sphere.
+
+How much to regularize, a pair of alpha and gamma, is given or chosen. A choice by folds merges their moments,
+and has the rows of one fold at a time in memory. One by leaving out rows reads them once for each group
+of pairs that share their decompositions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from itertools import islice
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.covariance.covariance import dependencies, divisors_by_class
+from discrim.core.covariance.projected import Projected
+from discrim.core.covariance.scatter import NoEstimateError
+from discrim.core.discriminant import rda as core
+from discrim.core.discriminant.leave_one_out_rda import Regularization, Span, left_out_groups
+from discrim.core.discriminant.rda import PathRule, RDAFit, fit_rda, needs_roots, too_few
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.row_sums import Spread
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.progress import late_bar
+from discrim.core.rules.rules import Rule, best_class, logs_of_prior
+from discrim.covariance import Parametrization, Regularized, read_regularized
+from discrim.design.blocks import Blocks, of_arrays
+from discrim.design.rows import used_codes, used_rows
+from discrim.errors import CollinearError, DataError, NotSupportedError
+from discrim.inference.error_rates import as_good, rates_along
+from discrim.inference.resampling import check_folds, dealt_codes, drawn_seed
+from discrim.models.base import reading
+from discrim.models.base.available import available_if
+from discrim.models.base.displayed import displayed
+from discrim.models.base.fit import Fit, Model, as_scored, missing_if_refused
+from discrim.models.base.fit_file import NOTHING, Saved
+from discrim.models.base.reading import Data, Divisor, NaAction, Prior, SelectRule
+from discrim.models.base.refits import held_path, moment_folds, moment_refits, verb_options
+from discrim.models.discriminant.components import CHOSEN_FROM_ROWS as NUMBER_FROM_ROWS
+from discrim.models.discriminant.components import (
+    AxesChoice,
+    choose_axes,
+    warn_of_separated_axes,
+    within,
+)
+from discrim.models.discriminant.normal_fits import warn_of_units, warn_where_units_differ
+from discrim.models.discriminant.normal_results import SubspaceResults
+from discrim.models.evaluation.validation import (
+    Split,
+    Splits,
+    TuningFolds,
+    read_choice,
+    read_splits,
+    split_moments,
+    used_splits,
+)
+from discrim.models.moments.given import Sample
+from discrim.models.moments.moments import Moments
+from discrim.models.results.geometry import SeparateCovariances
+from discrim.subspace import PrincipalComponents, read_subspace
+
+AT_ONCE = 2**22
+"""Numbers of a table up to which its rows are read once for all folds."""
+
+TOGETHER = 2**18
+"""Numbers of a table up to which the rows of several folds are judged together."""
+
+CHOICE = "choice of alpha and gamma"
+"""What the progress bar says."""
+
+TENTHS = np.linspace(0, 1, 11).round(1)
+"""Values that are tried where no grid is given."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairChoice:
+    """How a pair is chosen.
+
+    Attributes
+    ----------
+    cv : int, "loo" or None
+        Folds, or how many splits; None where the only pair is given.
+    columns : int, optional
+        Columns of the data where the rows are coordinates of fewer.
+    splits : tuple of Split
+        Those given in the place of folds, of the rows of the table.
+    standardize : bool
+        Whether the ridge is one of columns over their standard deviations within classes, of all rows that
+        the choice is made from.
+    axes : Projected, optional
+        The principal axes within which classes are compared, learnt anew without each fold.
+    """
+
+    pairs: list[Regularization]
+    cv: Any
+    seed: int | None
+    select: str
+    parametrization: Parametrization
+    method: str
+    prior: Floats
+    estimated_prior: bool
+    columns: int | None = None
+    splits: tuple[Split, ...] = ()
+    standardize: bool = False
+    axes: Projected | None = None
+
+    @property
+    def log_prior(self) -> Floats:
+        """Of the classes (K,), minus infinity for a prior of zero."""
+        return logs_of_prior(self.prior)
+
+    @property
+    def rooted(self) -> bool:
+        """Whether the choice wants roots of all rows where their digits ask for it; folds see to theirs."""
+        return self.cv in (None, "loo") and needs_roots(self.pairs, self.parametrization)
+
+    def rules(
+        self,
+        parts: Sequence[ClassMoments],
+        pairs: list[Regularization],
+        with_roots: Sequence[Callable[[], ClassMoments]] | None = None,
+    ) -> Iterator[PathRule]:
+        """The rules of pairs by the moments of parts, as of `path_rules`."""
+        how = self.parametrization, self.method, self.log_prior, self.columns
+        return core.path_rules(parts, pairs, *how, with_roots)
+
+    def fit(self, moments: ClassMoments, pair: Regularization) -> RDAFit:
+        """The fit of a pair to moments."""
+        return fit_rda(
+            moments,
+            self.prior,
+            alpha=pair.alpha,
+            gamma=pair.gamma,
+            parametrization=self.parametrization,
+            method=self.method,
+            estimated_prior=self.estimated_prior,
+            cv=self.cv,
+            select=self.select,
+            standardize=self.standardize,
+            within_axes=None if self.axes is None else self._axes_of(pair),
+        )
+
+    def _axes_of(self, pair: Regularization) -> Projected:
+        """The principal axes with a pair."""
+        if self.axes is None:
+            raise ValueError("This choice is one of all columns: ask it with axes.")
+        return replace(self.axes, inner=core.Regularized(pair, self.parametrization, self.method))
+
+    def chosen_fit(self, blocks: Blocks, moments: ClassMoments) -> tuple[RDAFit, pd.DataFrame | None]:
+        """The fit of the pair, or of the number of axes, that is chosen, and the path, as of `choose`."""
+        if self.axes is not None and self.axes.needs_rows:
+            divisors = partial(_divisors, method=self.method)
+            asked = AxesChoice(self.axes, blocks, moments, divisors, self.prior)
+            axes, path = choose_axes(asked, sampled=self.estimated_prior)
+            return replace(self, axes=axes).fit(moments, self.pairs[0]), path
+        if self.cv is None:
+            return self.fit(moments, self.pairs[0]), None
+        pair, path = choose(blocks, moments, self)
+        if moments.roots is None and needs_roots([pair], self.parametrization):
+            moments = reading.class_moments(blocks, moments.spread)
+        return self.fit(moments, pair), path
+
+    def refit(self, blocks: Blocks, spread: Spread) -> RDAFit | None:
+        """The fit of the pair that other weights of the rows choose, the prior held; None where none is."""
+        moments = reading.class_moments(blocks, spread, rooted=self.rooted)
+        if too_few(moments):
+            return None
+        try:
+            fit, _ = self.chosen_fit(blocks, moments)
+        except (CollinearError, DataError):
+            return None
+        return None if fit.singular() else fit
+
+    def simplicity(self, pair: Regularization) -> tuple[float, float]:
+        """A key to sort pairs by, smaller for a simpler one: by smaller alpha, then by more ridge."""
+        return pair.alpha, pair.gamma if self.parametrization == "esl" else -pair.gamma
+
+
+def choose(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[Regularization, pd.DataFrame]:
+    """The pair chosen, and the path: alpha, gamma, error, se (missing where a rule is singular).
+
+    By folds, the error of a pair is the mean over folds of the rate of wrong rows, each class weighted by its
+    prior, and its standard error that of the mean; by leave-one-out, both are those of
+    `discrim.inference.error_rates.counted`. A DataError tells of folds that are too many or too few, and a
+    CollinearError of no pair that has a rule without every fold or row.
+    """
+    if plan.standardize and plan.axes is None:
+        blocks, moments = reading.in_own_units(blocks, moments)
+        plan = replace(plan, standardize=False)
+    if moments.spread == "thin class" and plan.axes is None:
+        span, splits = Span.of(moments), used_splits(plan.splits, blocks)
+        plan = replace(plan, columns=span.columns, splits=splits)
+        blocks, moments = _in(span, blocks), span.moments
+    errors, spread = _left_out(blocks, moments, plan) if plan.cv == "loo" else _folds(blocks, plan)
+    alphas, gammas = np.array(plan.pairs, dtype=np.float64).T
+    path = pd.DataFrame({"alpha": alphas, "gamma": gammas, "error": errors, "se": spread})
+    if np.isnan(errors).all():
+        raise CollinearError(
+            "No pair of the grid has a rule without every fold or row: the covariance of a class is "
+            "singular. Use a grid with more ridge or an alpha below 1, or more folds."
+        )
+    good = as_good(errors, spread if plan.select == "1se" else None)
+    return min((plan.pairs[i] for i in np.flatnonzero(good)), key=plan.simplicity), path
+
+
+def _in(span: Span, blocks: Blocks) -> Blocks:
+    """The rows that a fit uses in coordinates of their span."""
+    parts = [(span.coordinates(x), codes, weights) for _, x, codes, weights in used_rows(blocks)]
+    y, codes = (np.concatenate([part[j] for part in parts]) for j in range(2))
+    weights = None if blocks.weights is None else np.concatenate([times for _, _, times in parts])
+    return of_arrays(y, codes, blocks.design.levels, weights)
+
+
+def _folds(blocks: Blocks, plan: PairChoice) -> tuple[Floats, Floats]:
+    """Errors and standard errors of the pairs by folds."""
+    k = len(plan.prior)
+    if not plan.splits:
+        check_folds(plan.cv, int((used_codes(blocks) >= 0).sum()))
+    wrong = np.full((len(plan.pairs), plan.cv, k), np.nan)
+    total = np.zeros((plan.cv, k))
+    with late_bar(plan.cv * len(plan.pairs), CHOICE) as tell:
+        parts, start, p = _parts(blocks, plan), 0, len(blocks.terms)
+        together = blocks.table.nrows * p <= TOGETHER and plan.axes is None
+        most = core.parts_at_once(k, p, plan.pairs) if together else 1
+        while some := list(islice(parts, most)):
+            for fold, part in enumerate(some, start):
+                few = too_few(part.moments)
+                if few:
+                    _refuse_few(part, few, fold, blocks, plan)
+                total[fold] = np.bincount(part.codes, part.weights, minlength=k)
+            x, codes, weights = _side_by_side(some)
+            learnt, with_roots = [part.moments for part in some], [part.with_roots for part in some]
+            for rule in plan.rules(learnt, plan.pairs, with_roots):
+                at = np.ix_(rule.pairs, start + rule.parts)
+                found = np.swapaxes(core.wrong_by_class(rule, x, codes, weights), 0, 1)
+                wrong[at] = np.where(np.isnan(found), wrong[at], found)
+                tell(len(rule.pairs) * len(rule.parts))
+            start += len(some)
+    # A class that is not in a fold has no part in its rate.
+    there = total > 0
+    share = np.where(there, plan.prior, 0.0) / np.where(there, total, 1.0)
+    whole = np.where(there, plan.prior, 0.0).sum(axis=1)
+    counts = whole > 0
+    if not counts.any():
+        raise DataError("No row is left to judge pairs by: give splits that judge more of them.")
+    rates = (wrong * share).sum(axis=2)[:, counts] / whole[counts]
+    if rates.shape[1] < 2:
+        # One split says nothing of how much its rate varies.
+        return rates.mean(axis=1), np.full(len(rates), np.nan)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return rates.mean(axis=1), rates.std(axis=1, ddof=1) / np.sqrt(counts.sum())
+
+
+def _refuse_few(part: _Part, few: list[int], fold: int, blocks: Blocks, plan: PairChoice) -> NoReturn:
+    what, instead = (
+        (f"Split {fold + 1} of folds has", "give it two to learn from")
+        if plan.splits
+        else (f"folds={plan.cv} leaves", 'use more folds or folds="loo"')
+    )
+    # Of two rows one is learnt from at the most, whatever the folds are.
+    enough = (part.moments.rows + np.bincount(part.codes, minlength=len(plan.prior)))[few] > 2
+    instead = f"{instead}, " if plan.splits or enough.all() else ""
+    raise DataError(
+        f"{what} no more than one row of class {reading.listed(blocks.design.levels[c] for c in few)} to "
+        f"learn from: {instead}merge the class with another one, or give alpha= and gamma=."
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """One fold or split.
+
+    Attributes
+    ----------
+    moments : ClassMoments
+        Of the rows to learn from, without roots, which `with_roots` gives where digits ask for them.
+    x, codes, weights : (m, p) float, (m,) int, (m,) float or None
+        Rows to judge.
+    """
+
+    moments: ClassMoments
+    with_roots: Callable[[], ClassMoments]
+    x: Floats
+    codes: Codes
+    weights: Floats | None
+
+
+def _parts(blocks: Blocks, plan: PairChoice) -> Iterator[_Part]:
+    if plan.axes is not None:
+        yield from _parts_on_axes(blocks, plan, plan.axes)
+        return
+    if plan.splits:
+        learnt = split_moments(blocks, plan.splits, "class", rooted=False)
+        for moments, split in zip(learnt, plan.splits, strict=True):
+            alone = split_moments(blocks, [split], "class")
+            yield _Part(moments, partial(next, alone), *_judged_rows(blocks, split.test))
+        return
+    dealt = dealt_codes(used_codes(blocks), plan.cv, plan.seed)
+    outside = moment_folds(blocks, dealt, plan.cv, "class", rooted=False)
+    rooted = cache(partial(moment_folds, blocks, dealt, plan.cv, "class"))
+    with_roots = [partial(lambda fold: rooted()[fold], fold) for fold in range(plan.cv)]
+    if blocks.table.nrows * len(blocks.terms) > AT_ONCE:
+        for fold, moments in enumerate(outside):
+            yield _Part(moments, with_roots[fold], *_judged_rows(blocks, (dealt == fold).astype(np.float64)))
+        return
+    x, codes, weights = _judged_rows(blocks, np.ones(len(dealt)))
+    fold_of = dealt[dealt >= 0]
+    for fold, moments in enumerate(outside):
+        at = np.flatnonzero(fold_of == fold)
+        judged = np.take(x.T, at, axis=1).T
+        yield _Part(moments, with_roots[fold], judged, codes[at], None if weights is None else weights[at])
+
+
+def _parts_on_axes(blocks: Blocks, plan: PairChoice, axes: Projected) -> Iterator[_Part]:
+    """The folds or splits, with the scores on the axes that the rows to learn from have."""
+    folds = TuningFolds(plan.cv, drawn_seed(plan.seed), plan.splits)
+    spread: Spread = "thin class" if reading.is_wide(blocks) else "class"
+    learnt, judged = folds.training_moments(blocks, spread)
+    for moments, often in zip(learnt, judged, strict=True):
+        try:
+            scores = axes.scores(moments)
+        except NoEstimateError as error:
+            raise error.of_classes(blocks.design.levels, moments.rows.tolist()) from None
+        x, codes, weights = _judged_rows(blocks, often)
+        own = scores.moments
+        yield _Part(own, partial(replace, own), scores.of_rows(x), codes, weights)
+
+
+def _side_by_side(parts: Sequence[_Part]) -> tuple[Floats, Codes, Floats | None]:
+    """The rows to judge of F parts: x (F, m, p), codes, weights (F, m), of code -1 where a part has less."""
+    most, p = max(len(part.codes) for part in parts), parts[0].x.shape[1]
+    if len(parts) == 1:
+        x, codes, weights = parts[0].x, parts[0].codes, parts[0].weights
+        return x[None], codes[None], None if weights is None else weights[None]
+    columns, codes = np.zeros((len(parts), p, most)), np.full((len(parts), most), -1)
+    weights = np.zeros((len(parts), most)) if any(part.weights is not None for part in parts) else None
+    for i, part in enumerate(parts):
+        m = len(part.codes)
+        columns[i, :, :m], codes[i, :m] = part.x.T, part.codes
+        if weights is not None:
+            weights[i, :m] = 1.0 if part.weights is None else part.weights
+    return np.swapaxes(columns, 1, 2), codes, weights
+
+
+def _judged_rows(blocks: Blocks, judged: Floats) -> tuple[Floats, Codes, Floats | None]:
+    """The rows that are judged, so many times (n,) each: x (m, p), codes and weights (m,)."""
+    columns, codes, weights = [], [], []
+    repeated = judged.max() > 1
+    for rows, x, own, times in used_rows(blocks):
+        at = np.flatnonzero(judged[rows])
+        columns.append(np.take(x.T, at, axis=1))
+        codes.append(own[at])
+        if times is not None or repeated:
+            weights.append((1.0 if times is None else times[at]) * judged[rows][at])
+    every = np.concatenate(weights) if weights else None
+    return np.concatenate(columns, axis=1).T, np.concatenate(codes), every
+
+
+def _left_out(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[Floats, Floats]:
+    """Errors and standard errors of the pairs by leave-one-out."""
+    k = len(plan.prior)
+    few = [blocks.design.levels[c] for c in np.flatnonzero(moments.counts <= 2)]
+    if few:
+        raise DataError(
+            f'folds="loo" leaves no more than one row of class {reading.listed(few)} without one of its '
+            "rows: merge the class with another one, or give alpha= and gamma=."
+        )
+    regular = np.sort(np.concatenate([[], *(rule.pairs for rule in plan.rules([moments], plan.pairs))]))
+    regular = regular.astype(np.intp)
+    pairs = [plan.pairs[i] for i in regular]
+    wrong = np.full((len(plan.pairs), k), np.nan)
+    wrong[regular] = 0.0
+    refits: dict[int, list[int]] = {}
+    groups = left_out_groups(moments, pairs, plan.parametrization, plan.method, plan.log_prior, plan.columns)
+    with late_bar(len(pairs), CHOICE) as tell:
+        for group in groups:
+            which = regular[group.positions]
+            for rows, x, codes, weights in used_rows(blocks):
+                positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+                for i, scores in zip(which.tolist(), group.scores(x, codes, weights), strict=True):
+                    labels = best_class(scores.T)
+                    missed = (labels != codes) & (labels >= 0)
+                    times = missed if weights is None else missed * weights
+                    wrong[i] += np.bincount(codes, times, minlength=k)
+                    for row in positions[labels < 0].tolist():
+                        refits.setdefault(row, []).append(i)
+            tell(len(which))
+    _refit(blocks, plan, refits, wrong)
+    return rates_along(wrong, moments.counts, plan.prior, sampled=plan.estimated_prior)
+
+
+def _refit(blocks: Blocks, plan: PairChoice, refits: dict[int, list[int]], wrong: Floats) -> None:
+    """Add to the wrong rows (G, K) of pairs those that have to be fitted without a row."""
+    weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
+    with late_bar(len(refits), "refits without a row") as tell:
+        for row, which in refits.items():
+            tell(1)
+            code, own = int(blocks.codes[row]), float(weights[row])
+            left = [i for i in which if not np.isnan(wrong[i, 0])]
+            if not left:
+                continue
+            without = weights.copy()
+            without[row] -= min(1.0, own)
+            moments = reading.class_moments(blocks.with_weights(without), "class", rooted=plan.rooted)
+            missed = np.full((len(left), len(plan.prior)), np.nan)
+            x = blocks.rows_at(np.array([row]))
+            for rule in plan.rules([moments], [plan.pairs[i] for i in left]):
+                (missed[rule.pairs],) = core.wrong_by_class(
+                    rule, x[None], np.array([[code]]), np.array([[own]])
+                )
+            wrong[left] += missed
+
+
+CHOSEN_FROM_ROWS = (
+    "alpha and gamma are chosen by the rows and not by their moments: give both, as alpha=0.5, gamma=0.5"
+)
+
+
+@reading.with_ways_out
+def rda(
+    formula: str | None = None,
+    data: Data | None = None,
+    *,
+    moments: Moments | None = None,
+    alpha: float | Literal["1se"] | None = None,
+    gamma: float | Literal["1se"] | None = None,
+    parametrization: Parametrization | Regularized = "esl",
+    folds: int | Literal["loo"] | Splits = 10,
+    grid: Sequence[float] | Mapping[str, Sequence[float]] | None = None,
+    seed: int | None = None,
+    components: int | float | Literal["cv", "loo"] | PrincipalComponents | None = None,
+    prior: Prior = None,
+    weights: Any = None,
+    method: Divisor = "moment",
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> RDAResults:
+    """Regularized discriminant analysis.
+
+    Parameters
+    ----------
+    formula : str
+        Response and predictors, such as `species ~ .`; see the page on formulas.
+    data : table or source of tables
+        Table, or source of tables that is read in chunks; see the page on shared arguments.
+    moments : Moments, optional
+        Moments in place of formula and data; see the page on shared arguments. alpha and gamma must both be
+        given with moments, because they are chosen from rows.
+    alpha : float or "1se", optional
+        Weight of each class's own covariance: 0 gives one covariance as in LDA, and 1 a covariance for each
+        class as in QDA. The lambda of Friedman and klaR is 1 - alpha. By default it is chosen by
+        cross-validation: the pair of smallest error and, of equal errors, the simpler pair (smaller alpha,
+        then more ridge). "1se" for alpha or gamma takes the simplest pair whose error is within one standard
+        error of the smallest.
+    gamma : float or "1se", optional
+        Under "esl", 1 leaves the pooled covariance as it is and 0 replaces it by its average variance times
+        the identity. Under "friedman" and "klar", 0 adds no ridge and 1 keeps only the average variance. By
+        default it is chosen by cross-validation.
+    parametrization : {"esl", "friedman", "klar"} or `discrim.covariance.Regularized`
+        Which covariances are mixed; see the Notes of `discrim.rda`. The specification also divides the
+        columns by their standard deviations within classes, as in ``Regularized(standardize=True)``. By
+        default they keep their units, and a warning is given if their spreads differ greatly.
+    folds : int, "loo", or iterable of (train, test)
+        Number of folds of the cross-validation that makes the choice, or "loo" for leave-one-out, which is
+        exact and refits only for the few observations without which a covariance is nearly singular. Folds
+        cost less if there are many observations. Or splits as in scikit-learn, which are positions of rows of
+        the table; methods that judge the fit by folds then choose again on the same splits, without the rows
+        of the fold. The choice keeps the prior of all rows, also if the splits are uneven by class.
+    grid : sequence of float, or mapping of "alpha" and "gamma" to one, optional
+        Values to try for alpha and gamma if they are not given; by default 0, 0.1, ..., 1.
+    seed : int, optional
+        Seed of the random assignment of rows to folds.
+    components : int, float, "cv", "loo" or `discrim.subspace.PrincipalComponents`, optional
+        Principal axes within which the classes are compared: their number, or the smallest share of the total
+        variance, between 0 and 1, that they have to explain. "cv" and "loo" choose the number of smallest
+        error by ten folds or by leaving out each row, and the smallest of several such numbers (see `path`);
+        alpha and gamma have then to be given. The axes are those of all observations about their common mean,
+        without regard to the classes. Folds and refits compute them again, also where alpha and gamma are
+        chosen by folds.
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes; by default the class proportions.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three identical rows.
+    method : {"moment", "mle"}
+        "moment" divides the covariance of each class by n_k - 1, "mle" by n_k.
+    levels : sequence, optional
+        The classes in order; by default that of the categories, or sorted.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped and counted, or are an error.
+    functions : dict of str to callable, optional
+        Functions that the formula may call, by name; see the page on shared arguments.
+
+    Returns
+    -------
+    RDAResults
+
+    Raises
+    ------
+    FormulaError
+        The formula cannot be read or is not allowed.
+    DataError
+        A column is unknown, a value is infinite, or no row or only one class is left. Also alpha or gamma
+        outside 0 to 1, an empty grid, and too few rows for the folds.
+    PriorError
+        The prior is not a distribution over the classes.
+    CollinearError
+        A covariance is singular at this alpha and gamma; the message names the class and the way out.
+
+    Notes
+    -----
+    With a ridge there may be more columns than rows, and columns that are constant or collinear.
+
+    - "esl" is alpha S_k + (1 - alpha) [gamma S + (1 - gamma) s2 I] with s2 = tr(S)/p (Hastie, Tibshirani &
+      Friedman, 2009, The Elements of Statistical Learning, sec. 4.3.1).
+    - "friedman" mixes the sums of squares and the divisors of the class with those of all classes, and then
+      replaces the share gamma of the mixture by its average variance (Friedman, 1989, JASA 84, 165-175).
+    - "klar" is the same with covariances mixed, as in R's klaR.
+
+    A grid costs little more than its longer decompositions: all gammas of one alpha share theirs under
+    "friedman" and "klar", and all alphas of one gamma under "esl".
+
+    *Principal axes.* With components= the covariance is that of the scores on leading eigenvectors of the
+    covariance of all rows about their common mean, which is discriminant analysis of principal components
+    (Jombart, Devillard & Balloux, 2010, BMC Genetics 11, 94; R's adegenet). The fit needs only the moments of
+    the columns, and its coefficients are those of the columns: axes times coefficients. Directions outside
+    the axes are ignored. If the number of axes separates axes of equal eigenvalues, the axes that are kept
+    are arbitrary, and a `TiedAxesWarning` names the tied axes. `leave_one_out()` computes the axes again
+    without each of up to a thousand rows if that takes seconds, with the standard deviations on which they
+    depend; otherwise it keeps all of these, or raises an error if there are more columns than rows. There is
+    no likelihood that could be compared with another number of axes, and tests and standard errors are not
+    available.
+
+    The smallest error of a path is optimistic, because it is the best of many. `error_rates(["cv"])` and
+    `discrim.cross_validate` choose alpha and gamma again without each fold, and so do bootstrap samples,
+    while `leave_one_out()` keeps a pair that was chosen.
+
+    Examples
+    --------
+    >>> from discrim import rda
+    >>> from discrim.datasets import load_iris
+    >>> fit = rda("species ~ .", load_iris(), alpha=0.5, gamma=0.9)
+    >>> fit.confusion().to_numpy().tolist()
+    [[50, 0, 0], [0, 48, 2], [0, 1, 49]]
+    """
+    options = verb_options(locals())
+    regularized = read_regularized(parametrization)
+    kind = regularized.parametrization
+    reading.check_word("method", method, Divisor)
+    read = {"alpha": read_choice(alpha), "gamma": read_choice(gamma)}
+    select: SelectRule = "1se" if "1se" in [rule for _, rule in read.values()] else "min"
+    given = {name: _within(name, value) for name, (value, _) in read.items()}
+    pairs = _pairs(given, grid)
+    chooses = None in given.values()
+    axes = _axes(components, pairs, folds, regularized, method)
+    sample = Sample("rda", "class", moments, formula, data, weights, levels, functions, na_action)
+    if sample.has_rows:
+        blocks = reading.without_constants_if_wide(sample.read())
+        spread: Spread = "thin class" if reading.is_wide(blocks) else "class"
+        # A choice by folds sees to roots where it comes to them.
+        rooted = (not chooses or isinstance(folds, str)) and needs_roots(pairs, kind)
+        rooted = rooted and components is None
+        blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=rooted)
+    else:
+        blocks, stats = sample.of_moments("class", _by_rows(axes, chooses=chooses))
+    splits = _splits(folds, blocks)
+    if len(splits) == 1 and select == "1se":
+        raise DataError('"1se" takes the standard error of the splits, and folds is one: give two.')
+    _refuse_single(stats, blocks.design.levels)
+    shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
+    standardize = regularized.standardize if axes is None else axes.standardized
+    # Choices in folds are made by the same seed, so that they can be made again.
+    plan = PairChoice(
+        pairs,
+        (len(splits) or folds) if chooses else None,
+        drawn_seed(seed),
+        select,
+        kind,
+        method,
+        shares,
+        estimated,
+        splits=splits if chooses else (),
+        standardize=standardize,
+        axes=axes,
+    )
+    try:
+        fit, path = plan.chosen_fit(blocks, stats)
+    except NoEstimateError as error:
+        raise error.of_classes(blocks.design.levels, stats.rows.tolist()) from None
+    _refuse_singular(fit, blocks)
+    warn_of_separated_axes(fit.within_axes)
+    if axes is not None or not standardize:
+        _warn_of_units(fit, stats, blocks.terms)
+    chosen: dict[str, Any] = {} if path is None else {"plan": plan, "path": path}
+    return RDAResults(rda_fit(fit, blocks, options, has_rows=sample.has_rows, **chosen))
+
+
+def _axes(
+    components: Any,
+    pairs: list[Regularization],
+    folds: Any,
+    regularized: Regularized,
+    method: str,
+) -> Projected | None:
+    """The principal axes that are asked for, with the first pair; refused where two choices do not go."""
+    subspace = read_subspace(components)
+    if subspace is None:
+        return None
+    if not isinstance(subspace, PrincipalComponents):
+        raise DataError(f"components={subspace!r} is not supported by rda(). Use PrincipalComponents().")
+    wanted = subspace.n
+    if regularized.standardize:
+        raise DataError(
+            f"parametrization={regularized!r} standardizes columns, and components= mixes them. Write "
+            f"components={replace(subspace, standardize=True)!r}."
+        )
+    if len(pairs) > 1 and isinstance(wanted, str):
+        raise NotSupportedError(
+            f"components={wanted!r} chooses the number of axes, and alpha and gamma are to be chosen too: "
+            "give both, as alpha=0.5, gamma=0.5, or give a number of components."
+        )
+    if len(pairs) > 1 and isinstance(folds, str):
+        raise NotSupportedError(
+            f"folds={folds!r} holds what components= learns anew without each row: choose alpha and gamma by "
+            "folds, as folds=10, or give both."
+        )
+    mixture = core.Regularized(pairs[0], regularized.parametrization, method)
+    return Projected(mixture, wanted, subspace.standardize)
+
+
+def _by_rows(axes: Projected | None, *, chooses: bool) -> str:
+    """Why moments are not enough, and the way out; empty where they are."""
+    if axes is not None and axes.needs_rows:
+        return NUMBER_FROM_ROWS.format(axes.wanted)
+    return CHOSEN_FROM_ROWS if chooses else ""
+
+
+def _warn_of_units(fit: RDAFit, moments: ClassMoments, terms: tuple[str, ...]) -> None:
+    """Warn where units differ that the axes, or a ridge, are in."""
+    if fit.within_axes is not None:
+        hint = "Pass components=discrim.subspace.PrincipalComponents(n, standardize=True)"
+        warn_where_units_differ(fit.within_axes, moments, terms, hint)
+    elif fit.ridged:
+        regularized = Regularized(fit.parametrization, standardize=True)
+        hint = f"Pass parametrization=discrim.covariance.{regularized!r}"
+        warn_of_units(moments, terms, "The ridge", hint)
+
+
+def _divisors(moments: ClassMoments, method: str) -> Floats:
+    """The divisors (K,) of the covariances."""
+    return divisors_by_class(moments.counts, method)
+
+
+def _splits(folds: Any, blocks: Blocks) -> tuple[Split, ...]:
+    """The splits that are given, none where folds is a number or leave-one-out."""
+    if isinstance(folds, str) and folds == "loo":
+        return ()
+    if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool) and folds >= 2:
+        return ()
+    return read_splits(folds, blocks, 'a number of folds, 2 or more, or "loo"')
+
+
+def _within(name: str, value: Any) -> float | None:
+    """A number from 0 to 1, or None."""
+    if value is None:
+        return None
+    try:
+        number = np.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = np.nan
+    if not 0 <= number <= 1:
+        raise DataError(f"{name}={value!r}: give a number from 0 to 1, or None or '1se' to have it chosen.")
+    return number
+
+
+def _pairs(given: Mapping[str, float | None], grid: Any) -> list[Regularization]:
+    """Pairs of what is given and what is tried for it where it is not."""
+    fixed = [name for name, value in given.items() if value is not None]
+    if grid is not None and len(fixed) == len(given):
+        raise DataError("alpha= and gamma= are given, so that there is nothing to choose: leave out grid=.")
+    if isinstance(grid, Mapping):
+        twice = [name for name in fixed if name in grid]
+        if twice:
+            raise DataError(f"grid holds values of {reading.listed(twice)}, which is given: leave one out.")
+        unknown = [name for name in grid if name not in Regularization._fields]
+        if unknown:
+            raise DataError(f"grid names {reading.listed(unknown)}: give values of 'alpha' and of 'gamma'.")
+        by_name = {name: grid.get(name) for name in Regularization._fields}
+    else:
+        by_name = dict.fromkeys(Regularization._fields, grid)
+    alphas, gammas = (
+        [value] if value is not None else _tried(by_name[name]) for name, value in given.items()
+    )
+    return [Regularization(alpha, gamma) for alpha in alphas for gamma in gammas]
+
+
+def _tried(grid: Any) -> list[float]:
+    try:
+        values = [float(value) for value in (TENTHS if grid is None else grid)]
+    except (TypeError, ValueError):
+        raise DataError(f"grid={grid!r}: give numbers from 0 to 1.") from None
+    bad = [value for value in values if not 0 <= value <= 1]
+    if not values or bad:
+        more = f", and not {bad[0]!r}" if bad else ", one or more"
+        raise DataError(f"grid={values!r}: give numbers from 0 to 1{more}.")
+    return sorted(set(values))
+
+
+def _refuse_single(moments: ClassMoments, levels: Sequence[Any]) -> None:
+    single = too_few(moments)
+    if not single:
+        return
+    k = single[0]
+    light = moments.counts[k] != moments.rows[k]
+    rows = f"rows of a total weight of {moments.counts[k]:g}" if light else "one row only"
+    more = ", or pass weights that count rows, for example divided by their mean" if light else ""
+    which = "Class" if len(single) == 1 else "Each of the classes"
+    raise CollinearError(
+        f"{which} {reading.listed(levels[k] for k in single)} has {rows}, which has no covariance: merge "
+        f"it with another class, or leave it out{more}."
+    )
+
+
+def _refuse_singular(fit: RDAFit, blocks: Blocks) -> None:
+    singular = fit.singular()
+    if not singular:
+        return
+    classes = reading.listed(blocks.design.levels[k] for k in singular)
+    ridge = "gamma below 1" if fit.parametrization == "esl" else "gamma above 0"
+    own = fit.parametrization == "esl" and fit.alpha == 1
+    varies = fit.moments.scatters.any()
+    way_out = f"Choose {'alpha below 1' if own else ridge}." if varies else "No column varies within classes."
+    raise CollinearError(
+        f"The covariance of class {classes} is singular at alpha={fit.alpha:g}, gamma={fit.gamma:g}: "
+        f"{_why_singular(fit, singular[0], blocks.terms)}. {way_out}"
+    )
+
+
+def _why_singular(fit: RDAFit, k: int, terms: tuple[str, ...]) -> str:
+    """What makes the covariance of class k singular: a mixture is so where the pooled one in it is."""
+    moments, own = fit.moments, k if fit.alpha == 1 else None
+    where = "within classes" if own is None else "there"
+    free = int(moments.rows.sum() - moments.n_classes if own is None else moments.rows[k] - 1)
+    if free < len(terms):
+        columns = f"the {len(terms)} columns ({reading.listed(terms)})"
+        return f"{columns} are more than the {free} degrees of freedom {where}"
+    culprits = [terms[dependency.column] for dependency in dependencies(moments, own)]
+    if not culprits:
+        return f"some of the {len(terms)} columns ({reading.listed(terms)}) are all but collinear {where}"
+    said = "is" if len(culprits) == 1 else "are"
+    return f"{reading.listed(culprits)} {said} constant or a linear combination of columns before {where}"
+
+
+MODEL = Model(
+    "rda", "Regularized discriminant analysis", decision=as_scored, marginal=core.regularized_marginal
+)
+
+
+def rda_fit(
+    numbers: RDAFit,
+    blocks: Blocks,
+    options: Mapping[str, Any],
+    *,
+    has_rows: bool = True,
+    plan: PairChoice | None = None,
+    path: pd.DataFrame | None = None,
+) -> Fit[RDAFit]:
+    """A regularized discriminant analysis as one value; `plan` and `path` are those of a choice."""
+    refits = moment_refits(numbers.moments.spread)
+    if plan is not None:
+        rule = partial(_chosen_rule, plan)
+        choice = "alpha and gamma" if numbers.components_by is None else "the number of principal axes"
+        refits = replace(refits, spread=None, of_rows=rule, choice=choice, search=plan)
+    model = MODEL if numbers.components is None else within(MODEL)
+    return Fit(model, numbers, blocks, numbers.prior, refits, options, has_rows, path)
+
+
+def _chosen_rule(plan: PairChoice, fit: Fit[RDAFit], blocks: Blocks) -> Rule | None:
+    refit = replace(plan, prior=fit.prior).refit(blocks, fit.numbers.moments.spread)
+    return None if refit is None else refit.rule(fit.log_prior())
+
+
+SAVED = Saved(
+    {"alpha": (float,), "gamma": (float,), "parametrization": (str,), "method": (str,)}
+    | {"estimated_prior": (bool,), "cv": (int, str, NOTHING), "select": (str,)}
+    | {"standardize": (bool,), "components": (int, NOTHING), "components_by": (str, NOTHING)},
+    "class",
+    core.rda_from_file,
+    rda_fit,
+    # Regularized covariances take singular scatters, as shrunk ones do.
+    structure="shrunk",
+)
+
+
+class RDAResults(SeparateCovariances, SubspaceResults):
+    """A fitted regularized discriminant analysis.
+
+    The likelihood `llf` is that of class and row at the means and covariances of the fit, which is not its
+    maximum.
+    """
+
+    _fit: Fit[RDAFit]
+
+    @property
+    def alpha(self) -> float:
+        """Share of each class's own covariance."""
+        return self._fit.numbers.alpha
+
+    @property
+    def gamma(self) -> float:
+        """How much ridge there is, in the sense of the parametrization."""
+        return self._fit.numbers.gamma
+
+    @property
+    @available_if()
+    @displayed(se="share")
+    def path(self) -> pd.DataFrame:
+        """Errors of the pairs that were tried: alpha, gamma, error, se."""
+        why = "as alpha and gamma were given, or the fit was loaded"
+        return held_path(self._fit, why, "fit without one of them to have it chosen", "alpha")
+
+    @property
+    @available_if()
+    def df_model(self) -> int:
+        """Refused: regularized covariances have no number of free parameters."""
+        raise NotSupportedError(
+            "Regularized covariances have no count of free parameters, nor AIC and BIC: compare by "
+            "error_rates(['cv'])."
+        )
+
+    @displayed()
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        llf = missing_if_refused(self, "llf")
+        return pd.DataFrame([self._sizes() | {"alpha": self.alpha, "gamma": self.gamma, "llf": llf}])

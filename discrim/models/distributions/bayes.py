@@ -1,0 +1,894 @@
+"""The Bayes classifier of a known law: where prior and densities are known nothing has to be estimated.
+
+The rule that gives x the class of the largest posterior errs least of all rules. Its error is a property of
+the law, and a measure for every fit. A law is a table of probabilities, or distributions by class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.distributions import bayes_law
+from discrim.core.distributions.bayes_law import DensityLaw, MassLaw
+from discrim.core.distributions.densities import density_of
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.progress import late_bar
+from discrim.core.rules.rules import joint_scores, log_posteriors, posteriors
+from discrim.data.table import Table
+from discrim.data.values import shown
+from discrim.errors import DataError, DiscrimError, NotSupportedError, PriorError
+from discrim.inference.resampling import generator
+from discrim.models.base import reading
+from discrim.models.base.displayed import displayed
+from discrim.models.base.fit import Decision, distinct, labelled
+from discrim.models.base.reading import Data, Prior
+from discrim.models.report import Reported
+
+if TYPE_CHECKING:
+    from discrim.models.evaluation.estimated_prior import PriorEstimate
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """A law with the names of its classes, columns and values, and what was given as distributions."""
+
+    law: MassLaw | DensityLaw
+    classes: pd.Index
+    columns: pd.Index
+    values: pd.Index | None
+    densities: dict[Any, Any]
+
+
+def known_law(densities: Any, columns: Sequence[str] | None, response: str | None) -> Known:
+    """The law that a table of probabilities, or distributions by class, describe."""
+    _refuse_names(columns, response)
+    if isinstance(densities, pd.DataFrame):
+        return _table_law(densities, columns, response)
+    if isinstance(densities, pd.Series):
+        _class_index(densities.index.tolist(), response or "y")
+        densities = dict(zip(densities.index, densities, strict=True))
+    if not isinstance(densities, Mapping):
+        raise DataError(
+            f"densities is a {type(densities).__name__}: give a DataFrame of P(x | class), a row for each "
+            "class, or a dict of frozen scipy.stats distributions by class."
+        )
+    distributions = dict(densities)
+    classes = _class_index(list(distributions), response or "y")
+    checked = []
+    for label, distribution in distributions.items():
+        try:
+            checked.append(density_of(distribution))
+        except DiscrimError as error:
+            raise type(error)(f"Class {label!r}: {error}") from error
+        except Exception as error:
+            # What stands for a distribution is code of the user's.
+            raise DataError(
+                f"Class {label!r}: its distribution raised {type(error).__name__}: {error}. Correct it, or "
+                "give a frozen distribution of scipy.stats."
+            ) from error
+    law = DensityLaw(tuple(checked))
+    for label, density in zip(classes, checked, strict=True):
+        if density.dim != law.dim:
+            raise DataError(
+                f"Class {label!r} has {density.dim} columns, class {shown(classes[0])} {law.dim}: give "
+                "densities of the same x."
+            )
+        if density.discrete != law.discrete:
+            raise DataError(
+                f"Class {label!r} has {'probabilities' if density.discrete else 'a density'}, class "
+                f"{shown(classes[0])} does not: give densities, or probabilities, to all classes "
+                "alike."
+            )
+    default = ["x"] if law.dim == 1 else [f"x{j + 1}" for j in range(law.dim)]
+    return Known(law, classes, _column_index(columns, default, classes.name), None, distributions)
+
+
+def _table_law(table: pd.DataFrame, columns: Sequence[str] | None, response: str | None) -> Known:
+    classes = _class_index(table.index.tolist(), str(response or table.index.name or "y"))
+    values = table.columns
+    if not len(values):
+        raise DataError("The table has no columns: give P(x | class), a column for each value of x.")
+    if values.has_duplicates:
+        raise DataError(
+            f"The value {reading.listed(values[values.duplicated()])} is there twice: add its columns up."
+        )
+    try:
+        mass = table.to_numpy(dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("The table is not numeric: give P(x | class), a row for each class.") from None
+    for bad, what in ((~np.isfinite(mass), "not a number"), (mass < 0, "negative")):
+        if bad.any():
+            k, v = np.argwhere(bad)[0]
+            raise DataError(
+                f"P({shown(values[v])} | {shown(classes[k])}) is {what} ({mass[k, v]:g}): give probabilities."
+            )
+    sums = mass.sum(axis=1)
+    off = np.abs(sums - 1) > reading.PRIOR_SLACK
+    if off.any():
+        k = int(np.argmax(off))
+        turned = mass.shape[0] and (np.abs(mass.sum(axis=0) - 1) <= reading.PRIOR_SLACK).all()
+        hint = " Its columns do: turn it with .T." if turned else " Divide it by its sum if that is meant."
+        raise DataError(f"The row of class {shown(classes[k])} sums to {sums[k]:.10g}, not to one.{hint}")
+    levels = values.nlevels
+    default = [
+        name if name is not None else ("x" if levels == 1 else f"x{j + 1}")
+        for j, name in enumerate(values.names)
+    ]
+    law = MassLaw(
+        mass / sums[:, None], np.arange(mass.shape[1], dtype=np.float64)[:, None], np.zeros(len(mass))
+    )
+    index = _column_index(columns, default, classes.name)
+    named_values = values.copy()
+    named_values.names = index.tolist()
+    return Known(law, classes, index, named_values, {})
+
+
+def _refuse_names(columns: Any, response: Any) -> None:
+    """Raise a DataError for names that are none."""
+    if not (columns is None or isinstance(columns, str | Iterable)):
+        raise DataError(f"columns={reading.told(columns)}: give the names of the columns of x, in a list.")
+    if not isinstance(response, Hashable):
+        raise DataError(f"response={reading.told(response)}: give the name of the column of classes.")
+
+
+def _class_index(labels: list[Any], name: str) -> pd.Index:
+    if any(pd.isna(label) for label in labels if np.ndim(label) == 0):
+        raise DataError("A class has a missing name: name every class.")
+    tuples = [label for label in labels if isinstance(label, tuple)]
+    if tuples:
+        raise DataError(f"The class {tuples[0]!r} is a tuple: name classes by text, numbers or booleans.")
+    twice = [label for k, label in enumerate(labels) if str(label) in map(str, labels[:k])]
+    if twice:
+        raise DataError(
+            f"Class names overlap: {reading.listed(twice)} is there twice. Give each class a name of its own."
+        )
+    if len(labels) < 2:
+        which = f"of one class, {shown(labels[0])}" if labels else "without classes"
+        raise DataError(f"A law {which}: classification needs two: give another class.")
+    index: pd.Index = pd.Index(labels, name=name)
+    return index
+
+
+def _column_index(columns: Sequence[str] | None, default: list[Any], response: Any) -> pd.Index:
+    names = [columns] if isinstance(columns, str) else list(default if columns is None else columns)
+    if len(names) != len(default):
+        raise DataError(
+            f"columns has {len(names)} names, {reading.listed(names)}; x has {len(default)} columns: give a "
+            "name for each."
+        )
+    names = [str(name) for name in names]
+    twice = [name for j, name in enumerate(names) if name in names[:j] or name == str(response)]
+    if twice:
+        raise DataError(f"The name {twice[0]!r} is there twice: name columns and response= differently.")
+    return pd.Index(names)
+
+
+# ---- values of x
+
+
+def points_of(known: Known, data: Any) -> tuple[Floats, pd.Index]:
+    """Rows x (n, p) of new data, or positions (n, 1) among a table's values; missing ones are NaN."""
+    if known.values is None:
+        return _numbers(known, data)
+    if data is None:
+        return np.arange(len(known.values), dtype=np.float64)[:, None], known.values
+    columns, index = _columns(known, data)
+    missing = np.zeros(len(index), dtype=bool)
+    for column in columns:
+        missing |= pd.isna(column)
+    values, complete = known.values, np.flatnonzero(~missing)
+    present = [column[complete].tolist() for column in columns]
+    wanted = pd.Index(present[0]) if len(present) == 1 else pd.MultiIndex.from_arrays(present)
+    codes = np.full(len(index), -1, dtype=np.intp)
+    if len(complete):
+        codes[complete] = values.get_indexer(wanted)
+    strange = (codes < 0) & ~missing
+    if strange.any():
+        row = int(np.argmax(strange))
+        value = tuple(column[row] for column in columns)
+        said, names = shown(value[0] if len(value) == 1 else value), reading.listed(known.columns)
+        raise DataError(
+            f"The value {said} of {names} at row {shown(index[row])} is not in the table of densities: its "
+            f"values are {reading.listed(values)}. Correct the value, or leave the row out."
+        )
+    return np.where(missing, np.nan, codes)[:, None], index
+
+
+def _is_table(data: Any) -> bool:
+    return isinstance(data, (pd.DataFrame, dict)) or (hasattr(data, "columns") and not hasattr(data, "name"))
+
+
+def _numbers(known: Known, data: Any) -> tuple[Floats, pd.Index]:
+    if data is None:
+        raise DataError("This law has no rows of its own: pass data, a table or values of x.")
+    p = len(known.columns)
+    if _is_table(data):
+        table = Table(data)
+        x = np.empty((table.nrows, p))
+        for name in known.columns:
+            table.position(name)
+        table.fill(known.columns.tolist(), 0, table.nrows, x)
+        index = table.index
+    else:
+        try:
+            values = np.asarray(data, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise DataError(f"x is not numeric: give {reading.listed(known.columns)} as numbers.") from None
+        if values.ndim < 2:
+            values = values.reshape(-1, 1) if p == 1 else values.reshape(1, -1)
+        if values.ndim != 2 or values.shape[1] != p:
+            raise DataError(
+                f"x has shape {np.shape(data)}; give rows of {p}: {reading.listed(known.columns)}."
+            )
+        x, index = values, data.index if isinstance(data, pd.Series) else pd.RangeIndex(len(values))
+    infinite = np.isinf(x)
+    if infinite.any():
+        row, column = np.argwhere(infinite)[0]
+        raise DataError(
+            f"Column {known.columns[column]!r} is infinite at row {shown(index[row])}: replace the value."
+        )
+    return x, index
+
+
+def _columns(known: Known, data: Any) -> tuple[list[NDArray[Any]], pd.Index]:
+    """Columns of values, and the index of the rows."""
+    p = len(known.columns)
+    if _is_table(data):
+        table = Table(data)
+        return [table.column(name).to_numpy(dtype=object) for name in known.columns], table.index
+    if isinstance(data, pd.MultiIndex):
+        return [data.get_level_values(j).to_numpy(dtype=object) for j in range(data.nlevels)], pd.RangeIndex(
+            len(data)
+        )
+    if p == 1:
+        series = (
+            data if isinstance(data, pd.Series) else pd.Series(np.atleast_1d(np.asarray(data, dtype=object)))
+        )
+        return [series.to_numpy(dtype=object)], series.index
+    rows = [data] if isinstance(data, tuple) else list(data)
+    if any(np.ndim(row) != 1 or len(row) != p for row in rows):
+        raise DataError(f"A row of x is not {p} values: give {reading.listed(known.columns)} of each.")
+    return [np.array([row[j] for row in rows], dtype=object) for j in range(p)], pd.RangeIndex(len(rows))
+
+
+def law_frame(known: Known, x: Floats) -> pd.DataFrame:
+    """Points (m, p), or positions (m, 1) among a table's values, as a table with the law's columns."""
+    if known.values is None:
+        return pd.DataFrame(x, columns=known.columns)
+    taken = known.values[x[:, 0].astype(np.intp)]
+    return pd.DataFrame(taken.to_frame(index=False))
+
+
+# ---- rules of others
+
+
+def ruled(known: Known, rule: Any) -> Callable[[Floats], Codes]:
+    """The classes that a rule calls at points of the law, as codes; a function gets x as `predict` does."""
+    if isinstance(rule, (pd.Series, Mapping)):
+        return _by_value(known, pd.Series(rule))
+    if hasattr(rule, "predict"):
+        return lambda x: codes_of_labels(known, x, rule.predict(law_frame(known, x)))
+    if not callable(rule):
+        raise DataError(
+            f"A {type(rule).__name__} is no rule: give a fit, a function, or a Series of classes by value."
+        )
+
+    def called(x: Floats) -> Codes:
+        frame = law_frame(known, x)
+        return codes_of_labels(known, x, rule(frame.iloc[:, 0] if frame.shape[1] == 1 else frame))
+
+    return called
+
+
+def _by_value(known: Known, rule: pd.Series) -> Callable[[Floats], Codes]:
+    if known.values is None:
+        raise NotSupportedError("A rule by value is one of a table: give a function of x, or a fit.")
+    if rule.index.has_duplicates:
+        twice = reading.listed(rule.index[rule.index.duplicated()])
+        raise DataError(f"The rule names {twice} more than once: name each once.")
+    place = rule.index.get_indexer(known.values)
+    if (place < 0).any():
+        raise DataError(
+            f"The rule has no class for {reading.listed(known.values[place < 0])}: give one for each value."
+        )
+    return lambda x: codes_of_labels(known, x, rule.iloc[place[x[:, 0].astype(np.intp)]])
+
+
+def codes_of_labels(known: Known, x: Floats, labels: Any) -> Codes:
+    """Positions of labels among the classes."""
+    values = np.asarray(labels, dtype=object)
+    if values.shape != (len(x),):
+        raise DataError(
+            f"The rule gave labels of shape {values.shape} for {len(x)} rows of x: give one label a row."
+        )
+    codes = known.classes.get_indexer(pd.Index(values, dtype=object))
+    if (codes < 0).any():
+        row = int(np.argmax(codes < 0))
+        at = law_frame(known, x[row : row + 1]).iloc[0].to_dict()
+        raise DataError(
+            f"The rule calls {at} {values[row]!r}, which is no class of this law: give one of "
+            f"{reading.listed(known.classes)}."
+        )
+    return np.asarray(codes, dtype=np.intp)
+
+
+ROUNDINGS = 16
+"""Units in the last place of a log density by which two posteriors may differ and still be equal."""
+
+
+def decision_table(fit: Any) -> pd.DataFrame:
+    """Decisions value by value, or interval by interval of a line; see `BayesResults.decision`."""
+    law, classes = fit._known.law, fit.classes
+    if isinstance(law, bayes_law.DensityLaw) and law.on_line:
+        prior = fit._prior_values(None)
+        regions = bayes_law.line_regions(law, lambda x: fit._codes(fit._scores(x[:, None], prior)))
+        regions = _settled(regions, lambda x: fit._scores(x[:, None], prior), fit._costs())
+        index = pd.RangeIndex(len(regions.codes))
+        labels = labelled(regions.codes, classes, index).rename("decision")
+        return pd.DataFrame({"low": regions.edges[:-1], "high": regions.edges[1:], "decision": labels})
+    by_value = law if isinstance(law, bayes_law.MassLaw) else law.enumerated()
+    if by_value is None:
+        raise NotSupportedError("Only values of a table and of one variable are listed: see predict().")
+    data = None if isinstance(law, bayes_law.MassLaw) else pd.DataFrame(by_value.points, columns=fit.columns)
+    frame = fit.predict_proba(data)
+    if data is not None:
+        values = by_value.points[:, 0]
+        whole = (values == np.floor(values)).all() and np.abs(values).max() < 2**53
+        frame.index = pd.Index(values.astype(np.int64) if whole else values, name=fit.columns[0])
+    width = frame.shape[1]
+    frame.insert(width, distinct("probability", classes), fit.prior.to_numpy() @ by_value.mass)
+    frame.insert(width + 1, distinct("decision", classes), fit.predict(data).to_numpy(dtype=object))
+    named: pd.DataFrame = frame.rename_axis(columns=None)
+    return named
+
+
+def pair_bounds(known: Known, prior: Floats, draws: int, seed: int | None) -> pd.DataFrame:
+    """Bounds on the errors of pairs of classes, and on the whole; see `BayesResults.bounds`."""
+    classes = known.classes
+    pairs = list(combinations(range(len(classes)), 2))
+    bounds = []
+    for i, j in pairs:
+        affinity, least = bayes_law.log_affinity(known.law, i, j, draws, seed)
+        bounds.append(bayes_law.pair_bound(affinity, prior[i], prior[j], least))
+    table = pd.DataFrame(bounds, columns=list(bayes_law.PairBound._fields))
+    whole = {name: table[name].sum() for name in ("chernoff", "bhattacharyya")} | {
+        "lower": table["lower"].max()
+    }
+    names = [(classes[i], classes[j]) for i, j in pairs] + [("all", "")]
+    table = pd.concat([table, pd.DataFrame([whole])], ignore_index=True)
+    table.index = pd.MultiIndex.from_tuples(names, names=["a", "b"])
+    return table
+
+
+def _settled(
+    regions: bayes_law.DecisionIntervals, scores: Callable[[Floats], Floats], costs: Floats
+) -> bayes_law.DecisionIntervals:
+    """Regions without those far out that only the rounding of the densities tells from their neighbour.
+
+    There two posteriors approach each other as 1/x, and their logarithms have no digit for it. From the
+    region of the greatest density outwards, each takes the class of the one before where that costs as much.
+    """
+    edges, codes = regions.edges, regions.codes.copy()
+    finite = edges[np.isfinite(edges)]
+    if len(codes) < 3 or not len(finite):
+        return regions
+    # Near either edge at every scale.
+    steps = 2.0 ** np.arange(-70, 0)
+    far = (finite[-1] - finite[0]) * np.append(steps, 2.0 ** np.arange(5))
+    expected_costs, scale, top = [], [], []
+    for low, high in pairwise(edges):
+        if np.isinf(low) or np.isinf(high):
+            x = finite[0] - far if np.isinf(low) else finite[-1] + far
+        else:
+            x = np.concatenate([low + (high - low) * steps, high - (high - low) * steps])
+        values = scores(x)
+        expected_costs.append(posteriors(values) @ costs)
+        scale.append(np.abs(np.where(np.isfinite(values), values, 0.0)).max(axis=1))
+        top.append(values.max())
+    middle = int(np.argmax(top))
+    for places in (range(middle + 1, len(codes)), range(middle - 1, -1, -1)):
+        for place in places:
+            before = codes[place - 1 if place > middle else place + 1]
+            if codes[place] < 0 or before < 0:
+                continue
+            excess_cost = expected_costs[place][:, before] - expected_costs[place][:, codes[place]]
+            if (excess_cost <= ROUNDINGS * np.finfo(float).eps * np.maximum(scale[place], 1.0)).all():
+                codes[place] = before
+    kept = np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
+    return bayes_law.DecisionIntervals(np.append(edges[kept], edges[-1]), codes[kept])
+
+
+def _shares(prior: Any, classes: pd.Index) -> Floats:
+    """The prior (K,) of a law; None stands for equal shares."""
+    if prior is not None and reading.is_proportional(prior):
+        raise PriorError(
+            f'prior={prior!r}: a law has no rows to take proportions of; give "equal", or a probability for '
+            "each class."
+        )
+    return reading.prior_vector(prior, classes, np.ones(len(classes)))
+
+
+class BayesResults(Reported):
+    """The Bayes classifier of a known law. It predicts as a fit does, but it has no rows.
+
+    Attributes
+    ----------
+    classes : Index of length K
+        Class labels.
+    prior : Series by class
+        Prior probabilities.
+    columns : Index of length p
+        Names of the columns of x.
+    densities : DataFrame of P(x | class), or dict by class
+        The law as it was given.
+    costs : DataFrame or None
+        Costs as they were given.
+    """
+
+    _MOST_PAIRS: ClassVar[int] = 40
+    """Pairs of classes whose bounds are worked out without being asked for."""
+
+    def __init__(self, known: Known, prior: Any, costs: Any, draws: int, seed: int | None) -> None:
+        self._known = known
+        self._draws, self._seed = draws, seed
+        self._cache: dict[Any, Any] = {}
+        self.classes = known.classes
+        self.columns = known.columns
+        values = _shares(prior, self.classes)
+        self._prior = pd.Series(values, index=self.classes, name="prior")
+        self._given_costs = reading.cost_matrix(costs, self.classes)
+
+    @property
+    def prior(self) -> pd.Series:
+        """Prior probability of each class."""
+        return self._prior.copy()
+
+    @property
+    def costs(self) -> pd.DataFrame | None:
+        """Costs of giving a row of one class the label of another, if they were given."""
+        if self._given_costs is None:
+            return None
+        return pd.DataFrame(self._given_costs, index=self.classes, columns=self.classes, copy=True)
+
+    @property
+    def terms(self) -> pd.Index:
+        """The columns of x; fits have them under the same name."""
+        return self.columns
+
+    @property
+    def densities(self) -> pd.DataFrame | dict[Any, Any]:
+        """P(x | class) of a table, or the distributions by class."""
+        law = self._known.law
+        if isinstance(law, bayes_law.MassLaw):
+            return pd.DataFrame(law.mass, index=self.classes, columns=self._known.values)
+        return dict(self._known.densities)
+
+    def _costs(self) -> Floats:
+        """Costs (K, K), or errors."""
+        return 1 - np.eye(len(self.classes)) if self._given_costs is None else self._given_costs
+
+    # ---- prediction
+
+    def _scores(self, x: Floats, prior: Floats) -> Floats:
+        """Scores (n, K) of points; NaN for one with a missing value."""
+        scores = np.full((len(x), len(self.classes)), np.nan)
+        known = ~np.isnan(x).any(axis=1)
+        law = self._known.law
+        if isinstance(law, bayes_law.MassLaw):
+            with np.errstate(divide="ignore"):
+                logs = np.log(law.mass[:, x[known, 0].astype(np.intp)]).T
+        else:
+            logs = law.log_densities(x[known])
+        scores[known] = joint_scores(logs, prior)
+        return scores
+
+    def _prior_values(self, prior: Any) -> Floats:
+        return _shares(self.prior if prior is None else prior, self.classes)
+
+    def _frame(self, data: Any, prior: Any) -> tuple[Floats, pd.Index]:
+        x, index = points_of(self._known, data)
+        return self._scores(x, self._prior_values(prior)), index
+
+    def _codes(self, scores: Floats, costs: Floats | None = None, reject: float | None = None) -> Codes:
+        return Decision(self._given_costs if costs is None else costs, reject).codes(scores)
+
+    def predict(
+        self, data: Data | None = None, prior: Prior = None, *, costs: Any = None, reject: float | None = None
+    ) -> pd.Series:
+        """The class of largest posterior, or of least expected cost, of each row; of tied classes the first.
+
+        Parameters
+        ----------
+        data : table with the law's columns, array (n, p), or values of the only column
+            Rows. Without it, all values of a table of densities.
+        prior : optional
+            Prior probabilities, in any form that the verb takes; by default those of the law.
+        costs : DataFrame or (K, K) array, optional
+            Cost of assigning an observation of one class (row) to another (column). By default those of the
+            law.
+        reject : float, optional
+            Cost of leaving a row without a class, which then gets the label "rejected" (Chow's rule).
+
+        Returns
+        -------
+        Series
+            Labels; missing for a row with a missing value, and for one that has probability zero in every
+            class.
+
+        Raises
+        ------
+        DataError
+            A column is missing or infinite, or a value is not in the table of densities.
+        """
+        if reject is not None:
+            reading.check_number("reject", reject, 0)
+        scores, index = self._frame(data, prior)
+        return labelled(
+            self._codes(scores, reading.cost_matrix(costs, self.classes), reject), self.classes, index
+        )
+
+    def predict_proba(self, data: Data | None = None, prior: Prior = None) -> pd.DataFrame:
+        """Posterior probabilities, rows by classes; missing for a row with probability zero in every class.
+
+        Parameters
+        ----------
+        data : table with the law's columns, array (n, p), or values of the only column
+            Rows. Without it, all values of a table of densities.
+        prior : optional
+            Prior probabilities, in any form that the verb takes; by default those of the law.
+        """
+        scores, index = self._frame(data, prior)
+        return pd.DataFrame(posteriors(scores), index=index, columns=self.classes)
+
+    def predict_log_proba(self, data: Data | None = None, prior: Prior = None) -> pd.DataFrame:
+        """Logarithms of the posterior probabilities, which are exact even where the posterior underflows.
+
+        Parameters
+        ----------
+        data : table with the law's columns, array (n, p), or values of the only column
+            Rows. Without it, all values of a table of densities.
+        prior : optional
+            Prior probabilities, in any form that the verb takes; by default those of the law.
+        """
+        scores, index = self._frame(data, prior)
+        return pd.DataFrame(log_posteriors(scores), index=index, columns=self.classes)
+
+    def decision_function(self, data: Data | None = None) -> pd.DataFrame:
+        """Logarithms of prior times density, rows by classes.
+
+        Parameters
+        ----------
+        data : table with the law's columns, array (n, p), or values of the only column
+            Rows. Without it, all values of a table of densities.
+        """
+        scores, index = self._frame(data, None)
+        return pd.DataFrame(scores, index=index, columns=self.classes)
+
+    def estimate_prior(
+        self,
+        data: Data,
+        *,
+        tol: float = 1e-10,
+        maxiter: int = 200,
+        level: float = 0.95,
+        interval: Literal["wald", "profile"] = "wald",
+    ) -> PriorEstimate:
+        """Shares of the classes among rows whose classes are not known; see `estimate_prior` of a fit.
+
+        Parameters
+        ----------
+        data : table with the law's columns, array (n, p), or values of the only column
+            The batch of rows.
+        tol : float
+            The search ends where the slope of the mean log-likelihood along each share above zero is within
+            this distance of its value at a maximum, and the slope along each share of zero is above it by no
+            more.
+        maxiter : int
+            The largest number of steps: first steps of EM (Saerens, Latinne & Decaestecker, 2002, Neural
+            Computation 14, 21-41), then steps of Newton's method with the bound at zero.
+        level : float
+            Level of the intervals: 0.95 stands for 95 percent.
+        interval : {"wald", "profile"}
+            "wald" is normal on the logit scale. "profile" is of the profile likelihood: it takes some
+            searches for each class, and has limits for shares of zero too.
+
+        Notes
+        -----
+        The standard errors assume independent rows from the densities of this law. Those are known, so that
+        nothing else adds to the error.
+        """
+        from discrim.models.evaluation.estimated_prior import SharesSearch, shares_of
+
+        if data is None:
+            raise DataError("estimate_prior() needs rows whose classes are not known: pass data=.")
+        x, _ = points_of(self._known, data)
+        equal = np.full(len(self.classes), 1.0 / len(self.classes))
+        reading.check_word("interval", interval, ("wald", "profile"))
+        search = SharesSearch(tol, maxiter, level, interval).checked()
+        return shares_of(
+            iter([(self._scores(x, equal), None)]), self.prior, search, self._title(), known=True
+        )
+
+    # ---- the law
+
+    @property
+    @displayed(every="share")
+    def decision(self) -> pd.DataFrame:
+        """What the rule decides, for each value of a table or for each interval of a line.
+
+        Returns
+        -------
+        DataFrame
+            For a table, by value: a column of posteriors for each class, `probability` of the value,
+            `decision`. For one continuous variable: low, high, decision.
+
+        Raises
+        ------
+        NotSupportedError
+            x has several columns with densities, or infinitely many values.
+        """
+        if "decision" not in self._cache:
+            self._cache["decision"] = decision_table(self)
+        table: pd.DataFrame = self._cache["decision"]
+        return table.copy()
+
+    def _least(self) -> bayes_law.Amount:
+        if "least" not in self._cache:
+            law, prior = self._known.law, self._prior_values(None)
+            with late_bar(bayes_law.REPLICATES * len(prior), "random points by class") as tell:
+                least = bayes_law.least_risk(law, prior, self._costs(), self._draws, self._seed, tell)
+            self._cache["least"] = self._within_bounds(least)
+        amount: bayes_law.Amount = self._cache["least"]
+        return amount
+
+    def _within_bounds(self, least: bayes_law.Amount) -> bayes_law.Amount:
+        """An error over random points, no further off than the closed bounds of normals allow."""
+        law, k = self._known.law, len(self.classes)
+        if (
+            isinstance(law, bayes_law.MassLaw)
+            or not least.method.endswith("Monte Carlo")
+            or self.costs is not None
+        ):
+            return least
+        normals = law.normals() if k * (k - 1) // 2 <= self._MOST_PAIRS else None
+        if normals is None or not all(bayes_law.is_of_full_rank(normal.cov) for normal in normals):
+            return least
+        whole = self.bounds().iloc[-1]
+        furthest = max(whole["chernoff"] - least.value, least.value - whole["lower"])
+        return least._replace(bound=min(least.bound, float(furthest)))
+
+    @property
+    def error_rate(self) -> float:
+        """The Bayes error, which is the error of the best rule; with costs, its mean cost."""
+        return self._least().value
+
+    @property
+    def error_bound(self) -> float:
+        """Bound on the error of `error_rate`: 0 if it is exact up to rounding.
+
+        For a quadrature it is the sum of the last differences of its panels, and of the differences between
+        the integrals of the densities and one. For random points it is half of a 99 % interval; if fewer than
+        30 points make up the mean, it is what so few points can miss.
+        """
+        return self._least().bound
+
+    @property
+    def error_method(self) -> str:
+        """How `error_rate` was computed: "exact", "sum", "quadrature", "quasi-Monte Carlo", "Monte Carlo"."""
+        return self._least().method
+
+    def risk(self, rule: Any) -> pd.Series:
+        """The error rate of any rule under this law, and how far it is from the best.
+
+        Parameters
+        ----------
+        rule : fit, Series or mapping of classes by value of a table, or callable
+            A fit, of this package or another, predicts from a table with the law's columns. A function gets
+            the same table, or a single column as a Series, and returns a label for each row.
+
+        Returns
+        -------
+        Series
+            `error_rate`, `error_bound`, `excess` over the Bayes error, `excess_bound`. The excess is
+            integrated by itself, so that it is right even where it is small. With costs the rate is the mean
+            cost.
+
+        Raises
+        ------
+        DataError
+            The rule leaves a value out, or gives it a label that is not a class of this law.
+        """
+        decide = ruled(self._known, rule)
+        prior = self._prior_values(None)
+        with late_bar(bayes_law.REPLICATES * len(prior), "random points by class") as tell:
+            over = bayes_law.excess(
+                self._known.law, prior, self._costs(), decide, self._draws, self._seed, tell
+            )
+        least = self._least()
+        return pd.Series(
+            {
+                "error_rate": least.value + over.value,
+                "error_bound": least.bound + over.bound,
+                "excess": over.value,
+                "excess_bound": over.bound,
+            },
+            name="risk",
+        )
+
+    @displayed()
+    def bounds(self) -> pd.DataFrame:
+        """Chernoff's and Bhattacharyya's bounds on the error of each pair of classes, and on the whole.
+
+        Returns
+        -------
+        DataFrame
+            By pair (a, b): `exponent` of the density of a in Chernoff's bound; the upper bounds `chernoff`
+            and `bhattacharyya`; `lower`; and Bhattacharyya's `distance`. The last row has the sum of the
+            upper bounds over the pairs, and the largest lower one. Without a closed form the integrals are
+            means over random points, and the bounds vary with these.
+
+        Raises
+        ------
+        NotSupportedError
+            The law has costs, for which these bounds do not hold.
+        """
+        if self.costs is not None:
+            raise NotSupportedError("These bounds hold for the error rate: call bayes() without costs.")
+        if "bounds" not in self._cache:
+            self._cache["bounds"] = pair_bounds(
+                self._known, self._prior_values(None), self._draws, self._seed
+            )
+        table: pd.DataFrame = self._cache["bounds"]
+        return table.copy()
+
+    def sample(self, n: int, seed: int | None = None) -> pd.DataFrame:
+        """A random sample of the law, ready for a formula.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows.
+        seed : int, optional
+            Seed of the random numbers.
+
+        Returns
+        -------
+        DataFrame
+            The class, as a categorical with all classes, and the columns of x.
+        """
+        reading.check_whole("n", n, 1, what="a number of rows")
+        rng = generator(seed)
+        codes = rng.choice(len(self.classes), size=n, p=self.prior.to_numpy())
+        law = self._known.law
+        x = np.empty((n, 1 if isinstance(law, bayes_law.MassLaw) else law.dim))
+        for k in range(len(self.classes)):
+            rows = np.flatnonzero(codes == k)
+            if isinstance(law, bayes_law.MassLaw):
+                x[rows, 0] = rng.choice(law.mass.shape[1], size=len(rows), p=law.mass[k])
+            elif len(rows):
+                x[rows] = law.densities[k].draw(len(rows), rng)
+        frame = law_frame(self._known, x)
+        labels = pd.Series(pd.Categorical.from_codes(codes.tolist(), categories=self.classes))
+        frame.insert(0, str(self.classes.name), labels)
+        return frame
+
+    # ---- tables and pictures
+
+    def save(self, path: object) -> None:
+        """No file can hold a law, made of distributions and functions: this raises NotSupportedError.
+
+        Parameters
+        ----------
+        path : str or path
+            Nothing is written there.
+
+        Raises
+        ------
+        NotSupportedError
+        """
+        raise NotSupportedError(
+            f"A known law is not saved (to {path}): distributions and functions are code, and a saved file "
+            "holds none. Keep the call of bayes(), or densities.to_csv() of a table."
+        )
+
+    def _model(self) -> str:
+        return "bayes"
+
+    def _subject(self) -> Known:
+        return self._known
+
+    def _title(self) -> str:
+        return "Bayes classifier of a known law"
+
+    def _heading(self) -> str:
+        return self._title()
+
+    def _is_plane(self) -> bool:
+        return len(self.columns) > 1 and not isinstance(self._known.law, bayes_law.MassLaw)
+
+    @displayed()
+    def glance(self) -> pd.DataFrame:
+        """One row: classes, columns, the error rate, its bound and method."""
+        row = {"classes": len(self.classes), "columns": len(self.columns), "error_rate": self.error_rate}
+        return pd.DataFrame([row | {"error_bound": self.error_bound, "method": self.error_method}])
+
+
+@reading.with_ways_out
+def bayes(
+    prior: Any,
+    densities: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    response: str | None = None,
+    costs: Any = None,
+    draws: int = 65536,
+    seed: int | None = 0,
+) -> BayesResults:
+    """The Bayes classifier of a known law.
+
+    Parameters
+    ----------
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for equal ones, because there are no rows to take
+        proportions of.
+    densities : DataFrame of P(x | class), classes by values; or dict of distributions by class
+        The columns of a DataFrame are the values of x; a MultiIndex has the values of several columns.
+        Distributions are frozen ones of `scipy.stats`, of one variable or several, all continuous or all
+        discrete; or functions of one variable that return its density; or objects of your own, such as a
+        mixture, with the methods `logpdf(x)`, for rows (m, p), and `rvs(size, random_state)`. Their order is
+        that of the classes.
+    columns : sequence of str, optional
+        Names of the columns of x. By default those of the table, or else "x", or "x1", "x2", ...
+    response : str, optional
+        Name of the class in samples. By default that of the table's index, or else "y".
+    costs : DataFrame or (K, K) array, optional
+        Cost of assigning an observation of one class (row) to another (column). `error_rate` is then the mean
+        cost.
+    draws : int
+        Number of random points for each class, used if densities of several variables have no closed form.
+    seed : int, optional
+        Seed of these points.
+
+    Returns
+    -------
+    BayesResults
+
+    Raises
+    ------
+    PriorError
+        The prior is not a distribution over the classes that have densities.
+    DataError
+        Probabilities do not sum to one, a density does not integrate to one, names of classes overlap, or
+        distributions cannot be combined.
+
+    Notes
+    -----
+    No rule has a smaller error, if the law is true (Devroye, Gyorfi & Lugosi, 1996, A Probabilistic Theory of
+    Pattern Recognition, ch. 2).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from discrim import bayes
+    >>> table = pd.DataFrame([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]], index=["a", "b"], columns=[1, 2, 3])
+    >>> law = bayes({"a": 0.5, "b": 0.5}, table)
+    >>> law.predict([1, 2, 3]).tolist(), round(law.error_rate, 12)
+    (['a', 'b', 'b'], 0.2)
+    >>> round(float(law.risk(pd.Series(["a", "a", "b"], index=[1, 2, 3]))["excess"]), 12)
+    0.05
+
+    >>> from scipy.stats import norm
+    >>> law = bayes(None, {"a": norm(0, 1), "b": norm(2, 1)})
+    >>> round(law.error_rate, 6), law.error_bound
+    (0.158655, 0.0)
+    """
+    generator(seed)
+    draws = reading.check_whole("draws", draws, 64, what="a number of random points")
+    return BayesResults(known_law(densities, columns, response), prior, costs, draws, seed)

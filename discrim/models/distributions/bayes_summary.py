@@ -1,0 +1,302 @@
+"""What is shown of a known law: the sections of its summary, and its pictures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.distributions.bayes_law import DensityLaw, MassLaw
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.arrays import Floats
+from discrim.errors import NotSupportedError
+from discrim.inference.manova import telling_pair
+from discrim.models.distributions.bayes import Known, ruled
+from discrim.models.plots.pictured import named_columns, said_choice
+from discrim.models.plots.planes import free_columns, given_values
+from discrim.report.grid import Pairs, Section
+from discrim.report.plots.planes import PlaneRows, draw_line, draw_plane, span
+from discrim.report.plots.style import SIGNS, Signs, add_legend, faint, label_codes, new_axes, shown_name
+from discrim.report.tables import Sections
+
+if TYPE_CHECKING:
+    from discrim.models.distributions.bayes import BayesResults
+    from discrim.models.plots.pictured import PictureOptions
+    from discrim.report.plots.style import Axes
+
+LEAST = 1e-6
+"""Probability of a value below which a summary leaves it to `decision`."""
+
+
+def bayes_sections(results: BayesResults, known: Known) -> Sections:
+    """Sections of a known law, in their order."""
+    parts: Sections = {"header": _header, "classes": _classes}
+    if _has_decision(results):
+        parts["decision"] = _decision
+    k = len(results.classes)
+    if results.costs is None and k * (k - 1) // 2 <= results._MOST_PAIRS:
+        parts["bounds"] = _bounds
+    if results.costs is not None:
+        parts["costs"] = _costs
+    return parts
+
+
+def bayes_brief(results: BayesResults, known: Known) -> Sections:
+    """The short form: the error, and what is decided where it can be listed."""
+    decision: Sections = {"decision": _decision} if _has_decision(results) else {}
+    return {"header": _header, "classes": _classes, **decision}
+
+
+def _has_decision(results: BayesResults) -> bool:
+    try:
+        return len(results.decision) > 0
+    except NotSupportedError:
+        return False
+
+
+def _kind(law: MassLaw | DensityLaw) -> str:
+    if isinstance(law, MassLaw):
+        return f"table of {law.mass.shape[1]} values"
+    what = "discrete distributions" if law.discrete else "densities"
+    return f"{what} of one variable" if law.dim == 1 else f"{what} of rows of {law.dim}"
+
+
+def _header(results: BayesResults, known: Known) -> Pairs:
+    law = known.law
+    what = "Error rate" if results.costs is None else "Mean cost"
+    bound = f"{results.error_bound:.1e}" if results.error_bound else "0"
+    items: list[tuple[str, Any, str]] = [
+        ("Classes", len(results.classes), str(len(results.classes))),
+        ("Columns", len(results.columns), str(len(results.columns))),
+        ("Law", _kind(law), _kind(law)),
+        (what, results.error_rate, f"{results.error_rate:.6g}"),
+        ("Bound on its error", results.error_bound, bound),
+        ("Computed by", results.error_method, results.error_method),
+    ]
+    note = ""
+    if results.error_method.endswith("Monte Carlo"):
+        seed = "no seed" if results._seed is None else f"seed {results._seed}"
+        note = (
+            f"{results._draws:,} random points of each class, {seed}; the bound is half of a 99 % interval."
+        )
+    pairs = len(results.classes) * (len(results.classes) - 1) // 2
+    if results.costs is None and pairs > results._MOST_PAIRS:
+        note = f"{note} For the bounds of {pairs} pairs of classes see fit.bounds().".strip()
+    response = str(results.classes.name)
+    names = ", ".join(map(str, results.columns)) if isinstance(law, MassLaw) or law.dim <= 8 else "..."
+    return Pairs(f"{response} given {names}", items, note)
+
+
+def _classes(results: BayesResults, known: Known) -> Section:
+    table = pd.DataFrame({"prior": results.prior})
+    formats: dict[Any, Any] = {"prior": "share"}
+    if isinstance(known.law, DensityLaw):
+        table["distribution"] = [distribution_text(given) for given in known.densities.values()]
+        formats["distribution"] = "text"
+    return Section("Classes", table, formats, source="fit.prior, fit.densities")
+
+
+def distribution_text(given: Any) -> str:
+    """A distribution in a few words."""
+    name = getattr(getattr(given, "dist", None), "name", None)
+    if name is not None:
+        arguments = [f"{value:.6g}" if np.ndim(value) == 0 else "..." for value in given.args]
+        arguments += [
+            f"{key}={value:.6g}" if np.ndim(value) == 0 else f"{key}=..." for key, value in given.kwds.items()
+        ]
+        return f"{name}({', '.join(arguments)})"
+    kind = type(given).__name__
+    if kind == "function":
+        return f"function {given.__name__}"
+    return kind.removesuffix("_frozen")
+
+
+def _decision(results: BayesResults, known: Known) -> Section:
+    table = results.decision
+    if isinstance(known.law, DensityLaw) and known.law.on_line:
+        shown = table.assign(decision=table["decision"].astype(object)).set_index("decision")
+        shown.index = pd.Index(["none" if pd.isna(label) else str(label) for label in shown.index])
+        note = "Between the limits the rule decides for the class named in the line."
+        return Section("Regions", shown, note=note, source="fit.decision")
+    if table.index.nlevels > 1:
+        table = table.set_axis([", ".join(map(str, key)) for key in table.index])
+    note, seen = "", table["probability"] if table.columns.is_unique else None
+    if seen is not None and (seen < LEAST).any():
+        note = f"{int((seen < LEAST).sum())} values of probability below {LEAST:g} are left out."
+        table = table[seen >= LEAST]
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "share") | {"decision": "text"}
+    if table.columns.has_duplicates:
+        table = table.set_axis([*map(str, results.classes), "probability of value", "rule calls"], axis=1)
+        formats = dict.fromkeys(table.columns, "share") | {"rule calls": "text"}
+    return Section(
+        "Posteriors by value, the value's probability, and the decision",
+        table,
+        formats,
+        note=note,
+        source="fit.decision",
+    )
+
+
+def _bounds(results: BayesResults, known: Known) -> Section:
+    table = results.bounds()
+    whole, pairs = table.iloc[-1], table.iloc[:-1]
+    said = (
+        f" For all classes together: at most {whole['chernoff']:.4g}, at least {whole['lower']:.4g}."
+        if len(pairs) > 1
+        else ""
+    )
+    note = (
+        "Upper bounds pi_a^s pi_b^(1-s) rho(s): Chernoff's at the best s (the exponent), Bhattacharyya's at "
+        "1/2, where distance = -ln rho."
+        f"{said}"
+    )
+    shown = pairs.set_axis([f"{a} : {b}" for a, b in pairs.index])
+    return Section("Bounds on the error of pairs of classes", shown, note=note, source="fit.bounds()")
+
+
+def _costs(results: BayesResults, known: Known) -> Section:
+    if results.costs is None:
+        raise NotSupportedError("This law has no costs: call bayes() with costs=.")
+    return Section("Costs, actual (rows) by called (columns)", results.costs, shared=True, source="fit.costs")
+
+
+SAMPLE = 400
+"""Rows of the sample that lies over the regions of two columns."""
+
+
+def densities(results: Any, known: Known, options: PictureOptions) -> Axes:
+    """Prior times density over one variable, or over the values of a table."""
+    law, prior = known.law, results._prior_values(None)
+    if isinstance(law, DensityLaw) and law.on_line:
+        at = _span(law, prior)
+        joint = pd.DataFrame(np.exp(results.decision_function(at).to_numpy()), columns=results.classes)
+        joint.index = pd.Index(at, name=results.columns[0])
+        return draw_joint_densities(
+            joint, results.decision, ax=options.ax, signs=options.signs(results.classes)
+        )
+    listed = law if isinstance(law, MassLaw) else law.enumerated()
+    if listed is None:
+        raise NotSupportedError(
+            f"kind='densities' draws one variable or a table; x has {len(results.columns)} columns: use "
+            "kind='regions'."
+        )
+    joint = pd.DataFrame(
+        (listed.mass * prior[:, None]).T, index=results.decision.index, columns=results.classes
+    )
+    seen = joint.sum(axis=1).to_numpy() > 1e-6
+    called = ruled(known, results)(listed.points[seen])
+    return draw_joint_masses(joint[seen], called, ax=options.ax, signs=options.signs(results.classes))
+
+
+def regions(results: Any, known: Known, options: PictureOptions) -> Axes:
+    """Regions of two columns, by default the pair of a sample's largest F, with its rows; others are held."""
+    law, every = known.law, results.columns.tolist()
+    if isinstance(law, MassLaw) or law.dim < 2:
+        raise NotSupportedError(
+            f"kind='regions' draws two columns with densities; this law has {len(every)}: use "
+            "kind='densities'."
+        )
+    rows = results.sample(SAMPLE, seed=0) if options.data is None else pd.DataFrame(options.data)
+    response = results.classes.name if results.classes.name in rows else rows.columns[0]
+    codes = label_codes(rows[response].astype(object), results.classes.tolist())
+    free = free_columns(options, every)
+    if options.columns is not None:
+        names = named_columns(options, every, "regions", 2, 2)
+    else:
+        x = rows[free].to_numpy(dtype=np.float64)
+        used = (codes >= 0) & np.isfinite(x).all(axis=1)
+        moments = ClassMoments.from_block(x[used], codes[used], n_classes=len(results.classes))
+        names = [free[j] for j in (telling_pair(moments) if used.any() else (0, 1))]
+    fixed = {name: float(rows[name].mean()) for name in every if name not in names}
+    fixed |= given_values(options, every, names, every)
+    rule = ruled(known, results)
+
+    def classify(plane: Floats) -> NDArray[np.intp]:
+        x = np.column_stack(
+            [
+                plane[:, names.index(name)] if name in names else np.full(len(plane), fixed[name])
+                for name in every
+            ]
+        )
+        return rule(x)
+
+    points = rows[names].to_numpy(dtype=np.float64)
+    across, up = (span(float(np.nanmin(v)), float(np.nanmax(v))) for v in points.T)
+    where = ", ".join(f"{name} = {value:.4g}" for name, value in fixed.items())
+    told = "; ".join(part for part in (said_choice(options, len(free)), where and f"held: {where}") if part)
+    return draw_plane(
+        classify,
+        (across, up),
+        (names[0], names[1]),
+        PlaneRows(points, codes, weak=bool(where)),
+        results.classes.tolist(),
+        ax=options.ax,
+        signs=options.signs(results.classes),
+        title="Regions of the best rule of the law" + (f"\n{told}" if told else ""),
+    )
+
+
+def _span(law: DensityLaw, prior: Floats) -> Floats:
+    """Points of the line where something is to be seen."""
+    marks = [density.landmarks for density in law.densities if hasattr(density, "landmarks")]
+    grid = np.unique(np.concatenate([np.linspace(m[:-1], m[1:], 40).ravel() for m in marks]))
+    joint = np.exp(law.log_densities(grid[:, None])) * prior
+    joint[~np.isfinite(joint)] = 0.0
+    seen = grid[(joint > 2e-3 * joint.max(axis=0)).any(axis=1)]
+    return np.unique(
+        np.concatenate([grid[(grid >= seen[0]) & (grid <= seen[-1])], np.linspace(seen[0], seen[-1], 600)])
+    )
+
+
+LABEL_CHARACTERS = 40
+"""What goes side by side under a picture, of the names of values."""
+
+
+def draw_joint_densities(
+    joint: pd.DataFrame, regions: pd.DataFrame, ax: Axes | None = None, signs: Signs = SIGNS
+) -> Axes:
+    """Prior times density, points by classes, as lines over the regions of the decisions."""
+    at = joint.index.to_numpy(dtype=np.float64)
+    classes = joint.columns.tolist()
+    values = joint.to_numpy(dtype=np.float64)
+    values = np.where(np.isfinite(values), values, np.nan)
+    codes = label_codes(regions["decision"], classes)
+    called = codes[np.searchsorted(regions["high"].to_numpy(dtype=np.float64)[:-1], at, side="right")]
+    names, none = (joint.index.name, "Prior times density"), np.empty(0)
+    place = at, values, called, names, none, none.astype(np.intp), classes, ax, signs
+    axes = draw_line(*place, title="The law, and the regions of the best rule")
+    wrong = values.sum(axis=1) - np.where(called < 0, 0.0, values[np.arange(len(at)), called])
+    axes.fill_between(at, 0.0, wrong, color=faint(0.3), alpha=0.35, linewidth=0, label="error")
+    # A pole would flatten all the rest; the points are dense there, and so do not tell how wide it is.
+    highest = np.nan_to_num(values, nan=0.0).max(axis=1)
+    evenly = np.interp(np.linspace(at[0], at[-1], 401), at, highest)
+    axes.set_ylim(0.0, 1.05 * min(highest.max(), 6 * float(np.quantile(evenly, 0.9)) or highest.max()))
+    return add_legend(axes, ax is None)
+
+
+def draw_joint_masses(
+    joint: pd.DataFrame, called: NDArray[np.intp], ax: Axes | None = None, signs: Signs = SIGNS
+) -> Axes:
+    """Joint probabilities, values by classes, as bars; those of the class called (V,) are filled."""
+    axes, is_new = new_axes(ax)
+    places, k_classes = np.arange(len(joint)), joint.shape[1]
+    width = 0.8 / k_classes
+    for k, label in enumerate(joint.columns):
+        colour, heights = signs.colour(k), joint.iloc[:, k].to_numpy(dtype=np.float64)
+        faces: list[Any] = [(colour, 1.0 if code == k else 0.2) for code in called]
+        at = places + (k - 0.5 * (k_classes - 1)) * width
+        axes.bar(at, heights, width=width, color=faces, edgecolor=colour, linewidth=0.8)
+        axes.bar([np.nan], [np.nan], color=colour, label=shown_name(label))
+    names = [", ".join(map(str, key)) if isinstance(key, tuple) else _number(key) for key in joint.index]
+    step = max(int(np.ceil(len(places) * max(map(len, names)) / LABEL_CHARACTERS)), 1)
+    axes.set_xticks(places[::step], [shown_name(name) for name in names[::step]])
+    axes.set_xlabel(", ".join(shown_name(name) for name in joint.index.names))
+    axes.set_ylabel("Prior times probability")
+    axes.set_title("The law; filled: the class that the best rule decides for")
+    return add_legend(axes, is_new)
+
+
+def _number(key: Any) -> str:
+    return f"{key:g}" if isinstance(key, float) else str(key)

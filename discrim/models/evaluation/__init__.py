@@ -1,0 +1,1 @@
+"""Error rates, assessment, calibration and leave-one-out of fitted models."""

@@ -1,0 +1,102 @@
+"""Rules fitted to observations that lack a class of the fit.
+
+The only observation of a class, left out, leaves its class without any, and so does a fold that has all
+observations of a class. No rule can predict such a class: the rule is that of the other classes, the score of
+the absent one is minus infinity, and the observations of it that are judged count as errors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.covariance.covariance import EPS
+from discrim.core.numerics.arrays import Codes, Floats, Mask
+from discrim.core.rules.rules import Rule, RuleOfClasses
+from discrim.design.blocks import Blocks
+from discrim.design.rows import used_codes
+from discrim.models.base.fit import Fit
+from discrim.models.base.reading import listed
+from discrim.models.base.refits import rule_of_rows
+
+
+def rule_of_present(fit: Fit[Any], blocks: Blocks, *, held: bool = False) -> Rule | None:
+    """Return the rule of a fit for other weights of its rows, which may lack classes; None without a rule.
+
+    Parameters
+    ----------
+    fit : Fit
+        Its prior is that of the refit, and is taken in proportion for the classes that are present.
+    blocks : Blocks
+        Rows with other weights, as of `rule_of_rows`.
+    held : bool
+        Whether what the rows chose is kept.
+    """
+    codes = used_codes(blocks)
+    present = np.unique(codes[codes >= 0])
+    if len(present) == len(fit.classes):
+        return rule_of_rows(fit, blocks, held=held)
+    rule: Rule | None = None
+    if len(present) > 1:
+        levels = tuple(fit.blocks.design.levels[k] for k in present.tolist())
+        position = np.full(len(fit.classes) + 1, -1)
+        position[present] = np.arange(len(present))
+        some = replace(blocks, design=replace(blocks.design, levels=levels))
+        some = some.with_codes(position[blocks.codes])
+        rule = rule_of_rows(_of_classes(fit, some, present), some, held=held)
+        if rule is None:
+            return None
+    return RuleOfClasses(rule, present, len(fit.classes))
+
+
+def _of_classes(fit: Fit[Any], blocks: Blocks, present: Codes) -> Fit[Any]:
+    """The fit whose refits are to some of its classes."""
+    prior = fit.prior[present]
+    prior = prior / prior.sum() if prior.sum() > 0 else np.full(len(present), 1 / len(present))
+    numbers = fit.numbers
+    if hasattr(numbers, "of_classes"):
+        numbers = numbers.of_classes(present)
+    numbers = replace(numbers, prior=prior, moments=fit.numbers.moments.classes(present))
+    return replace(fit, numbers=numbers, blocks=blocks, prior=prior, path=None, cache={}, selection=None)
+
+
+def absent_class_mask(
+    codes: Codes, weights: Floats | None, n_classes: int, fold_ids: Codes | None = None
+) -> Mask:
+    """Return which rows (n,) are judged by rules without their class.
+
+    Parameters
+    ----------
+    codes : (n,) int
+        Classes, -1 for rows that are not used.
+    weights : (n,) float or None
+    n_classes : int
+    fold_ids : (n,) int, optional
+        Fold of each row, -1 for rows that are not used; without it each row is left out by itself.
+    """
+    used = codes >= 0
+    mass = np.ones(len(codes)) if weights is None else np.where(used, weights, 0.0)
+    counts = np.bincount(codes[used], mass[used], n_classes)
+    if fold_ids is None:
+        out = np.minimum(mass, 1.0)
+    else:
+        cells = fold_ids * n_classes + codes
+        used = used & (fold_ids >= 0)
+        out = np.zeros(len(codes))
+        out[used] = np.bincount(cells[used], mass[used])[cells[used]]
+    own = counts[np.maximum(codes, 0)]
+    return np.asarray(used & (own - out <= EPS * own))
+
+
+def absent_note(absent: pd.Index) -> str:
+    """Say which classes rules without some rows cannot predict; empty without any."""
+    if not len(absent):
+        return ""
+    label = "Class" if len(absent) == 1 else "Each of the classes"
+    return (
+        f"{label} {listed(absent)} has no observation but those left out together: the rule without them "
+        "cannot predict the class, and they count as errors."
+    )

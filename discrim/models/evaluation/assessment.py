@@ -1,0 +1,869 @@
+"""How good is a fit's rule? Its predictions on rows that it did or did not see, and what they come to.
+
+Rows of known class, new ones or the fit's own, are read part by part, with what the fit says of them; figures
+count them, and tables show them beside their predictions, as SAS and Stata print a classification.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.discriminant.lda import LDAFit
+from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
+from discrim.core.numerics.progress import Kept, late_bar
+from discrim.core.rules.leave_one_out import ByRefits
+from discrim.core.rules.rules import Rule, best_class, posteriors
+from discrim.data.sources.files import names_files
+from discrim.data.sources.parts import no_rows
+from discrim.data.sources.sources import rows_given
+from discrim.data.values import LabelType
+from discrim.design.blocks import Block, Blocks
+from discrim.design.matrix import response_codes
+from discrim.design.rows import used_codes, used_of_block, used_rows
+from discrim.design.source_tables import given_parts, named
+from discrim.design.weights import weight_vector
+from discrim.errors import DataError, NotSupportedError, warn_user
+from discrim.inference import error_rates as rates_of
+from discrim.inference import parametric_errors
+from discrim.inference.error_rates import Rates, check_level, confusion_table, counts_of, rates_table
+from discrim.inference.resampling import drawn_seed
+from discrim.inference.roc import against_rest
+from discrim.models.base.displayed import Shown, displayed
+from discrim.models.base.fit import AS_FITTED, Decision, Fit, Gaps, block_scores, distinct, labelled, scored
+from discrim.models.base.reading import check_flag, check_word, listed, told
+from discrim.models.evaluation import validation
+from discrim.models.evaluation.absent_classes import absent_class_mask, absent_note
+from discrim.models.evaluation.validation import BootstrapSamples, LeftOutTable
+
+if TYPE_CHECKING:
+    from discrim.report.grid import Pairs, Section
+    from discrim.report.tables import Summary
+
+NONE_JUDGED = (
+    "There is no row with a class and a prediction, and so nothing to judge: give rows with the response and "
+    "with all columns of the formula."
+)
+
+
+class LabelledRows(NamedTuple):
+    """Rows: classes (n,), -1 where missing, what a fit says of them, (n,) or (n, K), and weights (n,)."""
+
+    actual: Codes
+    answer: NDArray[Any]
+    weights: Floats | None
+    table_index: pd.Index
+
+
+def labelled_rows(
+    fit: Fit[Any], data: Any, gaps: Gaps, weights: Any, answer: Callable[[Blocks], NDArray[Any]]
+) -> LabelledRows:
+    """Classes of the rows of a table, and what the fit says of them; a source is read part by part, once.
+
+    The answer is that to blocks: codes (m,) or scores (m, K). Weights of a source are the name of a column.
+    """
+    source = rows_given(data)
+    source.refuse_vector(weights)
+    design = fit.blocks.design
+    beside = (*design.response_columns, *([weights] if isinstance(weights, str) else ()))
+    columns = tuple(dict.fromkeys((*design.columns, *beside)))
+    parts = []
+    for part, where in given_parts(source, columns):
+        with named(where):
+            blocks = fit.new_rows(part, gaps)
+            actual = response_codes(blocks.design, blocks.table, blocks.functions)
+            vector = weight_vector(weights, blocks.table) if blocks.table.nrows else None
+            vector = None if vector is None else np.nan_to_num(vector)
+            parts.append(LabelledRows(actual, answer(blocks), vector, blocks.table.index))
+    if not parts:
+        raise no_rows(source)
+    if len(parts) == 1:
+        return parts[0]._replace(table_index=source.labels_of([parts[0].table_index]))
+    vectors = [part.weights for part in parts if part.weights is not None]
+    return LabelledRows(
+        np.concatenate([part.actual for part in parts]),
+        np.concatenate([part.answer for part in parts]),
+        np.concatenate(vectors) if vectors else None,
+        source.labels_of([part.table_index for part in parts]),
+    )
+
+
+def refuse_none(judged: NDArray[np.bool_]) -> None:
+    """Raise a DataError where no row (n,) is judged."""
+    if not judged.any():
+        raise DataError(NONE_JUDGED)
+
+
+def refuse_no_share(codes: Codes, shares: Floats | None, classes: pd.Index) -> None:
+    """Raise a DataError where no class of the rows, by codes (m,), has a share of the prior."""
+    there = np.unique(codes)
+    if shares is not None and not (shares[there] > 0).any():
+        raise DataError(
+            f"The rows are of {listed(classes[there])} alone, which have no share of the prior that "
+            "figures are weighted by: give rows of other classes, or prior=, the shares that are meant."
+        )
+
+
+def warn_left_out(actual: Codes, answered: NDArray[np.bool_], index: pd.Index) -> None:
+    """Warn of rows (n,) that no figure counts: without a class, or without a prediction."""
+    said = []
+    for uncounted, what in ((actual < 0, "no class"), ((actual >= 0) & ~answered, "no prediction")):
+        if uncounted.any():
+            said.append(
+                f"{int(uncounted.sum())} with {what} (first {told(index[int(np.argmax(uncounted))])})"
+            )
+    if said:
+        warn_user(
+            f"Rows of data= are left out of the error rate: {' and '.join(said)}. A row needs its class, and "
+            "a value in each column of the formula."
+        )
+
+
+Counting = Literal["apparent", "loo", "cv"]
+ErrorMethod = Literal[
+    "apparent", "loo", "cv", "632+", "D", "DS", "O", "OS", "posterior", "posterior-stratified"
+]
+
+MANY_CLASSES = 256
+"""Classes beyond which errors are counted without a table of classes by classes."""
+
+BYTES = 4
+"""Of what is kept of each row for each bootstrap sample: the times it is drawn, and its label."""
+
+FEW_REFITS = 50
+"""Rows up to which each is left out by a refit if there is no closed form."""
+
+MAX_SLOWDOWN = 100
+"""Largest ratio of the time to leave out a row to the time to score it at which leaving out is fast."""
+
+NEW_ROWS = "new rows"
+"""What the error rate of the rows of `data=` is called."""
+
+WEIGHTED = ("apparent", "loo", "cv", "632+")
+"""Methods whose rates within classes may be weighted by another prior than the fit's."""
+
+LONG = 2.0**34
+"""Rows by classes by columns beyond which a summary does not judge the rows."""
+
+FEW_COLUMNS = 48
+"""Columns up to which it is the scores of rows that take the time, not the products that they are made of."""
+
+COUNTING: tuple[Counting, ...] = get_args(Counting)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgingPlan:
+    """How error rates are to be estimated, as of `ClassifierResults.error_rates`.
+
+    The prior (K,) are shares of the classes that errors are weighted by, in the place of the fit's prior.
+    Folds choose again what the rows chose of the fit if `nested`; otherwise it is held.
+    """
+
+    costs: Floats | None = None
+    level: float = 0.95
+    folds: int = 10
+    replicates: int = 200
+    seed: int | None = None
+    refit_prior: bool | None = None
+    gaps: Gaps = AS_FITTED
+    prior: Floats | None = None
+    weights: Any = None
+    nested: bool = True
+
+
+def table_and_method(data: Any, method: Any) -> tuple[Any, Any]:
+    """Table and method of `confusion` and its like, whose first argument may be the name of a method."""
+    check_word("method", method, Counting, optional=True)
+    if not isinstance(data, str):
+        return data, method
+    for known in COUNTING:
+        if data == known and method in (None, "apparent", known):
+            return None, known
+    if names_files(data):
+        return data, method
+    raise DataError(f"{data!r} is no table, and no method among {listed(COUNTING)}: pass data= or method=.")
+
+
+def confusion(fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan) -> pd.DataFrame:
+    """Actual by predicted classes of new rows, or of the fit's; see `ClassifierResults.confusion`."""
+    actual, predicted, weights = judged_codes(fit, data, method, plan)
+    return confusion_table(actual, predicted, fit.classes, weights)
+
+
+def judged_codes(
+    fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan
+) -> tuple[Codes, Codes, Floats | None]:
+    """Actual class, predicted class and weight of each row of a table."""
+    check_word("method", method, Counting)
+    decision = Decision(plan.costs)
+    if decision.costs is not None:
+        fit.need_posteriors("costs=")
+    if data is None and method == "apparent":
+        # Labels alone need no table of posteriors.
+        blocks = fit.rows('method="apparent"', "pass data=")
+        if decision.costs is not None:
+            return blocks.codes, fit.predicted_codes(blocks, None, decision), row_weights(blocks)
+        if "apparent" not in fit.cache:
+            fit.cache["apparent"] = fit.predicted_codes(blocks)
+        return blocks.codes, fit.cache["apparent"], row_weights(blocks)
+    if data is not None and method == "apparent":
+        return labelled_rows(
+            fit, data, plan.gaps, plan.weights, lambda blocks: fit.predicted_codes(blocks, None, decision)
+        )[:3]
+    if method == "loo":
+        blocks = fit.rows('method="loo"')
+        predicted = validation.left_out_codes(fit, decision, plan.refit_prior)
+        if predicted is not None:
+            return blocks.codes, predicted, row_weights(blocks)
+    actual, scores, weights, _ = judged_scores(fit, data, method, plan)
+    return actual, decision.codes(scores), weights
+
+
+class RowsJudged:
+    """Apparent classes and any leave-one-out scores of a fit's rows, as something else reads these."""
+
+    def __init__(self, fit: Fit[Any]) -> None:
+        self._fit, self._blocks = fit, fit.rows("leave_one_out()").with_classes()
+        self._rule, self._numerics = fit.rule_of(self._blocks), np.geterr()
+        self._codes = np.empty(self._blocks.table.nrows, dtype=np.intp)
+        self._left_out: LeftOutTable | None = None
+        # Of more, the labels alone are found where they are asked for.
+        few = self._blocks.table.nrows * len(fit.classes) <= validation.HELD
+        with suppress(NotSupportedError):
+            if few:
+                self._left_out = LeftOutTable(fit, self._blocks, anew=validation.refits_prior(fit, None))
+        self._read = 0
+
+    def watch(self, blocks: Blocks) -> Iterable[Block]:
+        """What to read in the place of the fit's blocks: the first reading of it is seen."""
+        return _ShownFirst(blocks, self._see) if blocks.read_here else blocks
+
+    def keep(self) -> None:
+        """Let the fit keep what was seen, if all of it was."""
+        if self._read == len(self._codes):
+            self._fit.cache["apparent"] = self._codes
+            if self._left_out is not None:
+                self._left_out.finished()
+
+    def _see(self, place: slice, x: Floats, missing: NDArray[np.bool_] | None) -> None:
+        # Who reads the rows may have asked numpy to be silent.
+        with np.errstate(**self._numerics):
+            k = len(self._fit.classes)
+            for rows, scores in block_scores(self._blocks, self._rule, k, place, x, missing):
+                self._codes[rows] = Decision().codes(scores)
+            used = used_of_block(self._blocks, place, x, missing)
+            if used is not None and self._left_out is not None:
+                self._left_out.add(used)
+        self._read = place.stop
+
+
+class _ShownFirst(Iterable[Block]):
+    def __init__(self, blocks: Blocks, see: Callable[..., None]) -> None:
+        self._blocks, self._see = blocks, [see]
+
+    def __iter__(self) -> Iterator[Block]:
+        return self._blocks.shown_to(self._see.pop() if self._see else None)
+
+
+def judged_scores(fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan) -> LabelledRows:
+    """Actual class, scores (n, K) and weight of each row of a table, and its index."""
+    actual, scores, weights, index = kept_scores(fit, data, method, plan)
+    return LabelledRows(actual, scores.value(), weights, index)
+
+
+def kept_scores(
+    fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan
+) -> tuple[Codes, Kept[Floats], Floats | None, pd.Index]:
+    """The same, with the scores kept where rows of the fit lie."""
+    check_word("method", method, Counting)
+    if data is not None:
+        if method != "apparent":
+            raise NotSupportedError(
+                f'method="{method}" leaves out rows of the fit: it does not go with data=. Leave one out.'
+            )
+        actual, answer, weights, index = labelled_rows(fit, data, plan.gaps, plan.weights, _Scoring(fit))
+        return actual, Kept(answer), weights, index
+    blocks = fit.rows(f'method="{method}"', "pass data=" if method == "apparent" else "fit formula and data")
+    if method == "loo":
+        scores = validation.kept_left_out_scores(fit, plan.refit_prior)
+    elif method == "cv":
+        scores = _cross_validated_scores(fit, plan)
+    elif blocks.read_here:
+        scores = Kept(_Scoring(fit)(blocks))
+    else:
+        scores = blocks.kept(partial(_scores, fit.in_part(fit.rule(), blocks)), validation.below)
+    return blocks.codes, scores, row_weights(blocks), blocks.table.index
+
+
+def _cross_validated_scores(fit: Fit[Any], plan: JudgingPlan) -> Kept[Floats]:
+    """Scores (n, K) of the rows under the rules fitted without their fold.
+
+    The fit caches the scores of folds with a seed, because several pictures show the same ones.
+    """
+    key = f"scores of {plan.folds} folds, seed {plan.seed}, refit_prior {plan.refit_prior}, {plan.nested}"
+    cached = fit.cache.get(key)
+    if cached is not None:
+        return Kept(cached)
+    whole = fit.choosing_anew() if plan.nested else fit
+    dealt = validation.deal_folds(whole, plan.folds, plan.seed)
+    with late_bar(plan.folds, "cross-validation") as tell:
+        scores = validation.kept_fold_scores(
+            whole, dealt, plan.folds, tell=tell, nested=plan.nested, refit_prior=plan.refit_prior
+        )
+    small = whole.blocks.read_here and len(dealt) * len(fit.classes) <= validation.HELD
+    if small and plan.seed is not None:
+        fit.cache[key] = scores.value()
+    return scores
+
+
+def _scores(rule: Rule, blocks: Blocks) -> Floats:
+    """Scores (m, K) of the rows of a part."""
+    out = np.empty((blocks.table.nrows, len(blocks.design.levels)), order="F")
+    for place, scores in scored(blocks, rule, out.shape[1]):
+        out[place] = scores
+    return out
+
+
+class _Scoring:
+    """Scores (m, K) of the rows of blocks that come one after another, as many as memory holds."""
+
+    def __init__(self, fit: Fit[Any]) -> None:
+        self._fit, self._rule, self._k, self._rows = fit, fit.rule(), len(fit.classes), 0
+
+    def __call__(self, blocks: Blocks) -> Floats:
+        rows = blocks.table.nrows
+        self._rows += rows
+        validation.refuse_many_scores(self._rows, self._k, "A judgement by posteriors")
+        return _scores(self._fit.in_part(self._rule, blocks), blocks)
+
+
+def row_weights(blocks: Blocks) -> Floats | None:
+    """Weights (n,) of the table's rows, zero where one is missing."""
+    return None if blocks.weights is None else np.nan_to_num(blocks.weights)
+
+
+def error_rates(
+    fit: Fit[Any], methods: Sequence[ErrorMethod], data: Any, plan: JudgingPlan, *, by_class: bool
+) -> pd.DataFrame:
+    """One row a method; see `ClassifierResults.error_rates`."""
+    known: dict[str, Callable[[], Rates]] = {
+        "632+": lambda: _bootstrapped(fit, plan),
+        "posterior": lambda: _posterior_based(fit, plan, stratified=False),
+        "posterior-stratified": lambda: _posterior_based(fit, plan, stratified=True),
+    }
+    for way in COUNTING:
+        known[way] = partial(counted_rates, fit, way, plan)
+    for name in ("D", "DS", "O", "OS"):
+        known[name] = partial(_of_normal_model, fit, name, plan)
+    rates_of.check_level(plan.level)
+    check_flag("by_class", by_class)
+    if not isinstance(methods, Iterable):
+        raise DataError(f"methods={told(methods)}: give names in a list, of {listed(known, most=20)}.")
+    wanted = [methods] if isinstance(methods, str) else list(methods)
+    for method in wanted:
+        check_word("methods", method, tuple(known))
+        if plan.prior is not None and method not in WEIGHTED:
+            raise NotSupportedError(
+                f'method "{method}" follows from the posteriors or the law of the fit, with the prior '
+                f"of the fit: leave out prior=, or use {listed(WEIGHTED)}."
+            )
+    _refuse_own_weights(data, plan)
+    rates = [(method, known[method]()) for method in dict.fromkeys(wanted)]
+    if data is not None:
+        rates.append((NEW_ROWS, _of_new_rows(fit, data, plan)))
+    validation.refits_prior(fit, plan.refit_prior)
+    table = rates_table(rates)
+    table["prior"] = [
+        validation.prior_of_rest(fit, plan.refit_prior) if way in ("loo", "cv") else "" for way in table.index
+    ]
+    if fit.choice:
+        table["choice"] = [choice_of(fit, way) for way in table.index]
+    if by_class:
+        by_method = np.array([rate.by_class for _, rate in rates]).reshape(len(rates), len(fit.classes))
+        within = pd.DataFrame(by_method, index=table.index, columns=fit.classes)
+        table = table.rename(columns=lambda name: distinct(name, fit.classes))
+        table = pd.concat([table, within], axis=1)
+    reasons = _without_interval(rates)
+    if fit.has_rows and not {"loo", "cv"}.isdisjoint(table.index):
+        lone = absent_class_mask(used_codes(fit.blocks), fit.blocks.weights, len(fit.classes))
+        reasons.append(absent_note(fit.classes[np.unique(used_codes(fit.blocks)[lone])]))
+    reasons = list(filter(None, reasons))
+    if reasons:
+        table.attrs["note"] = " ".join(reasons)
+    return table
+
+
+def takes_long(fit: Fit[Any]) -> bool:
+    """Whether to judge all rows of a fit is no matter of seconds."""
+    classes, columns = len(fit.classes), max(len(fit.terms), FEW_COLUMNS)
+    return fit.has_rows and float(fit.blocks.table.nrows) * classes * columns > LONG
+
+
+def leave_one_out_is_fast(fit: Fit[Any]) -> bool:
+    """Whether the rows are left out one by one in closed form, or are few enough for a refit each."""
+    if (
+        any(key in fit.cache for key in validation.LEFT_OUT_KEPT_AS.values())
+        or fit.counts.sum() <= FEW_REFITS
+    ):
+        return True
+    if fit.refits.called is not None or fit.model.scores_left_out > MAX_SLOWDOWN:
+        return False
+    try:
+        return not isinstance(fit.refits.left_out(fit), ByRefits)
+    except NotSupportedError:
+        return False
+
+
+def has_chosen_columns(fit: Fit[Any]) -> bool:
+    """Return whether the rows chose the columns of a fit; errors that hold this choice are far too small."""
+    return fit.selection is not None and fit.selection.what == "columns"
+
+
+def methods_to_judge(fit: Fit[Any]) -> tuple[Counting, ...]:
+    """Methods by which a fit is judged on its own rows, the preferred one first.
+
+    The rows are left out one by one if that is fast, else by folds. If the rows chose the columns, only folds
+    choose them again. The later methods are for fits that the earlier ones do not support, for example
+    because a class has all of its rows in one fold.
+    """
+    if leave_one_out_is_fast(fit) and not has_chosen_columns(fit):
+        return "loo", "cv", "apparent"
+    return "cv", "loo", "apparent"
+
+
+def choice_of(fit: Fit[Any], method: str, *, nested: bool = True) -> str:
+    """Whether what the rows chose of a fit is "held" by a method, or made "anew"; empty without a choice."""
+    if not fit.choice or method == NEW_ROWS:
+        return ""
+    if method == "cv" and not nested:
+        return "held"
+    # Without single rows fits hold it, but for those whose refits are all choices of columns.
+    every = fit.selection is None and fit.refits.held is fit.refits.of_rows
+    return "anew" if method in ("cv", "632+") or (method == "loo" and every) else "held"
+
+
+def _refuse_own_weights(data: Any, plan: JudgingPlan) -> None:
+    if data is None and plan.weights is not None:
+        raise DataError(
+            "weights= belong to data=, and the rows of the fit have their own: leave weights= out."
+        )
+
+
+def _without_interval(rates: Sequence[tuple[str, Rates]]) -> list[str]:
+    """Why estimates have no interval, as sentences."""
+    reasons = []
+    if any(method.startswith("posterior") for method, _ in rates):
+        reasons.append(
+            "posterior: no interval, because the rows have made the posteriors that are averaged, and do not "
+            "show how far these are off."
+        )
+    if any(method == "632+" and np.isnan(rate.se) and not np.isnan(rate.estimate) for method, rate in rates):
+        reasons.append(
+            "632+: no interval, because samples are too few to tell its variance from their noise: raise "
+            "replicates=."
+        )
+    return reasons
+
+
+def table_and_methods(data: Any, methods: Any) -> tuple[Any, Any]:
+    """Table and methods of `error_rates`, whose first argument may be the methods.
+
+    Without methods, those are counted that suit: apparent and leave-one-out, or none but the table's.
+    """
+    if methods is None and _are_methods(data):
+        data, methods = None, data
+    if methods is None:
+        return data, ("apparent", "loo") if data is None else ()
+    return data, methods
+
+
+def _are_methods(given: Any) -> bool:
+    """Whether an argument is a name of a method or a list of names, and no table or files of one."""
+    if not isinstance(given, str | list | tuple | set | frozenset):
+        return False
+    names = [given] if isinstance(given, str) else list(given)
+    return all(isinstance(name, str) and "." not in name and not names_files(name) for name in names)
+
+
+def _of_new_rows(fit: Fit[Any], data: Any, plan: JudgingPlan) -> Rates:
+    """Errors of the rows of a table; those that cannot be judged are counted in a warning."""
+    decision = Decision(plan.costs)
+    rows = labelled_rows(
+        fit, data, plan.gaps, plan.weights, lambda blocks: fit.predicted_codes(blocks, None, decision)
+    )
+    judged = (rows.actual >= 0) & (rows.answer >= 0) & (True if rows.weights is None else rows.weights > 0)
+    refuse_none(judged)
+    shares = fit.prior_values() if plan.prior is None and not fit.numbers.estimated_prior else plan.prior
+    refuse_no_share(rows.actual[judged], shares, fit.classes)
+    warn_left_out(rows.actual, rows.answer >= 0, rows.table_index)
+    return _rates(fit, *rows[:3], plan)
+
+
+def counted_rates(fit: Fit[Any], method: Counting, plan: JudgingPlan) -> Rates:
+    """The error of the rows of a fit that a method predicts wrong."""
+    return _rates(fit, *judged_codes(fit, None, method, plan), plan)
+
+
+def _rates(
+    fit: Fit[Any], actual: Codes, predicted: Codes, weights: Floats | None, plan: JudgingPlan
+) -> Rates:
+    """The error rate of labels, weighted by the prior."""
+    sampled = plan.prior is None and fit.numbers.estimated_prior
+    shares = fit.prior_values() if plan.prior is None else plan.prior
+    if plan.costs is None and len(fit.classes) > MANY_CLASSES:
+        return rates_of.counted_labels(actual, predicted, shares, weights, plan.level, sampled=sampled)
+    counts = counts_of(actual, predicted, len(fit.classes), weights).astype(np.float64)
+    return rates_of.counted(counts, shares, plan.costs, plan.level, sampled=sampled)
+
+
+def _posterior_based(fit: Fit[Any], plan: JudgingPlan, *, stratified: bool) -> Rates:
+    if plan.costs is not None:
+        raise NotSupportedError("The posterior-based error rates count errors: leave out costs=.")
+    fit.need_posteriors('method="posterior"')
+    fit.rows('method="posterior"')
+    actual, scores, weights, _ = judged_scores(fit, None, "apparent", plan)
+    return rates_of.posterior_based(
+        posteriors(scores), actual, fit.prior_values(), weights, stratified=stratified
+    )
+
+
+def _of_normal_model(fit: Fit[Any], method: str, plan: JudgingPlan) -> Rates:
+    """D, DS, O or OS of a linear discriminant analysis."""
+    numbers = fit.numbers
+    if not (isinstance(numbers, LDAFit) and numbers.has_distances and numbers.reduced() is None):
+        raise NotSupportedError(
+            f'method="{method}" is computed from normal classes with one full covariance: fit lda() '
+            'with all its axes, or use "cv".'
+        )
+    shrunk, expected = method in ("DS", "OS"), method in ("O", "OS")
+    moments, nu = numbers.moments, numbers.residual_df
+    whitened = numbers.unbiased().whiten(moments.means.T).T
+    # A covariance with divisor N makes the rule's log odds N/(N - K) times those of the unbiased one.
+    stretch = numbers.divisor / nu
+    rule = fit.log_prior(), plan.costs, plan.level
+    if moments.n_classes == 2:
+        gap = whitened[0] - whitened[1]
+        squared = float(gap @ gap), moments.counts, nu, moments.n_columns
+        return parametric_errors.two_classes(
+            *squared, *rule, shrunk=shrunk, expected=expected, stretch=stretch
+        )
+    if expected:
+        raise NotSupportedError(
+            f'method="{method}" is for two classes; this fit has {moments.n_classes}. Use "DS" or "cv".'
+        )
+    return parametric_errors.many_classes(whitened, moments.counts, nu, *rule, shrunk=shrunk, stretch=stretch)
+
+
+def _bootstrapped(fit: Fit[Any], plan: JudgingPlan) -> Rates:
+    """The .632+ estimate; samples are drawn within classes, as the prior is held."""
+    whole, fit = fit, fit.choosing_anew()
+    blocks = fit.rows('method="632+"')
+    if blocks.weights is not None:
+        raise NotSupportedError(
+            'method="632+" draws single rows: repeat each row by its weight, or use "cv".'
+        )
+    if fit.refits.groups is not None:
+        raise NotSupportedError('method="632+" draws single rows, and this fit has groups of them: use "cv".')
+    decision = Decision(plan.costs)
+    samples = BootstrapSamples(blocks, plan.replicates, plan.seed)
+    used = samples.codes >= 0
+    kept = plan.replicates, int(used.sum())
+    refuse_beyond_memory(
+        2.0 * BYTES * kept[0] * kept[1],
+        f"{kept[0]:,} bootstrap samples of {kept[1]:,} rows",
+        'Lower replicates=, or use "cv" instead',
+    )
+    times, called = np.zeros(kept, dtype=np.int32), np.full(kept, -1, dtype=np.int32)
+    unlabelled = np.zeros(len(used))
+    with late_bar(plan.replicates, ".632+ bootstrap") as tell:
+        for b in range(plan.replicates):
+            drawn, left = _sampled(fit, samples)
+            labels = np.full(len(used), -1)
+            for positions, scores in left:
+                labels[positions] = decision.codes(scores)
+                unlabelled[positions] += labels[positions] < 0
+            times[b], called[b] = drawn[used], labels[used]
+            tell(1)
+    _warn_unlabelled(unlabelled, blocks)
+    prior = fit.prior_values() if plan.prior is None else plan.prior
+    seen = judged_codes(whole, None, "apparent", plan)[1]
+    return rates_of.point_six_three_two(
+        rates_of.Resampled(samples.codes[used], seen[used], times, called),
+        prior,
+        plan.costs,
+        plan.level,
+        sampled=plan.prior is None and fit.numbers.estimated_prior,
+    )
+
+
+def _sampled(fit: Fit[Any], samples: BootstrapSamples) -> tuple[Floats, Iterator[tuple[Codes, Floats]]]:
+    """The next sample (n,), and positions and scores of the rows that it lacks, by the rule of the sample."""
+    blocks, codes = fit.blocks, samples.codes
+    if fit.refits.called is not None:
+        drawn = samples.draw()
+        left = np.flatnonzero((drawn == 0) & (codes >= 0))
+        at = np.repeat(np.arange(len(drawn)), drawn.astype(np.intp))
+        return drawn, iter([(left, fit.refits.called(fit, at, left))])
+    rule, drawn = samples.rule(fit)
+    parts = used_rows(blocks.with_codes(np.where(drawn == 0, codes, -1)))
+    places = np.arange(len(codes))
+    return drawn, ((places[rows], rule.scores(x)) for rows, x, _, _ in parts)
+
+
+def _warn_unlabelled(times: Floats, blocks: Blocks) -> None:
+    """Warn of rows that some bootstrap rules, so many times (n,), gave no label."""
+    rows = np.flatnonzero(times)
+    if len(rows):
+        warn_user(
+            f"{len(rows)} rows have no label under some bootstrap rule (first of them "
+            f"{blocks.table.label(int(rows[0]))!r}): each class is impossible there, and 632+ does not count "
+            "them then. Fit with laplace=1, for example."
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AssessedRows:
+    """The rows (m,) that are judged: actual and predicted classes, values (m, K), weights.
+
+    Values are log odds of each class against the rest; of models without posteriors those that they decide
+    by. The shares (K,) are a prior that figures are weighted by; None takes the classes as the rows have
+    them. Rows that are left out are counted: unlabelled ones, and those with a class but without a
+    prediction. The way says in words how rows were judged, and the method is "apparent", "loo", "cv" or
+    "new".
+    """
+
+    codes: Codes
+    predicted: Codes
+    values: Floats
+    weights: Floats
+    weighted: bool
+    shares: Floats | None
+    unlabelled: int
+    unpredicted: int
+    way: str
+    method: str
+    folds: int
+    posteriors: bool
+
+    @property
+    def counts(self) -> Floats:
+        """Actual by predicted (K, K)."""
+        k = self.values.shape[1]
+        return counts_of(self.codes, self.predicted, k, self.weights).astype(np.float64)
+
+
+def assessed(fit: Fit[Any], data: Any, method: Counting | None, plan: JudgingPlan) -> Kept[AssessedRows]:
+    """The rows of a table, or of the fit, as it scores them; see `ClassifierResults.assess`.
+
+    Without a method the rows of the fit are left out one by one, or by folds where that would take too many
+    fits: the rule itself has seen them.
+    """
+    check_level(plan.level)
+    _refuse_own_weights(data, plan)
+    left_out = None
+    if method is None and data is not None:
+        method = "apparent"
+    elif method is None:
+        fit.rows("assess()", "pass data=")
+        try:
+            method, left_out = "loo", kept_scores(fit, None, "loo", plan)
+        except NotSupportedError:
+            method = "cv"
+    if method == "cv":
+        plan = replace(plan, seed=drawn_seed(plan.seed))
+    actual, scores, weights, _ = left_out or kept_scores(fit, data, method, plan)
+    shares = plan.prior
+    if shares is None and not fit.numbers.estimated_prior:
+        shares = fit.prior_values()
+    way = _way(fit, data, method, plan), method if data is None else "new", plan.folds
+    codes = actual.astype(np.min_scalar_type(-len(fit.classes)))
+    return scores.then(
+        partial(_with_scores, codes, weights, fit.classes, shares, way, posteriors=not fit.model.instead)
+    )
+
+
+def _with_scores(
+    codes: Codes,
+    weights: Floats | None,
+    classes: pd.Index,
+    shares: Floats | None,
+    way: tuple[str, str, int],
+    scores: Floats,
+    *,
+    posteriors: bool,
+) -> AssessedRows:
+    """The rows that are judged, of all rows' classes (n,), weights (n,) and scores (n, K)."""
+    actual, predicted = codes.astype(np.intp), best_class(scores)
+    counts = np.ones(len(actual)) if weights is None else weights
+    known = (actual >= 0) & (predicted >= 0) & (counts > 0)
+    refuse_none(known)
+    refuse_no_share(actual[known], shares, classes)
+    # Values of planes are no logs of shares; of two classes their difference is what the rule decides by.
+    logs = posteriors or len(classes) == 2
+    return AssessedRows(
+        actual[known],
+        predicted[known],
+        against_rest(scores[known]) if logs else np.asarray(scores[known]),
+        counts[known],
+        weights is not None,
+        shares,
+        int(((actual < 0) & (counts > 0)).sum()),
+        int(((actual >= 0) & (predicted < 0) & (counts > 0)).sum()),
+        *way,
+        posteriors,
+    )
+
+
+def _way(fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan) -> str:
+    if data is not None:
+        return "new rows"
+    if method == "apparent":
+        return "rows of the fit by the rule fitted to them, which is optimistic"
+    prior, choice = validation.prior_of_rest(fit, plan.refit_prior), choice_of(fit, method)
+    said = f", prior {prior}" if prior else ""
+    if choice:
+        said += f"; the choice of {fit.choice} is " + ("made anew" if choice == "anew" else "held")
+    if method == "loo":
+        return f"rows of the fit, each by the rule without it{said}"
+    return f"rows of the fit, by rules without their fold of {plan.folds}, seed {plan.seed}{said}"
+
+
+WAYS = {"apparent": "by the rule itself", "loo": "leaving each row out", "cv": "leaving out folds"}
+
+
+def classification(fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan) -> Classification:
+    """Judge rows of known class; see `ClassifierResults.classification`."""
+    fit.need_posteriors("classification()")
+    actual, scores, weights, index = judged_scores(fit, data, method, plan)
+    prior = pd.Series(fit.prior_values(), index=fit.classes)
+    way = WAYS[method] if data is None else "new rows"
+    if method != "apparent":
+        way += f", prior {validation.prior_of_rest(fit, plan.refit_prior)}"
+    labels = fit.blocks.design.labels
+    return Classification(actual, posteriors(scores), weights, prior, index, way, labels)
+
+
+class Classification(Shown):
+    """Rows of known class beside their posteriors."""
+
+    _FIRST_SECTIONS = ("classification", "average posteriors")
+
+    def __init__(
+        self,
+        actual: Codes,
+        proba: Floats,
+        weights: Floats | None,
+        prior: pd.Series,
+        index: pd.Index,
+        way: str,
+        labels: LabelType | None,
+    ) -> None:
+        self._actual, self._proba, self._weights = actual, proba, weights
+        self._predicted = best_class(proba)
+        self._prior, self._index, self._way, self._labels = prior, index, way, labels
+
+    @property
+    @displayed(every="count")
+    def confusion(self) -> pd.DataFrame:
+        """Actual by predicted, counts or sums of weights."""
+        return confusion_table(self._actual, self._predicted, self._prior.index, self._weights)
+
+    @property
+    @displayed({"rows": "count", "percent": "z", "share": "share"})
+    def table(self) -> pd.DataFrame:
+        """Counts with totals, row percentages, and the priors.
+
+        Indexed by (actual, "rows" | "percent"). Counts with totals, and percentages of each actual class. The
+        priors are in the last row.
+        """
+        counts = self.confusion
+        total = distinct("total", counts.index)
+        prior, whole = distinct("prior", counts.index), [*counts.index, total]
+        numbers = np.vstack([counts, counts.sum(axis=0)]).astype(np.float64)
+        numbers = np.column_stack([numbers, numbers.sum(axis=1)])
+        with np.errstate(invalid="ignore"):
+            percent = 100 * numbers / numbers[:, -1:]
+        lines = np.stack([numbers, percent], axis=1).reshape(-1, len(whole))
+        labels = [(label, kind) for label in whole for kind in ("rows", "percent")]
+        index = pd.MultiIndex.from_tuples([*labels, (prior, "share")], names=["actual", None])
+        priors = np.append(self._prior, self._prior.sum())
+        return pd.DataFrame(
+            np.vstack([lines, priors]), index=index, columns=pd.Index(whole, name="predicted")
+        )
+
+    @property
+    def average_posteriors(self) -> pd.DataFrame:
+        """Mean posterior of the predicted class, actual by predicted.
+
+        Mean posterior of the predicted class among the rows of each cell; missing where a cell has no rows.
+        """
+        known = (self._actual >= 0) & (self._predicted >= 0)
+        k = len(self._prior)
+        highest = self._proba[known].max(axis=1)
+        weights = np.ones(len(highest)) if self._weights is None else self._weights[known]
+        cells = self._actual[known] * k + self._predicted[known]
+        sums, counts = np.bincount(cells, weights * highest, k * k), np.bincount(cells, weights, k * k)
+        mean = np.divide(sums, counts, out=np.full(k * k, np.nan), where=counts > 0)
+        return self.confusion.astype(np.float64).mask(lambda frame: frame.notna(), mean.reshape(k, k))
+
+    @property
+    def misclassified(self) -> pd.DataFrame:
+        """Actual and predicted class, and posteriors, of the rows whose predicted class is not their own."""
+        wrong = (self._actual >= 0) & (self._predicted >= 0) & (self._actual != self._predicted)
+        classes, index = self._prior.index, self._index[wrong]
+        frame = pd.DataFrame(
+            {
+                distinct(word, classes): labelled(codes[wrong], classes, index, self._labels)
+                for word, codes in (("actual", self._actual), ("predicted", self._predicted))
+            },
+            index=index,
+        )
+        proba = pd.DataFrame(self._proba[wrong], index=index, columns=classes).rename_axis(columns=None)
+        return pd.concat([frame, proba], axis=1)
+
+    def summary(self, sections: Sequence[str] | None = None) -> Summary:
+        """The tables as a summary, which prints as text and is shown as tables in a notebook.
+
+        Parameters
+        ----------
+        sections : sequence of str, optional
+            Keys of the sections wanted, in order, or "all"; by default all.
+        """
+        from discrim.report.grid import Section
+        from discrim.report.tables import summarize
+
+        wrong = self.misclassified
+        formats: dict[Any, Any] = dict.fromkeys(wrong.columns, "share")
+        formats |= dict.fromkeys(wrong.columns[:2], "text")
+        line_formats: dict[str, Any] = {"rows": "count", "percent": "z", "share": "share"}
+        lines: dict[Any, Any] = {label: line_formats[label[1]] for label in self.table.index}
+        parts: dict[str, Callable[[], Section | Pairs]] = {
+            "classification": lambda: Section(
+                "Actual classes (rows) by predicted classes",
+                self.table,
+                row_formats=lines,
+                note="Percentages are of the actual class.",
+                source=".table",
+            ),
+            "average posteriors": lambda: Section(
+                "Average posterior of the predicted class",
+                self.average_posteriors.rename_axis(index=None, columns=None),
+                dict.fromkeys(self._prior.index, "share"),
+                source=".average_posteriors",
+            ),
+            "misclassified": lambda: Section(
+                "Misclassified rows",
+                wrong,
+                formats,
+                note="" if len(wrong) else "None.",
+                source=".misclassified",
+            ),
+        }
+        return summarize(f"Classification, {self._way}", parts, sections)

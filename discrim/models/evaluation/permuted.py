@@ -1,0 +1,363 @@
+"""The folds of a table, which all models of it share, and cross-validation of shuffled labels.
+
+The folds are dealt by number, by group, or given. Shuffled labels say how right a rule is by chance, where
+rows depend on one another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from reprlib import repr as shorten
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
+from discrim.core.numerics.progress import late_bar
+from discrim.core.rules.rules import best_class
+from discrim.data.table import Table
+from discrim.data.values import shown
+from discrim.design.blocks import Blocks
+from discrim.design.rows import strata, used_codes
+from discrim.errors import DataError, NotSupportedError
+from discrim.inference import resampling
+from discrim.inference.calibration import JudgedRows
+from discrim.models.base.displayed import displayed
+from discrim.models.base.fit import Fit
+from discrim.models.base.reading import check_whole, class_moments, is_whole, told
+from discrim.models.evaluation.assessment import row_weights
+from discrim.models.evaluation.validation import fold_scores
+
+MOST_REPEATS = 10**15
+"""More are no number of repeats that any memory holds."""
+
+
+def shared_folds(blocks: Blocks, folds: Any, repeats: int, groups: Any, seed: int) -> tuple[Codes, list[Any]]:
+    """Fold (R, n) of each row of a table that has a class, -1 of the others, and the labels of the folds."""
+    check_whole("repeats", repeats, 1)
+    refuse_beyond_memory(
+        float(min(repeats, MOST_REPEATS)) * blocks.table.nrows * (1 + len(blocks.design.levels)),
+        f"So many repeats of {blocks.table.nrows:,} rows, {told(repeats)},",
+        "Ask for fewer repeats",
+    )
+    # A generator would deal other folds to the next model.
+    if not is_whole(seed) or seed < 0:
+        raise DataError(f"seed={seed!r}: give a whole number from 0 on, or None.")
+    rng = np.random.default_rng(seed)
+    classes = strata(blocks)
+    known = classes >= 0
+    if not isinstance(folds, (int, float, np.number)):
+        if repeats > 1 or groups is not None:
+            raise DataError("folds= names the fold of each row: leave out repeats= and groups=.")
+        fold_of = numbered(folds, blocks.table, "folds", known)
+        labels = _fold_labels(folds, blocks.table, fold_of)
+        if len(labels) < 2:
+            raise DataError("folds= has one fold only: give two or more.")
+        return np.where(known, fold_of, -1)[None], labels
+    resampling.check_folds(folds, int((used_codes(blocks) >= 0).sum()))
+    n_folds = int(folds)
+    if groups is None:
+        dealt = resampling.deal(classes, n_folds, repeats, rng)
+    else:
+        members = numbered(groups, blocks.table, "groups", known)
+        there = len(np.unique(members[known]))
+        if there < folds:
+            raise DataError(f"groups= has {there} groups, too few for folds={folds}: ask for fewer folds.")
+        dealt = resampling.deal_groups(classes, members, n_folds, repeats, rng)
+    return dealt, list(range(1, n_folds + 1))
+
+
+def _values(vector: Any, table: Table, what: str) -> pd.Series:
+    """A column, or a vector of the table's length, as a Series."""
+    if isinstance(vector, str):
+        return table.column(vector)
+    if isinstance(vector, pd.Series) and not vector.index.equals(table.index):
+        raise DataError(f"The index of {what}= differs from the table's: align them, or pass an array.")
+    if not hasattr(vector, "__len__"):
+        # What can be read but once is gone for the next model.
+        raise TypeError(f"{what}= has no length")
+    values = vector if isinstance(vector, pd.Series) else pd.Series(list(vector))
+    if len(values) != table.nrows:
+        raise DataError(
+            f"{what}= has {len(values)} values; the table has {table.nrows} rows: give a value for each row."
+        )
+    return values
+
+
+def numbered(vector: Any, table: Table, what: str, known: NDArray[np.bool_] | None = None) -> Codes:
+    """Numbers (n,) of labels as they first appear, -1 where one is missing, which known rows may not be."""
+    try:
+        values = _values(vector, table, what)
+        codes = np.asarray(pd.factorize(values)[0], dtype=np.intp)
+    except TypeError:
+        raise DataError(
+            f"{what}={shorten(vector)}: give a column's name or a vector, a value for each row."
+        ) from None
+    missing = (codes < 0) & (True if known is None else known)
+    if known is not None and missing.any():
+        row = table.label(int(np.argmax(missing)))
+        raise DataError(f"{what}= is missing at row {row!r}: fill it, or drop the row.")
+    return codes
+
+
+def _fold_labels(vector: Any, table: Table, codes: Codes) -> list[Any]:
+    """Labels of the codes of given folds."""
+    values = _values(vector, table, "folds")
+    return [values.iloc[int(np.argmax(codes == f))] for f in range(int(codes.max()) + 1)]
+
+
+REDRAWN = 10
+"""Shuffles without a rule, for one that is wanted, beyond which the search for others is given up."""
+
+MOST = 10**9
+"""More are no number of permutations that anyone waits for."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Permuting:
+    """What of a cross-validation is done again with shuffled labels.
+
+    Folds (n,) are those that were given; None says that they are dealt anew. The labels are those of the
+    folds.
+    """
+
+    folds: Codes | None
+    labels: list[Any]
+    repeats: int
+    groups: Any
+    within: Any
+    permutations: int
+    seed: int
+    nested: bool
+    refit_prior: bool | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Permutations:
+    """A permutation test of the cross-validated hit rate.
+
+    Attributes
+    ----------
+    rates : Series of length P
+        Hit rates of the shuffled labels.
+    estimate : float
+        Hit rate of the true labels.
+    pvalue : float
+        (1 + b) / (1 + P), where b of the rates are as large or larger.
+    least : float
+        A bound that p is not expected to fall below: 1 / (1 + P), or one over the number of labellings where
+        these are so few that the true one is often drawn. It is not reached where classes of one size can
+        exchange their names: m of them do so in m! ways, which all have one hit rate, and p is m! times the
+        bound or more.
+    labellings : float
+        Number of different labellings that the shuffle can give.
+    shuffled : str
+        What exchanged labels, in words.
+    redrawn : int
+        Number of shuffles that were drawn again, because some fold left no rule.
+    seed : int
+        Seed of the shuffles.
+    """
+
+    rates: pd.Series
+    estimate: float
+    pvalue: float
+    least: float
+    labellings: float
+    shuffled: str
+    redrawn: int
+    seed: int
+
+    @property
+    @displayed(every="share")
+    def table(self) -> pd.DataFrame:
+        """One row: the hit rate, mean and quantile of the shuffled ones, p, the smallest p, permutations."""
+        row = {
+            "estimate": self.estimate,
+            "by_chance": float(self.rates.mean()),
+            "quantile_95": float(self.rates.quantile(0.95)),
+            "p": self.pvalue,
+            "least_p": self.least,
+            "permutations": len(self.rates),
+        }
+        return pd.DataFrame([row], index=["hit rate"])
+
+    def notes(self) -> list[str]:
+        """What was shuffled, and what the p-value assumes, as sentences."""
+        few = self.least > 1 / (1 + len(self.rates))
+        sentences = [f"Labels are shuffled among {self.shuffled}; folds are dealt and rules fitted anew."]
+        if few:
+            sentences.append(
+                f"There are {self.labellings:.0f} labellings only: p is about {self.least:.2g} at least, and "
+                "twice that where two classes of one size can exchange their names."
+            )
+        if self.redrawn:
+            sentences.append(f"{self.redrawn} shuffles without a rule in some fold were drawn again.")
+        sentences.append("p = (1 + as good or better) / (1 + permutations).")
+        return sentences
+
+    def __repr__(self) -> str:
+        return (
+            f"Permutation test of the hit rate: {self.estimate:.4g}, by chance {self.rates.mean():.4g}, "
+            f"p {self.pvalue:.3g} ({len(self.rates)} permutations)\n" + "\n".join(self.notes())
+        )
+
+
+def check_permutations(permutations: Any, within: Any) -> None:
+    """Raise a DataError for a number of permutations that is none, or blocks without any."""
+    check_whole("permutations", permutations, 0, MOST, also=", such as 999")
+    if within is not None and not permutations:
+        raise DataError(
+            "within= says within what labels are shuffled, and no labels are shuffled: pass "
+            "permutations=999 too."
+        )
+
+
+def permuted_hit_rates(fit: Fit[Any], seen: float, design: Permuting) -> Permutations:
+    """Hit rates of shuffled labels beside the one seen."""
+    blocks = fit.rows("permutations=")
+    used = used_codes(blocks)
+    shuffle, words = _shuffle(fit, used, design)
+    logs = shuffle.log_labellings()
+    members = None if design.groups is None else numbered(design.groups, blocks.table, "groups")
+    # A stream of its own: the folds of the labels seen do not depend on it.
+    rng = np.random.default_rng([design.seed, 1])
+    rates, redrawn = np.empty(design.permutations), 0
+    with late_bar(design.permutations, "permutations") as tell:
+        for i in range(design.permutations):
+            while True:
+                codes = used.copy()
+                codes[used >= 0] = shuffle.codes(rng)
+                try:
+                    rates[i] = _hit_rate(fit, codes, members, design, rng)
+                    break
+                except (NotSupportedError, DataError) as error:
+                    redrawn += 1
+                    if redrawn > REDRAWN * (design.permutations + 1):
+                        raise NotSupportedError(
+                            f"{redrawn} of {i + redrawn} shuffles leave no rule: use a verb that has "
+                            f"one for most labels, such as lda(). One of them says: {error}"
+                        ) from None
+            tell(1)
+    # Whole, as far as a logarithm tells.
+    labellings = float(np.exp(min(logs, 700.0)))
+    labellings = round(labellings) if labellings < MOST else labellings
+    least = max(1 / (1 + design.permutations), 1 / labellings)
+    series = pd.Series(rates, pd.RangeIndex(1, len(rates) + 1, name="permutation"), name="hit_rate")
+    pvalue = resampling.permutation_pvalue(seen, rates)
+    return Permutations(series, seen, pvalue, least, labellings, words, redrawn, design.seed)
+
+
+def _shuffle(fit: Fit[Any], used: Codes, design: Permuting) -> tuple[resampling.Shuffle, str]:
+    """What exchanges labels, by the design that groups= and within= describe, and its name."""
+    table, known = fit.blocks.table, used >= 0
+    codes = used[known]
+
+    def of(vector: Any, what: str) -> Codes | None:
+        return None if vector is None else numbered(vector, table, what, known)[known]
+
+    groups, within = of(design.groups, "groups"), of(design.within, "within")
+    named = {what: called(vector) for what, vector in (("groups", design.groups), ("within", design.within))}
+    if groups is None and within is None:
+        _refuse_nested_folds(design, codes, known)
+    mixed = None if groups is None else resampling.mixed_unit(codes, groups)
+    units = groups
+    if mixed is not None and groups is not None:
+        if within is None or resampling.mixed_unit(groups, within) is not None:
+            a, b = (shown(fit.classes[code]) for code in mixed[1:])
+            row = table.label(int(np.flatnonzero(known)[np.argmax(groups == mixed[0])]))
+            raise DataError(
+                f"groups={named['groups']} has rows of classes {a} and {b} in one group (row {row!r}), "
+                "so that it has no one label to exchange: pass the same as within= to shuffle labels within "
+                "each group."
+            )
+        units = None
+    elif units is not None and within is not None and resampling.mixed_unit(within, units) is not None:
+        raise DataError(
+            f"A group of groups={named['groups']} has rows in two blocks of within={named['within']}: whole "
+            "groups exchange labels within blocks. Leave out within=, or give each group one block."
+        )
+    shuffle = resampling.Shuffle.of(codes, units, within)
+    if shuffle.log_labellings() < np.log(1.5):
+        where = "" if within is None else f" within {named['within']}"
+        raise DataError(
+            f"Every shuffle{where} gives the labels that were seen, because all there are of one "
+            "class: leave out within=, or, where whole groups are labelled, pass them as groups= in "
+            "its place."
+        )
+    words = "rows" if units is None else f"whole groups of {named['groups']}"
+    return shuffle, words if within is None else f"{words} within {named['within']}"
+
+
+def called(vector: Any) -> str:
+    """A name for a message."""
+    name = vector if isinstance(vector, str) else getattr(vector, "name", None)
+    return repr(name) if isinstance(name, str) else "the vector given"
+
+
+def _refuse_nested_folds(design: Permuting, codes: Codes, known: NDArray[np.bool_]) -> None:
+    """Raise where folds that were given are groups of one class, whose rows are shuffled one by one."""
+    if design.folds is None:
+        return
+    folds = design.folds[known]
+    if len(np.unique(folds)) < len(folds) and resampling.mixed_unit(codes, folds) is None:
+        raise DataError(
+            "Each fold that folds= gives has rows of one class only, as groups nested in classes "
+            "are, and labels would be shuffled row by row: pass groups= in its place, with "
+            f"folds={len(design.labels)}, to shuffle whole groups; or within= to say what is alike."
+        )
+
+
+def _hit_rate(
+    fit: Fit[Any], codes: Codes, members: Codes | None, design: Permuting, rng: np.random.Generator
+) -> float:
+    """Hit rate of labels (n,), -1 where the fit does not use the row, on folds dealt by them."""
+    blocks, used = fit.blocks.with_codes(codes), codes >= 0
+    refitted = replace(fit, blocks=blocks, path=None, cache={})
+    counts = np.bincount(codes[used], _weights(blocks)[used], len(fit.classes))
+    if fit.numbers.estimated_prior and fit.model.prior_without != "none":
+        refitted = refitted.under(counts / counts.sum())
+    dealt = _folds(fit, codes, members, design, rng)
+    if len(design.labels) == int(used.sum()) and fit.refits.spread is not None:
+        # Rows left out one by one are so in closed form, by the numbers of these labels.
+        numbers = fit.numbers.refit(class_moments(blocks, fit.refits.spread))
+        if numbers is not None:
+            refitted = replace(refitted, numbers=replace(numbers, prior=refitted.prior))
+    labels, nested, refit_prior = design.labels, design.nested, design.refit_prior
+    predicted = []
+    for fold_of in dealt:
+        scores = fold_scores(
+            refitted, fold_of, len(labels), nested=nested, labels=labels, refit_prior=refit_prior
+        )
+        predicted.append(best_class(scores))
+    return _rate(refitted, codes, np.stack(predicted))
+
+
+def _folds(
+    fit: Fit[Any], codes: Codes, members: Codes | None, design: Permuting, rng: np.random.Generator
+) -> Codes:
+    """Folds (R, n) of shuffled labels, -1 for rows that are not used."""
+    if design.folds is not None:
+        return design.folds[None]
+    classes, n_folds = np.where(codes >= 0, codes, strata(fit.blocks)), len(design.labels)
+    if members is None:
+        dealt = resampling.deal(classes, n_folds, design.repeats, rng)
+    else:
+        dealt = resampling.deal_groups(classes, members, n_folds, design.repeats, rng)
+    return np.where(codes >= 0, dealt, -1)
+
+
+def _weights(blocks: Blocks) -> Floats:
+    weights = row_weights(blocks)
+    return np.ones(len(blocks.codes)) if weights is None else weights
+
+
+def _rate(fit: Fit[Any], codes: Codes, predicted: Codes) -> float:
+    """Hit rate (weighted by a prior that was given) of labels (R, n), the mean over repeats."""
+    judged = (codes >= 0) & (predicted >= 0).all(axis=0)
+    prior = None if fit.numbers.estimated_prior else fit.prior_values()
+    shares = JudgedRows(codes[judged], _weights(fit.blocks)[judged], len(fit.classes), prior, None).shares()
+    right = (predicted[:, judged] == codes[judged]).mean(axis=0)
+    return float(shares @ right / shares.sum()) if len(right) else np.nan

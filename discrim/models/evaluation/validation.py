@@ -1,0 +1,892 @@
+"""Rules that did not see the rows that they judge: each row left out, folds, splits, bootstrap samples.
+
+A model that is a function of moments is refitted from merged moments of folds, without a second pass over
+the rows; any other is fitted again with the rows of a fold weighted zero. So is each whose formula learns
+from columns, as `standardize` does, and that is learnt without the fold as well. Splits are given pair by
+pair, rows to learn from and rows to be judged, as scikit-learn's `cv=` takes them.
+
+The prior of such rules is held, as of all rows, or estimated anew. Class proportions that are held know of
+the rows that are left out. A logistic regression has them in its constants, where they favour the class of
+the row that is left out, and nearest neighbours have no prior but the rows: both are refitted with the
+shares of the rows that are left. Models of the rows within classes estimate the prior apart from the rest,
+and hold it by the convention of R's MASS, unless they are told not to.
+
+A tuning parameter is chosen from a grid by folds: a model is fitted to the rows outside each at all values
+of the grid. Of the values whose error is as good as the least, or within one standard error of it, the verb
+takes the simplest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple, Self, TypeVar
+from warnings import catch_warnings, simplefilter
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.row_sums import Spread, sorted_by
+from discrim.core.numerics.arrays import Codes, Floats, Mask, refuse_beyond_memory
+from discrim.core.numerics.progress import Kept, late_bar
+from discrim.core.rules.leave_one_out import FullLeftOut, LeftOut
+from discrim.core.rules.rules import Rule, stored_scores, takes_stored
+from discrim.data.values import shown
+from discrim.design.blocks import Blocks
+from discrim.design.levels import (
+    learns,
+    levels_of_factors,
+    loses_levels,
+    relearn,
+    strange_rows,
+    unique_level_mask,
+)
+from discrim.design.rows import UsedRows, strata, used_codes, used_rows
+from discrim.errors import DataError, DiscrimError, DiscrimWarning, FormulaError, NotSupportedError, warn_user
+from discrim.inference.error_rates import as_good
+from discrim.inference.resampling import check_folds, deal, deal_groups, dealt_codes, drawn_seed, generator
+from discrim.models.base import reading
+from discrim.models.base.fit import Decision, Fit, warn_impossible
+from discrim.models.base.reading import SelectRule
+from discrim.models.base.refits import moment_folds, rule_of_moments, rule_of_rows
+from discrim.models.evaluation.absent_classes import rule_of_present
+
+Splits = Iterable[tuple[Sequence[int], Sequence[int]]]
+"""What a user gives: for each split the positions of the rows to learn from, and of those to be judged."""
+
+
+class Split(NamedTuple):
+    """Times (n,) that each row of a table is learnt from, and is judged."""
+
+    train: Floats
+    test: Floats
+
+
+def read_splits(cv: Any, blocks: Blocks, also: str) -> tuple[Split, ...]:
+    """Splits of a table's rows, checked, from pairs of positions, or of truth values by row.
+
+    The message says what else, `also`, cv may be.
+    """
+    if isinstance(cv, str) or not isinstance(cv, Iterable):
+        raise DataError(f"folds={cv!r}: give {also}, or splits: pairs of row positions, (train, test).")
+    pairs = list(cv)
+    if not pairs:
+        raise DataError(f"folds is empty: give {also}, or splits: pairs of row positions, (train, test).")
+    used = used_codes(blocks) >= 0
+    splits = []
+    for number, pair in enumerate(pairs, start=1):
+        try:
+            train, test = pair
+        except (TypeError, ValueError):
+            raise DataError(
+                f"Split {number} of folds is no pair of row positions: give (train, test)."
+            ) from None
+        what = f"of split {number} of folds"
+        splits.append(Split(_times(train, f"Train {what}", used), _times(test, f"Test {what}", used)))
+    return tuple(splits)
+
+
+def _times(rows_given: Any, what: str, used: NDArray[np.bool_]) -> Floats:
+    """How often each row of the table is among those given."""
+    positions, rows = np.asarray(rows_given), len(used)
+    if positions.ndim == 1 and positions.dtype == bool:
+        if len(positions) != rows:
+            raise DataError(
+                f"{what} has {len(positions)} truth values: the table has {rows} rows. Give one for each."
+            )
+        positions = np.flatnonzero(positions)
+    if not positions.size:
+        raise DataError(f"{what} is empty: give positions of rows, from 0 on.")
+    if positions.ndim != 1 or positions.dtype.kind not in "iu":
+        raise DataError(f"{what} is no list of row positions: give whole numbers from 0 on.")
+    wrong = positions[(positions < 0) | (positions >= rows)]
+    if len(wrong):
+        raise DataError(
+            f"{what} has position {wrong[0]}: the table has {rows} rows, counted from 0 to {rows - 1}: "
+            "give positions of these."
+        )
+    if not used[positions].any():
+        raise DataError(
+            f"{what} has no row that the fit uses: its rows miss values or have a weight of zero. "
+            "Give other rows."
+        )
+    return np.bincount(positions, minlength=rows).astype(np.float64)
+
+
+def used_splits(splits: Sequence[Split], blocks: Blocks) -> tuple[Split, ...]:
+    """The splits of the rows that a fit uses, in their order and without the others."""
+    used = used_codes(blocks) >= 0
+    return tuple(Split(train[used], test[used]) for train, test in splits)
+
+
+def split_moments(
+    blocks: Blocks, splits: Sequence[Split], spread: Spread, *, rooted: bool = True
+) -> Iterator[ClassMoments]:
+    """Moments of the rows that each split learns from; as of `class_moments`."""
+    base = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
+    for split in splits:
+        yield reading.class_moments(blocks.with_weights(base * split.train), spread, rooted=rooted)
+
+
+IN_TURN = 2.0
+"""Rows of a class that folds dealt in turn may lack at most to have all classes in proportion."""
+
+
+def refits_prior(fit: Fit[Any], refit_prior: bool | None) -> bool:
+    """Whether rules without some rows estimate the prior anew; one that was given is held in any case."""
+    if refit_prior is not None and not isinstance(refit_prior, bool):
+        raise DataError(f"refit_prior={refit_prior!r}: give True, False, or None for what the model does.")
+    if fit.model.prior_without == "none":
+        if refit_prior is False:
+            fit.need_posteriors("refit_prior=False")
+        return False
+    if not fit.numbers.estimated_prior:
+        return False
+    return fit.model.prior_without == "refitted" if refit_prior is None else refit_prior
+
+
+def prior_of_rest(fit: Fit[Any], refit_prior: bool | None) -> str:
+    """What becomes of the prior in rules without some rows, in words; empty where there is none."""
+    if fit.model.prior_without == "none":
+        return ""
+    if not fit.numbers.estimated_prior:
+        return "given"
+    return "refitted" if refits_prior(fit, refit_prior) else "held"
+
+
+def left_out_shift(codes: Codes, weights: Floats | None, counts: Floats) -> Floats:
+    """What the score (m,) of its own class gains where each row leaves the class proportions.
+
+    The log shares ln (n_k - w)/(N - w) differ from ln n_k/N by ln(1 - w/n_g) in the row's class g, and by a
+    constant of the row in all classes.
+    """
+    out = np.ones(len(codes)) if weights is None else np.minimum(weights, 1.0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log1p(-np.minimum(out / counts[codes], 1.0)))
+
+
+def uneven(rest: Floats, counts: Floats) -> tuple[int, int] | None:
+    """The fold and class whose share among the rows outside the fold is farthest from that of all rows.
+
+    Counts are (F, K) outside each fold, and (K,) of all rows. None says that folds hold the classes in
+    proportion, as far as whole rows let them.
+    """
+    share = counts / counts.sum()
+    lacking = np.abs(rest - rest.sum(axis=1, keepdims=True) * share)
+    if not (lacking > IN_TURN).any():
+        return None
+    with np.errstate(invalid="ignore"):
+        gaps = np.nan_to_num(np.abs(rest / rest.sum(axis=1, keepdims=True) - share))
+    fold, code = np.unravel_index(int(np.where(lacking > IN_TURN, gaps, -1.0).argmax()), gaps.shape)
+    return int(fold), int(code)
+
+
+LEFT_OUT_KEPT_AS = {False: "left out", True: "left out, prior too"}
+"""What a fit keeps leave-one-out scores as: the prior held, or estimated anew."""
+
+
+def left_out_scores(fit: Fit[Any], refit_prior: bool | None = None) -> Floats:
+    """Leave-one-out scores (n, K) of the fit's table; unused rows, and rows without a rule, are missing."""
+    blocks = fit.rows("leave_one_out()")
+    anew = refits_prior(fit, refit_prior)
+    kept: Floats | None = fit.cache.get(LEFT_OUT_KEPT_AS[anew])
+    if kept is not None:
+        return kept
+    table = LeftOutTable(fit, blocks, anew=anew)
+    with late_bar(blocks.table.nrows, "rows left out") as tell:
+        for block in _blocks_left_out(blocks, stored=getattr(fit.numbers, "takes_stored", False)):
+            table.add(block)
+            tell(len(block[1]))
+    return table.finished()
+
+
+def kept_left_out_scores(fit: Fit[Any], refit_prior: bool | None = None) -> Kept[Floats]:
+    """The same, kept where the rows lie."""
+    blocks, anew = fit.rows("leave_one_out()"), refits_prior(fit, refit_prior)
+    if blocks.read_here:
+        return Kept(left_out_scores(fit, refit_prior))
+    without = _LeftOutScores(fit, blocks, anew=anew)
+    if callable(without.scores):
+        task = partial(_left_out_of_part, without.scores, without.counts)
+        kept = blocks.kept(task, below)
+        lost = kept.told(_lost)
+        used = used_codes(blocks) >= 0
+        if not (used & (lost == UNDECIDED)).any() and not len(without.rows_with_unique_level(used)):
+            _warn_of_impossible(blocks, np.flatnonzero(used & (lost == IMPOSSIBLE)))
+            return kept
+    # What a difference has spoilt takes rows that lie anywhere.
+    return Kept(left_out_scores(fit, refit_prior))
+
+
+def _left_out_of_part(left_out: LeftOut, counts: Floats | None, part: Blocks) -> Floats:
+    """Scores (m, K) of the rows of a part, each left out; rows that are not used are missing."""
+    out = np.full((len(part.design.levels), part.table.nrows), np.nan)
+    for rows, x, codes, weights in used_rows(part):
+        out[:, rows] = left_out(x, codes, weights).T
+        _shift(out, positions_of(rows), codes, weights, counts)
+    return out.T
+
+
+def _shift(scores: Floats, at: Codes, codes: Codes, weights: Floats | None, counts: Floats | None) -> None:
+    """Add to columns of scores (K, n) what a prior without the row makes of them, of counts (K,) with it."""
+    if counts is not None:
+        scores[codes, at] += left_out_shift(codes, weights, counts)
+
+
+def _lost(scores: Floats) -> Codes:
+    """Which rows (n,) of scores have none, and which are impossible in every class; others are zero."""
+    lost = np.where(np.isnan(scores[:, 0]), UNDECIDED, 0)
+    return np.where(np.isneginf(scores).all(axis=1), IMPOSSIBLE, lost).astype(np.int8)
+
+
+def _warn_of_impossible(blocks: Blocks, rows: Codes) -> None:
+    """Warn of rows, by position, that are impossible in every class."""
+    if len(rows):
+        warn_impossible(len(rows), blocks.table.label(int(rows[0])))
+
+
+def _blocks_left_out(blocks: Blocks, *, stored: bool) -> Iterable[UsedRows | reading.StoredUsedRows]:
+    """The rows of a fit that are used, by what is stored of them where the model takes that."""
+    of_stored = reading.used_stored_rows(blocks) if stored else None
+    return used_rows(blocks) if of_stored is None else of_stored
+
+
+class _LeftOutScores:
+    """Scores of rows of a fit without each, the prior held, or estimated without the row, too."""
+
+    def __init__(self, fit: Fit[Any], blocks: Blocks, *, anew: bool) -> None:
+        self._fit, self._blocks, self._anew = fit, blocks, anew
+        self.scores = fit.refits.left_out(fit)
+        self.counts = fit.counts if anew and fit.model.prior_without == "held" else None
+
+    def rows_with_unique_level(self, used: Mask) -> Codes:
+        """Return positions of the used rows (n,) that alone have some level, and therefore get no scores."""
+        blocks, weights = self._blocks, self._blocks.weights
+        lone = used & unique_level_mask(blocks.design, blocks.table, used, blocks.functions)
+        # Of a larger weight, the rest of the row stays.
+        return np.flatnonzero(lone if weights is None else lone & (weights <= 1))
+
+    def again(self, rows: Codes, tell: Callable[[float], object]) -> Floats:
+        """Scores (K, s) of rows that a difference has spoilt, from one more pass or by refits."""
+        blocks, scores = self._blocks, self.scores
+        codes, weights = blocks.codes[rows], None if blocks.weights is None else blocks.weights[rows]
+        out, refitted = np.full((len(self._fit.classes), len(rows)), np.nan), np.arange(len(rows))
+        if isinstance(scores, FullLeftOut):
+            refitted = np.flatnonzero(~scores.is_singular(codes, weights))
+            at, codes = rows[refitted], codes[refitted]
+            weights = None if weights is None else weights[refitted]
+            if len(at):
+                x = blocks.rows_at(at)
+                every = ((positions_of(place), part, own, w) for place, part, own, w in used_rows(blocks))
+                left = scores.left(every, at, x, codes, weights)
+                out[:, refitted] = scores(x, codes, weights, left).T
+                _shift(out, refitted, codes, weights, self.counts)
+                refitted = refitted[np.isnan(out[0, refitted])]
+        tell(len(rows) - len(refitted))
+        for i in refitted.tolist():
+            out[:, i] = scores_by_refit(self._fit, blocks, int(rows[i]), anew=self._anew)
+            tell(1)
+        return out
+
+
+class LeftOutTable(_LeftOutScores):
+    """Leave-one-out scores of all rows, which come block by block."""
+
+    def __init__(self, fit: Fit[Any], blocks: Blocks, *, anew: bool) -> None:
+        refuse_many_scores(blocks.table.nrows, len(fit.classes), "Leave-one-out")
+        super().__init__(fit, blocks, anew=anew)
+        self._out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
+        self._used, self._done = np.zeros(blocks.table.nrows, dtype=bool), 0
+
+    def add(self, block: UsedRows | reading.StoredUsedRows) -> None:
+        """Score the rows of the next block."""
+        x: Any
+        rows, x, codes, weights = block
+        if callable(self.scores):
+            self._out[:, rows] = self.scores(x, codes, weights).T
+        else:
+            self._out[:, rows] = self.scores[self._done : self._done + len(x)].T
+            self._done += len(x)
+        _shift(self._out, positions_of(rows), codes, weights, self.counts)
+        self._used[rows] = True
+
+    def finished(self) -> Floats:
+        """The scores (n, K), also of rows that take one more reading or a refit; the fit keeps them."""
+        blocks, out = self._blocks, self._out
+        lone = self.rows_with_unique_level(self._used)
+        out[:, lone] = np.nan
+        without = np.setdiff1d(np.flatnonzero(self._used & np.isnan(out[0])), lone)
+        with late_bar(len(without), "refits without a row") as tell:
+            if len(without):
+                out[:, without] = self.again(without, tell)
+        none = without[np.isnan(out[:, without]).all(axis=0)]
+        warn_of_no_rule(blocks, np.union1d(none, lone).tolist())
+        _warn_of_impossible(blocks, np.flatnonzero(self._used & np.isneginf(out).all(axis=0)))
+        self._fit.cache[LEFT_OUT_KEPT_AS[self._anew]] = out.T
+        return out.T
+
+
+def positions_of(rows: slice | Codes) -> Codes:
+    """Positions (m,) of the rows of a block."""
+    return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+
+
+def warn_of_no_rule(blocks: Blocks, none: list[int]) -> None:
+    """Warn of rows without which there is no rule, by position, naming the first."""
+    if none:
+        warn_user(
+            f"{len(none)} row{'s have' if len(none) > 1 else ' has'} no leave-one-out rule (first of them "
+            f"{blocks.table.label(none[0])!r}): without them a covariance is singular, classes are "
+            "separated, or no row has their level of a category. Their labels are missing."
+        )
+
+
+def refuse_many_scores(rows: int, n_classes: int, what: str) -> None:
+    """Raise a DataError where scores of rows by classes are more than the memory."""
+    refuse_beyond_memory(
+        2.0 * rows * n_classes,
+        f"{what} of {rows:,} rows, with a column for each of {n_classes:,} classes,",
+        "Ask for error_rates() or predict(), which hold labels alone, or judge fewer rows or classes",
+    )
+
+
+def scores_by_refit(fit: Fit[Any], blocks: Blocks, row: int, *, anew: bool) -> Floats:
+    """Scores (K,) of a row by a refit without it; missing where there is none."""
+    weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
+    left = min(1.0, weights[row])
+    weights[row] -= left
+    less = blocks.with_weights(weights)
+    if anew:
+        counts = fit.counts.astype(np.float64)
+        counts[blocks.codes[row]] -= left
+        fit = fit.under(counts / counts.sum())
+    rule = rule_of_present(fit, less, held=bool(fit.refits.choice))
+    return (
+        np.full(len(fit.classes), np.nan) if rule is None else rule.scores(blocks.rows_at(np.array([row])))[0]
+    )
+
+
+def deal_folds(fit: Fit[Any], folds: int, seed: int | None) -> Codes:
+    """Fold (n,) of each row of the fit's table, -1 for rows that are not used.
+
+    The rows of each class are shuffled and dealt in turn, so that folds hold the classes in proportion. They
+    are dealt before the fit drops any, so that all fits of a table have the same folds. Groups of rows stay
+    together.
+    """
+    blocks = fit.rows("cross-validation")
+    used = used_codes(blocks) >= 0
+    check_folds(folds, int(used.sum()))
+    groups = fit.refits.groups
+    if groups is None:
+        (dealt,) = deal(strata(blocks), folds, 1, generator(seed))
+    else:
+        dealt = dealt_groups(blocks, groups, folds, seed)
+    return np.where(used, dealt, -1)
+
+
+def dealt_groups(blocks: Blocks, groups: Codes, folds: int, seed: int | None) -> Codes:
+    """Fold (n,) of each row, whole groups (n,) in one; -1 for rows that are not used."""
+    codes = used_codes(blocks)
+    check_folds(folds, int((codes >= 0).sum()))
+    there = len(np.unique(groups[codes >= 0]))
+    if there < folds:
+        raise DataError(
+            f"folds={folds}: rows are left out by groups, and there are {there}: ask for fewer folds."
+        )
+    (dealt,) = deal_groups(codes, groups, folds, 1, generator(seed))
+    return np.asarray(dealt)
+
+
+def folds_without_class(blocks: Blocks, dealt: Codes, folds: int) -> NDArray[np.bool_]:
+    """Return which folds (F,) have all rows of some class."""
+    used, k = dealt >= 0, len(blocks.design.levels)
+    rows = np.bincount(dealt[used] * k + blocks.codes[used], minlength=folds * k).reshape(folds, k)
+    return np.asarray((rows == rows.sum(axis=0)).any(axis=1))
+
+
+def _no_rule(
+    fit: Fit[Any], blocks: Blocks, dealt: Codes, fold: int, labels: Sequence[Any]
+) -> NotSupportedError:
+    """The error of a fold without which there is no rule: what is the matter, and the way out."""
+    weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
+    without = f"Without fold {shown(labels[fold])} of {len(labels)}"
+    if fit.refits.why_no_rule is not None:
+        said = fit.refits.why_no_rule(fit, blocks.with_weights(np.where(dealt == fold, 0.0, weights)))
+        if said is not None:
+            return NotSupportedError(f"{without} there is no fit. {said}")
+    others = np.bincount(blocks.codes[(dealt >= 0) & (dealt != fold)], minlength=len(fit.classes))
+    least = int(others.argmin())
+    why, way_out = fit.model.no_fit
+    return NotSupportedError(
+        f"{without} the model has no fit ({why}); of {others.sum()} rows left, class "
+        f"{shown(fit.classes[least])} has the fewest, {others[least]}: use more folds or {way_out}."
+    )
+
+
+def fold_scores(fit: Fit[Any], dealt: Codes, folds: int, **options: Any) -> Floats:
+    """Scores (n, K) of each row under the rule fitted without its fold, here; as `kept_fold_scores`."""
+    return kept_fold_scores(fit, dealt, folds, **options).value()
+
+
+def kept_fold_scores(
+    fit: Fit[Any],
+    dealt: Codes,
+    folds: int,
+    *,
+    tell: Callable[[float], object] = lambda share: None,
+    nested: bool = True,
+    labels: Sequence[Any] | None = None,
+    refit_prior: bool | None = None,
+) -> Kept[Floats]:
+    """Scores (n, K) of each row under the rule fitted without its fold; unused rows are missing.
+
+    Each row (n,) is dealt to a fold, -1 for one that is not used. What the fit has chosen is chosen anew
+    without each fold where it is nested; else it is held. Messages call the folds by their labels, or by
+    numbers from 1; folds that are done, or shares of them, are told. Without some fold there may be no rule,
+    which raises a NotSupportedError.
+    """
+    blocks = fit.rows("cross-validation")
+    labels = range(1, folds + 1) if labels is None else labels
+    refuse_many_scores(blocks.table.nrows, len(fit.classes), "Cross-validation")
+    out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
+    fits = [fit] * folds
+    if refits_prior(fit, refit_prior):
+        fits = [fit.under(rest / rest.sum()) for rest in counts_without(blocks, dealt, folds)]
+    if fit.refits.called is not None:
+        _score_called(fits, dealt, labels, out, tell)
+    elif learns(blocks.design) or loses_levels(blocks.design, blocks.table, dealt, folds, blocks.functions):
+        _score_transformed(fits, dealt, labels, out, tell, nested=nested)
+    elif (single := _each_left_out(fit, dealt, folds, refit_prior)) is not None:
+        tell(folds)
+        return Kept(single)
+    elif fit.refits.spread is not None:
+        parts = moment_folds(blocks, dealt, folds, fit.refits.spread)
+        lacking = folds_without_class(blocks, dealt, folds)
+        rules = [
+            _rule_without(each, blocks, dealt, fold, nested=nested)
+            if lacking[fold]
+            else each.refits.of_moments(each, moments)
+            for fold, (each, moments) in enumerate(zip(fits, parts, strict=True))
+        ]
+        if None in rules:
+            raise _no_rule(fit, blocks, dealt, rules.index(None), labels)
+        known = [rule for rule in rules if rule is not None]
+        if not blocks.read_here:
+            return _scores_elsewhere(known, blocks, dealt, tell)
+        _score(known, blocks, dealt, out, tell)
+    else:
+        # What takes long is to fit again, and rules may be large: of few folds at a time.
+        for some in blocks.rows.passes(folds):
+            rules = []
+            for fold in some:
+                rules.append(_rule_without(fits[fold], blocks, dealt, fold, nested=nested))
+                if rules[-1] is None:
+                    raise _no_rule(fit, blocks, dealt, fold, labels)
+            known = [rule for rule in rules if rule is not None]
+            if not blocks.read_here:
+                return _scores_elsewhere(known, blocks, dealt, tell)
+            among = np.where((dealt >= some.start) & (dealt < some.stop), dealt - some.start, -1)
+            own_rows = blocks.with_codes(np.where(among >= 0, blocks.codes, -1))
+            _score(known, own_rows, among, out, tell)
+    return Kept(out.T)
+
+
+def _each_left_out(fit: Fit[Any], dealt: Codes, folds: int, refit_prior: bool | None) -> Floats | None:
+    """Scores (n, K) where each fold is one row, in closed form; None where there is none, or not for all."""
+    refits, used = fit.refits, np.flatnonzero(dealt >= 0)
+    if (
+        not len(used) == folds == len(np.unique(dealt[used]))
+        or fit.rows("cross-validation").weights is not None
+    ):
+        return None
+    if refits.spread is None or refits.drops or refits.choice or refits.of_moments is not rule_of_moments:
+        return None
+    if getattr(fit.numbers, "standardize", False):
+        # Leave-one-out holds the standard deviations, and a fit without the fold learns them.
+        return None
+    try:
+        with catch_warnings():
+            # Of a row without a rule the error of its fold tells more.
+            simplefilter("ignore", DiscrimWarning)
+            scores = left_out_scores(fit, refit_prior)
+    except NotSupportedError:
+        return None
+    return None if np.isnan(scores[used]).any() else scores
+
+
+def _scores_elsewhere(
+    rules: Sequence[Rule], blocks: Blocks, dealt: Codes, tell: Callable[[float], object]
+) -> Kept[Floats]:
+    """Scores (n, K) of the rows of each fold by the rule without it, made and kept where the rows lie."""
+    task = partial(_scores_of_part, rules, len(blocks.design.levels))
+    kept = blocks.unweighted().with_codes(dealt).kept(task, below)
+    tell(len(rules))
+    return kept
+
+
+def _scores_of_part(rules: Sequence[Rule], n_classes: int, part: Blocks) -> Floats:
+    """Scores (m, K) of the rows of a part, whose codes are folds."""
+    out = np.full((n_classes, part.table.nrows), np.nan)
+    _score(rules, part, part.codes, out, lambda share: None)
+    return out.T
+
+
+def below(a: Floats, b: Floats) -> Floats:
+    """Scores of two parts, one below the other."""
+    return np.concatenate([a.T, b.T], axis=1).T
+
+
+def _score(
+    rules: Sequence[Rule], blocks: Blocks, dealt: Codes, out: Floats, tell: Callable[[float], object]
+) -> None:
+    """Write scores (K, n) of the rows of each fold by the rule without it."""
+    if _score_stored(rules, blocks, dealt, out, tell):
+        return
+    folds = len(rules)
+    shares = 1.0 / np.maximum(np.bincount(dealt[dealt >= 0], minlength=folds), 1)
+    for rows, x, _, _ in used_rows(blocks):
+        positions = positions_of(rows)
+        fold_of = dealt[positions]
+        order = sorted_by(fold_of, folds)
+        columns = np.take(x.T, order, axis=1)
+        stops = np.cumsum(np.bincount(fold_of, minlength=folds)).tolist()
+        for rule, share, start, stop in zip(rules, shares.tolist(), [0, *stops], stops, strict=False):
+            if stop > start:
+                out[:, positions[order[start:stop]]] = rule.scores(columns[:, start:stop].T).T
+                tell(share * (stop - start))
+
+
+def _score_stored(
+    rules: Sequence[Rule], blocks: Blocks, dealt: Codes, out: Floats, tell: Callable[[float], object]
+) -> bool:
+    """Write scores (K, n) of sparse rows by the rules without their folds, where all rules take them so."""
+    if not all(takes_stored(rule) for rule in rules):
+        return False
+    stored = reading.every_sparse_row(blocks)
+    if stored is None:
+        return False
+    rows, missing = stored
+    for fold, rule in enumerate(rules):
+        at = np.flatnonzero((dealt == fold) & ~missing)
+        out[:, at] = stored_scores(rule, rows.rows(at)).T
+        tell(1)
+    return True
+
+
+def counts_without(blocks: Blocks, dealt: Codes, folds: int) -> Floats:
+    """Rows, or sums of weights, (F, K) of each class outside each fold."""
+    used, k = dealt >= 0, len(blocks.design.levels)
+    weights = None if blocks.weights is None else blocks.weights[used]
+    counts = np.bincount(dealt[used] * k + blocks.codes[used], weights, folds * k).reshape(folds, k)
+    return np.asarray(counts.sum(axis=0) - counts, dtype=np.float64)
+
+
+def _rule_without(fit: Fit[Any], blocks: Blocks, dealt: Codes, fold: int, *, nested: bool) -> Rule | None:
+    base = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
+    less = blocks.with_weights(np.where(dealt == fold, 0.0, base))
+    return rule_of_present(fit, less, held=not nested and bool(fit.refits.choice))
+
+
+def _score_called(
+    fits: Sequence[Fit[Any]],
+    dealt: Codes,
+    labels: Sequence[Any],
+    out: Floats,
+    tell: Callable[[float], object],
+) -> None:
+    """Write scores (K, n) as `fold_scores` does, by a call of what made the fit for each fold."""
+    for fold, (fit, label) in enumerate(zip(fits, labels, strict=True)):
+        train = np.flatnonzero((dealt >= 0) & (dealt != fold))
+        test = np.flatnonzero(dealt == fold)
+        if fit.refits.called is None or not len(test):
+            continue
+        try:
+            out[:, test] = fit.refits.called(fit, train, test).T
+        except DiscrimError as error:
+            raise NotSupportedError(f"Without fold {shown(label)} of {len(labels)}: {error}") from None
+        tell(1)
+
+
+def _score_transformed(
+    fits: Sequence[Fit[Any]],
+    dealt: Codes,
+    labels: Sequence[Any],
+    out: Floats,
+    tell: Callable[[float], object],
+    *,
+    nested: bool,
+) -> None:
+    """Write scores (K, n) as `fold_scores` does, transforms of the formula learnt without each fold too."""
+    blocks = fits[0].rows("cross-validation")
+    for fold, (fit, label) in enumerate(zip(fits, labels, strict=True)):
+        try:
+            design = relearn(
+                blocks.design, blocks.table, (dealt >= 0) & (dealt != fold), blocks.functions,
+                incomplete=blocks.incomplete,
+            )  # fmt: skip
+        except FormulaError as error:
+            raise NotSupportedError(f"Without fold {shown(label)} of {len(labels)}: {error}") from None
+        relearnt = replace(blocks, design=design)
+        if levels_of_factors(design) != levels_of_factors(blocks.design):
+            # A row whose level no row outside the fold has gets no scores.
+            excluded = strange_rows(design, blocks.table, blocks.functions)
+            relearnt = replace(relearnt, keep=None, rows=relearnt.rows.excluding(excluded))
+            if excluded is not None:
+                relearnt = relearnt.with_codes(np.where(excluded, -1, relearnt.codes))
+            if fit.refits.recode is not None:
+                fit, relearnt = fit.refits.recode(fit, relearnt, not nested and bool(fit.refits.choice))
+        rule = _rule_without(fit, relearnt, dealt, fold, nested=nested)
+        if rule is None:
+            raise _no_rule(fit, relearnt, dealt, fold, labels)
+        for rows, x, _, _ in used_rows(relearnt.with_codes(np.where(dealt == fold, relearnt.codes, -1))):
+            out[:, rows] = rule.scores(x).T
+        tell(1)
+
+
+HELD = 2**23
+"""Scores of rows by classes up to which leave-one-out keeps them all: what asks again has them."""
+
+PIECE = 2**17
+"""Scores that are held at once where they are more, few enough for the cache of a processor."""
+
+UNDECIDED, IMPOSSIBLE = -2, -3
+"""Codes of rows whose scores a difference has spoilt, and of those that are impossible in every class."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _LabelsLeftOut:
+    """A task for the rows of blocks: the class (n,) of each by the rule without it, -1 if it is not used.
+
+    Counts (K,) are those that the prior of each rule is estimated from, without the row; None if it is held.
+    """
+
+    scores: LeftOut
+    stored: bool
+    decision: Decision
+    counts: Floats | None
+
+    def __call__(self, blocks: Blocks) -> Codes:
+        codes = np.full(blocks.table.nrows, -1, dtype=np.intp)
+        step = max(PIECE // len(blocks.design.levels), 1)
+        with late_bar(blocks.table.nrows, "rows left out") as tell:
+            for rows, x, own, weights in _blocks_left_out(blocks, stored=self.stored):
+                positions = positions_of(rows)
+                for start in range(0, len(x), step):
+                    part = slice(start, min(start + step, len(x)))
+                    w = None if weights is None else weights[part]
+                    piece = x[part] if isinstance(x, np.ndarray) else x.rows(part)
+                    codes[positions[part]] = self._labels(piece, own[part], w)
+                    tell(len(own[part]))
+        return codes
+
+    def _labels(self, x: Any, own: Codes, weights: Floats | None) -> Codes:
+        scores = np.asarray(self.scores(x, own, weights))
+        _shift(scores.T, np.arange(len(own)), own, weights, self.counts)
+        codes = self.decision.codes(scores)
+        lost = np.flatnonzero(codes < 0)
+        codes[lost] = np.where(np.isnan(scores[lost, 0]), UNDECIDED, IMPOSSIBLE)
+        return codes
+
+
+def left_out_codes(fit: Fit[Any], decision: Decision, refit_prior: bool | None) -> Codes | None:
+    """Class (n,) of each row by the rule without it, -1 where there is none; None where scores are at hand.
+
+    Of rows on workers these go through it there, and labels alone come back.
+    """
+    blocks, k = fit.rows("leave_one_out()"), len(fit.classes)
+    anew = refits_prior(fit, refit_prior)
+    few = blocks.read_here and blocks.table.nrows * k <= HELD
+    if few or LEFT_OUT_KEPT_AS[anew] in fit.cache:
+        return None
+    kept_as = f"labels {LEFT_OUT_KEPT_AS[anew]}"
+    plain = decision.costs is None and decision.reject is None
+    if plain and kept_as in fit.cache:
+        labels: Codes = fit.cache[kept_as]
+        return labels
+    without = _LeftOutScores(fit, blocks, anew=anew)
+    if not callable(without.scores):
+        return None
+    stored = getattr(fit.numbers, "takes_stored", False)
+    codes = blocks.per_row(_LabelsLeftOut(without.scores, stored, decision, without.counts))
+    lone = without.rows_with_unique_level(codes != -1)
+    again = np.setdiff1d(np.flatnonzero(codes == UNDECIDED), lone)
+    codes[lone] = -1
+    with late_bar(len(again), "rows once more") as tell:
+        step = max(PIECE // k, 1)
+        for start in range(0, len(again), step):
+            some = again[start : start + step]
+            codes[some] = decision.codes(without.again(some, tell).T)
+    warn_of_no_rule(blocks, np.union1d(again[codes[again] < 0], lone).tolist())
+    impossible = np.flatnonzero(codes == IMPOSSIBLE)
+    _warn_of_impossible(blocks, impossible)
+    codes[impossible] = -1
+    if plain:
+        fit.cache[kept_as] = codes
+    return codes
+
+
+T = TypeVar("T")
+
+
+class BootstrapSamples:
+    """Samples of the rows of a fit, drawn with replacement within classes, as weights of the rows.
+
+    Weights of the fit have to be whole numbers of rows. `codes` (n,) are the classes, -1 for rows not used.
+    """
+
+    def __init__(self, blocks: Blocks, replicates: int, seed: int | None) -> None:
+        reading.check_whole("replicates", replicates, 2, what="a number of bootstrap samples")
+        weights = blocks.weights
+        if weights is not None and (np.nan_to_num(weights) != np.round(np.nan_to_num(weights))).any():
+            raise NotSupportedError(
+                'A bootstrap draws rows: give weights that are whole numbers, or use "cv".'
+            )
+        self.codes = used_codes(blocks)
+        self.rng = generator(seed)
+        self._blocks = blocks
+        self._members = [np.flatnonzero(self.codes == k) for k in range(len(blocks.design.levels))]
+
+    def draw(self) -> Floats:
+        """Times (n,) that each row is in the next sample."""
+        drawn = np.zeros(len(self.codes))
+        for rows in self._members:
+            if self._blocks.weights is None:
+                # Drawn as 64 bits, so that a seed means the same rows everywhere; counted as what indexes.
+                which = self.rng.integers(len(rows), size=len(rows)).astype(np.intp)
+                drawn[rows] = np.bincount(which, minlength=len(rows))
+            else:
+                weights = self._blocks.weights[rows]
+                drawn[rows] = self.rng.multinomial(round(weights.sum()), weights / weights.sum())
+        return drawn
+
+    def rule(self, fit: Fit[Any]) -> tuple[Rule, Floats]:
+        """The rule of the next sample that has one, and the sample."""
+        return self.fitted(partial(rule_of_rows, fit))
+
+    def fitted(self, fit: Callable[[Blocks], T | None]) -> tuple[T, Floats]:
+        """What a function fits to the next sample for which it is not None, of twenty, and the sample."""
+        for _ in range(20):
+            weights = self.draw()
+            fitted = fit(self._blocks.with_weights(weights))
+            if fitted is not None:
+                return fitted, weights
+        raise NotSupportedError(
+            "The model has no fit to bootstrap samples of these rows (a covariance is singular, or classes "
+            f"are separated): there are too few rows for {len(self._blocks.terms)} columns."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TuningFolds:
+    """Folds, or splits in their place, by which a tuning parameter is chosen.
+
+    The count is that of splits, too. The seed by which rows are dealt to folds is drawn where none was given,
+    so that a choice can be made again.
+    """
+
+    count: int
+    seed: int
+    splits: tuple[Split, ...] = ()
+
+    @classmethod
+    def read(cls, folds: Any, seed: int | None, blocks: Blocks, groups: Codes | None = None) -> Self:
+        """The folds or splits of rows that a person asks for; a number of folds is of whole groups (n,)."""
+        if groups is not None and reading.is_number(folds):
+            seed = drawn_seed(seed)
+            dealt = dealt_groups(blocks, groups, folds, seed)
+            folds = [
+                (np.flatnonzero((dealt >= 0) & (dealt != f)), np.flatnonzero(dealt == f))
+                for f in range(folds)
+            ]
+        splits = () if reading.is_number(folds) else read_splits(folds, blocks, "a number of folds")
+        return cls(len(splits) or folds, drawn_seed(seed), splits)
+
+    @property
+    def words(self) -> str:
+        """How many there are, in words."""
+        return f"{self.count} {'splits' if self.splits else 'folds'}"
+
+    def training_moments(
+        self, blocks: Blocks, spread: Spread, *, rooted: bool = True
+    ) -> tuple[Iterable[ClassMoments], list[Floats]]:
+        """For each fold the moments of the rows to learn from, and how often each row (n,) is judged.
+
+        `rooted` is as of `gather_parts`.
+        """
+        if self.splits:
+            learnt = split_moments(blocks, self.splits, spread, rooted=rooted)
+            return learnt, [split.test for split in self.splits]
+        dealt = dealt_codes(used_codes(blocks), self.count, self.seed)
+        judged = [(dealt == fold).astype(np.float64) for fold in range(self.count)]
+        return moment_folds(blocks, dealt, self.count, spread, rooted=rooted), judged
+
+    def training_rows(self, fold: int) -> tuple[str, str]:
+        """The rows that a fold leaves to learn from, in words, and what gives more of them."""
+        if self.splits:
+            return f"Among the rows that split {fold + 1} of folds learns from", "splits with more of them"
+        return f"Without fold {fold + 1} of {self.count}", "more folds"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GridSearch:
+    """How a tuning parameter is chosen: from a grid, or from so many evenly spaced values."""
+
+    grid: Sequence[Any] | Floats | None
+    folds: TuningFolds
+    select: SelectRule = "min"
+    count: int = 0
+
+    def good(self, path: pd.DataFrame) -> NDArray[Any]:
+        """The values of the first column whose error is as good as the least, as far as `select` says."""
+        spread = path["se"].to_numpy() if self.select == "1se" else None
+        return np.asarray(path.iloc[:, 0].to_numpy()[as_good(path["error"].to_numpy(), spread)])
+
+
+def read_choice(value: Any) -> tuple[Any, SelectRule]:
+    """Return the value of a tuned parameter, None if it is to be chosen, and the rule of the choice.
+
+    None chooses the value of smallest error, "1se" the simplest value within one standard error of it.
+    """
+    if isinstance(value, str) and value == "1se":
+        return None, "1se"
+    return value, "min"
+
+
+def refuse_lone_classes(moments: ClassMoments, levels: Sequence[Any], given: str) -> None:
+    """Raise a DataError for classes of one row; `given` is what lets nothing be chosen by folds."""
+    lone = [level for level, rows in zip(levels, moments.rows.tolist(), strict=True) if rows < 2]
+    if lone:
+        which = "Class" if len(lone) == 1 else "Each of the classes"
+        raise DataError(
+            f"{which} {reading.listed(lone)} has one row, and without it the class is not known: give "
+            f"{given}, merge it with another class, or leave it out."
+        )
+
+
+def refuse_none_judged(judged: Floats, what: str) -> None:
+    """Raise a DataError where no row is judged; `what` rows judge is plural."""
+    if not judged.any():
+        raise DataError(f"No row is left to judge {what} by: give splits that judge more of them.")
+
+
+def judged_rows(
+    blocks: Blocks, judged: Sequence[Floats], tell: Callable[[int], object] | None = None
+) -> Iterator[tuple[int, Floats, Codes, Floats]]:
+    """Rows that folds judge, in one pass: fold, x (m, p), classes (m,), and how often each row counts (m,).
+
+    `judged` says how often each row (n,) of the table is judged, by fold. `tell` is told of the rows that
+    each fold has been through.
+    """
+    for rows, x, codes, weights in used_rows(blocks):
+        positions = positions_of(rows)
+        for fold, often in enumerate(judged):
+            if tell is not None:
+                tell(len(positions))
+            times = often[positions]
+            at = np.flatnonzero(times)
+            if len(at):
+                count = times[at] if weights is None else weights[at] * times[at]
+                yield fold, x[at], codes[at], count

@@ -1,1 +1,0 @@
-"""What every fit is made of, from arguments to predictions."""

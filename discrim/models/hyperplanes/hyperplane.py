@@ -1,0 +1,387 @@
+"""The optimal separating hyperplane: of all planes between two classes the one farthest from both.
+
+Where there is none a certificate proves it, under the names of rows, columns and classes; logistic regression
+has it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.hyperplanes.hyperplane import (
+    CommonPoint,
+    HyperplaneFit,
+    fit_hyperplane,
+    hyperplane_from_file,
+)
+from discrim.core.hyperplanes.separation import SLACK, Separation, separation, standard
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.progress import late_bar
+from discrim.design.blocks import Blocks
+from discrim.design.levels import Unseen
+from discrim.design.rows import GatheredRows, used_codes
+from discrim.errors import DataError, NotSupportedError, SeparationError, warn_user
+from discrim.models.base.available import available_if
+from discrim.models.base.displayed import displayed, shown_briefly
+from discrim.models.base.fit import Fit
+from discrim.models.base.fit_file import Saved
+from discrim.models.base.fitted_results import needs_rows
+from discrim.models.base.reading import Data, NaAction, listed, with_ways_out
+from discrim.models.results import geometry
+from discrim.models.results.geometry import SeparatingLines
+from discrim.report.result_table import as_result_table
+
+if TYPE_CHECKING:
+    from discrim.report.tables import Summary
+
+SAID = {
+    "complete": "A hyperplane lies between classes, with every row on its own side.",
+    "quasi": "A hyperplane lies between classes, with some rows on it.",
+    "overlap": "No hyperplane lies between classes.",
+}
+
+
+@shown_briefly
+class Certificate(NamedTuple):
+    """Whether a hyperplane lies between classes, with the proof of it.
+
+    Attributes
+    ----------
+    kind : {"overlap", "quasi", "complete"}
+        "complete" where every row lies on its own side, "quasi" where some rows lie on the plane, and
+        "overlap" where there is no such plane.
+    direction : DataFrame, "constant" and terms by classes
+        Linear functions of the columns. No class has a larger function at a row than the row's own class.
+        They are zero under overlap.
+    margin : float
+        The smallest difference at a row between the function of its own class and the largest other one.
+    on_plane : Index
+        Rows that lie on the plane between two classes, which are then only partly separated.
+    weights : DataFrame, rows by classes, or None
+        The proof of overlap: positive weights of the difference of each row from each other class, with which
+        the differences cancel. A function that no row contradicts is therefore the same for all classes.
+    mixture : Series by row, or None
+        The same proof for two classes, by few rows: weights that sum to one in each class, with which the
+        rows of both classes have the same mean.
+    message : str
+        The same in words.
+    """
+
+    kind: str
+    direction: pd.DataFrame
+    margin: float
+    on_plane: pd.Index
+    weights: pd.DataFrame | None = None
+    mixture: pd.Series | None = None
+    message: str = ""
+
+    def _brief(self) -> Summary:
+        from discrim.report.grid import Pairs, Section
+        from discrim.report.tables import Summary
+
+        overlap = self.kind == "overlap"
+        proof = "weights of rows" if self.weights is not None else "mixtures of rows"
+        items = [
+            ("Kind", self.kind, self.kind),
+            ("Proof", "", proof if overlap else "linear functions"),
+            ("Margin", self.margin, f"{self.margin:.6g}"),
+            ("Rows on the plane", len(self.on_plane), str(len(self.on_plane))),
+        ]
+        parts: dict[str, Any] = {"header": Pairs(SAID[self.kind], items, self.message)}
+        if not overlap:
+            title = "Linear functions, of which a row's own class has the largest"
+            direction = self.direction.rename_axis(index=None, columns=None)
+            errors = np.full(len(direction), np.inf)
+            parts["direction"] = Section(title, direction, errors=errors, source=".direction")
+        return Summary("Separation", parts)
+
+
+def labelled_certificate(
+    proof: Separation, to_data: Floats, blocks: Blocks, rows: GatheredRows
+) -> Certificate:
+    """A proof with labels; `to_data` (p + 1, r + 1) takes its coefficients to those of the data."""
+    index = blocks.table.index[rows.positions]
+    classes = pd.Index(list(blocks.design.levels), name=blocks.design.response)
+    names = pd.Index(["constant", *blocks.terms], name="term")
+    direction = pd.DataFrame(to_data @ proof.coef, index=names, columns=classes)
+    weights = None if proof.weights is None else pd.DataFrame(proof.weights, index=index, columns=classes)
+    on_plane = index[proof.on_plane] if proof.kind == "quasi" else index[:0]
+    table = as_result_table(direction)
+    return Certificate(proof.kind, table, proof.margin, on_plane, as_result_table(weights))
+
+
+class ClassPair(NamedTuple):
+    """Two classes between which a hyperplane lies, and the rows of theirs that lie on it."""
+
+    first: int
+    second: int
+    touching: Codes
+
+
+def separated_pairs(proof: Separation, columns: Floats, codes: Codes) -> list[ClassPair]:
+    """Pairs of classes of which no row lies on the other's side, and some off the plane.
+
+    A linear program leaves rows on the wrong side by a slack in units of its own: what the certificate leaves
+    to any row is on the plane.
+    """
+    eta = proof.coef.T @ columns
+    leads = eta[codes, np.arange(len(codes))] - eta
+    touching = leads[:, proof.on_plane].max(initial=0.0) if proof.kind == "quasi" else 0.0
+    slack = max(SLACK, float(-leads.min()), float(touching))
+    pairs = []
+    for b in range(len(eta)):
+        for a in range(b):
+            rows = np.flatnonzero((codes == a) | (codes == b))
+            lead = np.where(codes[rows] == a, 1.0, -1.0) * (eta[a, rows] - eta[b, rows])
+            if lead.max() > slack:
+                pairs.append(ClassPair(a, b, rows[lead <= slack]))
+    return pairs
+
+
+MOST_PRODUCTS = 2e10
+"""Up to which leave-one-out is computed: a refit, of as many rounds, for each support point."""
+
+NEAR = 1e-6
+"""How far beyond the margin a row may lie, relative to it, and yet be refitted without."""
+
+
+@with_ways_out
+def hyperplane(
+    formula: str,
+    data: Data,
+    *,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> HyperplaneResults:
+    """The optimal separating hyperplane of two classes.
+
+    Among the planes between the classes it is the one whose distance to the nearest row is largest. It
+    minimizes ``|b|^2/2`` under ``y (x'b + b_0) >= 1`` for every row, where y is 1 for the second class and -1
+    for the first.
+
+    Parameters
+    ----------
+    formula : str
+        Response and predictors, such as `species ~ .`; see the page on formulas.
+    data : table
+        Table in memory; sources that are read in chunks are refused. Distances are in the units of the
+        columns: other units give another plane.
+    levels : sequence, optional
+        The classes in order; by default that of the categories, or sorted.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped and counted, or are an error.
+    functions : dict of str to callable, optional
+        Functions that the formula may call, by name; see the page on shared arguments.
+
+    Returns
+    -------
+    HyperplaneResults
+
+    Raises
+    ------
+    FormulaError
+        The formula cannot be read or is not allowed.
+    DataError
+        A column is unknown, a value is infinite, no row is left, or the classes are not two.
+    SeparationError
+        No plane separates the classes. The message names rows of both classes with a weighted mean in common,
+        and the error's `certificate`, a `planes.hyperplane.Certificate`, holds the weights.
+
+    Notes
+    -----
+    Hastie, Tibshirani & Friedman (2009), The Elements of Statistical Learning, sec. 4.5.2, describe the
+    method. The dual problem, which is to find the shortest vector between the two convex hulls, is solved
+    exactly (Wolfe, 1976, Mathematical Programming 11, 128-149), and not as the limit of a soft margin.
+
+    Examples
+    --------
+    >>> from discrim import hyperplane
+    >>> from discrim.datasets import load_iris
+    >>> iris = load_iris()
+    >>> setosa = iris.assign(setosa=iris["species"] == "setosa").drop(columns="species")
+    >>> fit = hyperplane("setosa ~ petal_length + petal_width", setosa)
+    >>> round(fit.margin, 4), fit.support.tolist()
+    (0.6519, [44, 98])
+    """
+    blocks, moments, rows = geometry.plane_rows(formula, data, levels, na_action, functions)
+    if moments.n_classes > 2:
+        raise DataError(
+            f"A hyperplane lies between two classes; {blocks.design.response!r} has {moments.n_classes} "
+            f"({listed(blocks.design.levels)}): keep the rows of two, or see perceptron() and logistic()."
+        )
+    with late_bar(0, "search for the widest margin"):
+        fit = fit_hyperplane(rows.x, rows.codes, moments, moments.counts / moments.total)
+    if isinstance(fit, CommonPoint):
+        _refuse(fit, rows, blocks)
+    return HyperplaneResults(hyperplane_fit(fit, blocks, {}))
+
+
+def _refuse(common: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn:
+    levels, codes = blocks.design.levels, rows.codes[common.rows]
+    space = standard(rows.x)
+    proof = separation(space.columns, rows.codes, 2)
+    certificate = labelled_certificate(proof, space.to_data(rows.x), blocks, rows)
+    if certificate.kind == "complete":
+        spread = np.ptp(rows.x, axis=0)
+        wide, narrow = (blocks.terms[int(at)] for at in (np.argmax(spread), np.argmin(spread)))
+        message = (
+            f"A plane separates {levels[0]!r} from {levels[1]!r}, but in the columns' units its margin is "
+            f"less than the rounding of the rows: {wide!r} spreads over {spread.max():.1e}, {narrow!r} over "
+            f"{spread.min():.1e}."
+        )
+        certificate = certificate._replace(message=message)
+        raise SeparationError(f"{message} Bring them to like units, as standardize() does.", certificate)
+    mixtures = []
+    for k in (0, 1):
+        mixed = [blocks.table.label(int(rows.positions[i])) for i in common.rows[codes == k]]
+        what = f"row {mixed[0]!r}" if len(mixed) == 1 else f"a mixture of rows {listed(mixed)}"
+        mixtures.append(f"{what} of {levels[k]!r}")
+    touch = ": quasi-separation, a plane has none on the wrong side but rows of both on it"
+    message = (
+        f"No plane has {levels[0]!r} on one side and {levels[1]!r} on the other"
+        f"{touch if certificate.kind != 'overlap' else ''}. {mixtures[0][0].upper()}{mixtures[0][1:]} is "
+        f"also {mixtures[1]}."
+    )
+    labels = blocks.table.index[rows.positions[common.rows]]
+    mixture = pd.Series(common.weights, index=labels, name="weight")
+    certificate = certificate._replace(mixture=mixture, message=message)
+    way_out = "See logistic(), lda(), or perceptron() for the plane with few errors."
+    raise SeparationError(f"{message} {way_out}", certificate)
+
+
+MODEL = geometry.plane_model("hyperplane", "Optimal separating hyperplane")
+
+
+def hyperplane_fit(
+    numbers: HyperplaneFit, blocks: Blocks, options: Mapping[str, Any], *, has_rows: bool = True
+) -> Fit[HyperplaneFit]:
+    """A separating hyperplane as one value."""
+    return Fit(MODEL, numbers, blocks, numbers.prior, geometry.plane_refits(_left_out), options, has_rows)
+
+
+def _left_out(fit: Fit[HyperplaneFit]) -> Callable[..., Floats]:
+    """Scores of rows beyond the margin, any of which the plane can do without; others are missing."""
+    points, columns = len(fit.numbers.plane.support), min(len(fit.terms), int(fit.nobs))
+    if points**2 * columns * (points**2 + fit.nobs) > MOST_PRODUCTS:
+        raise NotSupportedError(
+            f"Leave-one-out of a hyperplane takes a refit of {fit.nobs} rows for each of its {points} "
+            'support points, which takes long: cross-validate instead, with error_rates(["cv"]) or '
+            'confusion("cv").'
+        )
+    rule = fit.rule()
+
+    def scores(x: Floats, codes: Any, weights: Any) -> Floats:
+        values = rule.scores(x)
+        values[np.abs(values[:, 1]) < 1 + NEAR] = np.nan
+        return values
+
+    return scores
+
+
+SAVED = Saved(
+    {},
+    "diagonal",
+    hyperplane_from_file,
+    hyperplane_fit,
+    HyperplaneFit.buffers,
+    lambda k, p: {"origin": (p,), "coef": (p,), "support": (-1, 2), "found": (2,)},
+)
+
+
+class HyperplaneResults(SeparatingLines):
+    """A fitted separating hyperplane, x'coef + intercept = 0."""
+
+    _fit: Fit[HyperplaneFit]
+
+    @property
+    def coef(self) -> pd.Series:
+        """Coefficients of the plane, scaled so that the nearest rows have the values 1 and -1.
+
+        Indexed by term.
+        """
+        return pd.Series(self._fit.numbers.plane.coef, index=self.terms, name="coef", copy=True)
+
+    @property
+    def intercept(self) -> float:
+        """Value of the plane at zero."""
+        plane, origin = self._fit.numbers.plane, self._fit.numbers.origin
+        return plane.intercept - float(origin @ plane.coef)
+
+    @property
+    def margin(self) -> float:
+        """Distance from the plane to the nearest rows, ``1 / |coef|``."""
+        return self._fit.numbers.plane.margin
+
+    @property
+    @available_if(needs_rows("support"))
+    def support(self) -> pd.Index:
+        """Labels of the support points.
+
+        Labels, in the index of the table, of the support points: the rows that determine the plane.
+        """
+        return self._fit.rows("support").table.index[self._support_positions()]
+
+    def _support_positions(self) -> Codes:
+        """Positions of the support points in the table."""
+        used = np.flatnonzero(used_codes(self._fit.rows("support")) >= 0)
+        return used[self._fit.numbers.plane.support]
+
+    @property
+    @available_if(needs_rows("multipliers"))
+    def multipliers(self) -> pd.Series:
+        """Multipliers of the support points, by support point.
+
+        Positive numbers; coef is the sum of y multiplier x over the support points.
+        """
+        values = self._fit.numbers.plane.multipliers
+        if not (np.isfinite(values) & (values > 0)).all():
+            warn_user(
+                "The multipliers change with the square of the columns' units, and are out of the "
+                "range of double precision here: give all columns in another unit. The plane itself "
+                "is right in any unit."
+            )
+        return pd.Series(values, index=self.support, name="multiplier", copy=True)
+
+    def distance(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.Series:
+        """Signed distance of observations to the plane, positive on the side of the second class.
+
+        Parameters
+        ----------
+        data : table, optional
+            New observations. By default the data of the fit.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
+
+        Returns
+        -------
+        Series
+            Missing for a row with a missing value.
+        """
+        return self.boundary().distance(data, unseen=unseen)
+
+    @property
+    def kkt(self) -> float:
+        """Largest relative violation of the optimality conditions.
+
+        Largest relative violation of the conditions of Karush, Kuhn and Tucker.
+        """
+        return self._fit.numbers.plane.residual
+
+    @displayed()
+    def tidy(self) -> pd.DataFrame:
+        """One row for each term, under broom's names."""
+        estimates = np.append(self.intercept, self.coef)
+        return pd.DataFrame({"term": ["constant", *self.terms], "estimate": estimates})
+
+    @displayed()
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        support = len(self._fit.numbers.plane.support)
+        return pd.DataFrame([self._sizes() | {"margin": self.margin, "support": support, "kkt": self.kkt}])

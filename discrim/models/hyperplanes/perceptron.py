@@ -1,0 +1,374 @@
+"""Rosenblatt's perceptron: a line that separates, found by its mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.hyperplanes.perceptron import COUNTED, PerceptronFit, fit_perceptron, perceptron_from_file
+from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.progress import late_bar
+from discrim.design.blocks import Blocks
+from discrim.design.levels import unique_level_mask
+from discrim.design.rows import gathered_rows
+from discrim.errors import DataError, warn_user
+from discrim.models.base.displayed import displayed
+from discrim.models.base.fit import Fit
+from discrim.models.base.fit_file import NOTHING, Saved
+from discrim.models.base.reading import Data, NaAction, check_whole, is_number, listed, told, with_ways_out
+from discrim.models.base.refits import verb_options
+from discrim.models.results import geometry
+from discrim.models.results.geometry import SeparatingLines
+
+LARGEST = 1e150
+"""Size of a column up to which products of rows with coefficients, which are sums of rows, are doubles."""
+
+MOST_PASSES = 10**9
+"""More passes over the rows of any table take longer than anybody waits for."""
+
+MOST_CLASSES = 1000
+"""Planes that are sought: each takes passes over all rows, so that the time grows by the square."""
+
+SOLE = 1e-6
+"""Share of a column's sum of squares up to which the other rows may be one value."""
+
+
+@with_ways_out
+def perceptron(
+    formula: str,
+    data: Data,
+    *,
+    step: float = 1.0,
+    maxiter: int | None = None,
+    seed: int | None = None,
+    start: Sequence[float] | Sequence[Sequence[float]] | Mapping[str, float] | Any = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> PerceptronResults:
+    """Rosenblatt's perceptron: rows are visited in turn, and each one on the wrong side moves the plane.
+
+    The coefficients start from zero, unless `start` gives others. A row x on the wrong side adds step * (1,
+    x) to them if it is of the second class, and subtracts it if it is of the first. With more than two
+    classes there is a plane for each class against the rest, and a row is assigned to the class whose plane
+    has the largest value.
+
+    Parameters
+    ----------
+    formula : str
+        Response and predictors, such as `species ~ .`; see the page on formulas.
+    data : table
+        Table in memory; sources that are read in chunks are refused. The origin and the units of the columns
+        matter: with columns far from zero the search takes very long, and `standardize()` in the formula
+        helps.
+    step : float
+        Factor of what a row adds to the coefficients. If they start from zero, it scales them and changes
+        nothing else; with `start`, a small step makes many moves.
+    maxiter : int, optional
+        The largest number of passes over the rows; by default 1,000 if the classes can be separated and 100
+        if they cannot.
+    seed : int, optional
+        Seed that shuffles the rows anew for each pass. Without it the rows keep the order of the table.
+    start : sequence, Series or dict, optional
+        Coefficients to begin with, by default zeros. For two classes: a sequence with the constant first and
+        then a number for each column, in the order of `terms`, or a Series or dict of them by name, with
+        "constant" for the first. For more classes: a sequence of such ones in the order of the classes, a
+        dict of them by class, or a DataFrame with a column for each class.
+    levels : sequence, optional
+        The classes in order; by default that of the categories, or sorted.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped and counted, or are an error.
+    functions : dict of str to callable, optional
+        Functions that the formula may call, by name; see the page on shared arguments.
+
+    Returns
+    -------
+    PerceptronResults
+
+    Raises
+    ------
+    FormulaError
+        The formula cannot be read or is not allowed.
+    DataError
+        A column is unknown, a value is infinite, or no row or only one class is left. Also a step that is not
+        from 1e-300 to 1e200, a number of passes that is not positive, a negative seed, and a start that does
+        not have one finite number for the constant and each column.
+
+    Warns
+    -----
+    DiscrimWarning
+        The classes cannot be separated, which a linear program finds beforehand, or there were too few
+        passes. The answer is then that of the pocket algorithm (Gallant, 1990): the plane with the fewest
+        errors on the way. With more than 500 rows the errors are counted only for the planes at the ends of
+        passes and for those that are right for more consecutive rows than the plane kept so far.
+
+    Notes
+    -----
+    The algorithm is that of Rosenblatt (1958), Psychological Review 65, 386-408. Novikoff (1962) bounds the
+    number of moves by (R/m)^2, where R is the length of the longest row (1, x) and m is the largest margin of
+    a plane through the origin for these. A start of length b adds 2 b / (step m) to the bound.
+
+    Examples
+    --------
+    >>> from discrim import perceptron
+    >>> from discrim.datasets import load_iris
+    >>> iris = load_iris()
+    >>> setosa = iris.assign(setosa=iris["species"] == "setosa").drop(columns="species")
+    >>> fit = perceptron("setosa ~ petal_length + petal_width", setosa)
+    >>> fit.converged, fit.updates, fit.planes["bound"].round().tolist()
+    (True, 4, [748.0])
+    """
+    options = verb_options(locals())
+    if not (is_number(step) and 1e-300 <= step <= 1e200):
+        raise DataError(
+            f"step={told(step)}: give a positive number, from 1e-300 to 1e200; from a start of zero it "
+            "scales the coefficients alone."
+        )
+    if maxiter is not None:
+        check_whole("maxiter", maxiter, 1, MOST_PASSES, what="a number of passes", also=", or None")
+    if seed is not None:
+        seed = check_whole("seed", seed, 0, also=", or None for the order of the table")
+    blocks, moments, rows = geometry.plane_rows(formula, data, levels, na_action, functions)
+    if moments.n_classes > MOST_CLASSES:
+        raise DataError(
+            f"There are {moments.n_classes:,} classes, and the perceptron has a plane for each, by a linear "
+            f"program and passes over all rows: it takes up to {MOST_CLASSES:,}. Merge rare classes, or use "
+            "lda(), nearest_centroid() or knn()."
+        )
+    sizes = np.abs(rows.x).max(axis=0)
+    if sizes.max() > LARGEST / max(np.sqrt(step), 1.0):
+        name = blocks.terms[int(np.argmax(sizes))]
+        raise DataError(
+            f"Column {name!r} reaches {sizes.max():.3g}, and the perceptron adds up columns as they "
+            f"are, so that their products would exceed double precision: write standardize({name}) in "
+            "the formula, or give it in other units."
+        )
+    fit = fit_perceptron(
+        rows.x, rows.codes, moments, moments.counts / moments.total, step=float(step), passes=maxiter,
+        seed=seed, start=_start_of(start, blocks, float(step)),
+    )  # fmt: skip
+    results = PerceptronResults(perceptron_fit(fit, blocks, options))
+    _warn(results, fit)
+    return results
+
+
+def _warn(results: PerceptronResults, fit: PerceptronFit) -> None:
+    planes = results.planes
+    overlapping = planes[~planes["separable"]]
+    if len(overlapping):
+        in_order = fit.seed is None
+        hint = " Another order of the rows, seed=, may find a better one." if in_order else ""
+        counted = "on the way" if results.nobs <= COUNTED else "of those on the way that the pocket counted"
+        warn_user(
+            f"No plane separates {_classes_of(overlapping, results)}: the perceptron would never stop. "
+            f"After {overlapping['passes'].max()} passes the answer is the plane with the fewest errors "
+            f"{counted}, {listed(overlapping['errors'].tolist())} in {results.nobs} rows.{hint} See "
+            "logistic() and lda()."
+        )
+    late = planes[planes["separable"] & ~planes["converged"]]
+    if len(late):
+        bounds = late["bound"].map(lambda bound: f"{bound:,.0f}" if bound < 1e9 else f"{bound:.1e}")
+        bound = ", ".join(bounds.mask(late["bound"] == np.inf, "more than can be counted"))
+        pair = ", or use hyperplane()" if len(results.classes) == 2 else ", or see logistic() and lda()"
+        warn_user(
+            f"A plane separates {_classes_of(late, results)}, but {late['passes'].max()} passes did not find "
+            f"it; {bound} moves are sure to. Raise maxiter=, standardize() the columns{pair}."
+        )
+
+
+def _start_of(start: Any, blocks: Blocks, step: float) -> Floats | None:
+    """Coefficients (p + 1, P) of the planes at the beginning; None where none are given."""
+    if start is None:
+        return None
+    classes = list(blocks.design.levels)
+    names = ["constant", *blocks.terms]
+    if len(classes) == 2:
+        planes = [start]
+    elif isinstance(start, Mapping | pd.DataFrame):
+        given = dict(start.items())
+        if sorted(map(str, given)) != sorted(map(str, classes)) or not all(k in given for k in classes):
+            raise DataError(
+                f"start= gives planes of {listed(list(given))}: name the classes, {listed(classes)}."
+            )
+        planes = [given[name] for name in classes]
+    else:
+        if not isinstance(start, Sequence | np.ndarray) or len(start) != len(classes):
+            raise DataError(f"start={told(start)}: give coefficients for each of {listed(classes)}.")
+        planes = list(start)
+    begin: Floats = np.column_stack([_plane_of(plane, names) for plane in planes])
+    if np.abs(begin).max() / step > LARGEST:
+        raise DataError(
+            f"start= reaches {np.abs(begin).max():.3g} with step={step:g}: so many steps cannot be counted. "
+            "Give a smaller start or a larger step."
+        )
+    return begin
+
+
+def _plane_of(plane: Any, names: list[str]) -> Floats:
+    """Coefficients (p + 1,) of one plane, by the names of the constant and the columns or in this order."""
+    if isinstance(plane, Mapping | pd.Series):
+        by_name = dict(plane.items())
+        if len(by_name) != len(plane) or sorted(map(str, by_name)) != sorted(names):
+            raise DataError(f"start= has numbers for {listed(list(plane.keys()))}; name {listed(names)}.")
+        plane = [by_name[name] for name in names]
+    try:
+        numbers = np.asarray(plane, dtype=np.float64)
+    except (TypeError, ValueError):
+        numbers = np.empty(0)
+    if numbers.shape != (len(names),) or not np.isfinite(numbers).all():
+        raise DataError(
+            f"start={told(plane)}: give {len(names)} finite numbers for a plane, for {listed(names)}."
+        )
+    return numbers
+
+
+def _classes_of(planes: pd.DataFrame, fit: PerceptronResults) -> str:
+    """What planes separate, in words."""
+    if len(fit.classes) == 2:
+        first, second = fit.classes.tolist()
+        return f"{first!r} from {second!r}"
+    return f"{listed(planes.index.tolist())} from the rest"
+
+
+MODEL = replace(geometry.plane_model("perceptron", "Perceptron"), scores_left_out=1000)
+
+
+def perceptron_fit(
+    numbers: PerceptronFit, blocks: Blocks, options: Mapping[str, Any], *, has_rows: bool = True
+) -> Fit[PerceptronFit]:
+    """A perceptron as one value."""
+    return Fit(MODEL, numbers, blocks, numbers.prior, geometry.plane_refits(_left_out), options, has_rows)
+
+
+def _left_out(fit: Fit[PerceptronFit]) -> Floats:
+    """Scores of rows by runs without each, side by side; missing where columns would go as well."""
+    geometry.left_out_of_planes(fit)
+    blocks = fit.rows("leave_one_out()")
+    rows = gathered_rows(blocks)
+    with late_bar(sum(fit.numbers.passes), "passes without each row, at most") as tell:
+        every = fit.numbers.left_out(rows.x, rows.codes, lambda: tell(1))
+    there = np.zeros(blocks.table.nrows, dtype=bool)
+    there[rows.positions] = True
+    lone = unique_level_mask(blocks.design, blocks.table, there, blocks.functions)[rows.positions]
+    # Without such a row a column has one value, or may have.
+    squares, n = (rows.x - rows.x.mean(axis=0)) ** 2, len(rows.x)
+    sole = (squares * n / (n - 1) > (1 - SOLE) * squares.sum(axis=0)).any(axis=1)
+    every[lone | sole | (np.bincount(rows.codes)[rows.codes] == 1)] = np.nan
+    return every
+
+
+SAVED = Saved(
+    {"step": (float,), "seed": (int, NOTHING)},
+    "diagonal",
+    perceptron_from_file,
+    perceptron_fit,
+    PerceptronFit.buffers,
+    lambda k, p: (
+        {"coef": (p + 1, k - (k == 2)), "planes": (k - (k == 2), 7), "history": (-1, 4)}
+        | {"most": (k - (k == 2),), "losses": (-1,)}
+    ),
+    lambda k, p: {"start": (p + 1, k - (k == 2))},
+)
+
+
+class PerceptronResults(SeparatingLines):
+    """A fitted perceptron."""
+
+    _fit: Fit[PerceptronFit]
+
+    def __init__(self, fit: Fit[PerceptronFit]) -> None:
+        super().__init__(fit)
+        two = len(self.classes) == 2
+        self._planes = pd.Index([self.classes[1]] if two else self.classes, name="plane")
+
+    @property
+    def coef(self) -> pd.DataFrame:
+        """Coefficients, terms by planes.
+
+        With two classes there is one plane, for the second; else one for each class against the rest. Values
+        are positive on the side of the class.
+        """
+        return pd.DataFrame(self._fit.numbers.coef[1:], index=self.terms, columns=self._planes, copy=True)
+
+    @property
+    def intercept(self) -> pd.Series:
+        """Values of the planes at zero.
+
+        Indexed by plane.
+        """
+        return pd.Series(self._fit.numbers.coef[0], index=self._planes, name="intercept", copy=True)
+
+    @property
+    @displayed()
+    def planes(self) -> pd.DataFrame:
+        """How each plane was found, with its errors and its margin.
+
+        Indexed by plane. separable, converged, passes, updates, bound (Novikoff's, missing where there is
+        none), errors (the number of rows on the wrong side), and margin (the smallest distance of a row,
+        negative for a row on the wrong side).
+        """
+        names = ["separable", "converged", "passes", "updates", "errors", "margin"]
+        table = pd.DataFrame(self._fit.numbers.planes[:, :6], index=self._planes, columns=names)
+        table = table.astype({"separable": bool, "converged": bool} | dict.fromkeys(names[2:5], "int64"))
+        with np.errstate(divide="ignore", over="ignore"):
+            bound = np.where(table["separable"], self._fit.numbers.planes[:, 6] ** -2.0, np.nan)
+        table.insert(4, "bound", bound)
+        return table
+
+    @property
+    def converged(self) -> bool:
+        """Whether every plane stopped moving.
+
+        Whether some pass over the rows moved no plane.
+        """
+        return bool(self.planes["converged"].all())
+
+    @property
+    def separable(self) -> bool:
+        """Whether the two sides of each plane can be separated, as a linear program found."""
+        return bool(self.planes["separable"].all())
+
+    @property
+    def updates(self) -> int:
+        """Number of moves of all planes."""
+        return int(self.planes["updates"].sum())
+
+    @property
+    def history(self) -> pd.DataFrame:
+        """Moves, errors and loss, pass by pass.
+
+        Indexed by (plane, pass). The updates in each pass, and at its end the errors and the loss:
+        Rosenblatt's criterion, the sum of the sizes of the values of the rows on the wrong side. The loss is
+        missing in a file of a release that did not compute it.
+        """
+        numbers = self._fit.numbers.history.astype(np.int64)
+        arrays = [self._planes[numbers[:, 0]], numbers[:, 1]]
+        index = pd.MultiIndex.from_arrays(arrays, names=["plane", "pass"])
+        table = pd.DataFrame(numbers[:, 2:], index=index, columns=["updates", "errors"])
+        return table.assign(loss=self._fit.numbers.losses)
+
+    @property
+    def start(self) -> pd.DataFrame | None:
+        """Coefficients at the beginning, the constant first; None where they were zeros."""
+        begin = self._fit.numbers.start
+        if begin is None:
+            return None
+        return pd.DataFrame(begin, index=["constant", *self.terms], columns=self._planes)
+
+    @displayed()
+    def tidy(self) -> pd.DataFrame:
+        """One row for each plane and term, under broom's names."""
+        table = pd.concat([self.intercept.to_frame("constant").T, self.coef])
+        labels = pd.MultiIndex.from_product([self._planes, table.index], names=["plane", "term"])
+        return pd.Series(table.to_numpy().T.ravel(), index=labels, name="estimate").reset_index()
+
+    @displayed()
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        row = self._sizes() | {"separable": self.separable, "converged": self.converged}
+        row |= {"updates": self.updates, "passes": self.planes["passes"].max()}
+        return pd.DataFrame([row | {"step": self._fit.numbers.step}])

@@ -1,0 +1,221 @@
+"""What is shown of a perceptron and of a separating hyperplane: the sections of summaries, and pictures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.hyperplanes.perceptron import COUNTED, first_moves
+from discrim.design.rows import gathered_rows
+from discrim.errors import NotSupportedError
+from discrim.models.plots.pictured import needed_rows
+from discrim.models.plots.planes import draw_ground, ground_of, regions, told_held
+from discrim.models.results import headers
+from discrim.report.grid import Pairs, Section
+from discrim.report.plots import planes as plane_plots
+from discrim.report.tables import Sections
+
+if TYPE_CHECKING:
+    from discrim.core.hyperplanes.hyperplane import HyperplaneFit
+    from discrim.core.hyperplanes.perceptron import PerceptronFit
+    from discrim.models.base.fit import Fit
+    from discrim.models.hyperplanes.hyperplane import HyperplaneResults
+    from discrim.models.hyperplanes.perceptron import PerceptronResults
+    from discrim.models.plots.pictured import PictureOptions
+    from discrim.report.plots.style import Axes
+
+MOST_STARTED = 6
+"""Numbers of a start that a summary prints."""
+
+MOST_SUPPORT = 30
+"""Support points that a summary prints."""
+
+
+def _perceptron_header(results: PerceptronResults, fit: Fit[PerceptronFit]) -> Pairs:
+    seed, start = fit.numbers.seed, fit.numbers.start
+    order = "of the table" if seed is None else f"shuffled, seed {seed}"
+    begun = []
+    if start is not None:
+        planes = ["(" + ", ".join(f"{number:g}" for number in plane) + ")" for plane in start.T]
+        text = "; ".join(planes) if start.size <= MOST_STARTED else "given: see fit.start"
+        begun = [("Start", start.tolist(), text)]
+    items = [
+        *headers.row_items(fit),
+        *headers.size_items(fit),
+        ("Order of rows", order, order),
+        ("Step", fit.numbers.step, f"{fit.numbers.step:g}"),
+        *begun,
+        ("Separable", results.separable, "yes" if results.separable else "no"),
+        ("Converged", results.converged, "yes" if results.converged else "no"),
+        ("Updates", results.updates, str(results.updates)),
+        headers.error_item(fit, "apparent"),
+    ]
+    said = []
+    if len(results.classes) > 2:
+        said.append(
+            "There is a plane for each class against the rest; the class of the largest value is predicted."
+        )
+    if not results.converged:
+        counted = "" if results.nobs <= COUNTED else " among those that were counted"
+        said.append(f"Where the updates did not end, the plane with the fewest errors is kept{counted}.")
+    return Pairs(results.formula, items, " ".join(said))
+
+
+def _classes(results: PerceptronResults | HyperplaneResults, fit: Fit[Any]) -> Section:
+    table = pd.DataFrame({"share": results.prior, "rows": results.counts})
+    return Section("Classes", table, {"share": "share", "rows": "count"}, source="fit.counts")
+
+
+def _planes(results: PerceptronResults, fit: Fit[PerceptronFit]) -> Section:
+    table = results.planes.rename_axis(index=None)
+    for name in ("separable", "converged"):
+        table[name] = table[name].map({True: "yes", False: "no"})
+    formats: dict[Any, Any] = dict.fromkeys(["passes", "updates", "errors"], "count")
+    formats |= {"separable": "text", "converged": "text", "bound": "text", "margin": "general"}
+    table["bound"] = ["none" if np.isnan(bound) else f"{bound:.4g}" for bound in table["bound"]]
+    note = (
+        "bound is Novikoff's bound on the updates, (R/m)^2, which exists if a plane separates the classes. "
+        "margin is the smallest distance from the plane, negative if an observation is on the wrong side."
+    )
+    return Section("Planes", table, formats, note=note, source="fit.planes, fit.history")
+
+
+def _perceptron_coefficients(results: PerceptronResults, fit: Fit[PerceptronFit]) -> Section:
+    table = pd.concat([results.intercept.to_frame("constant").T, results.coef])
+    moments = fit.numbers.moments
+    within = 1e-4 * headers.score_spread(moments, results.coef.to_numpy())
+    errors = headers.coefficient_errors(headers.score_sizes(moments), within)
+    title = "Coefficients, positive on the side of the class"
+    shown = table.rename_axis(index=None, columns=None)
+    return Section(title, shown, errors=errors, source="fit.coef, fit.intercept")
+
+
+perceptron_brief: Sections = {"planes": _planes, "coefficients": _perceptron_coefficients}
+"""The short form: how the planes were found, and their coefficients."""
+
+perceptron_sections: Sections = {"header": _perceptron_header, "classes": _classes, **perceptron_brief}
+"""Sections of a perceptron, in their order."""
+
+
+def _hyperplane_header(results: HyperplaneResults, fit: Fit[HyperplaneFit]) -> Pairs:
+    boundary = results.boundary()
+    items = [
+        *headers.row_items(fit),
+        *headers.size_items(fit),
+        ("Margin", results.margin, f"{results.margin:.6g}"),
+        ("Support points", len(fit.numbers.plane.support), str(len(fit.numbers.plane.support))),
+        ("KKT residual", results.kkt, f"{results.kkt:.1e}"),
+        ("Distance from the origin", boundary.from_origin, f"{boundary.from_origin:.6g}"),
+        *headers.error_items(fit),
+    ]
+    return headers.header(fit, items)
+
+
+def _hyperplane_coefficients(results: HyperplaneResults, fit: Fit[HyperplaneFit]) -> Section:
+    estimates = pd.concat([pd.Series({"constant": results.intercept}), results.coef])
+    table = pd.DataFrame({"coef": estimates, "of length one": estimates * results.margin})
+    title = f"Plane, positive on the side of {results.classes[1]}"
+    sizes = headers.score_sizes(fit.numbers.moments)
+    note = "With coef the support points have the values 1 and -1; with length one, values are distances. "
+    note += headers.holds_note("values", table[["coef"]], sizes, headers.SCORES)
+    errors = np.outer(headers.coefficient_errors(sizes, headers.SCORES), [1.0, results.margin])
+    return Section(title, table, errors=errors, note=note, source="fit.coef, fit.intercept")
+
+
+def _support(results: HyperplaneResults, fit: Fit[HyperplaneFit]) -> Section:
+    positions = results._support_positions()[:MOST_SUPPORT]
+    columns = {
+        "class": fit.labels_of(fit.blocks).iloc[positions].astype(str).to_numpy(),
+        "multiplier": fit.numbers.plane.multipliers[:MOST_SUPPORT],
+        "distance": results.boundary().distance().iloc[positions].to_numpy(),
+    }
+    table = pd.DataFrame(columns, index=results.support[:MOST_SUPPORT])
+    left = len(fit.numbers.plane.support) - len(table)
+    note = f"{left} more support points: fit.multipliers." if left else ""
+    return Section(
+        "Support points", table, {"class": "text"}, note=note, source="fit.support, fit.multipliers"
+    )
+
+
+hyperplane_brief: Sections = {"classes": _classes, "coefficients": _hyperplane_coefficients}
+"""The short form: the plane."""
+
+
+def hyperplane_sections(results: HyperplaneResults, fit: Fit[HyperplaneFit]) -> Sections:
+    """Sections of a separating hyperplane, in their order."""
+    support: Sections = {"support": _support} if fit.has_rows else {}
+    return {"header": _hyperplane_header, **hyperplane_brief, **support}
+
+
+MOST_MOVES = 4
+"""Of which the last is that of the row ringed in the third panel."""
+
+
+def distances(results: Any, fit: Fit[Any], options: PictureOptions, margin: float | None = None) -> Axes:
+    """Signed distances of the rows of two classes to the plane between them."""
+    if len(fit.classes) > 2:
+        raise NotSupportedError(
+            f"kind='distances' shows the plane between two classes; this fit has {len(fit.classes)}: see "
+            "boundary(a, b).distance()."
+        )
+    rows = needed_rows(fit, options, "distances")
+    values, signs = results.boundary().distance(rows.blocks), options.signs(fit.classes)
+    return plane_plots.draw_distances(
+        values, rows.labels, list(fit.classes), margin=margin, ax=options.ax, signs=signs
+    )
+
+
+def margin_distances(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Signed distances of the rows, with the margin."""
+    return distances(results, fit, options, margin=results.margin)
+
+
+def margin(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """The plane of two columns with the line, its margin, and the support points."""
+    ground = ground_of(fit, options)
+    if len(ground.columns) != 2:
+        return regions(results, fit, options)
+    names = ground.columns
+    told = told_held(ground, names)
+    title = "The optimal plane, its margin (dashed) and support points (ringed)"
+    if told:
+        title = "The optimal plane and its margin (dashed)"
+    axes = draw_ground(ground, options, title)
+    values = ground.values(names, lambda table: fit.decision_values(fit.new_rows(table)).to_numpy())
+    of_fit = options.data is None and fit.has_rows and not told
+    points = ground.points(names)[0][results._support_positions()] if of_fit else None
+    plane_plots.draw_margin(axes, values, points)
+    return axes
+
+
+def history(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Errors of a perceptron after each pass."""
+    # Labels that are booleans would choose rows.
+    errors = results.history["errors"].unstack("plane").reindex(columns=results.planes.index)
+    fewest, classes = results.planes["errors"].tolist(), list(results.classes)
+    kept = list(fit.numbers.kept) or [None] * len(fewest)
+    first, signs = classes.index(errors.columns[0]), options.signs(classes)
+    return plane_plots.passes(
+        errors, list(zip(kept, fewest, strict=True)), ax=options.ax, signs=signs, first=first
+    )
+
+
+def updates(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """The first lines of a perceptron of two classes and two columns, and the line that is kept."""
+    if len(fit.classes) > 2 or len(fit.terms) != 2:
+        raise NotSupportedError(
+            f"kind='updates' draws lines between two classes in the plane of two columns; this fit has "
+            f"{len(fit.classes)} classes and {len(fit.terms)} columns: use kind='history'."
+        )
+    rows, numbers = gathered_rows(fit.drawn_rows()), fit.numbers
+    begin = None if numbers.start is None else numbers.start[:, 0]
+    moved, after = first_moves(
+        rows.x, rows.codes == 1, step=numbers.step, seed=numbers.seed, most=MOST_MOVES, start=begin
+    )
+    points = pd.DataFrame(rows.x, columns=fit.terms)
+    ends, signs = (numbers.coef[:, 0], results.updates), options.signs(fit.classes)
+    return plane_plots.draw_updates(
+        points, rows.codes, list(fit.classes), (moved, after), ends, ax=options.ax, signs=signs
+    )

@@ -1,0 +1,159 @@
+"""What is shown of a kernel discriminant analysis: its summary, and how it was chosen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.models.regression.indicator_summary import variate_axes, variate_centroids, variate_classes
+from discrim.models.results import headers
+from discrim.models.results.headers import Item
+from discrim.report.grid import INTERVAL, Pairs, Section
+from discrim.report.plots.points import name_lines
+from discrim.report.plots.style import SIGNS, ink, log_axis, new_axes, numbers, set_title
+from discrim.report.tables import Sections
+
+if TYPE_CHECKING:
+    from discrim.core.kernels.kernel_lda import KernelLDAFit
+    from discrim.models.base.fit import Fit
+    from discrim.models.kernels.kernel_lda import KernelLDAResults
+    from discrim.models.plots.pictured import PictureOptions
+    from discrim.report.plots.style import Axes
+
+MOST_BARS = 30
+"""Terms whose importance is drawn."""
+
+MOST_TRIED = 12
+"""Lines of the path that the summary shows, the best."""
+
+INTERPOLATED = 0.999
+"""Squared canonical correlation from which a fit is said to pass through its rows."""
+
+LOSSES = {"squared": "squared error", "log_loss": "log loss", "error": "error rate"}
+
+
+def kernel_lda_sections(results: KernelLDAResults, fit: Fit[KernelLDAFit]) -> Sections:
+    """Sections of a kernel discriminant analysis, in their order."""
+    parts: Sections = {"header": _header, "classes": variate_classes, "axes": _axes}
+    parts |= {"centroids": variate_centroids}
+    return parts if fit.path is None else parts | {"path": _path}
+
+
+def _header(results: KernelLDAResults, fit: Fit[KernelLDAFit]) -> Pairs:
+    numbers = fit.numbers
+    width = "none" if np.isnan(results.width) else f"{results.width:.4g}"
+    posteriors = f"calibrated, {numbers.map_kind}" if numbers.map_kind else "normal classes"
+    name = f"{results.kernel}, degree {numbers.degree}" if results.kernel == "polynomial" else results.kernel
+    items: list[Item] = [
+        *headers.row_items(fit),
+        ("Kernel and scale", results.kernel, f"{name}, {results.scale}"),
+        ("Width and ridge", results.width, f"{width}, {results.ridge:.4g}"),
+        *(
+            [("Features", numbers.components, f"{numbers.components:,}, {numbers.kind}")]
+            if numbers.kind
+            else []
+        ),
+        headers.chosen_item(fit, "sample and GCV" if numbers.kind else "leave-one-out"),
+        ("Posteriors", posteriors, posteriors),
+        *headers.size_items(fit),
+        headers.prior_item(fit),
+        *headers.error_items(fit),
+    ]
+    note = ""
+    if fit.path is not None:
+        note = (
+            f"The leave-one-out error is optimistic: the same rows chose {fit.refits.choice}. See "
+            "error_rates(['cv'])."
+        )
+    return headers.header(fit, items, note)
+
+
+def _axes(results: KernelLDAResults, fit: Fit[KernelLDAFit]) -> Section:
+    """The axes, and what of them is found again in rows left out."""
+    if fit.numbers.kind or fit.numbers.left is None:
+        return variate_axes(results, fit)
+    columns = {"squared correlation": results.values, "share": results.explained}
+    table = pd.DataFrame(columns).assign(predicted=fit.numbers.predicted())
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
+    note = (
+        "Squared correlation: the mean product of class scores and fitted values, which the ridge lowers. "
+        "Predicted: the share of the variance of the class scores that leave-one-out fits predict, with "
+        "scores, kernel and ridge fixed."
+    )
+    if results.values.iloc[0] > INTERPOLATED:
+        note += (
+            " The fit nearly interpolates the rows: variates and centroids are in units of the small spread "
+            "that is left within classes, and do not tell how far apart the classes are."
+        )
+    return Section("Axes", table, formats, note=note, source="fit.values, fit.explained")
+
+
+def _path(results: KernelLDAResults, fit: Fit[KernelLDAFit]) -> Section:
+    path = results.path
+    best = path.sort_values("loss", kind="stable").index[:MOST_TRIED]
+    shown = path.loc[sorted({*best, *path.index[path["chosen"]]})]
+    table = shown.drop(columns="chosen")
+    table["chosen"] = np.where(shown["chosen"], "*", "")
+    # Kernels stand in many lines, and names of lines are distinct.
+    table.index = pd.Index([f"{place + 1}" for place in shown.index])
+    formats: dict[Any, Any] = {
+        "kernel": "text",
+        "scale": "text", "width": "general", "ridge": "general", "loss": "general", "se": "general",
+        "by": "text", "chosen": "text",
+    }  # fmt: skip
+    note = (
+        f"The best {len(shown)} of {len(path)} that were tried, in their order, each with its best ridge. "
+        f"loss is the mean {LOSSES[fit.options['select']]} of left-out rows; its standard error assumes "
+        "independent rows."
+    )
+    if (shown["by"] == "GCV").any():
+        note += " Generalized cross-validation (GCV) uses all rows and has no standard error."
+    title = "Left-out loss, by kernel"
+    return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")
+
+
+kernel_lda_brief: Sections = {"classes": variate_classes, "axes": variate_axes}
+"""The short form, below the kernel: classes and axes."""
+
+
+def kernel_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Loss of rows left out by width of the kernel, with the best ridge of each."""
+    path = results.path
+    axes, _ = new_axes(options.ax)
+    lines = path.groupby(["kernel", "scale"], sort=False)
+    for number, ((kernel, scale), table) in enumerate(lines):
+        look: dict[str, Any] = {
+            "color": SIGNS.colour(number),
+            "marker": SIGNS.marker(number),
+            "markersize": 3,
+        }
+        line = table[table["by"] == table["by"].iloc[0]].sort_values("width")
+        axes.plot(line["width"], line["loss"], label=f"{kernel}, {scale}", **look)
+    chosen = path[path["chosen"]]
+    look = {"color": SIGNS.colour(len(lines)), "marker": "*", "markersize": 12, "linestyle": "none"}
+    by_gcv = ", by GCV of all rows" if chosen["by"].iloc[0] == "GCV" else ""
+    axes.plot(chosen["width"], chosen["loss"], label=f"chosen{by_gcv}", **look)
+    log_axis(axes, path["width"].to_numpy())
+    axes.set_xlabel("Width of the kernel")
+    axes.set_ylabel(f"Mean {LOSSES[fit.options['select']]}, rows left out")
+    axes.legend()
+    set_title(axes, "Rows left out, by the width of the kernel")
+    return axes
+
+
+def importance(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Rises of the log loss as horizontal bars with their standard errors, the largest first."""
+    table = results.importance()
+    shown = table.head(MOST_BARS)
+    axes, _ = new_axes(options.ax, len(shown))
+    rise, se = numbers(shown[["log_loss", "log_loss_se"]]).T
+    lines = np.arange(len(shown))
+    axes.barh(lines, rise, xerr=se, height=0.7, color=SIGNS.colour(0), ecolor=ink(), capsize=2, zorder=2)
+    axes.axvline(0.0, color=ink(), linewidth=0.8, zorder=3)
+    name_lines(axes, list(shown.index), 24)
+    axes.set_xlabel("Rise of the log loss, ± one standard error")
+    some = f" ({len(shown)} of {len(table)})" if len(table) > len(shown) else ""
+    set_title(axes, f"Rows left out, with a term permuted{some}")
+    return axes

@@ -1,0 +1,1 @@
+"""Linear models of several responses: mlm, manova, permanova, repeated measures."""

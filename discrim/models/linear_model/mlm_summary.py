@@ -1,0 +1,302 @@
+"""What is shown of linear models of several responses, and of tests by permutation: summaries, ellipses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from discrim.errors import DataError
+from discrim.models.base.reading import asked_type, listed, told
+from discrim.models.discriminant.normal_summary import variate_correlations, variate_tests
+from discrim.report.grid import Format, Pairs, Section
+from discrim.report.plots.spaces import axis_name, draw_he, he_terms
+from discrim.report.plots.style import set_title
+from discrim.report.tables import Summary, summarize
+
+if TYPE_CHECKING:
+    from discrim.report.plots.style import Axes
+
+
+ROMAN = {1: "I", 2: "II", 3: "III"}
+
+EACH = {1: "after the terms before it", 2: "after all terms that do not contain it", 3: "after all others"}
+
+NO_NAMES: Any = [None, None]
+
+TESTS: dict[Any, Any] = {
+    **{"df": "count", "F": "z", "df1": "general", "df2": "general", "p": "tail", "F_is": "text"},
+    "eta2": "share",
+}
+
+HEADINGS = {"F_is": "F is", "eta2": "partial eta2"}
+
+
+def mlm_summary(results: Any, sections: Sequence[str] | None = None, type: int | str = 2) -> Summary:
+    """Header, one test of each term, all four, each response alone, coefficients."""
+    kind = asked_type(type)
+    argument = "" if kind == 2 else f"type={kind}"
+    parts: dict[str, Callable[[], Section | Pairs]] = {
+        "header": lambda: model_header(results._model),
+        "tests": lambda: Section(
+            f"Tests of the terms, type {ROMAN[kind]}: Pillai's trace",
+            results.tests(type=kind),
+            TESTS,
+            headings=HEADINGS,
+            note=note_of_type(results._model, kind),
+            source=f".tests({argument})",
+        ),
+        "manova": lambda: Section(
+            f"All four statistics, type {ROMAN[kind]}",
+            results.manova(type=kind).rename_axis(index=NO_NAMES),
+            TESTS,
+            headings=HEADINGS,
+            source=f".manova({argument})",
+        ),
+        "anova": lambda: Section(
+            f"Each response alone, type {ROMAN[kind]}",
+            results.anova(kind).rename_axis(index=NO_NAMES),
+            {"F": "z", "df1": "general", "df2": "general", "p": "tail", "partial_R2": "share"},
+            source=f".anova({argument})",
+        ),
+    }
+    if not results._model.has_error:
+        # Tests of all responses at once need their covariance.
+        del parts["tests"], parts["manova"]
+    if results._model.lacking() is None:
+        parts["params"] = lambda: Section(
+            "Coefficients (contrasts that sum to zero)", results.params, source=".params, .tidy()"
+        )
+    parts["cov_resid"] = lambda: Section(
+        "Covariance of the residuals", results.cov_resid, triangle=True, source=".cov_resid"
+    )
+    return summarize("Multivariate linear model", parts, pick=sections)
+
+
+def model_header(model: Any) -> Pairs:
+    """Formula, rows, responses and degrees of freedom of a model."""
+    rows = "Sum of weights" if model.blocks.weighted else "Rows used"
+    items: list[tuple[str, Any, str]] = [
+        (rows, model.total, f"{model.total:.10g}"),
+        ("Responses", len(model.responses), str(len(model.responses))),
+        ("Rows dropped, missing", model.blocks.dropped, str(model.blocks.dropped)),
+        ("Terms", len(model.terms), str(len(model.terms))),
+        ("Residual df", model.numbers.df, f"{model.numbers.df:.10g}"),
+        ("Columns of the model", model.numbers.rank, str(model.numbers.rank)),
+    ]
+    return Pairs(model.blocks.design.formula, items)
+
+
+def note_of_type(model: Any, kind: int) -> str:
+    """What tests of a type hold, and what some term lacks."""
+    note = f"Type {ROMAN[kind]}: each term {EACH[kind]}."
+    if kind == 3:
+        note += " Factors are coded by contrasts that sum to zero."
+    lacking = model.lacking()
+    if lacking is not None:
+        note += f" {model.lacking_said(lacking)}: it has fewer degrees of freedom than columns."
+    return note
+
+
+SIGNS = "The residuals of the scores have unit variance. The largest standardized coefficient is positive."
+
+STANDARDIZED = {
+    "standardized": "standard deviations of the residuals",
+    "standardized_total": "total standard deviations",
+}
+
+STRUCTURES = {
+    "within": "correlations of the residuals with those of the scores",
+    "total": "total correlations with the scores (as R's candisc)",
+    "between": "correlations of what the term explains",
+}
+
+
+def canonical_summary(results: Any, sections: Sequence[str] | None = None) -> Summary:
+    """The tables of the canonical variates of a term."""
+    title = f"Canonical discriminant analysis of {results.term}: {results._model.blocks.design.formula}"
+    if not len(results.eigenvalues):
+        nothing = Section("Canonical correlations", pd.DataFrame(), note="The term explains nothing.")
+        return summarize(title, {"correlations": lambda: nothing}, pick=sections)
+    parts: dict[str, Callable[[], Section]] = {
+        "correlations": partial(variate_correlations, results, "E^-1 H"),
+        "dimensions": lambda: variate_tests(results.dimension_tests),
+        "raw": lambda: Section(
+            "Raw coefficients",
+            pd.concat([results.constant.to_frame("constant").T, results.raw]),
+            note=SIGNS,
+            source=".raw, .constant",
+        ),
+    }
+    for name, of in STANDARDIZED.items():
+        parts[name] = _table(f"Standardized coefficients ({of})", partial(getattr, results, name), f".{name}")
+    for kind, of in STRUCTURES.items():
+        source = f'.structure("{kind}")'
+        parts[f"structure_{kind}"] = _table(f"Structure: {of}", partial(results.structure, kind), source)
+    if len(results.centroids):
+        title_of = "Mean scores of the levels, as observed"
+        parts["centroids"] = _table(title_of, lambda: results.centroids, ".centroids")
+    return summarize(title, parts, pick=sections)
+
+
+def _table(title: str, table: Callable[[], pd.DataFrame], source: str) -> Callable[[], Section]:
+    return lambda: Section(title, table(), shared=True, source=source)
+
+
+SHARE = 0.68
+"""Of the quantile that the radius of both ellipses is made of, as in R's heplots."""
+
+
+def radius_of(free: float) -> float:
+    """The distance sqrt(2 F) at which R's heplots draws ellipses, F on 2 and the residuals' degrees.
+
+    Examples
+    --------
+    >>> round(radius_of(147), 4)
+    1.5155
+    """
+    return float(np.sqrt(2 * stats.f.ppf(SHARE, 2, free)))
+
+
+def he_of_terms(
+    results: Any,
+    terms: str | Sequence[str] | None,
+    columns: Sequence[str] | None,
+    size: Any,
+    level: float,
+    type: int | str,
+    ax: Axes | None,
+    title: str | None,
+) -> Axes:
+    """Ellipses of the terms beside that of the residuals, in the plane of two responses."""
+    names = _two(columns, list(results.responses), "columns", "responses")
+    labels = list(results.terms) if terms is None else [terms] if isinstance(terms, str) else list(terms)
+    shapes, means = {}, {}
+    for term in labels:
+        at = results._model.position(term)
+        label = results.terms[at]
+        shape = results.hypothesis_ellipse(label, size=size, level=level, type=type)
+        shapes[label] = shape.loc[names, names].to_numpy()
+        # Means of combinations of levels would hide those of the levels.
+        cells = _means(results, at).reindex(columns=names)
+        means[label] = cells if len(results._model.terms[at].factors) == 1 else cells.iloc[:0]
+    model = results._model
+    centre = pd.Series(model.in_units(model.mean()), index=results.responses)[names].to_numpy()
+    error = results.cov_resid.loc[names, names].to_numpy()
+    drawn = he_terms(
+        means, shapes, error, centre, radius_of(results.df_resid), names=(names[0], names[1]), ax=ax
+    )
+    basis = f"Roy, {100 * (1 - level):.3g} %" if size == "evidence" else "effect size"
+    set_title(drawn, title if title is not None else f"Hypothesis and error ({basis})")
+    return drawn
+
+
+def he_of_axes(
+    results: Any,
+    axes: Sequence[str] | None,
+    level: float,
+    ax: Axes | None,
+    title: str | None,
+) -> Axes:
+    """Ellipses of a term and of the residuals, in the plane of two canonical axes."""
+    names = list(results.eigenvalues.index)
+    if len(names) < 2:
+        raise DataError(
+            f"The term {results.term!r} has {len(names)} canonical axis, and a plane has two: use "
+            f"plot(term={results.term!r}) of the model, in the plane of two responses."
+        )
+    chosen = _two(axes, names, "axes", "canonical axes")
+    at = [names.index(name) for name in chosen]
+    shape = np.diag(results.eigenvalues.to_numpy()[at] / results._critical(level))
+    drawn = draw_he(
+        results.centroids[chosen].dropna(),
+        shape,
+        np.eye(2),
+        np.zeros(2),
+        radius_of(results._model.numbers.df),
+        names=(axis_name(chosen[0], results.proportion), axis_name(chosen[1], results.proportion, of="")),
+        arrows=results.structure()[chosen],
+        equal=True,
+        ax=ax,
+    )
+    set_title(drawn, title if title is not None else f"Canonical variates of {results.term}")
+    return drawn
+
+
+def _two(named: Sequence[str] | None, names: list[str], option: str, what: str) -> list[str]:
+    chosen = names[:2] if named is None else [named] if isinstance(named, str) else list(named)
+    unknown = [name for name in chosen if name not in names]
+    if unknown or len(set(chosen)) != 2 or len(chosen) != 2:
+        raise DataError(f"{option}={told(named)}: name two of the {what}, {listed(names, 20)}.")
+    return chosen
+
+
+def _means(results: Any, at: int) -> pd.DataFrame:
+    """Means of the responses in the cells of a term, without those that have no row."""
+    model = results._model
+    cells, _, means = model.cells(at)
+    if cells is None:
+        return pd.DataFrame(columns=results.responses, dtype=float)
+    labels = [":".join(map(str, cell)) for cell in cells.labels]
+    return pd.DataFrame(model.in_units(means), index=labels, columns=results.responses).dropna()
+
+
+def permanova_summary(results: Any, sections: Sequence[str] | None = None) -> Summary:
+    """Header and tests of the terms."""
+    parts: dict[str, Callable[[], Section | Pairs]] = {
+        "header": lambda: _facts(results),
+        "tests": lambda: Section(
+            "Tests of the terms by permutation",
+            results.table,
+            {"df": "count", "SS": "general", "R2": "share", "F": "z", "p": "tail"},
+            note=" ".join(results.notes()),
+            source=".table, .tidy()",
+        ),
+    }
+    return summarize("Permutation tests of distances", parts, pick=sections)
+
+
+def dispersion_summary(results: Any, sections: Sequence[str] | None = None) -> Summary:
+    """Mean distances, their test, and the pairs of classes."""
+    centre = "spatial median" if results.centre == "median" else "centroid"
+    note = (
+        f"Distances from the {centre} of the class"
+        + (", times sqrt(n / (n - 1))" if results._adjusted else "")
+        + f". p_permutation exchanges the distances from the class means {len(results.permuted)} times; p "
+        "assumes that the distances are normal with one variance."
+    )
+    p: dict[Any, Format] = {"p": "tail", "p_permutation": "tail"}
+    parts: dict[str, Callable[[], Section | Pairs]] = {
+        "groups": lambda: Section(
+            "Mean distances", results.groups, {"rows": "count"}, source=".groups, .distances"
+        ),
+        "tests": lambda: Section(
+            "Test that they are equal",
+            results.table,
+            {**p, "df": "count", "SS": "general", "F": "z"},
+            note=note,
+            source=".table, .tidy()",
+        ),
+        "pairs": lambda: Section(
+            "Pairs of classes", results.pairs(), {**p, "t": "z", "df": "count"}, source=".pairs()"
+        ),
+    }
+    return summarize(f"Spread of the classes of {results.term}", parts, pick=sections)
+
+
+def _facts(results: Any) -> Pairs:
+    dropped = results._dropped
+    few = f"{results.labellings:.0f}" if results.labellings < 1e9 else "more than 1e9"
+    items: list[tuple[str, Any, str]] = [
+        ("Rows used", results.nobs, str(results.nobs)),
+        ("Distance", results.distance, results.distance),
+        ("Rows dropped, missing", dropped, str(dropped)),
+        ("Permutations", len(results.permuted), str(len(results.permuted))),
+        ("Residual df", results.df_resid, str(results.df_resid)),
+        ("Labellings", results.labellings, few),
+    ]
+    return Pairs(results.formula, items)

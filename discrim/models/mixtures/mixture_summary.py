@@ -1,0 +1,179 @@
+"""What is shown of a mixture discriminant analysis: the sections of its summary, and its pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.models.plots.pictured import drawn_rows
+from discrim.models.plots.spaces import LEVEL, chosen_terms, level_of
+from discrim.models.results import headers
+from discrim.report.grid import INTERVAL, Pairs, Section
+from discrim.report.plots.columns import criterion
+from discrim.report.plots.spaces import draw_ellipses, outline_radius
+from discrim.report.plots.style import set_title
+from discrim.report.tables import Sections
+
+if TYPE_CHECKING:
+    from discrim.core.mixtures.mixture import MixtureFit
+    from discrim.models.base.fit import Fit
+    from discrim.models.mixtures.mixture import MixtureResults
+    from discrim.models.plots.pictured import PictureOptions
+    from discrim.report.plots.style import Axes
+
+BEST = 10
+"""Of what BIC chose from, so many are shown of each class."""
+
+MOST_COMPONENTS = 60
+"""Components whose means are shown."""
+
+
+def mixture_sections(results: MixtureResults, fit: Fit[MixtureFit]) -> Sections:
+    """Sections of a mixture discriminant analysis, in their order."""
+    path: Sections = {} if fit.path is None else {"path": _path}
+    return {"header": _header, **mixture_brief, **path}
+
+
+def _header(results: MixtureResults, fit: Fit[MixtureFit]) -> Pairs:
+    numbers = fit.numbers
+    over = "the components of all classes" if numbers.together else "those of each class"
+    least, most, few = min(numbers.sizes), max(numbers.sizes), len(numbers.sizes) <= 6
+    size = " + ".join(map(str, numbers.sizes)) if few else f"{least} to {most} in each class"
+    size = f"{least} in each class" if least == most else size
+    if fit.path is not None:
+        given = fit.options["components"]
+        by_class = given.values() if isinstance(given, Mapping) else [given]
+        size += ", chosen by BIC" if "bic" in by_class else ", form chosen by BIC"
+    completed = numbers.completed
+    observed = "" if completed is None else ", observed"
+    steps = "yes" if results.converged else f"no, in {numbers.maxiter} steps"
+    items: list[headers.Item] = [
+        *headers.row_items(fit),
+        *headers.size_items(fit),
+        headers.prior_item(fit),
+        ("Components", sum(numbers.sizes), size),
+        ("Converged", results.converged, steps),
+        headers.criterion_item(results, "llf", f"Log-likelihood{observed}"),
+        ("Log-lik. given the classes", results.llf_given, f"{results.llf_given:.2f}"),
+        ("Log-lik. of rows alone", results.llf_rows, f"{results.llf_rows:.2f}"),
+        ("Free parameters", results.df_model, str(results.df_model)),
+        headers.criterion_item(results, "aic", "AIC"),
+        headers.criterion_item(results, "bic", "BIC"),
+        headers.error_item(fit, "apparent"),
+        # Where leave-one-out takes steps of EM for each row, a summary does without.
+        headers.error_item(fit, "loo")
+        if most == 1 and not (completed and completed.incomplete)
+        else (headers.LEFT_OUT, float("nan"), "see error_rates()"),
+    ]
+    if completed is not None:
+        words = f"{completed.incomplete}, {completed.patterns} patterns"
+        items.insert(2, ("Rows completed", completed.incomplete, words))
+    note = (
+        f"The form of the covariances holds over {over}. The log-likelihood is of class and variables "
+        "together; mclust prints that of the variables alone. Smaller AIC and BIC are better."
+    )
+    return headers.header(fit, items, f"{note} {headers.kept_note(fit)}".strip())
+
+
+def _classes(results: MixtureResults, fit: Fit[MixtureFit]) -> Section:
+    table = pd.DataFrame(
+        {
+            "prior": results.prior,
+            "rows": results.counts,
+            "components": results.components,
+            "covariance": results.covariance,
+        }
+    )
+    formats: dict[Any, Any] = {
+        "prior": "share",
+        "rows": "count",
+        "components": "count",
+        "covariance": "text",
+    }
+    source, note = "fit.prior, fit.components, fit.covariance", ""
+    if (results.components > 1).any():
+        runs = results.runs
+        table, source = table.join(runs), f"{source}, fit.runs"
+        formats |= {"runs": "count", "reached": "count"}
+        if (runs["reached"] < runs["runs"]).any():
+            note = (
+                "Runs of EM from different starts ended at different maxima: `reached` counts those that "
+                "ended at the one shown. If they are few, try a larger starts=, or fewer components."
+            )
+    return Section("Classes", table, formats, note=note, source=source)
+
+
+def _components(results: MixtureResults, fit: Fit[MixtureFit]) -> Section:
+    table = results.component_means
+    table.insert(0, "share", results.shares)
+    left_out = len(table) - MOST_COMPONENTS
+    note = f"{left_out} more: fit.component_means." if left_out > 0 else ""
+    section = Section(
+        "Components: shares and means",
+        table.head(MOST_COMPONENTS),
+        {"share": "share"},
+        note=note,
+        source="fit.shares, fit.component_means, fit.covs",
+    )
+    worth, f = headers.worth(fit.numbers.moments)
+    return headers.row_a_column(section, "components_by_column", (worth, np.append(np.nan, f)))
+
+
+def _path(results: MixtureResults, fit: Fit[MixtureFit]) -> Section:
+    path = results.path.dropna(subset=["bic"])
+    best = path.sort_values("bic", kind="stable")
+    if "class" in path:
+        # In the order of the classes, as they are there.
+        best["class"] = pd.Categorical(best["class"], list(results.classes))
+        best = best.sort_values("class", kind="stable")
+        best = best[best.groupby("class", observed=True).cumcount() < BEST]
+    else:
+        best = best.head(BEST)
+    names = best["components"].astype(str) + " " + best["covariance"]
+    index = pd.Index(names, name="components")
+    if "class" in path:
+        index = pd.MultiIndex.from_arrays([best["class"].astype(object), names], names=["class", index.name])
+    table = best[["df", "llf", "bic"]].set_axis(index)
+    more = f"The best of {len(path)} that were tried: fit.path. " if len(path) > len(best) else ""
+    note = f"{more}BIC = df ln n - 2 llf, for the log-likelihood given the classes. The smallest is chosen."
+    return Section("Choice by BIC", table, {"df": "count"}, headings=INTERVAL, note=note, source="fit.path")
+
+
+mixture_brief: Sections = {"classes": _classes, "components": _components}
+"""The short form: classes and components."""
+
+
+def components(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Outlines of the components in the plane of two columns."""
+    names, chosen = chosen_terms(results, fit, options, "components", 2)
+    rows, level = drawn_rows(fit, options), level_of(options, LEVEL)
+    axes = draw_ellipses(
+        results.component_means[names],
+        {key: cov.loc[names, names] for key, cov in results.covs.items()},
+        None,
+        outline_radius(level),
+        shares=results.shares,
+        points=None if rows is None else rows.terms(names),
+        labels=None if rows is None else rows.labels,
+        ax=options.ax,
+        signs=options.signs(fit.classes),
+    )
+    said = f"Components of the classes; outlines hold {100 * level:.6g} % of each"
+    set_title(axes, f"{said}\n{chosen}" if chosen else said)
+    return axes
+
+
+def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """BIC by number of components, or by form where there is one number only."""
+    table = results.path.dropna(subset=["bic"])
+    if "class" not in table:
+        table = table.assign(**{"class": "all classes"})
+    across = "components" if table["components"].nunique() > 1 else "covariance"
+    least = table.groupby(["class", across], sort=False, observed=True)["bic"].min().reset_index()
+    axes = criterion(least, across, ax=options.ax, signs=options.signs(fit.classes))
+    best = "the best form of each number of components" if across == "components" else "each form"
+    set_title(axes, f"BIC of {best}")
+    return axes

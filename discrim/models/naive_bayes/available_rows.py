@@ -1,0 +1,83 @@
+"""Moments and tallies of naive Bayes in which each column uses the rows that have a value.
+
+`naive_bayes(missing="available")` and its refits use them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.naive_bayes.tally import ColumnPlan, Tally
+from discrim.core.numerics.arrays import Codes
+from discrim.design.blocks import Blocks
+from discrim.models.base import reading
+
+
+def available_tally(blocks: Blocks, plan: ColumnPlan) -> tuple[ClassMoments, Tally]:
+    """Compute diagonal moments and the tally of each column from the rows that have a class and a value.
+
+    One pass finds groups of columns that are missing in the same rows, and one pass is made for each group.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        With p columns, of which rows may miss some.
+    plan : ColumnPlan
+        The kinds of the p columns.
+
+    Returns
+    -------
+    moments : ClassMoments
+        Means and sums of squares (K, p); its counts are those of all rows with a class.
+    tally : Tally
+        Its `available` (K, p) holds the count of each class and column.
+    """
+    blocks = blocks.with_classes()
+    k, p = len(blocks.design.levels), len(blocks.terms)
+    used = blocks.codes >= 0
+    if blocks.weights is not None:
+        used &= ~np.isnan(blocks.weights)
+    weights, codes = None if blocks.weights is None else blocks.weights[used], blocks.codes[used]
+    counts = np.bincount(codes, weights, k).astype(np.float64)
+    rows = np.bincount(codes if weights is None else codes[weights > 0], minlength=k)
+    codes = np.where(used, blocks.codes, -1)
+    parts = {name: np.zeros((k, p)) for name in ("centres", "rests", "scatters")}
+    scale, tally = np.ones(p), Tally(plan, k)
+    tally.available = np.zeros((k, p))
+    for columns in _missed_together(blocks):
+        group = replace(blocks.with_codes(codes), partial=False, incomplete=False).columns(columns.tolist())
+        part = Tally(plan.columns(columns), k)
+        moments = reading.class_moments(group, "diagonal", part.watch)
+        for name, values in parts.items():
+            values[:, columns] = getattr(moments, name)
+        scale[columns], tally.available[:, columns] = moments.scale, moments.counts[:, None]
+        _place(tally, part, columns)
+    return ClassMoments(counts, rows, scale=scale, **parts), tally
+
+
+def _missed_together(blocks: Blocks) -> list[Codes]:
+    """Return the positions of the columns in groups that are missing in the same rows."""
+    marks: list[Any] = [hashlib.blake2b() for _ in blocks.terms]
+    for place, x, missing in blocks.every_row():
+        if missing is None or not missing.any():
+            continue
+        nan = np.isnan(x)
+        for j in np.flatnonzero(nan.any(axis=0)).tolist():
+            marks[j].update(place.start.to_bytes(8, "little") + np.packbits(nan[:, j]).tobytes())
+    groups: dict[bytes, list[int]] = {}
+    for j, mark in enumerate(marks):
+        groups.setdefault(mark.digest(), []).append(j)
+    return [np.array(columns, dtype=np.intp) for columns in groups.values()]
+
+
+def _place(tally: Tally, part: Tally, columns: Codes) -> None:
+    """Write the tally of the columns at some positions (q,) into the tally of all columns."""
+    for i, j in enumerate(columns[part.plan.tables].tolist()):
+        tally.tables[tally.plan.tables.tolist().index(j)] = part.tables[i]
+    for i, j in enumerate(columns[part.plan.kernels].tolist()):
+        tally.values[tally.plan.kernels.tolist().index(j)] = part.values[i]

@@ -1,0 +1,865 @@
+"""Naive Bayes: columns independent within classes, normal, categorical, counts, or of any density.
+
+It is fitted to the moments of normal columns and a tally of the others, of rows or as moments hold them. A
+column that rows miss may be fitted to the rows that have it. Where a density does not exist, the error names
+the class and the column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.covariance.covariance import constant_columns, dependencies
+from discrim.core.moments.derived_moments import with_scatter
+from discrim.core.moments.level_counts import as_columns, count_sums
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.naive_bayes import naive_bayes as core
+from discrim.core.naive_bayes.kernel_density import FACTORS
+from discrim.core.naive_bayes.naive_bayes import NaiveBayesFit
+from discrim.core.naive_bayes.tally import ColumnPlan, Tally
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.rules.rules import PartRule, Rule
+from discrim.data.values import shown
+from discrim.design import levels as frame_levels
+from discrim.design.blocks import Blocks, without_rows
+from discrim.design.levels import Unseen, level_design, term_levels
+from discrim.errors import CollinearError, DataError, NotSupportedError
+from discrim.models.base import reading
+from discrim.models.base.data_range import check_data_range
+from discrim.models.base.displayed import displayed
+from discrim.models.base.fit import Fit, Gaps, Model, as_scored, read_rows
+from discrim.models.base.fit_file import Saved
+from discrim.models.base.reading import Data, Divisor, NaAction, Prior
+from discrim.models.base.refits import left_out_by_refits, moment_refits, verb_options
+from discrim.models.discriminant.normal_fits import drop_hint, some_of
+from discrim.models.moments.given import Sample, fitting
+from discrim.models.moments.moments import Moments
+from discrim.models.naive_bayes.available_rows import available_tally
+from discrim.models.results.geometry import ClassCovariances
+from discrim.models.results.results import ClassifierResults
+
+NORMAL, TABLE, KERNEL, COUNT = range(4)
+
+AVAILABLE = 'missing="available" looks at the rows that have each column: leave it out'
+KERNELS = "Kernel densities are made of the rows and not of their moments: leave out kernel="
+
+SMOOTHING = 1e-9
+"""scikit-learn's `var_smoothing`."""
+
+GRID = 512
+"""Values at which `density` shows a column."""
+
+BEYOND = 3.0
+"""Bandwidths, or standard deviations, by which that grid goes beyond the extremes."""
+
+
+def _levels(fit: Fit[NaiveBayesFit]) -> dict[str, Any]:
+    """Levels of each categorical column, by term."""
+    known = term_levels(fit.blocks.design)
+    return {fit.terms[j]: known[j] or (False, True) for j in fit.numbers.plan.tables.tolist()}
+
+
+def _rows(fit: Fit[NaiveBayesFit], data: Any, gaps: Gaps) -> Blocks:
+    """Rows that are used in part where some of their values are missing, unless this is not wanted."""
+    unseen: Unseen = "missing" if (gaps.unseen or fit.numbers.unseen) == "missing" else "raise"
+    blocks = read_rows(fit, data, Gaps(unseen, gaps.missing or "integrate"))
+    if data is None:
+        return blocks
+    plain = [term for term, levels in _levels(fit).items() if levels == (False, True)]
+    frame_levels.refuse_values(blocks.table, plain, counts=False)
+    frame_levels.refuse_values(blocks.table, fit.terms[fit.numbers.plan.counts].tolist(), counts=True)
+    return blocks
+
+
+MODEL = Model("naive_bayes", "Naive Bayes", rows=_rows, decision=as_scored, reads_gaps=True)
+
+
+def naive_bayes_fit(
+    numbers: NaiveBayesFit, blocks: Blocks, options: Mapping[str, Any], *, has_rows: bool = True
+) -> Fit[NaiveBayesFit]:
+    """A naive Bayes classifier as one value."""
+    refits = replace(
+        moment_refits("diagonal"), informative=numbers.plan.counts.tolist(), why_no_rule=_why_no_rule,
+        recode=_recode,
+    )  # fmt: skip
+    if not numbers.is_normal or numbers.available is not None:
+        refits = replace(refits, spread=None, of_rows=_rule_of_tally, held=_rule_of_tally)
+    if numbers.available is not None and numbers.smoothing and numbers.normal is not None:
+        takes = "of smoothed variances of columns that rows miss takes a refit a row"
+        refits = replace(refits, left_out=partial(left_out_by_refits, takes=takes))
+    fit = Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows)
+    sizes = numbers.plan.sizes[numbers.plan.tables].tolist()
+    of_levels = [len(levels) for levels in _levels(fit).values()] == sizes
+    if not (of_levels and frame_levels.codes_are_positions(blocks.design)):
+        raise DataError("A saved fit of naive Bayes is damaged: its tables do not fit its levels.")
+    return fit
+
+
+def _recode(fit: Fit[NaiveBayesFit], blocks: Blocks, held: bool) -> tuple[Fit[NaiveBayesFit], Blocks]:
+    """Return fit and blocks whose tables have the levels that are left."""
+    blocks = replace(blocks, design=level_design(blocks.design))
+    kept = [j for j, term in enumerate(blocks.terms) if term in fit.terms]
+    blocks = blocks.columns(kept)
+    plan = fit.numbers.plan.columns(np.array([fit.terms.get_loc(term) for term in blocks.terms]))
+    levels = dict(zip(blocks.design.terms, term_levels(blocks.design), strict=True))
+    counts = np.array([len(levels[term] or ()) for term in blocks.terms], dtype=np.intp)
+    # Truth values have two levels in any rows.
+    numbers = replace(fit.numbers, plan=replace(plan, sizes=np.where(counts > 0, counts, plan.sizes)))
+    return naive_bayes_fit(numbers, blocks, fit.options), blocks
+
+
+def _rule_of_tally(fit: Fit[NaiveBayesFit], blocks: Blocks) -> Rule | None:
+    moments, tally = _tallied(fit, blocks)
+    keep = np.arange(moments.n_columns)
+    if blocks.incomplete:
+        # The caller takes constant columns out of complete rows only.
+        keep = np.setdiff1d(keep, constant_columns(moments))
+        moments, tally = moments.columns(keep), tally.columns(keep)
+    refit = replace(fit.numbers, plan=tally.plan).refit(moments, tally) if len(keep) else None
+    if refit is None:
+        return None
+    rule = refit.rule(fit.log_prior())
+    return rule if len(keep) == len(blocks.terms) else PartRule(rule, keep)
+
+
+def _tallied(fit: Fit[NaiveBayesFit], blocks: Blocks) -> tuple[ClassMoments, Tally]:
+    """Moments and tally of rows, which may lack columns of the fit."""
+    places = np.array([fit.terms.get_loc(term) for term in blocks.terms], dtype=np.intp)
+    plan = fit.numbers.plan.columns(places)
+    if blocks.incomplete:
+        return available_tally(blocks, plan)
+    tally = Tally(plan, len(fit.classes))
+    return reading.class_moments(blocks, "diagonal", tally.watch), tally
+
+
+def _why_no_rule(fit: Fit[NaiveBayesFit], blocks: Blocks) -> str | None:
+    try:
+        _refuse_no_density(*_tallied(fit, blocks), blocks)
+    except CollinearError as error:
+        return str(error)
+    return None
+
+
+SAVED = Saved(
+    {"method": (str,), "smoothing": (float,), "laplace": (float,), "bandwidth": (str,)}
+    | {"unseen": (str,), "estimated_prior": (bool,)},
+    "diagonal",
+    core.naive_bayes_from_file,
+    naive_bayes_fit,
+    core.naive_bayes_buffers,
+    lambda k, p: {"columns": (3, p), "tables": (k, -1), "sums": (k, -1), "points": (-1, 4)},
+    lambda k, p: {"available": (k, p)},
+    constant=True,
+)
+
+
+class NaiveBayesResults(ClassCovariances, ClassifierResults):
+    """A fitted naive Bayes classifier.
+
+    Attributes
+    ----------
+    covs : dict of class to DataFrame
+        Diagonal covariance of each class, if every column is normal.
+    logdet : Series by class
+        Log-determinants of the covariances.
+    smoothing, laplace : float
+        As they were given.
+    llf, aic, bic : float
+        Joint log-likelihood of class and row, without multinomial coefficients, and its criteria. It is taken
+        at the probabilities of the fit and at variances of divisor n_k, which are smoothed where those of the
+        fit are. Fits with kernel densities have none.
+    df_model : int
+        Number of free parameters.
+    """
+
+    _fit: Fit[NaiveBayesFit]
+
+    def __init__(self, fit: Fit[NaiveBayesFit]) -> None:
+        super().__init__(fit)
+        numbers = fit.numbers
+        self.smoothing, self.laplace = numbers.smoothing, numbers.laplace
+        self._levels = _levels(fit)
+
+    # ---- the densities
+
+    @property
+    def normal_terms(self) -> pd.Index:
+        """The columns that are normal within classes."""
+        return self.terms[self._fit.numbers.plan.normal]
+
+    @property
+    @displayed(every="count")
+    def available(self) -> pd.DataFrame:
+        """Number of rows, or their weight, that have a value of each column, by class.
+
+        Shape: classes by columns. Number of rows, or their weight, that have a value of the column; the
+        column is fitted to these.
+        """
+        available = self._fit.numbers.available
+        counts = self._fit.counts[:, None] if available is None else available
+        values = np.broadcast_to(counts, (len(self.classes), len(self.terms)))
+        whole = (values % 1 == 0).all()
+        return pd.DataFrame(
+            values.astype(np.int64) if whole else values, index=self.classes, columns=self.terms
+        )
+
+    @property
+    def means(self) -> pd.DataFrame:
+        """Class means of the normal columns, classes by normal columns."""
+        normal = self._fit.numbers.normal
+        return self._by_class(None if normal is None else normal.moments.class_means, self.normal_terms)
+
+    @property
+    def sds(self) -> pd.DataFrame:
+        """Standard deviations of the normal columns within classes, smoothing included.
+
+        Shape: classes by normal columns.
+        """
+        normal = self._fit.numbers.normal
+        sds = None if normal is None else [c.sd / normal.moments.scale for c in normal.covariances]
+        return self._by_class(sds, self.normal_terms)
+
+    @property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """P(level | class) of each categorical column, Laplace's correction included.
+
+        Dict of column to DataFrame, classes by levels.
+        """
+        tables = self._fit.numbers.tables
+        shares = () if tables is None else tables.probabilities()
+        return {
+            term: pd.DataFrame(values, index=self.classes, columns=pd.Index(list(levels), name=term))
+            for (term, levels), values in zip(self._levels.items(), shares, strict=True)
+        }
+
+    @property
+    def bandwidths(self) -> pd.DataFrame:
+        """Bandwidths of the kernel densities, classes by columns with kernel densities.
+
+        Standard deviations of the kernels.
+        """
+        terms, kernels = self.terms[self._fit.numbers.plan.kernels], self._fit.numbers.kernels
+        return self._by_class(None if kernels is None else kernels.bandwidths(), terms)
+
+    @property
+    def multinomial(self) -> pd.DataFrame:
+        """Probabilities of the columns of counts by class; they sum to one.
+
+        Shape: classes by columns of counts.
+        """
+        terms, counts = self.terms[self._fit.numbers.plan.counts], self._fit.numbers.counts
+        return self._by_class(None if counts is None else counts.probabilities(), terms)
+
+    def _by_class(self, values: Any, terms: pd.Index) -> pd.DataFrame:
+        """Values of columns of one kind, classes by terms; none where there is no such column."""
+        values = np.zeros((len(self.classes), 0)) if values is None else values
+        return pd.DataFrame(values, index=self.classes, columns=terms)
+
+    @displayed()
+    def density(self, term: str, at: Any = None) -> pd.DataFrame:
+        """Density of a normal or kernel column within each class.
+
+        Parameters
+        ----------
+        term : str
+            Name of the column.
+        at : array-like of float, optional
+            Values at which the density is taken. By default they are 512 evenly spaced values, to three
+            bandwidths or standard deviations beyond the extreme rows or means.
+
+        Returns
+        -------
+        DataFrame, values by classes
+
+        Raises
+        ------
+        DataError
+            There is no such column, it has no density, or a value is not a number.
+        """
+        plan = self._fit.numbers.plan
+        numeric = self.terms[np.sort(np.concatenate([plan.normal, plan.kernels]))]
+        if not (isinstance(term, str) and term in numeric):
+            named = reading.listed(numeric) if len(numeric) else "no column"
+            has = f"{named} {'have' if len(numeric) > 1 else 'has'}"
+            raise DataError(f"{term!r} has no density ({has} one): see tables and multinomial.")
+        try:
+            values = self._grid(term) if at is None else np.asarray(at, dtype=np.float64).ravel()
+        except (TypeError, ValueError):
+            raise DataError(f"at={at!r}: give the values of {term!r} as numbers.") from None
+        if term in self.normal_terms:
+            mean, sd = self.means[term].to_numpy(), self.sds[term].to_numpy()
+            z = (values[:, None] - mean) / sd
+            densities = np.exp(-0.5 * z**2) / (sd * np.sqrt(2 * np.pi))
+        else:
+            kernels = self._kernels_of(term)
+            densities = np.stack([np.exp(kernel.log_density(values)) for kernel in kernels], axis=1)
+        return pd.DataFrame(densities, index=pd.Index(values, name=term), columns=self.classes)
+
+    def _kernels_of(self, term: str) -> tuple[Any, ...]:
+        kernels = self._fit.numbers.kernels
+        return () if kernels is None else kernels.densities[self.bandwidths.columns.get_loc(term)]
+
+    def _grid(self, term: str) -> Floats:
+        if term in self.normal_terms:
+            low = high = self.means[term].to_numpy()
+            width = self.sds[term].to_numpy()
+        else:
+            kernels = self._kernels_of(term)
+            low, high = (np.array([each.points[end] for each in kernels]) for end in (0, -1))
+            width = self.bandwidths[term].to_numpy()
+        return np.linspace((low - BEYOND * width).min(), (high + BEYOND * width).max(), GRID)
+
+    def _need_complete_numbers(self) -> None:
+        """Raise NotSupportedError if a column is categorical or fitted to some of the rows."""
+        if len(self._levels):
+            raise NotSupportedError(
+                f"group_summary() describes numbers, and {reading.listed(self._levels)} "
+                f"{'is' if len(self._levels) == 1 else 'are'} categorical: see tables."
+            )
+        if self._fit.numbers.available is not None:
+            raise NotSupportedError(
+                "group_summary() describes complete rows, and here each column is fitted to the rows "
+                "that have it: see means, sds and available."
+            )
+        super()._need_complete_numbers()
+
+    def _need_covariances(self, what: str) -> None:
+        if not self._fit.numbers.is_normal:
+            other = self.terms[np.flatnonzero(self._fit.numbers.plan.families)]
+            raise NotSupportedError(
+                f"{what} needs normal columns, and {reading.listed(other)} "
+                f"{'are' if len(other) > 1 else 'is'} not: see means, sds, tables, bandwidths and "
+                "multinomial."
+            )
+
+    # ---- tables
+
+    @displayed()
+    def tidy(self) -> pd.DataFrame:
+        """One row for each class and parameter.
+
+        Returns
+        -------
+        DataFrame
+            class, term, and the parameters of the term: mean and sd (including the smoothing) for normal
+            columns, level and probability for categorical columns and counts, and bandwidth for kernel
+            densities.
+        """
+        parts = []
+        for names, frames in (
+            (("mean", "sd"), (self.means, self.sds)),
+            (("bandwidth",), (self.bandwidths,)),
+            (("probability",), (self.multinomial,)),
+        ):
+            if frames[0].shape[1]:
+                parts.append(self._long(frames[0].columns, "term", names, frames))
+        for term, table in self.tables.items():
+            part = self._long(table.columns, "level", ("probability",), (table,))
+            part.insert(1, "term", term)
+            parts.append(part)
+        return pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
+
+    def _long(
+        self, columns: pd.Index, name: str, names: tuple[str, ...], frames: tuple[pd.DataFrame, ...]
+    ) -> pd.DataFrame:
+        index = pd.MultiIndex.from_product([self.classes, columns], names=["class", name])
+        values = {each: frame.to_numpy().ravel() for each, frame in zip(names, frames, strict=True)}
+        return pd.DataFrame(values, index=index).reset_index()
+
+    @displayed()
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        return pd.DataFrame([self._glance() | {"smoothing": self.smoothing, "laplace": self.laplace}])
+
+    def _is_plane(self) -> bool:
+        return super()._is_plane() and not self._levels
+
+
+class Options(NamedTuple):
+    """Options of `naive_bayes` as they were given."""
+
+    kernel: Any
+    bandwidth: Any
+    counts: Any
+    laplace: Any
+    smoothing: Any
+    method: str
+    unseen: str
+    missing: str | None = None
+
+
+@reading.with_ways_out
+def naive_bayes(
+    formula: str | None = None,
+    data: Data | None = None,
+    *,
+    moments: Moments | None = None,
+    kernel: bool | Sequence[str] = False,
+    bandwidth: Literal["nrd0", "nrd"] | float | Mapping[str, float] = "nrd0",
+    counts: bool | Sequence[str] = False,
+    laplace: float = 0.0,
+    smoothing: float = 0.0,
+    method: Divisor = "moment",
+    unseen: Unseen = "raise",
+    missing: Literal["drop", "available"] | None = None,
+    prior: Prior = None,
+    weights: Any = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> NaiveBayesResults:
+    """Naive Bayes: columns independent within classes.
+
+    Numeric columns are normal within classes unless they are named in `kernel` or `counts`. Columns of text,
+    categories or truth values, and any column x written as C(x), have a table of P(level | class).
+
+    Parameters
+    ----------
+    formula : str
+        Response and predictors, such as `species ~ .`; see the page on formulas. A category is a term of its
+        own here and is not multiplied with another column.
+    data : table or source of tables
+        Table, or source of tables that is read in chunks; see the page on shared arguments.
+    moments : Moments, optional
+        Moments in place of formula and data; see the page on shared arguments. Moments hold no rows for
+        kernel densities.
+    kernel : bool or list of str
+        Columns whose density within a class is the mean of normal kernels about the rows of the class; True
+        stands for every numeric column. The sum is exact to rounding, and not taken on a grid as in R's
+        density() and klaR's NaiveBayes.
+    bandwidth : {"nrd0", "nrd"}, float, or dict of column to float
+        Standard deviation of the kernels. "nrd0" is Silverman's rule of thumb, as R's bw.nrd0, and "nrd" is
+        Scott's, as R's bw.nrd; both are applied by class and column. A number is used for all columns. A dict
+        gives numbers for the columns that it names, and the others follow "nrd0".
+    counts : bool or list of str
+        Columns of counts, such as the words of a text; True stands for every numeric column. Given their sum,
+        all of them together follow one multinomial distribution in each class.
+    laplace : float
+        Number that is added to each count of a table and of the multinomial: (n_kl + laplace) / (n_k +
+        laplace L), where L is the number of levels in the rows of the fit, or of columns of counts. It is
+        zero by default, so that a level that a class never had has probability zero in it.
+    smoothing : float
+        This share of the largest variance of a normal column (over all rows, divisor N) is added to each
+        variance of each class, as scikit-learn's `var_smoothing` does, where it is 1e-9. It depends on the
+        units of the columns. It is zero by default.
+    method : {"moment", "mle"}
+        Divisor of the variances within a class: n_k - 1 for "moment", as in R's e1071, or n_k for "mle", as
+        in scikit-learn.
+    unseen : {"raise", "missing"}
+        What to do with new rows that have a level which the fit has not seen: raise an error, or treat the
+        value as missing. "missing" is possible for a column, or for C() of a column that no other term is
+        made of.
+    missing : {"drop", "available"}, optional
+        "drop" (the default) leaves rows with a missing value out of the fit and counts them. "available" fits
+        each column to the rows that have it, as R's e1071 and klaR do, and leaves out only rows without a
+        class; the classes then have the proportions of all rows.
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes; by default the class proportions.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three identical rows.
+    levels : sequence, optional
+        The classes in order; by default that of the categories, or sorted.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped and counted, or are an error.
+    functions : dict of str to callable, optional
+        Functions that the formula may call, by name; see the page on shared arguments.
+
+    Returns
+    -------
+    NaiveBayesResults
+
+    Raises
+    ------
+    FormulaError
+        The formula cannot be read or is not allowed.
+    DataError
+        A column is unknown, a value is infinite, or no row or only one class is left. Also an option that
+        names no column of its kind or is not a number, and a negative count.
+    PriorError
+        The prior is not a distribution over the classes.
+    CollinearError
+        A normal column is constant within a class and there is no smoothing; a class has no bandwidth; or its
+        counts are all zero and laplace is zero. The message names the class and the column.
+    NotSupportedError
+        A category is multiplied with another column.
+
+    Notes
+    -----
+    Hand & Yu (2001, International Statistical Review 69, 385-398) explain why the method often classifies
+    well although its assumption is false. Counts are those of McCallum & Nigam (1998, AAAI-98 Workshop on
+    Learning for Text Categorization, 41-48), and kernels those of John & Langley (1995, Uncertainty in
+    Artificial Intelligence, 338-345).
+
+    A row with a missing value is predicted from the values that it has: the factor of a missing column is
+    left out, counts are judged given the sum of those that are there, and the posterior of a row without any
+    value is the prior. The fit, its leave-one-out and its error rates use the complete rows. Under
+    `missing="available"` they use all rows with a class, the likelihood is that of the values that are there,
+    and the fit takes a pass for each group of columns that the same rows miss.
+
+    Leave-one-out gives what a refit without each row would give: bandwidths that follow a rule, the smoothing
+    and the levels of each column are computed anew, while the prior is held. A row that alone has some level
+    gets no label and no posterior.
+
+    Columns of a Sparse dtype, such as those of `pandas.DataFrame.sparse.from_spmatrix`, are never written out
+    at once. The time and memory of fit, prediction and leave-one-out of counts grow with the number of stored
+    values.
+
+    A row that has probability zero in every class, which can happen only without `laplace`, has no posterior:
+    it would be 0/0. Its label and posteriors are missing, with a warning, and error rates leave it out. R's
+    e1071 replaces each zero by 0.001.
+
+    Examples
+    --------
+    >>> from discrim import naive_bayes
+    >>> from discrim.datasets import load_iris, load_penguins
+    >>> fit = naive_bayes("species ~ .", data=load_iris())
+    >>> fit.confusion().to_numpy().tolist()
+    [[50, 0, 0], [0, 47, 3], [0, 3, 47]]
+    >>> mixed = naive_bayes("species ~ bill_length_mm + island + sex", load_penguins(), laplace=1)
+    >>> mixed.tables["sex"].round(3).loc["Adelie"].tolist()
+    [0.5, 0.5]
+
+    Penguins of unknown sex are used for the column of bills too:
+
+    >>> some = load_penguins()[["species", "sex", "bill_depth_mm"]]
+    >>> whole = naive_bayes("species ~ .", some, missing="available")
+    >>> whole.nobs, len(some.dropna()), int(whole.available.loc["Adelie", "sex"])
+    (344, 333, 146)
+
+    Counts of words, most of which are zero and not stored:
+
+    >>> import pandas as pd
+    >>> from scipy.sparse import csr_array
+    >>> counts = csr_array([[2, 0, 0], [1, 1, 0], [0, 0, 3], [0, 1, 1]])
+    >>> texts = pd.DataFrame.sparse.from_spmatrix(counts, columns=["ham", "egg", "spam"])
+    >>> texts["kind"] = ["food", "food", "mail", "mail"]
+    >>> naive_bayes("kind ~ .", texts, counts=True, laplace=1).multinomial.round(3).loc["food"].tolist()
+    [0.571, 0.286, 0.143]
+    """
+    options = verb_options(locals())
+    reading.check_word("missing", missing, ("drop", "available"), optional=True)
+    whole = None if missing == "drop" else missing
+    columns = Options(kernel, bandwidth, counts, laplace, smoothing, method, unseen, whole)
+    sample = Sample("naive_bayes", "diagonal", moments, formula, data, weights, levels, functions, na_action)
+    if sample.has_rows:
+        why = "A kernel density is made of all rows, and" if kernel else None
+        blocks = sample.read(why, incomplete=whole == "available")
+        blocks, stats, tally = _usable_tally(blocks, columns, na_action)
+    else:
+        blocks, stats, tally = _given_tally(sample, columns)
+    _refuse_no_density(stats, tally, blocks)
+    shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
+    fit = core.fit_naive_bayes(stats, tally, shares, estimated_prior=estimated)
+    _refuse_no_bandwidth(fit, blocks)
+    return NaiveBayesResults(naive_bayes_fit(fit, blocks, options, has_rows=sample.has_rows))
+
+
+def _usable_tally(
+    blocks: Blocks, options: Options, na_action: NaAction
+) -> tuple[Blocks, ClassMoments, Tally]:
+    """Blocks of the rows that can be used, with columns of levels, their moments and their tally."""
+    blocks = replace(blocks, design=level_design(blocks.design))
+    plan = _plan_of(blocks, options)
+    if options.missing is not None:
+        return _usable_available(blocks, plan, na_action)
+    blocks = blocks.with_counts(tuple(blocks.terms[j] for j in plan.counts))
+    tally = Tally(plan, len(blocks.design.levels))
+    classes, terms = blocks.design.levels, blocks.terms
+    # Beside others a constant count has its share of their sum.
+    blocks, moments = reading.usable_rows(
+        blocks, "diagonal", na_action, tally.watch, keep=plan.counts.tolist()
+    )
+    if not blocks.constant:
+        return blocks, moments, _tally_of_present(tally, classes, blocks)
+    constant = set(blocks.constant)
+    kept = [j for j, term in enumerate(terms) if term not in constant]
+    tally = Tally(plan.columns(np.array(kept)), len(blocks.design.levels))
+    return blocks, reading.class_moments(blocks, "diagonal", tally.watch), tally
+
+
+def _tally_of_present(tally: Tally, classes: Sequence[Any], blocks: Blocks) -> Tally:
+    """The tally of the classes that are left of those before."""
+    present = blocks.design.levels
+    return tally if len(present) == len(classes) else tally.classes(np.array([*map(classes.index, present)]))
+
+
+def _given_tally(sample: Sample, options: Options) -> tuple[Blocks, ClassMoments, Tally]:
+    """Blocks without rows, diagonal moments of the columns of a `level_design`, and their tally."""
+    kernel = options.kernel
+    has_kernels = bool(kernel) if isinstance(kernel, bool | np.bool_ | str | list | tuple) else True
+    why = AVAILABLE if options.missing is not None else KERNELS if has_kernels else ""
+    given = sample.checked_moments(why)
+    given._need("Naive Bayes", "diagonal")
+    design = level_design(given._design)
+    blocks = without_rows(design, given._functions, weighted=given._in_weights, dropped=given.dropped)
+    plan = _plan_of(blocks, options)
+    names, _ = frame_levels.level_terms(design)
+    if len(given._level_counts.tables) != len(names):
+        raise NotSupportedError(
+            f"These moments hold no counts of the levels of {reading.listed(names)}, because a part of them "
+            "comes from published statistics: add up moments of tables only, or leave such columns "
+            "out."
+        )
+    moments = _moments_of_levels(given, blocks.terms, names)
+    _refuse_negative(given, plan, blocks, moments)
+    tally = Tally(plan, moments.n_classes)
+    tally.tables, tally.sums = list(given._level_counts.tables), count_sums(moments, plan.counts)
+    classes, terms = design.levels, blocks.terms
+    blocks, moments = fitting(given, blocks, moments, keep=plan.counts.tolist())
+    tally = _tally_of_present(tally, classes, blocks)
+    if len(blocks.terms) < len(terms):
+        tally = tally.columns(np.array([terms.index(term) for term in blocks.terms]))
+    return blocks, moments, tally
+
+
+def _moments_of_levels(given: Moments, terms: tuple[str, ...], names: tuple[str, ...]) -> ClassMoments:
+    """Diagonal moments of columns that are positions of levels, as counted, or numbers, as given."""
+    moments, given_terms = with_scatter(given._moments, "diagonal"), given._design.terms
+    if not names:
+        return moments
+    means, squares = as_columns(given._level_counts.tables, moments.counts)
+    numeric = [j for j, term in enumerate(terms) if term not in names]
+    source = [given_terms.index(terms[j]) for j in numeric]
+    levels = [terms.index(name) for name in names]
+    shape = (moments.n_classes, len(terms))
+    centres, rests, scatters, scale = np.zeros(shape), np.zeros(shape), np.zeros(shape), np.ones(len(terms))
+    centres[:, numeric], rests[:, numeric] = moments.centres[:, source], moments.rests[:, source]
+    scatters[:, numeric], scale[numeric] = moments.scatters[:, source], moments.scale[source]
+    centres[:, levels], scatters[:, levels] = means, squares
+    return replace(moments, centres=centres, rests=rests, scale=scale, scatters=scatters)
+
+
+def _refuse_negative(given: Moments, plan: ColumnPlan, blocks: Blocks, moments: ClassMoments) -> None:
+    """Raise where a column of counts holds a value below zero, as far as moments tell."""
+    below = given._moments.class_means < 0
+    for j in plan.counts.tolist():
+        place = given._design.terms.index(blocks.terms[j])
+        if not given._level_counts.negative[place] and not below[:, place].any():
+            continue
+        k = int(np.argmax(moments.class_means[:, j] < 0))
+        where = f" (its mean in class {shown(blocks.design.levels[k])} is)" if below[:, place].any() else ""
+        raise DataError(
+            f"Column {blocks.terms[j]!r} holds values below zero{where}, and a count is 0 or more: leave it "
+            "out of counts=, or gather the moments again of corrected rows."
+        )
+
+
+def _plan_of(blocks: Blocks, options: Options) -> ColumnPlan:
+    """What each column of a `level_design` is."""
+    reading.check_word("method", options.method, Divisor)
+    reading.check_word("unseen", options.unseen, Unseen)
+    terms = list(blocks.terms)
+    levels = term_levels(blocks.design)
+    families = np.array([NORMAL if each is None else TABLE for each in levels], dtype=np.intp)
+    sizes = np.array([0 if each is None else len(each) for each in levels], dtype=np.intp)
+    for name in frame_levels.boolean_terms(blocks.design):
+        families[terms.index(name)], sizes[terms.index(name)] = TABLE, 2
+    for family, what, wanted in ((COUNT, "counts", options.counts), (KERNEL, "kernel", options.kernel)):
+        families[_wanted(what, wanted, terms, families)] = family
+    columns = set(blocks.design.columns)
+    made = [terms[j] for j in np.flatnonzero(families == COUNT) if terms[j] not in columns]
+    if made:
+        raise DataError(
+            f"counts= takes columns of the table as they stand, and {reading.listed(made)} is computed: "
+            "compute the column before the fit."
+        )
+    rule, given = _bandwidths(options.bandwidth, terms, families)
+    laplace = reading.check_number("laplace", options.laplace, 0)
+    smoothing = reading.check_number("smoothing", options.smoothing, 0)
+    return ColumnPlan(families, sizes, given, rule, laplace, smoothing, options.method, options.unseen)
+
+
+def _wanted(what: str, wanted: Any, terms: list[str], families: Codes) -> list[int] | Codes:
+    """Positions of the columns that an option names: all that are still normal for True."""
+    if isinstance(wanted, bool | np.bool_):
+        return np.flatnonzero((families == NORMAL) & bool(wanted))
+    names = [wanted] if isinstance(wanted, str) else wanted
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise DataError(f"{what}={wanted!r}: give True, or a list of the columns that are meant.")
+    numeric = [term for term, family in zip(terms, families, strict=True) if family == NORMAL]
+    place = {term: j for j, term in enumerate(terms)}
+    for name in names:
+        if name in place and families[place[name]] != NORMAL:
+            kind = "in counts=, too" if families[place[name]] == COUNT else "categorical"
+            raise DataError(f"{what}= names {name!r}, which is {kind}: leave it out of one of the two.")
+        if name not in place:
+            raise DataError(
+                f"{what}= names {name!r}, which is no numeric column of the fit: {reading.listed(numeric)}."
+            )
+    return [place[name] for name in names]
+
+
+def _bandwidths(bandwidth: Any, terms: list[str], families: Codes) -> tuple[str, Floats]:
+    """The rule, and the bandwidth (p,) given for each column, 0 for those by the rule."""
+    given = np.zeros(len(terms))
+    kernels = [terms[j] for j in np.flatnonzero(families == KERNEL)]
+    if isinstance(bandwidth, str):
+        reading.check_word("bandwidth", bandwidth, tuple(FACTORS))
+    if not kernels and not (isinstance(bandwidth, str) and bandwidth == "nrd0"):
+        raise DataError(
+            f"bandwidth={bandwidth!r} goes with kernel densities, and no column has one: name its "
+            "columns in kernel=, or leave bandwidth= out."
+        )
+    if isinstance(bandwidth, str):
+        return bandwidth, given
+    wanted = bandwidth if isinstance(bandwidth, Mapping) else dict.fromkeys(kernels, bandwidth)
+    for name, value in wanted.items():
+        if name not in kernels:
+            raise DataError(
+                f"bandwidth= names {name!r}, which has no kernel density: kernel= makes one of "
+                f"{reading.listed(kernels)}. Name the column there too."
+            )
+        also = f" for {name!r}, or one of {reading.listed(FACTORS)}"
+        given[terms.index(name)] = reading.check_number("bandwidth", value, 0, ends="()", also=also)
+    return "nrd0", given
+
+
+def _refuse_no_density(moments: ClassMoments, tally: Tally, blocks: Blocks) -> None:
+    """Raise a CollinearError that names class and column where a density, but for kernels, does not exist."""
+    plan, terms, levels = tally.plan, np.array(blocks.terms, dtype=object), blocks.design.levels
+    if len(plan.normal):
+        names = tuple(terms[plan.normal])
+        available: Any = np.inf if tally.available is None else tally.available[:, plan.normal]
+        few = np.argwhere(available <= (1 if plan.method == "moment" else 0))
+        if len(few):
+            k, j = few[0]
+            raise CollinearError(
+                f"{names[j]!r} has values in rows of class {levels[k]!r} that weigh {available[k, j]:g} "
+                'together, too few for a variance: leave the column out, or pass method="mle" with '
+                f"smoothing={SMOOTHING:g}."
+            )
+        _refuse_no_variance(moments.columns(plan.normal), names, levels, plan)
+    empty = tally.sums.sum(axis=1) + plan.laplace <= 0
+    if len(plan.counts) and empty.any():
+        raise CollinearError(
+            f"The counts {reading.listed(terms[plan.counts])} are all zero in class "
+            f"{levels[int(empty.argmax())]!r}: pass laplace=1, for example, or leave the class out."
+        )
+
+
+def _refuse_no_bandwidth(fit: NaiveBayesFit, blocks: Blocks) -> None:
+    """Raise a CollinearError that names classes and columns where a kernel density has no bandwidth."""
+    lacking = fit.without_bandwidth()
+    if not lacking.any():
+        return
+    names = [blocks.terms[j] for j in fit.plan.kernels]
+    counts, rows = fit.moments.counts, fit.moments.rows
+    light = (counts <= 1) & (rows > 1) & lacking.any(axis=1)
+    if light.any():
+        k = int(light.argmax())
+        raise CollinearError(
+            f"The rows of class {blocks.design.levels[k]!r} have weights that sum to {counts[k]:g}, and a "
+            "bandwidth by a rule takes more than one row: pass weights that count rows, for example divided "
+            f"by their mean, or give the bandwidths, as in bandwidth={{{names[0]!r}: ...}}."
+        )
+    said = [
+        f"{reading.listed(name for name, none in zip(names, bare, strict=True) if none)} "
+        f"{'has' if bare.sum() == 1 else 'have'} one row or one value only in class {label!r}"
+        for label, bare in zip(blocks.design.levels, lacking, strict=True)
+        if bare.any()
+    ]
+    given = ", ".join(f"{names[j]!r}: ..." for j in np.flatnonzero(lacking.any(axis=0)))
+    raise CollinearError(
+        f"{some_of(said, 'classes')}, too few for a bandwidth: give one, as in bandwidth={{{given}}}, or "
+        "leave such columns out."
+    )
+
+
+def _refuse_no_variance(
+    moments: ClassMoments, terms: tuple[str, ...], levels: Sequence[Any], plan: ColumnPlan
+) -> None:
+    said: list[str] = []
+    constant: set[int] = set()
+    few = light = False
+    for k, label in enumerate(levels):
+        count = moments.counts[k]
+        if count <= 1 and plan.method == "moment":
+            few = True
+            light = light or moments.rows[k] != count
+            has = f"has weights that sum to {count:g}" if moments.rows[k] != count else "has 1 row"
+            said.append(f"class {label!r} {has}, too few for a variance, which takes more than one")
+            continue
+        here = [] if plan.smoothing else [each.column for each in dependencies(moments, k, diagonal=True)]
+        if here:
+            constant.update(here)
+            verb = "is" if len(here) == 1 else "are"
+            said.append(f"{reading.listed(terms[j] for j in here)} {verb} constant in class {label!r}")
+    if said:
+        text = some_of(said, "classes")
+        smoothing = f"smoothing={SMOOTHING:g}"
+        counted = ", or weights that count rows, for example divided by their mean" if light else ""
+        way_out = (
+            f'pass method="mle"{"" if plan.smoothing else f" with {smoothing}"}{counted}'
+            if few
+            else f"pass {smoothing}, this share of the largest variance being added to each (scikit-learn's)"
+        )
+        tells = reading.said_of_separation(moments, tuple(terms))
+        hint = "" if few or tells else drop_hint([terms[j] for j in sorted(constant)], len(terms))
+        raise CollinearError(
+            f"{text[0].upper()}{text[1:]}: a normal density needs a variance.{tells} "
+            f"{way_out[0].upper()}{way_out[1:]}{hint}."
+        )
+    if plan.smoothing and not core.has_variances(moments, plan):
+        raise CollinearError(
+            f"smoothing={plan.smoothing:g} of the largest variance leaves a variance of "
+            f"{reading.listed(terms)} at zero or infinite: no column varies, the share is too "
+            "small or too large, or the columns' units are too far apart. Give another share, or columns of "
+            "like units."
+        )
+
+
+def _usable_available(
+    blocks: Blocks, plan: ColumnPlan, na_action: NaAction
+) -> tuple[Blocks, ClassMoments, Tally]:
+    """Blocks of all rows with a class, whatever else they miss, but of no empty class or constant column."""
+    reading.check_word("na_action", na_action, NaAction)
+    if na_action == "raise":
+        raise DataError(
+            'na_action="raise" refuses the missing values that missing="available" is for: leave one out.'
+        )
+    if len(plan.counts):
+        raise NotSupportedError(
+            'counts= follow a multinomial given their sum, and with missing="available" a row may '
+            "have no sum: leave counts= out, fill the counts, or fit the complete rows."
+        )
+    blocks = replace(blocks, partial=True, incomplete=True)
+    classes, terms = blocks.design.levels, blocks.terms
+    moments, tally = available_tally(blocks, plan)
+    dropped = blocks.n_dropped(blocks.codes >= 0)
+    if not moments.total:
+        raise DataError(
+            f"No row is left: each of the {blocks.table.nrows} rows misses the response "
+            f"{blocks.design.response!r}, or its weight. Give rows with a class."
+        )
+    if blocks.weighted:
+        reading.warn_of_weights(moments, whole=blocks.has_whole_weights())
+    blocks, moments = reading.present_classes(blocks, moments)
+    tally = _tally_of_present(tally, classes, blocks)
+    _refuse_bare(blocks, tally)
+    check_data_range(moments, blocks)
+    # Without rows to look for again, columns are taken out of the moments as they are.
+    blocks, moments = reading.without_constants(replace(blocks, dropped=0), moments)
+    if blocks.constant:
+        tally = tally.columns(np.array([terms.index(term) for term in blocks.terms]))
+    return replace(blocks, dropped=dropped), moments, tally
+
+
+def _refuse_bare(blocks: Blocks, tally: Tally) -> None:
+    """Raise a DataError that names columns without a value in some class."""
+    available: Any = tally.available
+    bare = ~(available > 0)
+    if not bare.any():
+        return
+    k = int(np.argmax(bare.any(axis=1)))
+    names = [blocks.terms[j] for j in np.flatnonzero(bare[k])]
+    has = "has" if len(names) == 1 else "have"
+    raise DataError(
+        f"{reading.listed(names)} {has} no value in class {blocks.design.levels[k]!r}, so that there is no "
+        "density: leave such columns out of the formula, or the class out of the table."
+    )

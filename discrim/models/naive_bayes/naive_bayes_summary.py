@@ -1,0 +1,217 @@
+"""What is shown of a naive Bayes classifier: the sections of its summary, densities, levels by class."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.models.plots.pictured import drawn_rows, one_column
+from discrim.models.results import headers
+from discrim.report.grid import Pairs, Section
+from discrim.report.plots.style import add_legend, faint, new_axes, shown_name
+from discrim.report.tables import Sections
+
+if TYPE_CHECKING:
+    from discrim.core.moments.moments import ClassMoments
+    from discrim.core.naive_bayes.naive_bayes import NaiveBayesFit
+    from discrim.core.numerics.arrays import Codes, Floats
+    from discrim.models.base.fit import Fit
+    from discrim.models.naive_bayes.naive_bayes import NaiveBayesResults
+    from discrim.models.plots.pictured import PictureOptions
+    from discrim.report.plots.style import Axes, Signs
+
+
+def naive_bayes_sections(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Sections:
+    """Sections of a naive Bayes classifier, in their order."""
+    brief = naive_bayes_brief(results, fit)
+    parts: Sections = {"header": _header, "classes": brief.pop("classes")}
+    if "means" in brief:
+        parts |= {"means": brief.pop("means"), "deviations": _deviations}
+    return parts | brief | ({} if fit.numbers.available is None else {"available": _available})
+
+
+def naive_bayes_brief(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Sections:
+    """The short form: classes, and the densities but for their spread."""
+    plan = fit.numbers.plan
+    densities: dict[str, Any] = {
+        "means": (plan.normal, _means),
+        "tables": (plan.tables, _tables),
+        "bandwidths": (plan.kernels, _bandwidths),
+        "multinomial": (plan.counts, _multinomial),
+    }
+    return {"classes": _classes} | {name: make for name, (of, make) in densities.items() if len(of)}
+
+
+def _header(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Pairs:
+    items: list[tuple[str, Any, str]] = [
+        *headers.row_items(fit),
+        *headers.size_items(fit),
+        *_densities(results, fit),
+        headers.prior_item(fit),
+        headers.criterion_item(results, "llf", "Log-likelihood"),
+        headers.criterion_item(results, "aic", "AIC"),
+        headers.criterion_item(results, "bic", "BIC"),
+        *headers.error_items(fit),
+    ]
+    return headers.header(fit, items)
+
+
+def _densities(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> list[tuple[str, Any, str]]:
+    """What columns there are, and how each kind is estimated."""
+    plan = fit.numbers.plan
+    items: list[tuple[str, Any, str]] = []
+    if len(plan.normal):
+        divisor = f"1/{'n' if plan.method == 'mle' else '(n-1)'}"
+        items.append(("Normal columns", len(plan.normal), f"{len(plan.normal)}, variances {divisor}"))
+        share = f"{results.smoothing:g} of the largest variance" if results.smoothing else "none"
+        items.append(("Smoothing", results.smoothing, share))
+    if len(plan.tables):
+        items.append(("Categorical columns", len(plan.tables), str(len(plan.tables))))
+    if len(plan.kernels):
+        given = int((plan.bandwidths > 0).sum())
+        rule = "given" if given == len(plan.kernels) else plan.rule + (f", {given} given" if given else "")
+        items.append(("Kernel densities", len(plan.kernels), f"{len(plan.kernels)}, bandwidths {rule}"))
+    if len(plan.counts):
+        items.append(("Columns of counts", len(plan.counts), str(len(plan.counts))))
+    if len(plan.tables) or len(plan.counts):
+        items.append(
+            ("Laplace's correction", results.laplace, f"{results.laplace:g}" if results.laplace else "none")
+        )
+    return items
+
+
+def _classes(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
+    if not fit.numbers.is_normal:
+        return headers.classes_section(results, fit)
+    table = pd.DataFrame({"prior": results.prior, "rows": results.counts, "logdet": results.logdet})
+    formats: dict[Any, Any] = {"prior": "share", "rows": "count", "logdet": "general"}
+    title = "Classes, with the log-determinants of their covariances"
+    return Section(title, table, formats, source="fit.prior, fit.counts, fit.logdet")
+
+
+def _means(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
+    if (moments := _moments(fit)) is not None:
+        return headers.means_section(fit, of=(results.normal_terms, moments))
+    table = results.means.rename_axis(index=None)
+    section = Section("Means", table, column_errors=headers.mean_errors(fit), source="fit.means")
+    return headers.row_a_column(section, "by_column")
+
+
+def _deviations(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
+    title = f"Standard deviations within classes, divisor {'n' if fit.numbers.method == 'mle' else 'n-1'}"
+    if results.smoothing:
+        title += ", smoothed"
+    section = Section(title, results.sds.rename_axis(index=None), source="fit.sds")
+    moments = _moments(fit)
+    worth = None if moments is None else headers.worth(moments)
+    return headers.row_a_column(section, "deviations_by_column", worth)
+
+
+def _moments(fit: Fit[NaiveBayesFit]) -> ClassMoments | None:
+    """Moments of the normal columns, where all of them are of the same rows."""
+    normal = fit.numbers.normal
+    return None if normal is None or fit.numbers.available is not None else normal.moments
+
+
+def _tables(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
+    table = pd.concat({term: shares.T for term, shares in results.tables.items()})
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
+    note = (
+        "A probability of 0 rules the class out, whatever else is seen; see laplace=."
+        if not results.laplace and (table == 0).any(axis=None)
+        else ""
+    )
+    named = table.set_axis(table.index.set_names([None, None])).rename_axis(columns=None)
+    return Section("Levels within classes, P(level | class)", named, formats, note=note, source="fit.tables")
+
+
+def _bandwidths(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
+    title = "Bandwidths of the kernel densities"
+    return Section(title, results.bandwidths.rename_axis(index=None), source="fit.bandwidths")
+
+
+def _available(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
+    table = results.available.T.rename_axis(index=None, columns=None)
+    return Section(
+        "Rows that have each column",
+        table,
+        dict.fromkeys(table.columns, "count"),
+        note="Each column is fitted to the rows in which it is not missing.",
+        source="fit.available",
+    )
+
+
+def _multinomial(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
+    table = results.multinomial.T.rename_axis(index=None, columns=None)
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
+    return Section(
+        "Counts within classes, multinomial probabilities", table, formats, source="fit.multinomial"
+    )
+
+
+def density(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Density of a column in each class, a line a class, and the rows below zero."""
+    numeric = [*results.normal_terms, *results.bandwidths.columns]
+    name = one_column("density", "numbers", numeric, options)
+    densities, signs = results.density(name), options.signs(results.classes)
+    axes, is_new = new_axes(options.ax)
+    at = densities.index.to_numpy(dtype=np.float64)
+    for k, label in enumerate(densities.columns):
+        values = densities.iloc[:, k].to_numpy(dtype=np.float64)
+        style: dict[str, Any] = {"color": signs.colour(k), "linestyle": signs.line(k), "linewidth": 1.6}
+        axes.plot(at, values, label=shown_name(label), **style)
+    axes.set_ylim(bottom=0.0)
+    rows = drawn_rows(fit, options)
+    if rows is not None:
+        _draw_rug(axes, rows.terms([name]).to_numpy()[:, 0], rows.codes, len(densities.columns), signs)
+    axes.set_xlabel(shown_name(name))
+    axes.set_ylabel("Density within the class")
+    axes.set_title(f"{shown_name(name)} by class")
+    return add_legend(axes, is_new)
+
+
+MOST_MARKS = 400
+"""Rows of a class that have a mark each; of more they are at even steps in the order of their values."""
+
+
+def _draw_rug(axes: Axes, x: Floats, codes: Codes, k_classes: int, signs: Signs) -> None:
+    """Marks of the rows below zero, a line for each class."""
+    top = axes.get_ylim()[1]
+    step = top * min(0.04, 0.3 / k_classes)
+    axes.set_yticks([tick for tick in axes.get_yticks() if 0 <= tick <= top])
+    axes.axhline(0.0, color=faint(0.6), linewidth=0.8, zorder=1)
+    for k in range(k_classes):
+        own = np.sort(x[(codes == k) & np.isfinite(x)])
+        own = own[np.linspace(0, len(own) - 1, min(len(own), MOST_MARKS)).astype(int)]
+        axes.vlines(
+            own, -(k + 0.9) * step, -(k + 0.2) * step, color=signs.colour(k), linewidth=0.6, alpha=0.7
+        )
+    axes.set_ylim(-(k_classes + 0.1) * step, top)
+
+
+def table(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Shares of the levels in each class: a line a level, and on it a dot a class, one below the other."""
+    name = one_column("table", "levels", list(results._levels), options)
+    table, signs = results.tables[name], options.signs(results.classes)
+    k_classes, levels = table.shape
+    axes, is_new = new_axes(options.ax, levels * (1 + k_classes // 4))
+    places = np.arange(levels)
+    for k, label in enumerate(table.index):
+        shares = table.iloc[k].to_numpy(dtype=np.float64)
+        # Classes of equal shares lie side by side.
+        below = places + 0.6 * ((k + 0.5) / k_classes - 0.5)
+        axes.hlines(below, 0.0, shares, color=signs.colour(k), linewidth=1.2)
+        style: dict[str, Any] = {"color": signs.colour(k), "marker": signs.marker(k)}
+        axes.plot(shares, below, linestyle="none", label=shown_name(label), **style)
+    for place in places[1:]:
+        axes.axhline(place - 0.5, color=faint(0.8), linewidth=0.5, zorder=0)
+    axes.set_yticks(places, [shown_name(label) for label in table.columns])
+    axes.set(
+        xlim=(-0.03 * float(table.max(axis=None)), None),
+        ylim=(levels - 0.5, -0.5),
+        xlabel="Probability within the class",
+    )
+    axes.set_title(f"Levels of {shown_name(table.columns.name)} by class")
+    return add_legend(axes, is_new)

@@ -1,0 +1,396 @@
+"""Nearest shrunken centroids: class means drawn to the common mean until few columns are left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.naive_bayes.shrunken_centroids import ShrunkenFit, fit_shrunken, labels_along
+from discrim.core.numerics.progress import late_bar
+from discrim.core.rules.rules import Rule, logs_of_prior
+from discrim.design.blocks import Blocks
+from discrim.errors import CollinearError, DataError, warn_user
+from discrim.models.base import reading
+from discrim.models.base.available import available_if
+from discrim.models.base.displayed import displayed
+from discrim.models.base.fit import Fit, Model, by_class_and_term
+from discrim.models.base.fit_file import Saved
+from discrim.models.base.reading import Data, NaAction, Prior
+from discrim.models.base.refits import error_path, held_path, moment_refits, rule_of_columns, verb_options
+from discrim.models.evaluation import validation
+from discrim.models.evaluation.validation import GridSearch, Splits, TuningFolds
+from discrim.models.moments.given import Sample
+from discrim.models.moments.moments import Moments
+from discrim.models.results.geometry import GroupSummary, LinearScores
+from discrim.models.results.results import ClassifierResults, ClassMeans
+
+MOST_TRIED = 10**6
+"""Thresholds that can be tried."""
+
+
+def _choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: GridSearch) -> tuple[float, pd.DataFrame]:
+    """The threshold chosen, and the path: threshold, error, se, genes.
+
+    Errors and their standard errors are those of `error_rates(["cv"])` of a fit with the threshold given,
+    with the same folds and seed, or of the splits given; the number of columns that survive is that of the
+    fit to all rows.
+    """
+    k = fit.moments.n_classes
+    validation.refuse_lone_classes(fit.moments, blocks.design.levels, "threshold=")
+    if search.grid is None:
+        count = reading.check_whole(
+            "n_thresholds", search.count, 2, MOST_TRIED, what="a number of thresholds"
+        )
+        thresholds = np.unique(np.linspace(0.0, float(fit.reach().max()), count))
+    else:
+        also = ", or None for evenly spaced ones"
+        thresholds = np.array(reading.check_grid(search.grid, "threshold", 0, also=also))
+    moments, judged = search.folds.training_moments(blocks, "diagonal")
+    parts = [_refitted(fit, part, search.folds, fold) for fold, part in enumerate(moments)]
+    log_prior = logs_of_prior(fit.prior)
+    wrong, rows = np.zeros((len(thresholds), k)), np.zeros(k)
+    with late_bar(blocks.table.nrows * len(parts), "choice of the threshold") as tell:
+        for fold, x, codes, times in validation.judged_rows(blocks, judged, tell):
+            member = np.equal(codes[:, None], np.arange(k)) * times[:, None]
+            rows += member.sum(axis=0)
+            wrong += (labels_along(parts[fold], x, thresholds, log_prior) != codes) @ member
+    validation.refuse_none_judged(rows, "thresholds")
+    path = error_path("threshold", thresholds, wrong, rows, fit.prior, sampled=fit.estimated_prior)
+    reach = np.sort(fit.reach())
+    path["genes"] = len(reach) - np.searchsorted(reach, thresholds, side="right")
+    return float(search.good(path).max()), path
+
+
+def _refitted(fit: ShrunkenFit, moments: ClassMoments, folds: TuningFolds, fold: int) -> ShrunkenFit:
+    """The fit to the rows that a fold leaves."""
+    part = fit.refit(moments)
+    if part is None:
+        where, more = folds.training_rows(fold)
+        raise CollinearError(
+            f"{where} some column does not vary within classes, or a class is gone: give an offset above 0, "
+            f"threshold=, or {more}."
+        )
+    return part
+
+
+CHOSEN_FROM_ROWS = "A threshold is chosen by the rows and not by their moments: give threshold="
+
+
+@reading.with_ways_out
+def shrunken_centroids(
+    formula: str | None = None,
+    data: Data | None = None,
+    *,
+    moments: Moments | None = None,
+    threshold: float | Literal["1se"] | None = None,
+    offset: float | Literal["median"] = "median",
+    folds: int | Splits = 10,
+    grid: Sequence[float] | None = None,
+    n_thresholds: int = 30,
+    seed: int | None = None,
+    prior: Prior = None,
+    weights: Any = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> ShrunkenCentroidsResults:
+    """Nearest shrunken centroids.
+
+    The fit takes one pass over the rows and holds two numbers for each class and column, so that the cost of
+    even thousands of columns is only that of adding them up.
+
+    Parameters
+    ----------
+    formula : str
+        Response and predictors, such as `species ~ .`; see the page on formulas.
+    data : table or source of tables
+        Table, or source of tables that is read in chunks; see the page on shared arguments.
+    moments : Moments, optional
+        Moments in place of formula and data; see the page on shared arguments. The threshold must be given
+        with moments, because it is chosen from rows.
+    threshold : float or "1se", optional
+        How far the standardized differences between the class means and the common mean are shrunk towards
+        zero. If it is not given, it is chosen by cross-validation: the threshold of smallest error and, of
+        equal errors, the larger one. "1se" takes the largest threshold whose error is within one standard
+        error of the smallest.
+    offset : float or "median"
+        s_0, which is added to the standard deviation of each column within classes: a number in the units of
+        the columns, or the median of those standard deviations.
+    folds : int, or iterable of (train, test)
+        Number of folds of the choice, or splits as in scikit-learn; see the page on shared arguments.
+    grid : sequence of float, optional
+        Thresholds to try.
+    n_thresholds : int
+        Number of thresholds to try where there is no grid. They are evenly spaced from 0 to the value at
+        which no column is left, as in R's pamr.
+    seed : int, optional
+        Seed of the random assignment of rows to folds.
+    prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes; by default the class proportions.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three identical rows.
+    levels : sequence, optional
+        The classes in order; by default that of the categories, or sorted.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped and counted, or are an error.
+    functions : dict of str to callable, optional
+        Functions that the formula may call, by name; see the page on shared arguments.
+
+    Returns
+    -------
+    ShrunkenCentroidsResults
+
+    Raises
+    ------
+    FormulaError
+        The formula cannot be read or is not allowed.
+    DataError
+        A column is unknown, a value is infinite, or no row or only one class is left. Also a negative
+        threshold or offset, an empty grid, too few rows for the folds, and a class of one row where the
+        threshold is to be chosen.
+    PriorError
+        The prior is not a distribution over the classes.
+    CollinearError
+        Columns do not vary within classes and the offset is zero; the message names them.
+
+    Notes
+    -----
+    The offset is one number for all columns: write standardize() in the formula if their units differ.
+    `leave_one_out` holds the threshold. Folds and bootstrap samples, in `error_rates` and
+    `discrim.cross_validate`, choose it anew where it was chosen. Everything else is computed from the rows
+    that are left, also M_k, which the folds of pamr take from all rows.
+
+    The difference d_kj = (m_kj - m_j) / (M_k (s_j + s_0)) is shrunk towards zero by the threshold. A row
+    belongs to the class with the least sum_j ((x_j - m'_kj) / (s_j + s_0))^2 / 2 - ln prior_k, where m'_kj
+    are the centroids that the shrunken differences give (Tibshirani, Hastie, Narasimhan & Chu, 2002, PNAS 99,
+    6567-6572; 2003, Statistical Science 18, 104-117). s_j has the divisor N - K. M_k is sqrt(1/n_k - 1/N) as
+    in the second paper, pamr and scikit-learn: with the plus that the first paper prints, M_k s_j would not
+    be the standard error of m_kj - m_j.
+
+    Examples
+    --------
+    >>> from discrim import shrunken_centroids
+    >>> from discrim.datasets import load_wine
+    >>> fit = shrunken_centroids("cultivar ~ .", load_wine(), threshold=6.0)
+    >>> fit.survivors().round(2)
+    cultivar         barbera  barolo  grignolino
+    proline             0.00   14.04       -8.30
+    color_intensity     3.37    0.00       -4.59
+    flavanoids         -3.76    2.64        0.00
+    od280_od315        -2.24    0.00        0.00
+    alcohol             0.00    0.83       -1.66
+    ash_alcalinity      0.00   -0.91        0.00
+    """
+    options = verb_options(locals())
+    given, select = validation.read_choice(threshold)
+    if given is not None:
+        reading.check_number("threshold", given, 0, also=', or None or "1se" to have it chosen')
+    if not (isinstance(offset, str) and offset == "median"):
+        reading.check_number("offset", offset, 0, also=", or 'median'")
+    table = formula, data, weights, levels, functions, na_action
+    sample = Sample("shrunken_centroids", "diagonal", moments, *table)
+    if sample.has_rows:
+        blocks, stats = reading.usable_rows(sample.read(), "diagonal", na_action)
+    else:
+        blocks, stats = sample.of_moments("diagonal", CHOSEN_FROM_ROWS if given is None else "")
+    reading.refuse_no_spread(stats)
+    shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
+    fit = fit_shrunken(stats, shares, threshold=given or 0.0, offset=offset, estimated_prior=estimated)
+    constant = fit.without_scale()
+    if constant:
+        zero = (
+            "the offset"
+            if offset != "median"
+            else "the median of the standard deviations, which is the offset,"
+        )
+        raise CollinearError(
+            f"{reading.listed(blocks.terms[dependency.column] for dependency in constant)} "
+            f"{'does' if len(constant) == 1 else 'do'} not vary within classes, and {zero} is 0: there is "
+            "nothing to measure differences by. Give an offset above 0, or leave out such columns."
+        )
+    path = search = None
+    if given is None:
+        search = GridSearch(grid, TuningFolds.read(folds, seed, blocks), select, n_thresholds)
+        chosen, path = _choose_threshold(blocks, fit, search)
+        fit = replace(fit, threshold=chosen)
+    if not fit.shrunken().any():
+        warn_user(
+            f"At threshold {fit.threshold:g} no column is left: every row gets the prior "
+            "probabilities, and the class with the largest of them. The last column is lost at "
+            f"{fit.reach().max():.4g}."
+        )
+    return ShrunkenCentroidsResults(
+        shrunken_centroids_fit(fit, blocks, options, has_rows=sample.has_rows, search=search, path=path)
+    )
+
+
+MODEL = Model(
+    "shrunken_centroids",
+    "Nearest shrunken centroids",
+    no_fit=(
+        "no column varies, or the threshold is chosen and a class has one row",
+        "a threshold= that is given",
+    ),
+    marginal=rule_of_columns,
+)
+
+
+def shrunken_centroids_fit(
+    numbers: ShrunkenFit,
+    blocks: Blocks,
+    options: Mapping[str, Any],
+    *,
+    has_rows: bool = True,
+    search: GridSearch | None = None,
+    path: pd.DataFrame | None = None,
+) -> Fit[ShrunkenFit]:
+    """Shrunken centroids as one value; `search` and `path` are those of a choice of the threshold."""
+    refits = moment_refits(numbers.moments.spread)
+    if search is not None:
+        rule = partial(_chosen_rule, search)
+        refits = replace(refits, spread=None, of_rows=rule, choice="the threshold")
+    return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
+
+
+def _chosen_rule(search: GridSearch, fit: Fit[ShrunkenFit], blocks: Blocks) -> Rule | None:
+    refit = fit.numbers.refit(reading.class_moments(blocks, fit.numbers.moments.spread))
+    if refit is None:
+        return None
+    try:
+        chosen, _ = _choose_threshold(blocks, refit, search)
+    except (CollinearError, DataError):
+        return None
+    return replace(refit, threshold=chosen).rule(fit.log_prior())
+
+
+SAVED = Saved(
+    {"threshold": (float,), "offset": (float, str), "estimated_prior": (bool,)},
+    "diagonal",
+    fit_shrunken,
+    shrunken_centroids_fit,
+    constant=True,
+)
+
+
+class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults):
+    """A fit of nearest shrunken centroids.
+
+    Attributes
+    ----------
+    means, centroids : DataFrame, classes by terms
+        Class means, and these means after their distances from the common mean are shrunk.
+    coef : DataFrame, terms by classes
+        Coefficients of the linear scores; zero for columns that do not survive.
+    intercept : Series by class
+        Constants of the linear scores: x'coef + intercept is largest for the predicted class.
+    """
+
+    _fit: Fit[ShrunkenFit]
+
+    @property
+    def threshold(self) -> float:
+        """How far standardized differences are shrunk towards zero."""
+        return self._fit.numbers.threshold
+
+    @property
+    def offset(self) -> float:
+        """The number s_0 that is added to each standard deviation.
+
+        s_0, in the units of the columns.
+        """
+        return self._fit.numbers.added
+
+    @property
+    @available_if()
+    @displayed(se="share")
+    def path(self) -> pd.DataFrame:
+        """Cross-validated errors of the thresholds that were tried.
+
+        The errors of a choice by cross-validation: threshold, error, se, genes (the number of columns that
+        survive).
+
+        Raises
+        ------
+        NotSupportedError
+            The threshold was given, or the fit was loaded.
+        """
+        why = "as the threshold was given, or the fit was loaded"
+        return held_path(self._fit, why, "fit without threshold= to have it chosen")
+
+    @property
+    def overall(self) -> pd.Series:
+        """Mean of all rows, by term.
+
+        The common mean, over all rows.
+        """
+        numbers = self._fit.numbers
+        overall = numbers.moments.origin + numbers.centre / numbers.moments.scale
+        return pd.Series(overall, index=self.terms, name="overall")
+
+    @property
+    def sd(self) -> pd.Series:
+        """Standard deviations within classes, divisor N - K.
+
+        Indexed by term.
+        """
+        return pd.Series(self._fit.numbers.sd, index=self.terms, name="sd", copy=True)
+
+    @property
+    def centroids(self) -> pd.DataFrame:
+        """Class means shrunken towards the mean of all rows."""
+        fit = self._fit.numbers
+        shift = fit.shrunken() * fit.errors[:, None] * (fit.sd + fit.added)
+        return pd.DataFrame(self.overall.to_numpy() + shift, index=self.classes, columns=self.terms)
+
+    @property
+    def selected(self) -> pd.Index:
+        """Columns that the rule uses, the one with the largest shrunken difference first."""
+        return self.survivors().index
+
+    @displayed(every="z")
+    def survivors(self, threshold: float | None = None) -> pd.DataFrame:
+        """Columns that survive, with their shrunken standardized differences by class.
+
+        Parameters
+        ----------
+        threshold : float, optional
+            A threshold other than that of the fit.
+
+        Returns
+        -------
+        DataFrame, terms by classes
+            d'_kj, the column with the largest absolute value first; columns whose differences are all zero
+            are left out.
+        """
+        if threshold is not None:
+            reading.check_number("threshold", threshold, 0, also=", or None for that of the fit")
+        shrunken = self._fit.numbers.shrunken(threshold)
+        size = np.abs(shrunken).max(axis=0)
+        order = np.argsort(-size, kind="stable")[: int((size > 0).sum())]
+        return pd.DataFrame(shrunken[:, order].T, index=self.terms[order], columns=self.classes)
+
+    @displayed()
+    def tidy(self) -> pd.DataFrame:
+        """One row for each class and term: mean, centroid, and the difference before and after shrinking."""
+        index = by_class_and_term(self.classes, self.terms)
+        columns = {
+            "mean": self._fit.numbers.moments.class_means,
+            "centroid": self.centroids.to_numpy(),
+            "difference": self._fit.numbers.differences,
+            "shrunken": self._fit.numbers.shrunken(),
+        }
+        flat = {name: values.ravel() for name, values in columns.items()}
+        return pd.DataFrame(flat, index=index).reset_index()
+
+    @displayed()
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        row = self._sizes() | {"threshold": self.threshold, "offset": self.offset}
+        selected = int(self._fit.numbers.shrunken().any(axis=0).sum())
+        return pd.DataFrame([row | {"selected": selected}])

@@ -1,0 +1,195 @@
+"""What is shown of nearest neighbours and of kernel densities: summaries, and how each was chosen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.models.results import headers
+from discrim.models.results.headers import Item
+from discrim.report.grid import INTERVAL, Pairs, Section
+from discrim.report.plots.style import SIGNS, new_axes, numbers, set_title
+from discrim.report.tables import Sections
+
+if TYPE_CHECKING:
+    from discrim.core.neighbours.kernel_density import KernelDensityFit
+    from discrim.core.neighbours.knn import KNNFit
+    from discrim.models.base.fit import Fit
+    from discrim.models.neighbours.kernel_density import KernelDensityResults
+    from discrim.models.neighbours.knn import KNNResults
+    from discrim.models.plots.pictured import PictureOptions
+    from discrim.report.plots.style import Axes
+
+MOST_STEPS = 20
+"""Numbers of neighbours whose error the summary shows."""
+
+
+def knn_sections(results: KNNResults, fit: Fit[KNNFit]) -> Sections:
+    """Sections of nearest neighbours, in their order."""
+    parts: Sections = {"header": _knn_header, "classes": _knn_classes}
+    return parts if fit.path is None else parts | {"path": _knn_path}
+
+
+def _scale_item(results: KNNResults, fit: Fit[KNNFit]) -> Item:
+    """What columns are divided by."""
+    if results.metric == "mahalanobis":
+        return "Covariance", "pooled, 1/(N-K)", "pooled, 1/(N-K)"
+    scale = "SD, all rows" if fit.numbers.scale else "nothing"
+    return "Columns divided by", scale, scale
+
+
+def _knn_header(results: KNNResults, fit: Fit[KNNFit]) -> Pairs:
+    items: list[Item] = [
+        *headers.row_items(fit),
+        ("Neighbours k", results.k, str(results.k)),
+        headers.chosen_item(fit, "leave-one-out"),
+        ("Metric", results.metric, results.metric),
+        _scale_item(results, fit),
+        *headers.size_items(fit),
+        headers.prior_item(fit),
+        *headers.error_items(fit),
+    ]
+    note = (
+        "All neighbours at the distance of the k-th count; ties of posteriors go to the class of the nearest "
+        "neighbour, then to the larger prior."
+    )
+    if fit.path is not None:
+        note += " The leave-one-out error is optimistic, because k was chosen by it: see error_rates(['cv'])."
+    return headers.header(fit, items, note)
+
+
+def _knn_classes(results: KNNResults, fit: Fit[KNNFit]) -> Section:
+    vote = fit.numbers.weights(fit.numbers.prior)
+    table = pd.DataFrame({"prior": results.prior, "rows": results.counts, "vote": vote})
+    formats: dict[Any, Any] = {"prior": "share", "rows": "count"}
+    headings = {"vote": "weight of a vote"}
+    return Section("Classes", table, formats, headings=headings, source="fit.prior, fit.counts, fit.tidy()")
+
+
+def _knn_path(results: KNNResults, fit: Fit[KNNFit]) -> Section:
+    path = results.path
+    chosen = path["k"] == results.k
+    steps = np.unique(np.linspace(0, len(path) - 1, min(MOST_STEPS, len(path))).round().astype(int))
+    shown = path.loc[np.union1d(steps, np.flatnonzero(chosen))]
+    table = shown.set_index("k").rename_axis(index=None)
+    table["chosen"] = np.where(table.index == results.k, "*", "")
+    formats: dict[Any, Any] = {"error": "share", "se": "share", "chosen": "text"}
+    at_an_end, tried = "", path["k"]
+    if len(tried) > 1 and results.k == tried.iloc[-1] < results.nobs - 1:
+        at_an_end = " The chosen k is the largest that was tried; larger ones may be better: see grid=."
+    elif len(tried) > 1 and results.k == tried.iloc[0] > 1:
+        at_an_end = " The chosen k is the smallest that was tried; smaller ones may be better: see grid=."
+    note = f"{len(shown)} of {len(path)} are shown; the largest k of least error is chosen.{at_an_end}"
+    title = "Leave-one-out error by k"
+    return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")
+
+
+knn_brief: Sections = {"classes": _knn_classes}
+"""The short form, below how many neighbours and by which metric."""
+
+
+def knn_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Leave-one-out error by number of neighbours, with its standard error."""
+    # Where there is no path, no figure is made.
+    k, error, se = numbers(results.path[["k", "error", "se"]]).T
+    axes, _ = new_axes(options.ax)
+    label = f"k = {results.k}, chosen"
+    _draw_left_out(axes, k, error, se)
+    axes.axvline(results.k, color=SIGNS.colour(1), linestyle="--", linewidth=1.0, label=label)
+    axes.set_xlabel("Neighbours k")
+    if k[-1] > 50 * k[0]:
+        axes.set_xscale("log")
+    axes.legend()
+    set_title(axes, "Leave-one-out error by the number of neighbours")
+    return axes
+
+
+def _draw_left_out(axes: Axes, at: Any, error: Any, se: Any, **style: Any) -> None:
+    """Errors of rows left out along what was tried, with their standard errors."""
+    axes.fill_between(at, error - se, error + se, color=SIGNS.colour(0), alpha=0.2, linewidth=0)
+    axes.plot(at, error, color=SIGNS.colour(0), marker="o", markersize=3, **style)
+    axes.set_ylim(bottom=min(0.0, float((error - se).min())))
+    axes.set_ylabel("Leave-one-out error, ± one standard error")
+
+
+METRICS = {"mahalanobis": "covariance", "diagonal": "variances", "euclidean": "none: units of the columns"}
+
+
+def kernel_density_sections(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> Sections:
+    """Sections of kernel densities, in their order."""
+    parts: Sections = {"header": _kernel_header, "classes": _kernel_classes}
+    return parts if fit.path is None else parts | {"path": _kernel_path}
+
+
+def _kernel_header(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> Pairs:
+    numbers = fit.numbers
+    whose = "" if results.metric == "euclidean" else ", pooled" if numbers.common else " of each class"
+    metric = f"{METRICS[results.metric]}{whose}"
+    chosen = {"given": "given", "normal": "the normal rule", "chosen": "rows left out"}[numbers.rule_of_radii]
+    items: list[Item] = [
+        *headers.row_items(fit),
+        ("Kernel", results.kernel, results.kernel),
+        ("Metric", metric, metric),
+        ("Bandwidth by", chosen, chosen),
+        *headers.size_items(fit),
+        headers.prior_item(fit),
+        *headers.error_items(fit),
+    ]
+    note = "Bandwidths are radii in the metric."
+    if results.kernel != "normal":
+        note += " An observation that no kernel reaches has no class."
+    if fit.path is not None:
+        note += (
+            " The leave-one-out error is optimistic, because it chose the bandwidth: see error_rates(['cv'])."
+        )
+    return headers.header(fit, items, note)
+
+
+def _kernel_classes(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> Section:
+    table = pd.DataFrame({"prior": results.prior, "rows": results.counts, "bandwidth": results.bandwidth})
+    return Section("Classes", table, {"prior": "share", "rows": "count"}, source="fit.prior, fit.bandwidth")
+
+
+def _kernel_path(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> Section:
+    path, chosen = results.path, results.bandwidth.iloc[0]
+    tried = path["bandwidth"]
+    table = path.set_index(tried.map("{:.4g}".format))[["error", "se", "llf"]].rename_axis(None)
+    table["chosen"] = np.where(np.isclose(tried, chosen), "*", "")
+    note = "llf is the log-likelihood of left-out rows, given their classes."
+    if many := path.attrs["equal_rows"]:
+        rows = f"{many:g} of {results.counts.sum():g} rows"
+        note += f" {rows} are equal to others, and equal rows are left out together."
+    if len(tried) > 1 and chosen in (tried.iloc[0], tried.iloc[-1]):
+        which = "largest" if chosen == tried.iloc[-1] else "smallest"
+        note += f" The chosen bandwidth is the {which} that was tried: see grid=."
+    formats: dict[Any, Any] = {"error": "share", "se": "share", "chosen": "text"}
+    title = "Left-out error and likelihood, by bandwidth"
+    return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")
+
+
+kernel_density_brief: Sections = {"classes": _kernel_classes}
+"""The short form, below what the bandwidths were chosen by."""
+
+
+def bandwidth_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Leave-one-out error by bandwidth with its standard error, and the likelihood on an axis of its own."""
+    chosen = float(results.bandwidth.iloc[0])
+    axes, _ = new_axes(options.ax)
+    radius, error, se, llf = numbers(results.path[["bandwidth", "error", "se", "llf"]]).T
+    _draw_left_out(axes, radius, error, se, label="error")
+    axes.axvline(chosen, color=SIGNS.colour(2), linestyle="--", linewidth=1.0, label=f"{chosen:.3g}, chosen")
+    axes.set_xscale("log")
+    axes.set_xlabel("Bandwidth")
+    handles, labels = axes.get_legend_handles_labels()
+    finite = np.isfinite(llf)
+    if finite.any():
+        beside = axes.twinx()
+        handles += beside.plot(radius[finite], llf[finite], color=SIGNS.colour(1), marker="s", markersize=3)
+        beside.set_ylabel("Log-likelihood of rows left out")
+        axes.legend(handles, [*labels, "log-likelihood"], loc="lower right")
+    else:
+        axes.legend()
+    set_title(axes, "Rows left out, by the bandwidth")
+    return axes

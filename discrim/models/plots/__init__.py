@@ -1,0 +1,1 @@
+"""The plots that models share: their kinds, options, rows and columns."""

@@ -1,0 +1,404 @@
+"""Pictures of how a fit judges rows, and of what it is judged by: confusions, posteriors, log odds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.rules.rules import posteriors as posteriors_of
+from discrim.design.rows import used_codes
+from discrim.errors import DataError, NotSupportedError
+from discrim.inference.calibration import calibration_bins
+from discrim.inference.error_rates import confusion_table
+from discrim.inference.roc import Curve, rectangle_limits, roc_area, roc_curve, thinned
+from discrim.models.base.fit import class_code, posterior_frame
+from discrim.models.base.reading import check_word, listed, told
+from discrim.models.evaluation.assessment import (
+    COUNTING,
+    Counting,
+    JudgingPlan,
+    assessed,
+    choice_of,
+    has_chosen_columns,
+    judged_codes,
+    methods_to_judge,
+    refuse_none,
+)
+from discrim.models.plots.pictured import moments_of, needed_rows, pointed_rows
+from discrim.report.plots import interactive
+from discrim.report.plots import judged as drawn
+from discrim.report.plots.bars import draw_forest
+from discrim.report.plots.columns import draw_log_determinants
+from discrim.report.plots.planes import draw_simplex
+from discrim.report.plots.style import MOST_IN_LEGEND, shown_name
+
+if TYPE_CHECKING:
+    from discrim.models.base.fit import Fit
+    from discrim.models.plots.pictured import PictureOptions
+    from discrim.report.plots.interactive import Figure
+    from discrim.report.plots.style import Axes, Signs
+
+MAX_FOLDS = 10
+"""Folds of a picture; fewer if there are fewer rows."""
+
+T = TypeVar("T")
+
+STEPS = 20
+"""Intervals of probability of the histogram below a calibration."""
+
+
+class JudgedBy(NamedTuple):
+    """How rows were judged, for a title.
+
+    Attributes
+    ----------
+    way : str
+        Such as "leave-one-out".
+    held : str
+        What all rows had chosen and what was not chosen again without the rows left out; empty if nothing.
+    """
+
+    way: str
+    held: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.way}, {self.held}" if self.held else self.way
+
+
+class LabelledScores(NamedTuple):
+    """Rows (m,) with a class, and values (m, K), the log odds of each class against the rest.
+
+    Of models without posteriors the values are what they decide by; the title says in which way they were
+    judged.
+    """
+
+    codes: Codes
+    values: Floats
+    weights: Floats
+    judged_by: JudgedBy
+    level: float
+
+
+def confusion(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Counts of actual by predicted classes."""
+
+    def judge(method: Counting, plan: JudgingPlan) -> tuple[Codes, Codes, Floats | None]:
+        return judged_codes(fit, options.data, method, plan)
+
+    (actual, predicted, weights), judged_by = _judge(fit, options, judge)
+    refuse_none((actual >= 0) & (predicted >= 0))
+    return draw_confusion_of(
+        confusion_table(actual, predicted, fit.classes, weights), str(judged_by), options
+    )
+
+
+def draw_confusion_of(table: pd.DataFrame, way: str, options: PictureOptions) -> Axes:
+    """A table of actual by predicted classes, found in a way that the title names."""
+    title = f"Actual and predicted classes, {way}\n{said_of(table)}"
+    return drawn.draw_confusion(table, title, ax=options.ax, colormap=options.colormap("confusion"))
+
+
+def said_of(table: pd.DataFrame) -> str:
+    """How many rows of a confusion are wrong."""
+    counts = table.to_numpy(dtype=np.float64)
+    whole, wrong = float(counts.sum()), float(counts.sum() - np.trace(counts))
+    share = f" ({100 * wrong / whole:.1f} %)" if whole else ""
+    return f"{wrong:,.7g} of {whole:,.7g} rows wrong{share}"
+
+
+def assessed_confusion(assessment: Any, options: PictureOptions) -> Axes:
+    """The confusion of an assessment."""
+    return draw_confusion_of(assessment.confusion, str(_assessed_by(assessment)), options)
+
+
+def roc(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """ROC curves: of the classes named, of the second of two classes, or of each against the rest."""
+    return _roc(fit, _judged(fit, options), options)
+
+
+def assessed_roc(assessment: Any, options: PictureOptions) -> Axes:
+    """ROC curves of the rows of an assessment."""
+    return _roc(assessment._fit, _of_assessment(assessment), options)
+
+
+def _roc(fit: Fit[Any], rows: LabelledScores, options: PictureOptions) -> Axes:
+    classes = fit.classes
+    curves, areas, shown = {}, {}, _shown_classes(classes, options)
+    for k in shown:
+        own = rows.codes == k
+        areas[classes[k]] = roc_area(rows.values[:, k], own, rows.weights, rows.level)
+        if not np.isnan(areas[classes[k]].auc):
+            whole = thinned(roc_curve(rows.values[:, k], own, rows.weights))
+            sides = float(rows.weights[~own].sum()), float(rows.weights[own].sum())
+            curves[classes[k]] = _points(whole, sides, rows.level)
+    table = pd.DataFrame.from_dict(areas, orient="index", columns=["auc", "se", "low", "high"])
+    which = "each class" if len(shown) == len(classes) else f"{len(shown)} of {len(classes)} classes"
+    title = f"ROC curves of {which} against the rest"
+    if len(shown) == 1:
+        other = shown_name(classes[1 - shown[0]]) if len(classes) == 2 else "the rest"
+        title = f"ROC curve of {shown_name(classes[shown[0]])} against {other}"
+    look: dict[str, Any] = {"signs": options.signs(list(classes)), "places": shown}
+    look["bands"] = options.classes is not None
+    source = drawn.CurveSource(title, fit.model.name, *rows.judged_by, options.label)
+    return drawn.draw_roc(curves, table, source, ax=options.ax, level=rows.level, **look)
+
+
+def _shown_classes(classes: pd.Index, options: PictureOptions) -> list[int]:
+    """Places of the classes that have a curve: of those named, of the second of two, or of all."""
+    if options.classes is not None:
+        return [class_code(label, classes) for label in options.classes]
+    return [1] if len(classes) == 2 else list(range(len(classes)))
+
+
+def _points(curve: Curve, sides: tuple[float, float], level: float) -> pd.DataFrame:
+    """Points of a curve of so many other rows and rows of the class, with the limits of both shares."""
+    limits = [
+        rectangle_limits(share, rows, level)
+        for share, rows in zip((curve.false_positive, curve.true_positive), sides, strict=True)
+    ]
+    shares = {"false_positive": curve.false_positive, "true_positive": curve.true_positive}
+    ends = ("false_low", "false_high", "true_low", "true_high")
+    return pd.DataFrame(shares | dict(zip(ends, [*limits[0], *limits[1]], strict=True)))
+
+
+def calibration(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Predicted probabilities against the shares that were seen."""
+    fit.need_posteriors("kind='calibration'")
+    return _calibration(results.classes, _judged(fit, options), 10, options)
+
+
+def assessed_calibration(assessment: Any, options: PictureOptions) -> Axes:
+    """The calibration of an assessment."""
+    assessment._fit.need_posteriors("kind='calibration'")
+    return _calibration(assessment.classes, _of_assessment(assessment), assessment._bins, options)
+
+
+def _calibration(classes: pd.Index, rows: LabelledScores, most: int, options: PictureOptions) -> Axes:
+    with np.errstate(over="ignore"):
+        proba = 1 / (1 + np.exp(-rows.values))
+    what, shown = "Predicted probability of the class", _shown_classes(classes, options)
+    if len(classes) > MOST_IN_LEGEND and options.classes is None:
+        best = np.argmax(rows.values, axis=1)
+        parts = {"the class predicted": (proba.max(axis=1, initial=0.0), best == rows.codes)}
+        what, shown = "Probability of the class that is predicted", [0]
+    else:
+        parts = {classes[k]: (proba[:, k], rows.codes == k) for k in shown}
+        if len(shown) == 1:
+            what = f"Predicted probability of {shown_name(classes[shown[0]])}"
+    edges = np.linspace(0.0, 1.0, STEPS + 1)
+    bins, counts = {}, {}
+    for label, (p, true) in parts.items():
+        calibrated = calibration_bins(p, true, most, rows.weights, rows.level)
+        names = ("predicted", "observed", "low", "high")
+        bins[label] = pd.DataFrame({name: getattr(calibrated, name) for name in names})
+        counts[label] = pd.Series(np.histogram(p, edges, weights=rows.weights)[0], index=edges[:-1])
+    said = what, f"Observed share, {100 * rows.level:g} % intervals"
+    look: dict[str, Any] = {"signs": options.signs(list(classes)), "places": shown}
+    look["bands"] = options.classes is not None
+    return drawn.draw_calibration(bins, counts, f"Calibration, {rows.judged_by}", said, ax=options.ax, **look)
+
+
+def _judge(
+    fit: Fit[Any], options: PictureOptions, judge: Callable[[Counting, JudgingPlan], T]
+) -> tuple[T, JudgedBy]:
+    """Judge rows by the method that was given, or by the first suitable one.
+
+    Folds by default hold what leaving out single rows holds too, such as a penalty: choosing it again in each
+    fold takes as long as many fits. They choose it again if the method was given, and always the columns.
+
+    Parameters
+    ----------
+    fit : Fit
+    options : PictureOptions
+        `data` are new rows; by default the rows of the fit are left out, if possible.
+    judge : callable
+        From a method and a plan to the judged rows. It raises a NotSupportedError if the fit does not support
+        the method.
+
+    Returns
+    -------
+    judged
+        What `judge` returned.
+    judged_by : JudgedBy
+    """
+    check_word("method", options.method, COUNTING, optional=True)
+    given: Any = options.method
+    if options.data is not None or not fit.has_rows:
+        return judge(given or "apparent", JudgingPlan(seed=0)), JudgedBy("new rows")
+    nested = given is not None or has_chosen_columns(fit)
+    *preferred, last = (given,) if given else methods_to_judge(fit)
+    for method in preferred:
+        with suppress(NotSupportedError):
+            plan = _plan(fit, method, nested=nested)
+            return judge(method, plan), _judged_by(fit, method, plan)
+    plan = _plan(fit, last, nested=nested)
+    return judge(last, plan), _judged_by(fit, last, plan)
+
+
+def _plan(fit: Fit[Any], method: Counting, *, nested: bool) -> JudgingPlan:
+    """Plan with no more folds than there are rows, which only "cv" needs to count."""
+    folds = min(MAX_FOLDS, int((used_codes(fit.blocks) >= 0).sum())) if method == "cv" else MAX_FOLDS
+    return JudgingPlan(folds=folds, seed=0, nested=nested)
+
+
+def _judged_by(fit: Fit[Any], method: Counting, plan: JudgingPlan) -> JudgedBy:
+    """How the rows of the fit were judged."""
+    if method == "apparent":
+        return JudgedBy("apparent (rows of the fit)")
+    way = "leave-one-out" if method == "loo" else f"{plan.folds}-fold cross-validation"
+    return JudgedBy(way, f"{fit.choice} held" if choice_of(fit, method, nested=plan.nested) == "held" else "")
+
+
+def _judged(fit: Fit[Any], options: PictureOptions) -> LabelledScores:
+    """Rows with a class and scores, by the method asked for."""
+    level = 0.95 if options.level is None else options.level
+
+    def judge(method: Counting, plan: JudgingPlan) -> Any:
+        return assessed(fit, options.data, method, replace(plan, level=level)).value()
+
+    rows, judged_by = _judge(fit, options, judge)
+    return LabelledScores(rows.codes, rows.values, rows.weights, judged_by, level)
+
+
+def _of_assessment(assessment: Any) -> LabelledScores:
+    rows = assessment._assessed()
+    return LabelledScores(rows.codes, rows.values, rows.weights, _assessed_by(assessment), assessment._level)
+
+
+def _assessed_by(assessment: Any) -> JudgedBy:
+    """How the rows of an assessment were judged."""
+    rows = assessment._rows
+    if rows.method == "new":
+        return JudgedBy("new rows")
+    return _judged_by(assessment._fit, rows.method, JudgingPlan(folds=rows.folds))
+
+
+def posteriors(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure:
+    """Posterior of each row's own class."""
+    rows = needed_rows(fit, options, "posteriors")
+    proba = posterior_frame(rows.blocks, fit.rule(), fit.classes, posteriors_of)
+    if options.interactive:
+        return interactive.posteriors_figure(proba, pointed_rows(fit, rows, options))
+    return drawn.draw_posteriors(proba, rows.labels, ax=options.ax, signs=options.signs(fit.classes))
+
+
+def log_determinants(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Log-determinants of the covariances with their intervals."""
+    signs = options.signs(results.classes)
+    return draw_log_determinants(results.log_determinants(), ax=options.ax, signs=signs)
+
+
+MOST_LINES = 40
+"""Terms by classes that are drawn; of more, those of the largest z."""
+
+
+def forest(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Log odds of the classes against the reference, with intervals; constants are left out."""
+    return _drawn(results, fit, options, ratios=False)
+
+
+def odds_ratios(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Factors of the odds for one unit or standard deviation of a column, with intervals."""
+    return _drawn(results, fit, options, ratios=True)
+
+
+def _drawn(results: Any, fit: Fit[Any], options: PictureOptions, *, ratios: bool) -> Axes:
+    level = 0.95 if options.level is None else options.level
+    table = results.log_odds(level=level).drop("constant", level="term")
+    if not len(table):
+        raise DataError("The model has constants alone, and no log odds of terms: add terms to the formula.")
+    labels = table.index.get_level_values(0)
+    (reference,) = [label for label in results.classes if label not in set(labels)]
+    every = len(table)
+    shown = largest(table, MOST_LINES)
+    values = shown[["coef", "low", "high"]].to_numpy(dtype=np.float64)
+    if options.standardized:
+        deviations = _deviations(fit, options, list(results.terms))
+        values = values * deviations[shown.index.get_level_values("term")].to_numpy()[:, None]
+    with np.errstate(over="ignore"):
+        values = np.exp(values) if ratios else values
+    held = pd.DataFrame(values, columns=["estimate", "low", "high"])
+    held.insert(0, "class", shown.index.get_level_values(0))
+    held.insert(1, "term", shown.index.get_level_values(1))
+    if len(results.classes) > MOST_IN_LEGEND:
+        held["term"] = [f"{term}, {label}" for label, term in zip(held["class"], held["term"], strict=True)]
+    what = "Odds ratio" if ratios else "Log odds"
+    of = f" of {shown_name(labels[0])}" if labels.nunique() == 1 else ""
+    title = f"{what}s" if ratios else what
+    title += f"{of} against {shown_name(reference)}, {100 * level:g} % intervals"
+    if every > len(held):
+        title += f"\nthe {len(held)} of {every} with the largest |z|"
+    unit = "standard deviation" if options.standardized else "unit"
+    names = (f"{what} for one {unit} of the column", title)
+    signs = options.signs(results.classes)
+    return draw_forest(held, list(results.classes), names, ax=options.ax, signs=signs, ratios=ratios)
+
+
+def _deviations(fit: Fit[Any], options: PictureOptions, terms: list[str]) -> pd.Series:
+    """Standard deviations of some terms over all rows."""
+    moments = moments_of(fit, options, terms)
+    if moments is None:
+        raise NotSupportedError(
+            "standardized=True needs standard deviations of the columns, which a loaded fit of this model "
+            "does not have: leave it out, or fit anew."
+        )
+    shares = moments.counts / moments.total
+    gaps = moments.means - shares @ moments.means
+    squares = moments.squares.sum(axis=0) + moments.counts @ gaps**2
+    return pd.Series(np.sqrt(squares / (moments.total - 1)) / moments.scale, index=terms)
+
+
+def largest(table: pd.DataFrame, most: int) -> pd.DataFrame:
+    """The lines of a table of log odds, term by term; of too many those of the largest |z|, in its order."""
+    labels, terms = (table.index.get_level_values(i) for i in (0, 1))
+    if len(table) > most:
+        z = np.nan_to_num(np.abs(table["z"].to_numpy(dtype=np.float64)), posinf=0.0)
+        return table.iloc[np.argsort(-z, kind="stable")[:most]]
+    first = {term: i for i, term in reversed(list(enumerate(terms)))}
+    places = [first[term] for term in terms]
+    return table.iloc[np.lexsort((pd.factorize(labels)[0], np.array(places)))]
+
+
+def simplex(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure:
+    """Posteriors of three classes in a triangle; of more classes, given that a row is of one of the three."""
+    classes = list(fit.classes)
+    if len(classes) < 3:
+        raise NotSupportedError(
+            "kind='simplex' draws three posteriors, and this fit has two: use kind='posteriors'."
+        )
+    chosen = list(fit.rows_by_class.sort_values(ascending=False, kind="stable").index[:3])
+    chosen = [label for label in classes if label in chosen]
+    if options.classes is not None:
+        chosen = list(options.classes)
+        if len(chosen) != 3 or len(set(chosen)) != 3:
+            raise DataError(
+                f"classes={told(options.classes)}: name three different classes of {listed(classes)}."
+            )
+    codes = [class_code(label, fit.classes) for label in chosen]
+    rows = needed_rows(fit, options, "simplex")
+    proba = posterior_frame(rows.blocks, fit.rule(), fit.classes, posteriors_of)
+    shown = np.isin(rows.codes, codes) if len(classes) > 3 else np.full(len(proba), True)
+    three = np.where(shown[:, None], proba.iloc[:, codes].to_numpy(), np.nan)
+    total = three.sum(axis=1, keepdims=True)
+    shares = np.divide(three, total, out=np.full_like(three, np.nan), where=total > 0)
+    given = f"given that a row is of one of these 3 of {len(classes)} classes" if len(classes) > 3 else ""
+    three_shares = pd.DataFrame(shares, columns=chosen)
+    if options.interactive:
+        return interactive.simplex_figure(three_shares, pointed_rows(fit, rows, options), given)
+    signs = _signs(options, classes, codes)
+    axes = draw_simplex(three_shares, rows.labels, ax=options.ax, signs=signs)
+    if given:
+        axes.set_title(f"{axes.get_title()}\n{given}")
+    return axes
+
+
+def _signs(options: PictureOptions, classes: list[Any], codes: list[int]) -> Signs:
+    """Signs of three classes: those that they have among all, where colours were given by class."""
+    signs = options.signs(classes)
+    return signs if len(classes) == 3 else type(signs)(tuple(signs.colour(k) for k in codes))

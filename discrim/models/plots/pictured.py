@@ -1,0 +1,547 @@
+"""`plot`, one method for all models: which kind of picture, its options, its rows and columns."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.rules.rules import posteriors
+from discrim.design.matrix import response_codes
+from discrim.errors import DataError, NotSupportedError
+from discrim.formula.factors import recall_functions
+from discrim.formula.grammar import expression
+from discrim.models.base.displayed import ShownModel
+from discrim.models.base.fit import finished_scores
+from discrim.models.base.reading import Data, Structure, check_flag, check_word, listed, told
+from discrim.models.registry import BY_MODEL, MODELS, Picture, PictureKind, resolve
+
+if TYPE_CHECKING:
+    from discrim.core.moments.moments import ClassMoments
+    from discrim.design.blocks import Blocks
+    from discrim.formula.design import Design
+    from discrim.models.base.fit import Fit
+    from discrim.models.evaluation.assessment import Counting
+    from discrim.report.plots.interactive import Figure, PointedRows
+    from discrim.report.plots.style import Axes, Colormap, Signs
+
+
+def kinds_of(results: Any, *, refits: bool = True) -> tuple[str, ...]:
+    """Names of the kinds of pictures that a model has; some need rows, two columns, and the like.
+
+    Without `refits`, those that fit the model again are left out.
+
+    Examples
+    --------
+    >>> import discrim
+    >>> kinds_of(discrim.knn("species ~ .", data=discrim.datasets.load_iris()))[:2]
+    ('regions', 'posteriors')
+    """
+    return tuple(kind.name for kind in BY_MODEL[results._model()].pictures if refits or not kind.refits)
+
+
+@dataclass(frozen=True, slots=True)
+class PictureOptions:
+    """The options of `plot`, as they were given; see `discrim.models.plots.pictured.Pictured.plot`."""
+
+    ax: Axes | None = None
+    data: Any = None
+    axes: Sequence[str] | None = None
+    columns: Sequence[str] | str | None = None
+    at: Any = None
+    method: str | None = None
+    level: float | None = None
+    structure: str | None = None
+    centred: bool | None = None
+    classes: Sequence[Any] | None = None
+    colors: Any = None
+    title: str | None = None
+    other: Any = None
+    interactive: bool | None = None
+    standardized: bool | None = None
+    label: str | None = None
+
+    def given(self) -> list[str]:
+        """Names of the options beside `ax` and `title` that were given."""
+        return [
+            field.name
+            for field in fields(self)
+            if field.name not in ("ax", "title") and getattr(self, field.name) is not None
+        ]
+
+    def signs(self, classes: Iterable[Any]) -> Signs:
+        """Colours, markers and lines of the classes."""
+        from discrim.report.plots.style import signs_of
+
+        return signs_of(list(classes), self.colors)
+
+    def colormap(self, kind: str) -> Colormap | None:
+        """The colormap given, for a kind whose colours are of numbers and not of classes."""
+        from discrim.report.plots.style import colormap_of, is_colormap
+
+        if self.colors is not None and not is_colormap(self.colors):
+            raise DataError(
+                f"colors= of kind={kind!r} is the name of a colormap of matplotlib, as 'viridis', or one."
+            )
+        return None if self.colors is None else colormap_of(self.colors)
+
+
+def checked_names(option: str, given: Any) -> Any:
+    """Names as they were given: a text, a sequence of texts, or None; else a DataError."""
+    if given is None or isinstance(given, str):
+        return given
+    names = list(given) if isinstance(given, Iterable) else []
+    if not names or not all(isinstance(name, str) for name in names):
+        found = told(next((name for name in names if not isinstance(name, str)), given))
+        such = """ such as axes=["LD1", "LD2"]""" if option == "axes" else ""
+        raise DataError(f"{option}= holds {found}: give a name, or a list of names{such}.")
+    return names
+
+
+def checked_classes(given: Any) -> list[Any] | None:
+    """Labels of classes, of which one alone needs no list; a DataError of none, or of one named twice."""
+    if given is None:
+        return None
+    labels = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    twice = [label for k, label in enumerate(labels) if label in labels[:k]]
+    if twice or not labels:
+        what = f"names {listed(twice[:1])} twice" if twice else "names no class"
+        raise DataError(f"classes= {what}: name different classes, as classes=['a', 'b'].")
+    return labels
+
+
+class DrawnRows(NamedTuple):
+    """Rows with their classes: the position (n,) of each, -1 where there is none, and its label."""
+
+    blocks: Blocks
+    codes: Codes
+    labels: pd.Series
+
+    @property
+    def weights(self) -> Floats:
+        """Weight (n,) of each row, zero where it has none."""
+        given = self.blocks.weights
+        return np.ones(len(self.codes)) if given is None else np.nan_to_num(given)
+
+    def need_classes(self, kind: str) -> None:
+        """Raise DataError where no row has a class."""
+        if not (self.codes >= 0).any():
+            raise DataError(
+                f"kind={kind!r} draws rows by their class, and no row has one: give rows with their response."
+            )
+
+    def terms(self, names: Sequence[str]) -> pd.DataFrame:
+        """Some columns of the design, rows by names; missing where a row has a missing value."""
+        every = list(self.blocks.terms)
+        places = [every.index(name) for name in names]
+        out = np.full((len(places), self.blocks.table.nrows), np.nan)
+        for place, x, missing in self.blocks.every_row():
+            out[:, place] = x[:, places].T
+            if missing is not None:
+                out[:, place.start + np.flatnonzero(missing)] = np.nan
+        return pd.DataFrame(out.T, index=self.blocks.table.index, columns=list(names))
+
+
+def drawn_rows(fit: Fit[Any], options: PictureOptions) -> DrawnRows | None:
+    """The rows to draw, or None where a fit was loaded or made of moments, and no `data=` is given."""
+    if options.data is not None:
+        blocks = fit.new_rows(options.data)
+        codes = _codes_of(blocks)
+        return DrawnRows(blocks, codes, fit.labelled(codes, blocks.table.index))
+    if not fit.has_rows:
+        return None
+    blocks = fit.drawn_rows()
+    return DrawnRows(blocks, blocks.codes, fit.labels_of(blocks))
+
+
+def pointed_rows(fit: Fit[Any], rows: DrawnRows | None, options: PictureOptions) -> PointedRows:
+    """What rows, or none, tell a pointer."""
+    from discrim.report.plots.interactive import PointedRows
+
+    classes, signs, none = list(fit.classes), options.signs(fit.classes), np.empty(0, dtype=np.intp)
+    if rows is None:
+        return PointedRows(pd.RangeIndex(0), none, none, classes, None, signs)
+    blocks = rows.blocks
+    shares = None if fit.model.instead else finished_scores(blocks, fit.rule(), len(classes), posteriors)
+    return PointedRows(blocks.table.index, rows.codes, fit.predicted_codes(blocks), classes, shares, signs)
+
+
+def _codes_of(blocks: Blocks) -> Codes:
+    """Codes of the classes of new rows; -1 where the table has no column of the response's."""
+    design = blocks.design
+    functions = recall_functions(design.functions, blocks.functions)
+    read = expression(design.response_code, frozenset(functions)).columns
+    if read and not set(read) & set(blocks.table.names):
+        return np.full(blocks.table.nrows, -1)
+    return response_codes(design, blocks.table, blocks.functions)
+
+
+def needed_rows(fit: Fit[Any], options: PictureOptions, kind: str) -> DrawnRows:
+    """The rows to draw, of a kind that draws nothing else.
+
+    A NotSupportedError says that there are none, a DataError that none of them has a class.
+    """
+    rows = drawn_rows(fit, options)
+    if rows is None:
+        raise NotSupportedError(
+            f"kind={kind!r} draws rows, which a fit that was loaded or made of moments does not have: "
+            "give them as data=."
+        )
+    rows.need_classes(kind)
+    return rows
+
+
+def no_labels() -> pd.Series:
+    """Labels of no rows."""
+    return pd.Series([], dtype=object)
+
+
+def numeric_columns(design: Design) -> list[str]:
+    """Columns of the table that the formula reads as numbers, and so can be axes of a plane."""
+    truths = set(design.boolean_columns)
+    if design.spec is None:
+        return [name for name in design.columns if name not in truths]
+    known = frozenset(design.functions)
+    as_numbers: set[str] = set()
+    as_levels: set[str] = set()
+    for factor in design.spec.factors:
+        into = as_numbers if factor.levels is None else as_levels
+        into.update(expression(factor.code, known).columns)
+    kinds, numbers = design.kinds, as_numbers - as_levels - truths
+    return [name for name in design.columns if name in numbers and kinds[name] == "numeric"]
+
+
+def numeric_terms(design: Design, terms: Sequence[str]) -> list[str]:
+    """Terms of the design, of those given, that are made of numbers and of no levels."""
+    truths = set(design.boolean_columns)
+    if design.spec is None:
+        return [name for name in terms if name not in truths]
+    levels = [factor.levels is not None for factor in design.spec.factors]
+    numbers = set[str]()
+    for places, product in design.spec.placed():
+        if not any(levels[factor] for factor, _ in product):
+            numbers.update(design.terms[places])
+    return [name for name in terms if name in numbers and name not in truths]
+
+
+def telling(
+    fit: Fit[Any], options: PictureOptions, names: Sequence[str], most: int = 2, *, modelled: bool = False
+) -> list[str]:
+    """Those of some columns, of the table or of the design, that tell most of the classes, in their order.
+
+    Two are the pair of largest F, that is of least Wilks' lambda; more are those of largest F one by one.
+    They are the first where neither the moments of the fit nor rows tell of them. If `modelled`, the spread
+    within classes is that of the model, where a ridge makes it another than that of the rows.
+    """
+    from discrim.inference.manova import MOST_PAIRED, telling_columns, telling_pair
+
+    moments = None if len(names) <= most else moments_of(fit, options, names)
+    if moments is None:
+        return list(names[:most])
+    if modelled and has_ridge(fit) and set(names) <= set(fit.terms):
+        moments = _ridged(fit, moments, names)
+    if most == 2 and len(names) > MOST_PRODUCTS:
+        return telling(fit, options, [names[j] for j in telling_columns(moments, MOST_PAIRED)])
+    return [names[j] for j in (telling_pair(moments) if most == 2 else telling_columns(moments, most))]
+
+
+def has_ridge(fit: Fit[Any]) -> bool:
+    """Whether a multiple of the identity has a part in the covariances of a model."""
+    return bool(getattr(fit.numbers, "ridged", False))
+
+
+def _ridged(fit: Fit[Any], moments: ClassMoments, names: Sequence[str]) -> ClassMoments:
+    """Moments of some terms, with the scatters that the ridged covariances of the model would have."""
+    numbers: Any = fit.numbers
+    keep = [list(fit.terms).index(name) for name in names]
+    units = moments.scale / numbers.moments.scale[keep]
+    roots = [covariance.root[:, keep] * units for covariance in numbers.covariances]
+    free = np.maximum(moments.counts - 1, 0)
+    scatters = np.stack([count * root.T @ root for count, root in zip(free, roots, strict=True)])
+    return replace(moments, scatters=scatters, roots=None)
+
+
+MOST_PRODUCTS = 300
+"""Columns of rows of which all products are taken, to tell which two tell most of the classes."""
+
+
+def moments_of(fit: Fit[Any], options: PictureOptions, names: Sequence[str]) -> ClassMoments | None:
+    """Moments of some columns, those of the fit or of the rows drawn; None where there are none."""
+    from discrim.core.moments.moments import ClassMoments
+
+    numbers: Any = fit.numbers
+    terms = list(fit.terms)
+    held: Any = getattr(numbers, "moments", None)
+    known = set(names) <= set(terms) and isinstance(held, ClassMoments) and held.n_columns == len(terms)
+    if known and (held.spread != "diagonal" or not fit.has_rows):
+        part: ClassMoments = held.columns(np.array([terms.index(name) for name in names]))
+        return part
+    rows = drawn_rows(fit, options)
+    if rows is None:
+        return None
+    table = rows.blocks.table
+    x = np.empty((table.nrows, len(names)))
+    if set(names) <= set(table.names):
+        table.fill(list(names), 0, table.nrows, x)
+    else:
+        x = rows.terms(names).to_numpy()
+    weights = rows.weights
+    used = (rows.codes >= 0) & np.isfinite(x).all(axis=1) & (weights > 0)
+    if not used.any():
+        return None
+    spread: Any = "pooled" if len(names) <= MOST_PRODUCTS else "diagonal"
+    return ClassMoments.from_block(
+        x[used], rows.codes[used], weights[used], n_classes=len(fit.classes), spread=spread
+    )
+
+
+def said_choice(options: PictureOptions, every: int, most: int = 2) -> str:
+    """How columns were chosen, for a title; empty where they were given or are all that there are."""
+    from discrim.inference.manova import MOST_PAIRED
+
+    if options.columns is not None or every <= most:
+        return ""
+    pairs = f"{every * (every - 1) // 2:,}" if every <= MOST_PAIRED else f"{MOST_PAIRED} columns of largest F"
+    return f"pair of largest F of {pairs}" if most == 2 else f"the {most} of largest F"
+
+
+def named_columns(
+    options: PictureOptions, every: Sequence[str], kind: str, least: int, most: int
+) -> list[str]:
+    """The columns asked for; a DataError of unknown or repeated ones, of too few or too many."""
+    given = options.columns
+    names = [given] if isinstance(given, str) else list(given or ())
+    unknown = [name for name in names if name not in every]
+    if unknown or len(set(names)) < len(names) or not least <= len(names) <= most:
+        what = f"{told(unknown[0])} is none: " if unknown else ""
+        number = f"{least} to {most}" if least < most else least
+        raise DataError(
+            f"columns={names}: kind={kind!r} draws {number} different columns of numbers; {what}name "
+            f"some of {listed(every, most=20)}."
+        )
+    return names
+
+
+def one_column(kind: str, shown: str, names: Sequence[str], options: PictureOptions) -> str:
+    """The column asked for, the first by default, of the names of those that can be shown.
+
+    A DataError says that there is none, the one asked for is not among them, or more than one is; it names
+    the kind of picture and what the columns hold.
+    """
+    if not names:
+        raise DataError(f"kind={kind!r} shows a column of {shown}, and this fit has none: draw another kind.")
+    given = options.columns
+    if given is None:
+        return names[0]
+    one = given if isinstance(given, str) else given[0] if len(given) == 1 else None
+    if one is None or one not in names:
+        raise DataError(
+            f"columns={told(given)}: kind={kind!r} shows one column of {shown}: give one of {listed(names)}."
+        )
+    return one
+
+
+class Pictured(ShownModel):
+    """Results with pictures."""
+
+    def plot(
+        self,
+        kind: PictureKind | None = None,
+        ax: Axes | None = None,
+        *,
+        data: Data | None = None,
+        axes: Sequence[str] | None = None,
+        columns: Sequence[str] | str | None = None,
+        at: Any = None,
+        method: Counting | None = None,
+        level: float | None = None,
+        structure: Structure | None = None,
+        centred: bool | None = None,
+        classes: Sequence[Any] | None = None,
+        colors: Any = None,
+        title: str | None = None,
+        interactive: bool = False,
+        standardized: bool = False,
+        label: str | None = None,
+    ) -> Axes | Figure:
+        """Draw a picture.
+
+        Parameters
+        ----------
+        kind : str, optional
+            The kind of picture. By default it is the first kind that suits the fit; an unknown name raises an
+            error that lists the kinds of this model.
+        ax : Axes, optional
+            Axes of matplotlib to draw on; by default those of a new figure. A picture with panels takes their
+            place.
+        data : table, optional
+            New observations, with their response, in place of the data of the fit.
+        axes : two names of discriminants, optional
+            For kinds that draw a plane of discriminants: the two, such as ("LD1", "LD3"); by default the
+            first two.
+        columns : name or names of columns, optional
+            For kinds that draw columns: the two of a plane, the only one, or one for each panel. By default
+            they are those that separate the classes best: the pair of columns with the largest F (the
+            smallest Wilks' lambda), and for more panels the single columns with the largest F; the title says
+            so.
+        at : mapping or Series of column to value, optional
+            For kinds that draw regions: the values at which other columns are held, as `data.mean()` of
+            some. Columns without one are integrated out of the densities of the classes. If the model has no
+            densities, other numeric columns are predicted from the columns drawn, by linear regression over
+            all rows, and categories are at their most frequent level.
+        method : {"apparent", "loo", "cv"}, optional
+            For kinds that judge the fit: which predictions of its rows are judged. By default the rows are
+            left out one by one ("loo") if that is fast, else by 10 folds ("cv"); the title says which. Both
+            hold options that the rows chose, such as a penalty, and the title says so; "cv" that is given
+            chooses them again, which takes as long as 10 fits. If neither can be done, the rule is judged on
+            the rows that it was fitted to ("apparent").
+        level : float, optional
+            Level of the intervals, or share of a class that its ellipse contains if the class is normal. For
+            kind "he", whose ellipse of the hypothesis shows the size of the effect by default: the level,
+            such as 0.95, at which it reaches beyond the ellipse of the error if the means differ.
+        structure : {"within", "total", "between"}, optional
+            For kinds with structure correlations: those within classes (the default), over all rows, or of
+            the means.
+        centred : bool, optional
+            For kind "ellipses": whether all have one centre, so that their shapes can be compared.
+        classes : label or labels, optional
+            The classes to show, for kinds that can show some of them. Curves of "roc" and "calibration" have
+            bands if their classes are named here, or if there are at most three.
+        colors : mapping, sequence, str or Colormap, optional
+            Colours by class, in the order of the classes, or a colormap of matplotlib or its name.
+        title : str, optional
+            Title in place of the picture's own; "" for none.
+        interactive : bool, default False
+            For kinds "scores", "regions", "posteriors", "pairs" and "simplex": whether to make a figure of
+            plotly, in which each point shows its name, classes and posteriors, instead of a picture of
+            matplotlib.
+        standardized : bool, default False
+            For kinds "forest" and "odds_ratios": whether they are for one standard deviation of a column over
+            all rows, so that columns can be compared, instead of one unit.
+        label : str, optional
+            For kind "roc": name of the curves in the legend, for axes with curves of several fits. By default
+            curves of several fits on the same axes have the names of their models.
+
+        Returns
+        -------
+        Axes or plotly.graph_objects.Figure
+            The axes drawn on. For a picture with panels they are the outer ones, whose `child_axes` are the
+            panels. With `interactive`, a figure of plotly: it is displayed in a notebook, and its method
+            `write_html` writes a page that needs no network.
+
+        Raises
+        ------
+        DataError
+            The kind is not known, or an option does not fit the kind, the columns or the classes.
+        NotSupportedError
+            The kind needs something that the fit does not have: rows, posteriors, or two columns. Or the
+            picture is to be interactive and plotly is not there: ``pip install discrim[interactive]``.
+
+        Examples
+        --------
+        >>> import discrim
+        >>> iris = discrim.datasets.load_iris()
+        >>> fit = discrim.lda("species ~ .", data=iris)
+        >>> fit.plot("scores", title="Irises").get_title()
+        'Irises'
+        """
+        check_word("structure", structure, Structure, optional=True)
+        axes, columns = checked_names("axes", axes), checked_names("columns", columns)
+        check_flag("interactive", interactive)
+        check_flag("standardized", standardized)
+        chosen = checked_classes(classes)
+        options = PictureOptions(
+            ax, data, axes, columns, at, method, level, structure, centred, chosen, colors, title,
+            interactive=interactive or None, standardized=standardized or None, label=label,
+        )  # fmt: skip
+        return draw_kind((self, self._subject()), BY_MODEL[self._model()].pictures, kind, options)
+
+    @abstractmethod
+    def _is_plane(self) -> bool:
+        """Whether the formula reads two columns, both of numbers."""
+
+
+def draw_kind(
+    shown: tuple[Any, ...], pictures: Sequence[Picture], name: str | None, options: PictureOptions
+) -> Axes | Figure:
+    """Draw the kind asked for of some pictures, or the first that suits.
+
+    A picture is given what is shown before the options: results, and their fit where they are those of a
+    model.
+    """
+    from discrim.report.plots.interactive import retitled
+    from discrim.report.plots.points import replace_labels
+    from discrim.report.plots.style import fonts_for, set_title
+    from discrim.report.plots.text_fit import fit_texts
+
+    kinds: dict[str, Picture] = {kind.name: kind for kind in pictures}
+    others: list[str] = []
+    if isinstance(name, str) and name not in kinds and hasattr(shown[-1], "model"):
+        others = [model.verb for model in MODELS if name in {kind.name for kind in model.pictures}]
+    if others:
+        verbs = ", ".join(f"{verb}()" for verb in dict.fromkeys(others))
+        raise DataError(
+            f"kind={name!r} is of fits of {verbs}, and this is one of {shown[-1].model.name}(): use one of "
+            f"{listed(kinds, len(kinds))}."
+        )
+    check_word("kind", name, tuple(kinds), optional=True)
+    suit = [kind for kind in kinds.values() if not options.interactive or _reads(kind, "interactive")]
+    kind = kinds[name] if name is not None else _first(shown, tuple(suit or kinds.values()), options)
+    if options.interactive and options.ax is not None:
+        raise DataError(
+            "interactive=True makes a figure of its own, not one on axes of matplotlib: leave out ax=."
+        )
+    if options.title is not None and not isinstance(options.title, str):
+        raise DataError(f"title={told(options.title)}: give a text.")
+    if options.label is not None and not isinstance(options.label, str):
+        raise DataError(f"label={told(options.label)}: give a text.")
+    for option in options.given():
+        if not _reads(kind, option):
+            those = [each.name for each in kinds.values() if _reads(each, option)]
+            other = f", or draw kind {listed(those)}" if those else ""
+            raise NotSupportedError(f"{option}= does nothing for kind={kind.name!r}: leave it out{other}.")
+    names = [*getattr(shown[0], "classes", ()), *getattr(shown[0], "terms", ())]
+    with fonts_for([*names, options.title or ""]):
+        picture = resolve(kind.address)(*shown, options)
+        if options.title is not None:
+            # Halves of characters, which no font has, are written out.
+            text = options.title.encode("utf-8", "backslashreplace").decode("utf-8")
+            (retitled if options.interactive else set_title)(picture, text)
+        if not options.interactive:
+            fit_texts(picture, options.ax is None)
+            for axes in (picture, *picture.child_axes):
+                replace_labels(axes)
+    return picture
+
+
+def _reads(kind: Picture, option: str) -> bool:
+    return option in kind.takes or (option in ("data", "colors") and option not in kind.leaves)
+
+
+def _first(shown: tuple[Any, ...], kinds: tuple[Picture, ...], options: PictureOptions) -> Picture:
+    """The first kind that suits results and their fit, or the last."""
+    for kind in kinds:
+        if kind.first == "plane" and not shown[0]._is_plane():
+            continue
+        if kind.first == "chosen" and shown[1].path is None:
+            continue
+        if kind.first == "without" and (shown[1].has_rows or options.data is not None):
+            continue
+        if kind.first == "numbers" and not _has_ranges(shown[1], options):
+            continue
+        return kind
+    return kinds[-1]
+
+
+def _has_ranges(fit: Fit[Any], options: PictureOptions) -> bool:
+    """Whether there are columns of numbers, and rows or moments that tell how far they reach."""
+    every = numeric_columns(fit.blocks.design)
+    if not every or fit.has_rows or options.data is not None:
+        return bool(every)
+    moments = getattr(fit.numbers, "moments", None)
+    return moments is not None and set(every) <= set(fit.terms)

@@ -1,0 +1,613 @@
+"""Pictures in the space of the discriminants, of what they are made of, and of how rows spread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.covariance.adjusted import AdjustedCovariance
+from discrim.core.covariance.sliced import Sliced
+from discrim.core.covariance.student import own_distances
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.rules.rules import best_class, posteriors
+from discrim.errors import DataError, NotSupportedError
+from discrim.inference.manova import roy_critical, scatter_between
+from discrim.inference.mean_differences import distance_quantiles
+from discrim.models.base.fit import class_code, covariance_frame
+from discrim.models.base.reading import is_share, listed, told
+from discrim.models.plots.pictured import (
+    DrawnRows,
+    drawn_rows,
+    named_columns,
+    needed_rows,
+    no_labels,
+    numeric_terms,
+    pointed_rows,
+    said_choice,
+    telling,
+)
+from discrim.report.plots import interactive, spaces
+from discrim.report.plots.bars import draw_scree_bars, draw_structure
+from discrim.report.plots.columns import draw_pairs, quantiles
+from discrim.report.plots.planes import PlaneRows, draw_line, draw_plane
+from discrim.report.plots.points import draw_points
+from discrim.report.plots.spaces import axis_name, outline_radius
+from discrim.report.plots.style import MOST_IN_LEGEND, add_legend, new_axes, set_title, shown_name
+
+if TYPE_CHECKING:
+    from discrim.models.base.fit import Fit
+    from discrim.models.plots.pictured import PictureOptions
+    from discrim.report.plots.interactive import Figure
+    from discrim.report.plots.style import Axes, Signs
+
+NO_DISCRIMINANT = (
+    "The class means do not differ, so that there is no discriminant: use another kind of picture."
+)
+
+MOST_BARS = 30
+"""Columns whose structure correlations are drawn."""
+
+
+def chosen_axes(
+    names: Sequence[str], options: PictureOptions, most: int = 2, called: str = "discriminant"
+) -> list[str]:
+    """The axes asked for, or the first; a DataError of unknown, repeated or too many ones."""
+    if options.axes is None:
+        return list(names[:most])
+    known = listed(list(names))
+    given = [options.axes] if isinstance(options.axes, str) else list(options.axes)
+    if not 1 <= len(given) <= most or len(set(given)) < len(given):
+        raise DataError(f"axes={told(options.axes)}: name one to {most} of {known}, each once.")
+    for name in given:
+        if name not in names:
+            raise DataError(f"axes={told(options.axes)}: {told(name)} is no {called}: name some of {known}.")
+    return given
+
+
+def level_of(options: PictureOptions, default: float) -> float:
+    """The level asked for; a DataError if it is not between 0 and 1."""
+    if options.level is None:
+        return default
+    if not is_share(options.level):
+        raise DataError(f"level={told(options.level)}: give a share between 0 and 1, as level=0.5.")
+    return float(options.level)
+
+
+def scores(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure:
+    """Scores of the rows on the discriminants, by class, with outlines of the classes."""
+    centroids: pd.DataFrame = results._centroids()
+    names = chosen_axes(list(centroids.columns), options)
+    return draw_scores_of(
+        results,
+        fit,
+        centroids[names],
+        options,
+        shares=getattr(results, "explained", None),
+        within=scores_within(results, names),
+    )
+
+
+def draw_scores_of(
+    results: Any, fit: Fit[Any], centroids: pd.DataFrame, options: PictureOptions, **look: Any
+) -> Axes | Figure:
+    """Scores of the rows on the axes of the class means, in a picture that is interactive or not."""
+    rows, names = drawn_rows(fit, options), list(centroids.columns)
+    none = pd.DataFrame(columns=names, dtype=float)
+    found = none if rows is None else results.transform(rows.blocks)[names]
+    look |= {"counts": fit.rows_by_class, "level": level_of(options, 0.5)}
+    if options.interactive:
+        return interactive.scores_figure(found, pointed_rows(fit, rows, options), centroids, **look)
+    labels, signs = no_labels() if rows is None else rows.labels, options.signs(fit.classes)
+    return spaces.draw_scores(found, labels, centroids, ax=options.ax, signs=signs, **look)
+
+
+def scores_within(results: Any, names: Sequence[str]) -> Floats | None:
+    """Covariance within classes of some discriminants, of models where it is not the identity."""
+    if not hasattr(results, "_scores_within"):
+        return None
+    within: pd.DataFrame = results._scores_within()
+    return within.loc[list(names), list(names)].to_numpy(dtype=np.float64)
+
+
+def biplot(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Canonical scores, and the columns as arrows of their structure correlations."""
+    return biplot_of(results.canonical(), options)
+
+
+def biplot_of(canonical: Any, options: PictureOptions) -> Axes:
+    """The same of canonical axes, in any convention."""
+    fit = canonical._fit
+    names = chosen_axes(list(canonical.centroids.columns), options)
+    rows = drawn_rows(fit, options)
+    none = pd.DataFrame(columns=names, dtype=float)
+    found = none if rows is None else canonical.scores(rows.blocks)[names]
+    return spaces.draw_biplot(
+        found,
+        no_labels() if rows is None else rows.labels,
+        canonical.centroids[names],
+        canonical.structure(options.structure or "within")[names],
+        fit.rows_by_class,
+        ax=options.ax,
+        signs=options.signs(fit.classes),
+        shares=canonical.proportion,
+    )
+
+
+def structure(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Structure correlations of the columns, a panel of bars for each discriminant.
+
+    Columns are in the order of the discriminants with which they correlate most, and of these correlations.
+    """
+    canonical = results.canonical()
+    names = chosen_axes(list(canonical.centroids.columns), options, most=3)
+    if not names:
+        raise NotSupportedError(NO_DISCRIMINANT)
+    table = canonical.structure(options.structure or "within")[names]
+    sizes = np.nan_to_num(np.abs(table.to_numpy()))
+    longest = np.argsort(-sizes.max(axis=1), kind="stable")[:MOST_BARS]
+    order = longest[np.argsort(sizes[longest].argmax(axis=1), kind="stable")]
+    return draw_structure(table.iloc[order], len(table), canonical.proportion, ax=options.ax)
+
+
+def scree(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Shares of the discriminants in the variance between classes, with the tests of the dimensions."""
+    canonical = results.canonical()
+    if not len(canonical.proportion):
+        raise NotSupportedError(NO_DISCRIMINANT)
+    tests = canonical.dimension_tests["p"]
+    return draw_scree_bars(canonical.proportion, canonical.eigenvalues, tests, ax=options.ax)
+
+
+MOST_PAIRS = 4
+"""Columns of a matrix of panels, unless more are named."""
+
+MOST_PANELS = 12
+"""Classes that have a panel each, unless more are named."""
+
+LEVEL = 0.68
+"""Share of a normal class in its outline, as in R's heplots."""
+
+MOST_LARGE, SMALL = 6, 0.2
+"""Classes up to which outlines over regions hold that share, and what they hold of more."""
+
+
+def chosen_terms(
+    results: Any, fit: Fit[Any], options: PictureOptions, kind: str, most: int, shown: int = 2
+) -> tuple[list[str], str]:
+    """From two to so many terms of the design, or those shown that tell most, and how these were chosen.
+
+    A DataError says that terms are unknown, repeated, too few or too many.
+    """
+    # Of naive Bayes, columns that are normal: levels and counts have no covariance.
+    normal = hasattr(type(results), "normal_terms")
+    every = list(results.normal_terms if normal else results.terms)
+    if options.columns is None:
+        numbers = numeric_terms(fit.blocks.design, every)
+        numbers = numbers if len(numbers) >= 2 else every
+        if len(numbers) < 2:
+            which = "normal columns" if normal else "columns"
+            raise NotSupportedError(
+                f"kind={kind!r} draws 2 {which}, and the fit has {len(every)}: draw another kind."
+            )
+        return telling(fit, options, numbers, shown), said_choice(options, len(numbers), shown)
+    return named_columns(options, every, kind, 2, most), ""
+
+
+def ellipses(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Ellipses of the classes' covariances beside the pooled one; of more than two columns, of all pairs."""
+    names, chosen = chosen_terms(results, fit, options, "ellipses", len(fit.terms))
+    if len(names) > 2:
+        return pairs(results, fit, options)
+    (means, covariances, pooled), shown = _drawn_spreads(results, fit, names, options, "ellipses")
+    level, centred = level_of(options, LEVEL), bool(options.centred)
+    axes = spaces.draw_ellipses(means, covariances, pooled, outline_radius(level), centred=centred, **shown)
+    about = ", about one centre" if centred else ""
+    said = f"Covariances of the classes{about}; outlines hold {100 * level:.6g} %"
+    set_title(axes, f"{said}\n{chosen}" if chosen else said)
+    return axes
+
+
+def pairs(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure:
+    """Each pair of columns, with the outlines of the classes."""
+    names, chosen = chosen_terms(results, fit, options, "pairs", len(fit.terms), MOST_PAIRS)
+    (means, covariances, _), shown = _drawn_spreads(results, fit, names, options, "pairs")
+    level = level_of(options, LEVEL)
+    some = f" of {chosen} of {len(results.terms)} columns" if chosen else ""
+    title = f"Pairs{some}; outlines hold {100 * level:.6g} % of a normal class"
+    if options.interactive:
+        rows = pointed_rows(fit, drawn_rows(fit, options), options)
+        points = shown.get("points")
+        return interactive.pairs_figure(means, covariances, outline_radius(level), points, rows, title)
+    outer = draw_pairs(means, covariances, outline_radius(level), **shown)
+    set_title(outer, title)
+    return outer
+
+
+def he(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Ellipses of hypothesis and error, in the plane of two columns, or of two discriminants with axes=."""
+    results._need_full("kind='he'")
+    fit.numbers.refuse_covariates("kind='he'")
+    moments, counts = fit.numbers.moments, fit.rows_by_class.to_numpy(dtype=np.float64)
+    free = moments.total - moments.n_classes
+    level = None if options.level is None else 1 - level_of(options, 0.95)
+    critical = 1.0
+    if level is not None:
+        critical = roy_critical(moments.n_columns, moments.n_classes, moments.total, level)
+    if not free > 0 or np.isnan(critical):
+        raise NotSupportedError("kind='he' needs more rows than classes and columns: fit more rows.")
+    arrows, chosen = None, ""
+    if options.axes is not None:
+        if options.columns is not None:
+            raise DataError("axes= and columns= name two planes: give one of them.")
+        canonical = results.canonical()
+        axis = chosen_axes(list(canonical.centroids.columns), options)
+        if len(axis) < 2:
+            raise DataError(f"axes={told(options.axes)}: kind='he' draws a plane: name two discriminants.")
+        means, error = canonical.centroids[axis], np.eye(2)
+        arrows = canonical.structure()[axis]
+        shown = axis_name(axis[0], canonical.proportion), axis_name(axis[1], canonical.proportion, of="")
+    else:
+        names, chosen = chosen_terms(results, fit, options, "he", 2)
+        unbiased = results.cov * (fit.numbers.divisor / fit.numbers.residual_df)
+        means, error = results.means[names], unbiased.loc[names, names].to_numpy()
+        shown = shown_name(names[0]), shown_name(names[1])
+    centre = counts @ means.to_numpy() / counts.sum()
+    hypothesis = scatter_between(means.to_numpy(), counts) / (critical * free)
+    # The error's outline holds 68 % of the rows about their class means, as in R's heplots.
+    axes = spaces.draw_he(
+        means,
+        hypothesis,
+        error,
+        centre,
+        outline_radius(LEVEL),
+        names=shown,
+        arrows=arrows,
+        equal=options.axes is not None,
+        ax=options.ax,
+        signs=options.signs(fit.classes),
+    )
+    said = "Spread of the class means, and within classes"
+    if level is not None:
+        said = f"Means differ if hypothesis exceeds error (Roy, {100 * level:.3g} %)"
+    set_title(axes, f"{said}\n{chosen}" if chosen else said)
+    return axes
+
+
+def qq(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Draw the squared distances of the rows of each class against the quantiles of their distribution.
+
+    The pointwise limits are those of normal classes, and for robust fits of a known mean and covariance.
+    """
+    numbers = fit.numbers
+    robust = numbers.scatter.is_robust
+    refusal = None if robust else numbers.scatter.refusal("kind='qq'")
+    if refusal is not None:
+        raise refusal
+    if not (robust or numbers.has_distances):
+        raise NotSupportedError(
+            f"kind='qq' needs full covariances, not {numbers.scatter.adjective} ones: fit with the default "
+            "covariance=, and without components= and ncomp=."
+        )
+    rows = needed_rows(fit, options, "qq")
+    held, free = (numbers.distances(), None) if robust else numbers.unbiased_distances()
+    covariances = held.covariances
+    squared = _own_squared(rows, numbers.moments, covariances)
+    classes = list(fit.classes)
+    chosen = classes[:MOST_PANELS] if options.classes is None else list(options.classes)
+    places = {label: class_code(label, fit.classes) for label in chosen}
+    index = np.asarray(rows.blocks.table.index)
+    tables = {}
+    for label, k in places.items():
+        own = np.flatnonzero((rows.codes == k) & np.isfinite(squared))
+        fitted = None if options.data is None else float(fit.counts[k])
+        table = distance_quantiles(
+            squared[own], len(fit.terms), None if free is None else float(free[k]), fitted=fitted
+        )
+        tables[label] = table.set_axis(index[own[table["position"].astype(int)]], axis=0)
+    law = "chi-square" if robust else "F" if options.data is not None else "beta"
+    outer = quantiles(tables, places, law, ax=options.ax, signs=options.signs(fit.classes))
+    first = "" if options.classes is not None else "the first "
+    some = f" of {first}{len(chosen)} of {len(classes)} classes" if len(chosen) < len(classes) else ""
+    kind = "Robust squared distances" if robust else "Squared distances"
+    set_title(outer, f"{kind} to the class means{some}, with pointwise limits at 95 %")
+    return outer
+
+
+# ---- numbers
+
+
+def outline_share(fit: Fit[Any]) -> float:
+    """The share of a class in its outline over regions, of which large ones of many classes would overlap."""
+    return LEVEL if len(fit.classes) <= MOST_LARGE else SMALL
+
+
+def outlines_of(
+    results: Any, fit: Fit[Any], names: tuple[str, str], signs: Signs
+) -> tuple[Callable[[Axes], None], str] | None:
+    """What draws the classes, or their components, into a plane of two terms, and what a title says of it.
+
+    It is None of a model that has neither means nor components.
+    """
+    classes, held, kind = list(fit.classes), list(names), type(results)
+    level = outline_share(fit)
+    sizes: Sequence[float | None] = [6.0] * len(classes)
+    if hasattr(kind, "component_means"):
+        means, keys = results.component_means[held], list(results.component_means.index)
+        shapes, said = results.covs, "of each component"
+        sizes = spaces.component_sizes(results.shares).tolist()
+    elif hasattr(kind, "means") and not hasattr(kind, "sds"):
+        means, shapes, _ = _spreads(results, fit, names, None)
+        keys, said = [(label,) for label in classes], "ellipses" if shapes else ""
+        shapes = {(label,): shape for label, shape in shapes.items()}
+    else:
+        return None
+
+    def draw(axes: Axes) -> None:
+        for key, place, size in zip(keys, means.to_numpy(), sizes, strict=True):
+            shape = shapes[key].loc[held, held].to_numpy() if key in shapes else None
+            spaces.draw_class(axes, place, shape, outline_radius(level), signs, classes.index(key[0]), size)
+
+    return draw, f", {100 * level:g} % {said}" if said else ", class means marked"
+
+
+Spreads = tuple[pd.DataFrame, dict[Any, pd.DataFrame], pd.DataFrame | None]
+
+
+def _drawn_spreads(
+    results: Any, fit: Fit[Any], names: Sequence[str], options: PictureOptions, kind: str
+) -> tuple[Spreads, dict[str, Any]]:
+    """Means and covariances of some columns, and the rows and signs that are drawn with them."""
+    rows = drawn_rows(fit, options)
+    shown: dict[str, Any] = {"ax": options.ax, "signs": options.signs(fit.classes)}
+    if rows is not None:
+        rows.need_classes(kind)
+        shown |= {"points": rows.terms(names), "labels": rows.labels}
+    return _spreads(results, fit, names, rows), shown
+
+
+def _total(results: Any, label: Any) -> pd.DataFrame:
+    """Covariance of a class that is a mixture: within its components, and between their means."""
+    shares, means = results.shares.loc[label], results.component_means.loc[label]
+    deviations = means - shares @ means
+    total: pd.DataFrame = deviations.T @ deviations.mul(shares, axis=0)
+    return sum((share * results.covs[label, k] for k, share in shares.items()), total)
+
+
+def _spreads(results: Any, fit: Fit[Any], names: Sequence[str], rows: DrawnRows | None) -> Spreads:
+    """Means (classes by names), covariances by class, and the pooled one: the model's, or those of rows."""
+    held = list(names)
+    covs: dict[Any, pd.DataFrame] | None = None
+    if hasattr(type(results), "sds"):
+        spread = results.sds[held]
+        covs = {
+            label: pd.DataFrame(np.diag(spread.iloc[k].to_numpy() ** 2), index=held, columns=held)
+            for k, label in enumerate(results.classes)
+        }
+    elif hasattr(type(results), "component_means"):
+        covs = {label: _total(results, label) for label in results.classes}
+    elif isinstance(getattr(fit.numbers, "within_axes", None), Sliced):
+        covs = _column_covariances(fit)
+    elif hasattr(type(results), "covs"):
+        covs = results.covs
+    found: dict[Any, pd.DataFrame] = {}
+    pooled = None
+    if covs is not None:
+        found = {label: table.loc[held, held] for label, table in covs.items()}
+        counts = results.counts.to_numpy(dtype=np.float64) - 1
+        if counts.sum() > 0 and (counts >= 0).all():
+            mixed = sum(c * t.to_numpy() for c, t in zip(counts, found.values(), strict=True)) / counts.sum()
+            pooled = pd.DataFrame(mixed, index=held, columns=held)
+        return results.means[held], found, pooled
+    if hasattr(type(results), "cov"):
+        cov = _of_columns(results, fit)
+        # Where categories part the rows, the model has a covariance of numbers alone.
+        pooled = cov.loc[held, held] if set(held) <= set(cov.index) else None
+    scatter = getattr(fit.numbers, "scatter", None)
+    robust = scatter.is_robust if scatter is not None else getattr(fit.numbers, "robust", None) is not None
+    if rows is None or robust:
+        if not hasattr(type(results), "means"):
+            raise NotSupportedError(
+                "This kind draws rows, which a loaded fit does not have: give them as data=."
+            )
+        # The model has one covariance for all of them.
+        shared = {} if pooled is None else dict.fromkeys(results.classes, pooled)
+        return results.means[held], shared, pooled
+    means, found = _of_rows(rows, list(results.classes), held)
+    return means, found, pooled
+
+
+def _column_covariances(fit: Fit[Any]) -> dict[Any, pd.DataFrame]:
+    """Covariances of the columns in the classes of a fit that keeps only the covariances of its scores."""
+    numbers, unit = fit.numbers, 1 / fit.numbers.moments.scale
+    with np.errstate(over="ignore", under="ignore"):
+        values = numbers.moments.scatters / numbers.divisors[:, None, None] * unit[:, None] * unit
+    frames = [pd.DataFrame(each, index=fit.terms, columns=fit.terms) for each in values]
+    return dict(zip(fit.classes, frames, strict=True))
+
+
+def _of_columns(results: Any, fit: Fit[Any]) -> pd.DataFrame:
+    """The covariance of the columns within classes, covariates or not."""
+    covariance = getattr(fit.numbers, "covariance", None)
+    if isinstance(covariance, AdjustedCovariance):
+        return covariance_frame(covariance.whole, fit.numbers.moments.scale, fit.terms)
+    found: pd.DataFrame = results.cov
+    return found
+
+
+def _of_rows(
+    rows: DrawnRows, classes: list[Any], names: list[str]
+) -> tuple[pd.DataFrame, dict[Any, pd.DataFrame]]:
+    """Means and covariances (divisor n - 1) of the rows of each class."""
+    x = rows.terms(names).to_numpy()
+    known = np.isfinite(x).all(axis=1)
+    weights = rows.weights
+    means = np.full((len(classes), len(names)), np.nan)
+    found = {}
+    for k, label in enumerate(classes):
+        own = known & (rows.codes == k) & (weights > 0)
+        total = float(weights[own].sum())
+        if not total > 0:
+            continue
+        share = weights[own]
+        means[k] = share @ x[own] / total
+        if total > 1:
+            gaps = x[own] - means[k]
+            table = gaps.T @ (gaps * share[:, None]) / (total - 1)
+            found[label] = pd.DataFrame(table, index=names, columns=names)
+    return pd.DataFrame(means, index=pd.Index(classes), columns=names), found
+
+
+def _own_squared(rows: DrawnRows, moments: Any, covariances: Any) -> Floats:
+    """Squared distances (n,) of rows to the means of their classes, missing where there is none."""
+    out = np.full(rows.blocks.table.nrows, np.nan)
+    for place, x, missing in rows.blocks.every_row():
+        own = rows.codes[place]
+        known = own >= 0 if missing is None else (own >= 0) & ~missing
+        at = place.start + np.flatnonzero(known)
+        out[at] = own_distances(moments, covariances, x[known], own[known])
+    return out
+
+
+TITLE = "Territorial map: regions of the classes among the discriminants"
+
+
+def territory(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Regions in the space of two discriminants, the others at zero, with the class means labelled.
+
+    Within classes discriminants have unit variance and, but of sparse ones, are uncorrelated, so that a row
+    belongs to the class of the nearest mean, but for its prior: the score of class k is ln prior_k -
+    |z - m_k|^2 / 2, the distance in the metric of the discriminants' covariance. SPSS prints the same map in
+    letters.
+
+    Examples
+    --------
+    >>> import discrim
+    >>> fit = discrim.lda("species ~ .", discrim.datasets.load_iris())
+    >>> fit.plot("territory", axes=("LD1", "LD2")).get_ylabel()
+    'LD2 (0.9 %)'
+    """
+    centroids = results._centroids()
+    every = list(centroids.columns)
+    if not every:
+        raise NotSupportedError(NO_DISCRIMINANT)
+    names = chosen_axes(every, options)
+    at = [every.index(name) for name in names]
+    means, log_prior = centroids.to_numpy(), fit.log_prior()
+    within = scores_within(results, every)
+    turn = None if within is None else np.linalg.inv(np.linalg.cholesky(within)).T
+
+    def scores(points: Floats) -> Floats:
+        gap = np.repeat(-means[None], len(points), axis=0)
+        gap[:, :, at] += points[:, None, :]
+        white = gap if turn is None else gap @ turn
+        return np.asarray(log_prior - 0.5 * (white**2).sum(axis=2))
+
+    rows = drawn_rows(fit, options)
+    points, codes = np.empty((0, len(at))), np.empty(0, dtype=np.intp)
+    if rows is not None:
+        points, codes = results.transform(rows.blocks)[names].to_numpy(), rows.codes
+    limits = [_limits(points[:, j], means[:, at[j]]) for j in range(len(at))]
+    held = "" if len(names) == len(every) else f"\nheld: {_told(every, names)} = 0"
+    common: dict[str, Any] = {"ax": options.ax, "signs": options.signs(fit.classes), "title": TITLE + held}
+    classes, shares = list(fit.classes), getattr(results, "explained", None)
+    said = [axis_name(name, shares, *of) for name, of in zip(names, ((), ("",)), strict=False)]
+    if len(at) == 1:
+        line = np.linspace(*limits[0], 801)
+        found = scores(line[:, None])
+        place = line, posteriors(found), best_class(found), (names[0], "Posterior probability"), points[:, 0]
+        axes = draw_line(*place, codes, classes, **common)
+        axes.set_xlabel(said[0])
+        return axes
+    axes = draw_plane(
+        lambda plane: best_class(scores(plane)),
+        (limits[0], limits[1]),
+        (names[0], names[1]),
+        PlaneRows(points, codes, weak=bool(held)),
+        classes,
+        labels=means[:, at],
+        **common,
+    )
+    axes.set(xlabel=said[0], ylabel=said[1])
+    return axes
+
+
+def save_axes(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Scores of the rows on one or two axes of ncomp=, about the mean of all rows.
+
+    The rule is one of the scores on all axes: there are regions, or posteriors along one axis, where all are
+    drawn.
+
+    Examples
+    --------
+    >>> import discrim
+    >>> fit = discrim.qda("species ~ .", discrim.datasets.load_iris(), ncomp=2)
+    >>> fit.plot("axes").get_xlabel()
+    'SAVE1'
+    """
+    if not isinstance(getattr(fit.numbers, "within_axes", None), Sliced):
+        raise NotSupportedError("kind='axes' draws the axes of ncomp=: fit qda() with ncomp=2.")
+    every, moments = list(results.subspace.loadings), fit.numbers.moments
+    names = chosen_axes(every, options, called="axis")
+    if len(names) == 1 < len(every):
+        raise DataError(f"axes={told(options.axes)}: name two of {listed(every)}.")
+    loadings, spectrum = results.subspace.loadings[names].to_numpy(), results.subspace._scores().spectrum
+    centre = moments.counts @ moments.class_means / moments.total
+    means, rows, classes = (moments.class_means - centre) @ loadings, drawn_rows(fit, options), [*fit.classes]
+    points, codes = np.empty((0, len(names))), np.empty(0, dtype=np.intp)
+    if rows is not None:
+        points, codes = (rows.terms(list(fit.terms)).to_numpy() - centre) @ loadings, rows.codes
+    order = [names.index(name) for name in every if name in names]
+
+    def scores(plane: Floats) -> Floats:
+        return fit.rule().scores(centre + spectrum.columns_at(plane[:, order]) / moments.scale)
+
+    limits = [_limits(points[:, j], means[:, j]) for j in range(len(names))]
+    common: dict[str, Any] = {
+        "ax": options.ax,
+        "signs": options.signs(classes),
+        "title": "Axes by SAVE, with the rule of the classes",
+    }
+    if len(names) < len(every):
+        title = f"Two of {len(every)} axes by SAVE"
+        return _without_regions(points, codes, names, classes, options, title)
+    if len(names) == 1:
+        line = np.linspace(*limits[0], 801)
+        found = scores(line[:, None])
+        place = line, posteriors(found), best_class(found), (names[0], "Posterior probability"), points[:, 0]
+        return draw_line(*place, codes, classes, **common)
+    pair, plane = (limits[0], limits[1]), (names[0], names[1])
+    plane_rows = PlaneRows(points, codes)
+    return draw_plane(lambda each: best_class(scores(each)), pair, plane, plane_rows, classes, **common)
+
+
+def _without_regions(
+    points: Floats,
+    codes: Codes,
+    names: Sequence[str],
+    classes: Sequence[Any],
+    options: PictureOptions,
+    title: str,
+) -> Axes:
+    """Rows in the plane of two axes."""
+    axes, is_new = new_axes(options.ax)
+    draw_points(axes, points[:, 0], points[:, 1], codes, classes, options.signs(classes))
+    axes.set(xlabel=names[0], ylabel=names[1])
+    set_title(axes, title)
+    if len(classes) <= MOST_IN_LEGEND:
+        add_legend(axes, is_new)
+    return axes
+
+
+def _limits(values: Floats, means: Floats) -> tuple[float, float]:
+    known = values[np.isfinite(values)]
+    low = min(float(known.min(initial=np.inf)), float(means.min()) - (0.5 if len(known) else 3.0))
+    high = max(float(known.max(initial=-np.inf)), float(means.max()) + (0.5 if len(known) else 3.0))
+    return low - 0.06 * (high - low), high + 0.06 * (high - low)
+
+
+def _told(every: list[str], names: list[str]) -> str:
+    others = [name for name in every if name not in names]
+    return f"{others[0]} to {others[-1]}" if len(others) > 3 else " = ".join(others)

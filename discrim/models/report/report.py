@@ -1,0 +1,634 @@
+"""`report`, one method for all models: a page on a fit, what tells most first.
+
+Its chapters are pictures, the summary, errors, tests, how the fit was made, its data, and code that repeats
+it. Where a fit lacks something, a sentence in its place says so.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import platform
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from importlib import metadata
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.whole_file import file_to_write
+from discrim.data.values import shown
+from discrim.errors import DataError, DiscrimError, NotSupportedError
+from discrim.formula.grammar import quote
+from discrim.inference.result import TestResult
+from discrim.models.base.displayed import FORMATS
+from discrim.models.base.fit import Fit
+from discrim.models.base.reading import check_flag, listed, told
+from discrim.models.base.refits import argument_defaults, options_of
+from discrim.models.evaluation.assessment import Counting, methods_to_judge, takes_long
+from discrim.models.plots.pictured import PictureOptions, drawn_rows, kinds_of, pointed_rows
+from discrim.models.registry import BY_MODEL, BY_VERB
+from discrim.report.grid import INTERVAL, Section, clean, column_texts
+from discrim.report.page.page import PAGES, Chapter, Drawing, HtmlPage, Page, page_for
+from discrim.report.plots.interactive import element_of, script_of
+
+
+def sizes(fit: Fit[Any]) -> list[tuple[str, str]]:
+    """Rows and columns, in words."""
+    blocks, design = fit.blocks, fit.blocks.design
+    given = fit.has_rows and not blocks.rows.read_from
+    items = [
+        *([("Rows of the table", f"{blocks.table.nrows:,}")] if given else []),
+        ("Rows used", f"{fit.nobs:,}" + (" (sum of the weights)" if blocks.weighted else "")),
+        ("Rows dropped because a value is missing", f"{fit.dropped:,}"),
+        ("Response", design.response),
+        ("Classes", f"{len(fit.classes):,}"),
+        ("Columns of the table used", f"{len(design.columns):,}"),
+        ("Columns of the design", f"{len(fit.terms):,}"),
+    ]
+    for why, gone in (("they have one value", blocks.constant), ("others determine them", blocks.collinear)):
+        items += [(f"Left out because {why}", ", ".join(gone))] if gone else []
+    return items
+
+
+def described(fit: Fit[Any]) -> tuple[dict[str, Section], str]:
+    """Tables of the classes and the columns, and a sentence on what could not be told."""
+    parts, why = {"classes": _classes(fit)}, ""
+    if not fit.has_rows:
+        why = "The fit was loaded or made of moments, so that the ranges of its columns are not known."
+    elif read_from := fit.blocks.rows.read_from:
+        why = (
+            f"The rows are read part by part from {read_from}. Ranges would need another pass over them "
+            "and are not shown."
+        )
+    names = list(fit.blocks.design.columns)
+    try:
+        if why:
+            means = Section("Means by class", fit.class_means(), source="fit.group_summary()")
+            return parts | {"means": means}, why
+        frame = fit.rows("The description of the columns").table.frame(names)
+    except DiscrimError as error:
+        return parts, str(error)
+    types = pd.api.types
+    numeric = np.array([types.is_numeric_dtype(t) and not types.is_bool_dtype(t) for t in frame.dtypes])
+    if numeric.any():
+        parts["numbers"] = _numbers(frame.loc[:, numeric])
+    if not numeric.all():
+        parts["categories"] = _categories(frame.loc[:, ~numeric])
+    return parts, ""
+
+
+def _classes(fit: Fit[Any]) -> Section:
+    columns = {"rows": fit.rows_by_class, "share": fit.counts / fit.counts.sum()}
+    if not fit.model.instead:
+        columns["prior"] = fit.prior
+    formats: dict[Any, Any] = {"rows": "count", "share": "share", "prior": "share"}
+    return Section("Classes", pd.DataFrame(columns, index=fit.classes), formats, source="fit.counts")
+
+
+def _numbers(frame: pd.DataFrame) -> Section:
+    rows = []
+    for j in range(frame.shape[1]):
+        column = pd.to_numeric(frame.iloc[:, j]).to_numpy(dtype=np.float64, na_value=np.nan)
+        seen = column[~np.isnan(column)]
+        quartiles = np.quantile(seen, [0, 0.25, 0.5, 0.75, 1]) if len(seen) else np.full(5, np.nan)
+        sd = seen.std(ddof=1) if len(seen) > 1 else np.nan
+        rows.append([len(column) - len(seen), *quartiles, seen.mean() if len(seen) else np.nan, sd])
+    headings = ["missing", "min", "25 %", "median", "75 %", "max", "mean", "sd"]
+    table = pd.DataFrame(rows, index=frame.columns, columns=headings)
+    note = "Over all rows of the table, each counted once."
+    errors = table["sd"].to_numpy() / 200
+    formats: dict[Any, Any] = {"missing": "count"}
+    return Section("Columns of numbers", table, formats, errors=errors, note=note, source="data.describe()")
+
+
+def _categories(frame: pd.DataFrame) -> Section:
+    rows = []
+    for j in range(frame.shape[1]):
+        column = frame.iloc[:, j].astype(object)
+        counts = column.dropna().value_counts()
+        most = (str(counts.index[0]), counts.iloc[0] / counts.sum()) if len(counts) else ("", np.nan)
+        rows.append([int(column.isna().sum()), len(counts), *most])
+    headings = ["missing", "levels", "most frequent", "its share"]
+    table = pd.DataFrame(rows, index=frame.columns, columns=headings)
+    formats: dict[Any, Any] = {"missing": "count", "levels": "count", "most frequent": "text"}
+    return Section("Columns of categories", table, formats | {"its share": "share"}, source="data.describe()")
+
+
+NAMES = {"pd": "import pandas as pd", "pl": "import polars as pl", "np": "import numpy as np"}
+"""Names in an expression that loads a table, and what brings them."""
+
+
+def check_load(load: Any) -> None:
+    """Raise a DataError where an expression that loads a table is none."""
+    if load is None:
+        return
+    if not isinstance(load, str):
+        raise DataError(f"load= is a {type(load).__name__}: give a text, as \"pd.read_csv('iris.csv')\".")
+    try:
+        ast.parse(load.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise DataError(
+            f"load={load!r} is no expression of Python: give one that loads the table, as "
+            "\"pd.read_csv('iris.csv')\"."
+        ) from None
+
+
+def given_options(results: Any) -> dict[str, Any]:
+    """Options of the verb that are not its defaults, by name; a DiscrimError where the fit does not tell."""
+    defaults, options = argument_defaults(BY_VERB[results._verb()]), options_of(results)
+    options = {name: value for name, value in options.items() if not _same(value, defaults.get(name))}
+    levels = list(results._fit.blocks.design.levels)
+    if not _sorted(levels):
+        options["levels"] = levels
+    return options
+
+
+def _same(value: Any, default: Any) -> bool:
+    try:
+        return bool(
+            value == default or (default is None and value in ([], {})) or (default == () and value == [])
+        )
+    except (ValueError, TypeError):
+        return False
+
+
+def _sorted(levels: list[Any]) -> bool:
+    try:
+        return levels == sorted(levels)
+    except TypeError:
+        return True
+
+
+def code_of(results: Any, load: str | None) -> str:
+    """A program that loads the table by an expression, fits, and shows what came of it."""
+    options = given_options(results)
+    fit, verb = results._fit, results._verb()
+    imports = {"import discrim"}
+    before, lines = [], [f"    {fit.formula!r},", "    data=data,"]
+    for name, value in options.items():
+        text, brings, note = _literal(value, name)
+        imports |= brings
+        before += note
+        lines.append(f"    {name}={text},")
+    if fit.blocks.weighted:
+        design = fit.blocks.design
+        column = fit.blocks.rows.weight_column({*design.columns, *design.response_columns})
+        if column is None:
+            before.append("weights = 'weights'  # the column of the weights, or a vector of them")
+        lines.append(f"    weights={'weights' if column is None else repr(column)},")
+    expression = "pd.read_csv('data.csv')" if load is None else load.strip()
+    used = {node.id for node in ast.walk(ast.parse(expression, mode="eval")) if isinstance(node, ast.Name)}
+    imports |= {NAMES[name] for name in used if name in NAMES}
+    unknown = sorted(used - {*NAMES, "discrim", *dir(builtins)})
+    before = [f"# {name} is a name of your own: import or define it here" for name in unknown] + before
+    table = [f"# {line}" for line in _about_table(fit, load)] + [f"data = {expression}"]
+    table += _repeated_categories(fit) if load is None else []
+    call = [f"fit = discrim.{verb}(", *lines, ")"]
+    brought = sorted(imports, key=lambda line: (not line.startswith("import"), line))
+    return "\n".join([*brought, "", *before, *table, "", *call, "print(fit.summary())"])
+
+
+def _about_table(fit: Any, load: str | None) -> list[str]:
+    if load is not None:
+        return []
+    columns = [*fit.blocks.design.response_columns, *fit.blocks.design.columns]
+    shown = ", ".join(map(repr, columns[:8])) + (f" and {len(columns) - 8} more" if len(columns) > 8 else "")
+    told = ["Load the table of the fit here: data.csv stands for it."]
+    if read_from := fit.blocks.rows.read_from:
+        told = [f"Load the table of the fit here, or name it: it was {read_from}."]
+    elif not fit.has_rows:
+        why = "because it was loaded or made of moments"
+        told = [f"The fit has no rows, {why}: load the table that they come from."]
+    return [*told, f"Columns: {shown}"]
+
+
+def _repeated_categories(fit: Any) -> list[str]:
+    """Lines that give categories the order in which the fit had them, which a CSV does not keep."""
+    design = fit.blocks.design
+    if design.spec is None:
+        return []
+    names, lines = {quote(name): name for name in design.columns}, []
+    for factor in design.spec.factors:
+        if factor.levels is not None and factor.code in names and not _sorted(list(factor.levels)):
+            column = f"data[{names[factor.code]!r}]"
+            lines.append(f"{column} = pd.Categorical({column}, {list(factor.levels)!r})")
+    return lines
+
+
+def _literal(value: Any, name: str) -> tuple[str, set[str], list[str]]:
+    """A value as code, the imports that it needs, and lines that come before it."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if name == "functions":
+        lines = [f"# {each} is a function of your own: import or define it here" for each in value]
+        return "{" + ", ".join(f"{each!r}: {each}" for each in value) + "}", set(), lines
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_plain(k)}: {_plain(v)}" for k, v in value.items()) + "}", set(), []
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_plain, value))}]", set(), []
+    if value is None or isinstance(value, str | int | float | bool):
+        return _plain(value), set(), []
+    kind, text = type(value), " ".join(repr(value).split())
+    module = kind.__module__.split("._")[0]
+    if text.startswith(f"{kind.__name__}(") and _is_expression(text):
+        return text, {f"from {module} import {kind.__name__}"}, []
+    return name, set(), [f"{name} = ...  # a {kind.__name__} of your own: make it here"]
+
+
+def _plain(value: Any) -> str:
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not np.isfinite(value):
+        return f"float('{value}')"
+    return repr(value)
+
+
+def _is_expression(text: str) -> bool:
+    try:
+        ast.parse(text, mode="eval")
+    except SyntaxError:
+        return False
+    return True
+
+
+def told_options(results: Any) -> list[tuple[str, str]]:
+    """The options that are not the verb's defaults, as texts; a sentence where the fit does not tell."""
+    try:
+        options = given_options(results)
+    except DiscrimError as error:
+        return [("Options", str(error))]
+    shown = [(f"Option {name}", _literal(value, name)[0]) for name, value in options.items()]
+    return shown or [("Options", "the defaults")]
+
+
+PACKAGES = ("discrim", "numpy", "scipy", "pandas", "patsy", "statsmodels", "narwhals", "matplotlib")
+
+TESTS = {
+    "manova": "Do the class means differ? Multivariate tests",
+    "anova": "Do the class means differ? Column by column",
+    "partial_tests": "What each column adds to the others",
+    "distances": "Distances between the class means",
+    "box_m": "Are the covariances equal? Box's M",
+    "covariance_models": "Which covariances? From spherical to free",
+    "log_determinants": "Log-determinants of the covariances",
+    "lr_test": "Do the columns have any effect? Likelihood ratio",
+}
+"""Methods that test something without being asked for more, and the questions that they answer."""
+
+HEADINGS: dict[str, dict[str, str]] = {
+    "manova": {"F_is": "the F is"},
+    "anova": {
+        "sd_total": "std dev",
+        "sd_within": "within classes",
+        "sd_between": "between classes",
+        "R2": "R²",
+        "levene_F": "Levene's F",
+        "levene_p": "its p",
+    },
+    "partial_tests": {"partial_wilks": "partial lambda", "partial_R2": "partial R²"},
+    "distances": {"D2": "squared distance"},
+    "covariance_models": {
+        "df": "parameters",
+        "llf": "log-likelihood",
+        "LR_free": "likelihood ratio",
+        "LR_free_df": "df",
+        "p_free": "p",
+    },
+    "log_determinants": {"logdet": "log-determinant", "debiased": "without bias"},
+}
+"""Columns of the tests, in words."""
+
+TOO_MUCH = ["LR", "LR_df", "p"]
+"""Of the models of the covariances, each against the next: a page has no room for it beside the rest."""
+
+NOTES = {
+    "anova": "Levene's F tests whether all classes have the same spread; it assumes independent rows.",
+    "partial_tests": "Partial lambda is Wilks' lambda with the column divided by that without it.",
+    "covariance_models": "The likelihood ratio tests each model against free covariances, for normal "
+    "classes; discrim.covariance_models(formula, data) also has the test against the next model.",
+}
+"""What the words mean, where the method does not say it itself."""
+
+WITHOUT_ROWS: dict[str, dict[str, Any]] = {"anova": {"levene": None}}
+"""What leaves out the part of a test for which a fit has to have rows."""
+
+
+def write_report(
+    results: Any, path: Any, title: Any, load: Any, pictures: Any, interactive: bool = False
+) -> None:
+    """Write the report of a fit to a file, whole or not at all; `Reported.report` says the rest."""
+    place = file_to_write(path, "A report", *PAGES)
+    if title is not None and not isinstance(title, str):
+        raise DataError(f"title= is a {type(title).__name__}: give a text.")
+    check_load(load)
+    check_flag("interactive", interactive)
+    page = page_for(place)
+    if interactive and not isinstance(page, HtmlPage):
+        raise NotSupportedError(
+            f"interactive=True is for a page of HTML, and {place.name!r} is none: leave it out, or name a "
+            "file that ends in .html."
+        )
+    gallery = _gallery(results, pictures)._replace(interactive=interactive)
+    page.save(place, report_of(page, results, title, load, gallery))
+
+
+WORTH = (
+    "confusion forest vip centroids density components log_determinants fitted posteriors territory "
+    "calibration structure ellipses regions distances odds_ratios roc choice path loadings scree table"
+)
+"""Kinds of pictures in the order in which they are worth a look, after the one that shows the model."""
+
+OPEN, FOLDED = 4, 2
+"""Pictures of a page that are seen at once, and those that are seen where they are asked for."""
+
+
+class Gallery(NamedTuple):
+    """Kinds of pictures for a page, in order, how many of them are drawn and seen at once, and how."""
+
+    kinds: Sequence[str]
+    drawn: int
+    seen: int
+    interactive: bool = False
+
+
+def _gallery(results: Any, pictures: Any) -> Gallery:
+    """The kinds that were given, or by default the first of those that do not fit the model again."""
+    known = kinds_of(results)
+    if pictures is None or pictures == "all":
+        kinds = kinds_of(results, refits=False)
+        lead = next((kind for kind in ("scores", "regions") if kind in kinds), kinds[0])
+        first = [lead, *WORTH.split()]
+        kinds = tuple(sorted(kinds, key=lambda kind: first.index(kind) if kind in first else len(first)))
+        return Gallery(kinds, len(kinds) if pictures == "all" else OPEN + FOLDED, OPEN)
+    chosen = [pictures] if isinstance(pictures, str) else pictures
+    chosen = list(chosen) if isinstance(chosen, Iterable) else None
+    unknown = [each for each in chosen or () if each not in known]
+    if chosen is None or unknown:
+        bad = told(pictures) if chosen is None else shown(unknown[0])
+        raise DataError(
+            f"pictures= has {bad}, which is no picture of this model: name some of {listed(known)}, "
+            'or give [] for none, or "all".'
+        )
+    return Gallery(chosen, len(chosen), len(chosen))
+
+
+def report_of(page: Page, results: Any, title: str | None, load: str | None, gallery: Gallery) -> str:
+    """The report of a fit, as a page of some format, with pictures of some kinds."""
+    judging = judging_of(results)
+    errors = _tried(page, "A table of errors", partial(_errors, page, results, judging))
+    chapters = [
+        Chapter("pictures", "Pictures", _pictures(page, results, gallery, judging)),
+        Chapter("summary", "Summary", _tried(page, "The summary", partial(_summary, page, results))),
+        Chapter("errors", "Errors", errors),
+        Chapter("tests", "Tests", _tests(page, results)),
+        Chapter("fitted", "How it was fitted", _fitted(page, results)),
+        Chapter("data", "The data", _data(page, results)),
+        Chapter("code", "The code that repeats it", _code(page, results, load)),
+    ]
+    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    fit = getattr(results, "_fit", None)
+    lines = [": ".join([*([results._title()] if title else []), *([] if fit is None else [fit.formula])])]
+    with suppress(DiscrimError):
+        lines += [each for facts in results._facts().values() for each in (facts.title, facts.note)]
+    foot = f"Written {now} by discrim {_version('discrim')}."
+    if isinstance(page, HtmlPage):
+        page.script = script_of(gallery.interactive)
+    return page.whole(title or results._title(), lines, chapters, foot)
+
+
+def _tried(page: Page, what: str, make: Callable[[], str]) -> str:
+    """What is made, or the sentence on why it is not there."""
+    try:
+        return make()
+    except DiscrimError as error:
+        return page.paragraph(f"{what} is not here. {error}", "note")
+
+
+def _each(
+    page: Page, parts: Mapping[str, Callable[[], Any]], lacking: str
+) -> tuple[dict[str, Any], list[str]]:
+    """Sections by name, and sentences on those that are lacking."""
+    made, missing = {}, []
+    for name, make in parts.items():
+        try:
+            made[name] = make()
+        except DiscrimError as error:
+            missing.append(page.paragraph(f"{lacking.format(name)} {error}", "note"))
+    return made, missing
+
+
+# ---- chapters
+
+
+def _summary(page: Page, results: Any) -> str:
+    parts = results._sections()
+    made, missing = _each(page, parts, "The section {!r} is not here.")
+    if "header" in made:
+        # The formula stands at the top of the page.
+        made["header"] = replace(made["header"], title="At a glance")
+    shown = {key: part for key, part in made.items() if key not in parts.by_name}
+    rest = {key: part for key, part in made.items() if key in parts.by_name}
+    more = [page.sections("What is long", rest)] if rest else []
+    named = f"What is long: {', '.join(rest)}"
+    return "\n".join([page.sections(results._title(), shown), page.folded(named, more), *missing])
+
+
+def _tests(page: Page, results: Any) -> str:
+    there = {title: name for name, title in TESTS.items() if _test_method(results, name) is not None}
+    tests = {title: partial(_test, results, title, name) for title, name in there.items()}
+    made, missing = _each(page, tests, "{}: not here.")
+    if not tests:
+        return page.paragraph("This model has no tests of its own.", "note")
+    shown = [page.sections("Tests of means, covariances and columns", made)] if made else []
+    return "\n".join([*shown, *missing])
+
+
+def _test_method(results: Any, name: str) -> str | None:
+    """Return the name of the public or private method that makes a test; None if the model has none."""
+    return next((each for each in (name, f"_{name}") if hasattr(type(results), each)), None)
+
+
+def _test(results: Any, title: str, name: str) -> Section:
+    options = {} if results._fit.has_rows else WITHOUT_ROWS.get(name, {})
+    found: Any = getattr(results, _test_method(results, name) or name)(**options)
+    note = NOTES.get(name, "")
+    if isinstance(found, TestResult):
+        found, note = found.table, found.assumes
+    table: pd.DataFrame = found.to_frame() if isinstance(found, pd.Series) else found
+    table = table.drop(columns=TOO_MUCH, errors="ignore") if name == "covariance_models" else table
+    formats = _formats(table)
+    blanked = table.astype(object)
+    for j, column in enumerate(table.columns):
+        if table[column].isna().any():
+            # What is not defined, such as a p-value of a statistic without a law, is left blank.
+            there = table[column].notna().to_numpy()
+            texts = iter(column_texts(table[column][there].tolist(), formats.get(column, "general")))
+            blanked.isetitem(j, [next(texts) if one else "" for one in there])
+            formats[column] = "text"
+    headings = INTERVAL | HEADINGS.get(name, {})
+    return Section(title, blanked, formats, headings=headings, note=note, source=f"fit.{name}()")
+
+
+def _formats(table: pd.DataFrame) -> dict[Any, Any]:
+    """How the columns of a test are shown, by their names."""
+    formats: dict[Any, Any] = {}
+    for column in table.columns:
+        name = str(column)
+        if not pd.api.types.is_numeric_dtype(table[column]):
+            formats[column] = "text"
+        elif name == "p" or name.startswith("p_") or name.endswith("_p"):
+            formats[column] = "tail"
+        elif name in FORMATS:
+            formats[column] = FORMATS[name]
+    return formats
+
+
+JUDGED = {
+    "loo": "Leave-one-out: each row is judged by a rule that was fitted without it.",
+    "cv": "10-fold cross-validation: each row is judged by a rule that was fitted without its fold.",
+    "apparent": "The rule is judged on the rows that it was fitted to, which makes it look too good: see "
+    "error_rates().",
+}
+"""Ways to judge the rows of a fit, and what they are."""
+
+
+def judging_of(results: Any) -> Counting:
+    """Method by which a report judges the rows of the fit: left out, unless that takes long or fails."""
+    fit = getattr(results, "_fit", None)
+    if fit is None or not fit.has_rows or takes_long(fit):
+        return "apparent"
+    methods = methods_to_judge(fit)
+    if methods[0] == "cv" and fit.choice:
+        # Each fold would make the choice again, which takes as long as ten fits.
+        return "apparent"
+    for method in methods:
+        with suppress(DiscrimError):
+            results.confusion(method=method, seed=0)
+            return method
+    return "apparent"
+
+
+def _errors(page: Page, results: Any, judging: Counting) -> str:
+    if not hasattr(results, "confusion"):
+        raise DataError("The law is known and has no rows: see its own error in the summary.")
+    formats: dict[Any, Any] = dict.fromkeys(("estimate", "se", "low", "high"), "share")
+    formats |= {"wrong": "count", "total": "count"}
+    folds = {"seed": 0} if judging == "cv" else {}
+    methods = dict.fromkeys([judging, "apparent"])
+    rates = results.error_rates(methods=list(methods), **folds)[list(formats)]
+    names = {"loo": "leave-one-out", "cv": "10-fold cross-validation", "apparent": "apparent"}
+    title = f"Rows of each class (down) by predicted class (across), {names[judging]}"
+    counts = results.confusion(method=judging, **folds)
+    call = f'fit.confusion("{judging}")' if judging != "apparent" else "fit.confusion()"
+    note = "Apparent: on the rows that the rule was fitted to." if judging != "apparent" else ""
+    parts = {
+        "confusion": Section(title, counts, "count", note=JUDGED[judging], source=call),
+        "rates": Section("Error rate", rates.rename(index=names), formats, headings=INTERVAL, note=note),
+    }
+    return page.sections("Predicted classes against actual ones", parts)
+
+
+MOST_TOLD = 1_000
+"""Rows up to which each point of a picture tells which row it is; of more the page would be slow to open."""
+
+
+def _told_rows(results: Any) -> list[str]:
+    """What each row tells a pointer; of no row where they are many, or are not those of the fit any more."""
+    fit, options = getattr(results, "_fit", None), PictureOptions()
+    if fit is None or not fit.has_rows or fit.blocks.table.nrows > MOST_TOLD:
+        return []
+    try:
+        return pointed_rows(fit, drawn_rows(fit, options), options).sentences()
+    except DiscrimError:
+        return []
+
+
+def _pictures(page: Page, results: Any, gallery: Gallery, judging: Counting) -> str:
+    drawn: list[str] = []
+    missing, others, told = [], [], _told_rows(results)
+    known: dict[str, Any] = {kind.name: kind for kind in BY_MODEL[results._model()].pictures}
+    with late_bar(min(len(gallery.kinds), gallery.drawn), "pictures") as tell:
+        for number, name in enumerate(gallery.kinds):
+            kind = known[name]
+            line = f"{kind.line[:1].upper()}{kind.line[1:]}"
+            judged = "method" in kind.takes
+            options = {"method": judging} if judged else {}
+            call = f'fit.plot("{name}", method="{judging}")' if judged else f'fit.plot("{name}")'
+            if len(drawn) == gallery.drawn:
+                others.append((call, line))
+                continue
+            try:
+                if isinstance(page, HtmlPage) and gallery.interactive and "interactive" in kind.takes:
+                    body = element_of(results.plot(name, interactive=True), f"g{number}")
+                    drawn.append(page.captioned(body, line, f'fit.plot("{name}", interactive=True)', "live"))
+                    continue
+                draw, alt = partial(results.plot, name, **options), f"{line}. {_classes_named(results)}"
+                drawn.append(page.picture(Drawing(name, number, draw, told, alt, line, call)))
+            except DiscrimError as error:
+                missing.append(page.paragraph(f"{line}: not drawn. {error}", "note"))
+            tell(1)
+    first, more = drawn[: gallery.seen], drawn[gallery.seen :]
+    lines = [page.figures(first) if first else page.paragraph("No picture is drawn here.")]
+    if more:
+        lines.append(page.folded(f"{len(more)} more pictures", [page.figures(more)]))
+    if others:
+        said = page.paragraph(
+            'A line of code draws each of these; report(pictures="all") puts them on the page.'
+        )
+        lines.append(page.folded("Other pictures of this model", [said, page.pair_lines(others)]))
+    return "\n".join([*lines, page.folded("Pictures that this fit does not have", missing)])
+
+
+def _classes_named(results: Any) -> str:
+    names = [clean(label) for label in results.classes[:6]]
+    more = f" and {len(results.classes) - 6} more" if len(results.classes) > 6 else ""
+    return f"Classes: {', '.join(names)}{more}."
+
+
+def _fitted(page: Page, results: Any) -> str:
+    verb = results._verb()
+    row, fit = BY_VERB[verb], getattr(results, "_fit", None)
+    items = [
+        ("Model", results._title()),
+        ("Verb", f"discrim.{verb}()" + (f", {row.command}" if row.command else "")),
+    ]
+    if fit is not None:
+        items += [("Formula", fit.formula), *told_options(results)]
+        if fit.choice:
+            items.append(("Chosen by the rows", fit.choice))
+        if not fit.has_rows:
+            items.append(("Rows", "none are held: the fit was loaded from a file or made of moments"))
+    else:
+        items.append(("Estimated", "nothing: prior and densities are known"))
+    versions = ", ".join(f"{name} {_version(name)}" for name in PACKAGES)
+    items += [("Packages", versions), ("Python", f"{platform.python_version()}, {platform.system()}")]
+    return page.pair_lines(items)
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "of unknown version"
+
+
+def _data(page: Page, results: Any) -> str:
+    fit = getattr(results, "_fit", None)
+    if fit is None:
+        return page.paragraph(
+            "There are no data: the law of the classes is known, and nothing was estimated."
+        )
+    parts, why = described(fit)
+    lines = [page.pair_lines(sizes(fit)), page.sections("Classes and columns", parts)]
+    return "\n".join([*lines, page.paragraph(why)] if why else lines)
+
+
+def _code(page: Page, results: Any, load: str | None) -> str:
+    if getattr(results, "_fit", None) is None:
+        return page.paragraph("The call holds the law itself: keep the program that made it.", "note")
+    return _tried(page, "The code", lambda: page.code_block(code_of(results, load)))

@@ -1,0 +1,1 @@
+"""Choice and comparison of models: stepwise, choose, compare, cross-validation, planning."""

@@ -1,0 +1,366 @@
+"""What `choose` tries: the candidates that go with a table, and what each loses on rows outside its folds."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from warnings import catch_warnings, simplefilter
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.progress import late_bar
+from discrim.core.rules.calibration import fit_calibrator
+from discrim.core.rules.rules import best_class, least_cost_codes
+from discrim.data.values import shown
+from discrim.design.blocks import Blocks
+from discrim.errors import DataError, DiscrimError, DiscrimWarning
+from discrim.models.base.reading import listed, told
+from discrim.models.registry import BY_VERB
+from discrim.models.selection.comparable import no_label_reason, verb_named
+from discrim.models.selection.cross_validation import CrossValidation, FoldedRows, validated
+from discrim.penalty import Ridge, read_penalty
+
+if TYPE_CHECKING:
+    from discrim.models.results.results import ClassifierResults
+
+By = Literal["log_loss", "error", "costs", "brier"]
+
+MEASURES = {"log loss": "log_loss", "error": "error", "Brier": "brier", "costs": "costs"}
+"""Names of the losses in tables, by those of `cross_validate`."""
+
+# ---- candidates
+
+
+class Shape(NamedTuple):
+    """What is known of a table before any model is fitted.
+
+    Attributes
+    ----------
+    rows, columns, classes : int
+        The columns are those of the design, in which categories have one a level.
+    smallest : int
+        Rows of the smallest class.
+    numeric : bool
+        Whether each column of the design is a numeric column of the table.
+    here : bool
+        Whether the rows are in memory.
+    """
+
+    rows: int
+    columns: int
+    classes: int
+    smallest: int
+    numeric: bool
+    here: bool
+
+
+def shape_of(blocks: Blocks, rows: NDArray[Any]) -> Shape:
+    """The shape of a table whose classes have so many rows (K,)."""
+    predictors = [name for name in blocks.design.columns if name != blocks.design.response_code]
+    numeric = blocks.read_here and all(
+        pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+        for column in map(blocks.table.column, predictors)
+    )
+    return Shape(int(rows.sum()), len(blocks.terms), len(rows), int(rows.min()), numeric, blocks.read_here)
+
+
+class Candidate(NamedTuple):
+    """A verb and its options, under a name."""
+
+    name: str
+    verb: Callable[..., Any]
+    options: Mapping[str, Any] = {}
+
+
+class Rule(NamedTuple):
+    """A candidate of the package's own, and when it is left out without a fit."""
+
+    name: str
+    verb: str
+    options: Mapping[str, Any]
+    unfit: Callable[[Shape], bool]
+    why: str
+
+
+class Refusal(NamedTuple):
+    """Why a candidate has no losses: it does not suit the table, has no fit, or there was no time."""
+
+    reason: Literal["not suited", "failed", "no time"]
+    why: str
+
+
+def _never(shape: Shape) -> bool:
+    return False
+
+
+FEW = 10
+"""Columns from which models are tried that choose few directions, or few columns."""
+
+STRENGTHS = tuple(10.0 ** (-each / 2) for each in range(-2, 11))
+"""Strengths of the ridge, from one that leaves next to nothing of the coefficients to next to none."""
+
+RULES = (
+    Rule(
+        "lda", "lda", {}, lambda s: s.rows - s.classes <= s.columns,
+        "its covariance is singular unless there are more rows than columns and classes",
+    ),
+    Rule(
+        "logistic", "logistic", {}, lambda s: s.rows < 5 * (s.columns + 1) * (s.classes - 1),
+        "it needs some five rows for each coefficient; the penalized one is tried",
+    ),
+    Rule(
+        "pls", "pls", {}, lambda s: s.columns < FEW,
+        f"of fewer than {FEW} columns it needs about all its components, and is then lda",
+    ),
+    Rule(
+        "sparse_lda", "sparse_lda", {"n_penalties": 20, "folds": 5}, lambda s: s.columns < FEW,
+        f"of fewer than {FEW} columns few are to be left out, and else it is lda",
+    ),
+    Rule(
+        "shrunken_centroids", "shrunken_centroids", {}, lambda s: s.columns < s.rows,
+        "it is for more columns than rows",
+    ),
+    Rule("logistic, ridge", "logistic", {"penalty": Ridge(grid=STRENGTHS, folds=5)}, _never, ""),
+    Rule("naive_bayes", "naive_bayes", {}, _never, ""),
+    Rule(
+        "qda", "qda", {}, lambda s: s.smallest <= s.columns + 1,
+        "it needs more rows than columns in every class",
+    ),
+    Rule(
+        "rda", "rda", {}, lambda s: s.columns > 200,
+        "beyond 200 columns its grid of covariances takes too long",
+    ),
+    Rule(
+        "mixture", "mixture", {"most": 3, "starts": 3},
+        lambda s: s.smallest < 4 * (s.columns + 1) or s.columns > 50,
+        "it needs some four rows for each column in every class, and at most 50 columns",
+    ),
+    Rule(
+        "knn", "knn", {}, lambda s: not s.here or s.rows > 20_000,
+        "it keeps all rows, in memory, and is tried up to 20,000",
+    ),
+    Rule(
+        "kernel_lda", "kernel_lda", {}, lambda s: not s.here or s.rows > 5_000,
+        "it has a kernel of all pairs of rows, in memory, and is tried up to 5,000",
+    ),
+    Rule(
+        "kernel_density", "kernel_density", {},
+        lambda s: not s.here or s.rows > 10_000 or s.columns > 8 or not s.numeric,
+        "densities of more than 8 columns, or of categories, are out of reach of few rows",
+    ),
+)  # fmt: skip
+"""The candidates: linear rules, such that choose an option, rules of squares, and those that follow rows."""
+
+
+def own_candidates(shape: Shape) -> tuple[list[Candidate], dict[str, Refusal]]:
+    """The candidates that go with a table, and why each of the others does not."""
+    suited, refused = [], {}
+    for rule in RULES:
+        if rule.unfit(shape):
+            refused[rule.name] = Refusal("not suited", f"{rule.why[0].upper()}{rule.why[1:]}.")
+        else:
+            suited.append(Candidate(rule.name, verb_named(rule.verb), rule.options))
+    return suited, refused
+
+
+def read_candidates(given: Any) -> list[Candidate]:
+    """Candidates that a person names, in their order, checked."""
+    ways = "names of verbs, or a dict of names, each with a verb or a pair of a verb and its options"
+    if isinstance(given, Mapping):
+        pairs = list(given.items())
+    elif isinstance(given, Sequence) and not isinstance(given, str):
+        pairs = [(getattr(each, "__name__", each), each) for each in given]
+    else:
+        raise DataError(f"candidates={told(given)}: give {ways}.")
+    found = []
+    for name, each in pairs:
+        verb, options = each if isinstance(each, tuple) and len(each) == 2 else (each, {})
+        verb = verb_named(verb, "candidates")
+        known = getattr(verb, "__name__", None)
+        if not isinstance(name, str) or not callable(verb) or not isinstance(options, Mapping):
+            raise DataError(f"candidates= has {told(name)}: {told(each)}, which is no model: give {ways}.")
+        if known in BY_VERB:
+            parameters = inspect.signature(verb).parameters
+            unknown = [option for option in options if option not in parameters]
+            if unknown:
+                raise DataError(
+                    f"candidates= gives {shown(name)} {listed(unknown)}, which {known}() does not know: give "
+                    f"some of {listed(parameters, most=20)}."
+                )
+        found.append(Candidate(name, verb, options))
+    if len({each.name for each in found}) < len(found):
+        raise DataError("candidates= has a name twice: give a dict of names that differ.")
+    if not found:
+        raise DataError(f"candidates= is empty: give {ways}.")
+    return found
+
+
+# ---- trying them
+
+
+Posteriors = Literal["plugin", "calibrated"]
+
+CALIBRATED = ", calibrated"
+"""What the name of a candidate ends in whose posteriors are calibrated."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TriedCandidate:
+    """A candidate with its fit to all rows, and its losses on rows outside their folds.
+
+    Attributes
+    ----------
+    method : {"plugin", "calibrated"}
+        Which posteriors of the fit lose that.
+    losses, if_wrong : dict of (m,) float
+        By the names of the columns of the table, the losses of the rows, and their losses if their labels
+        were wrong.
+    """
+
+    name: str
+    fit: ClassifierResults
+    validation: CrossValidation
+    losses: dict[str, Floats]
+    if_wrong: dict[str, Floats]
+    seconds: float
+    warnings: list[Any]
+    method: Posteriors = "plugin"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trial:
+    """How candidates are tried: the table, arguments of every verb, and the folds."""
+
+    formula: str
+    data: Any
+    arguments: Mapping[str, Any]
+    by: By
+    costs: Floats | None
+    folds: int
+    groups: Any
+    seed: int
+    calibrate: bool
+
+    def of(self, candidate: Candidate) -> TriedCandidate:
+        """A candidate, tried; a DiscrimError where it cannot be."""
+        start = monotonic()
+        options = dict(candidate.options)
+        parameters = inspect.signature(candidate.verb).parameters
+        if "seed" in parameters:
+            options = {"seed": self.seed} | options
+        if candidate.verb is verb_named("logistic"):
+            penalty = read_penalty(options.get("penalty"))
+            options["penalty"] = None if penalty is None else penalty.with_seed(self.seed)
+        lacking = [name for name in self.arguments if name not in parameters]
+        if lacking and not any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+            raise DataError(
+                f"It takes no {listed([f'{name}=' for name in lacking])}: leave the candidate out."
+            )
+        with catch_warnings(record=True) as said:
+            simplefilter("always", DiscrimWarning)
+            fit = candidate.verb(self.formula, self.data, **options, **self.arguments)
+            if not hasattr(fit, "error_rates"):
+                raise DataError("It gives no fit of classes: give a verb, such as discrim.qda.")
+            judged = validated(fit._fit, self.folds, 1, self.groups, self.seed)
+        losses, if_wrong = judged._folded.told(partial(_losses, self.costs))
+        return TriedCandidate(candidate.name, fit, judged, losses, if_wrong, monotonic() - start, list(said))
+
+    def calibrated(self, tried: TriedCandidate) -> TriedCandidate:
+        """A candidate that was tried with calibrated posteriors; a DiscrimError where there are none."""
+        start = monotonic()
+        losses, if_wrong = tried.validation._folded.told(partial(_calibrated_losses, self.costs))
+        name, seconds = tried.name + CALIBRATED, tried.seconds + monotonic() - start
+        return replace(
+            tried, name=name, losses=losses, if_wrong=if_wrong, seconds=seconds, method="calibrated"
+        )
+
+
+def _losses(costs: Floats | None, rows: FoldedRows) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """Losses of the rows by measure, and their losses if their labels were wrong."""
+    losses, if_wrong = (
+        {MEASURES[name]: each[0] for name, each in found.items()}
+        for found in (rows.losses(), rows.losses_if_wrong())
+    )
+    if costs is not None and rows.posteriors:
+        codes = least_cost_codes(rows.scores[0][rows.at], costs)
+        losses["costs"] = costs[rows.judged.codes, codes]
+        if_wrong["costs"] = costs.max(axis=0)[codes]
+    return losses, if_wrong
+
+
+def _calibrated_losses(costs: Floats | None, rows: FoldedRows) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """What rows lose by posteriors that the left-out scores of the other folds' rows have calibrated."""
+    at, codes, shares = rows.at, rows.judged.codes, rows.judged.shares()
+    scores, fold_of = rows.scores[0][at], rows.dealt[0][at]
+    mapped = np.full(rows.scores[0].shape, np.nan)
+    places = np.flatnonzero(at)
+    for fold in np.unique(fold_of):
+        own = fold_of == fold
+        found = fit_calibrator(scores[~own], codes[~own], shares[~own])
+        mapped[places[own]] = found.scores(scores[own])
+    predicted = best_class(mapped)[None]
+    return _losses(costs, replace(rows, predicted=predicted, scores=(mapped,), posteriors=True))
+
+
+def losses_of_shares(costs: Floats | None, log_prior: Floats, rows: FoldedRows) -> dict[str, Floats]:
+    """What rows lose where no column is known, and each gets the prior (K,)."""
+    codes = np.full(rows.predicted.shape, int(np.argmax(log_prior)))
+    scores = np.tile(log_prior, (len(rows.at), 1))
+    return _losses(costs, replace(rows, predicted=codes, scores=(scores,), posteriors=True))[0]
+
+
+def tried_in_time(
+    trial: Trial, candidates: Sequence[Candidate], seconds: float | None
+) -> tuple[list[TriedCandidate], dict[str, Refusal]]:
+    """The candidates that could be tried before so many seconds had gone, and why others were not."""
+    tried: list[TriedCandidate] = []
+    refused: dict[str, Refusal] = {}
+    start = monotonic()
+    with late_bar(len(candidates), "candidates") as tell:
+        for candidate in candidates:
+            if seconds is not None and tried and monotonic() - start > seconds:
+                refused[candidate.name] = Refusal("no time", f"{seconds:g} seconds had gone: raise seconds=.")
+                continue
+            name = candidate.name
+            try:
+                found = trial.of(candidate)
+                if trial.by in found.losses:
+                    tried.append(found)
+                else:
+                    way_out = 'choose by="error", or with calibrate=True'
+                    refused[name] = Refusal("failed", f"It has no posteriors: {way_out}.")
+                # What calibrates its posteriors itself is not calibrated again.
+                if trial.calibrate and "calibrate" not in inspect.signature(candidate.verb).parameters:
+                    name += CALIBRATED
+                    tried.append(trial.calibrated(found))
+            except DiscrimError as error:
+                refused[name] = Refusal("failed", str(error))
+            tell(1)
+    return _labelled(tried, refused), refused
+
+
+def _labelled(tried: list[TriedCandidate], refused: dict[str, Refusal]) -> list[TriedCandidate]:
+    """The candidates that give each row a label which any of them does; others are refused.
+
+    A row whose level no row of another fold has gets a label of none. If no row has one, that is a DataError.
+    """
+    known = [each.validation._judged for each in tried]
+    most = max(known, key=np.count_nonzero, default=np.array([], dtype=bool))
+    if tried and not most.any():
+        raise DataError(no_label_reason(tried[0].fit._fit, "candidates fitted without its fold"))
+    kept = []
+    for each, labelled in zip(tried, known, strict=True):
+        lost = int((most & ~labelled).sum())
+        if lost:
+            why = "without their fold, and get no label: leave the candidate out"
+            refused[each.name] = Refusal("failed", f"{lost} rows are impossible in every class {why}.")
+        else:
+            kept.append(each)
+    return kept

@@ -1,0 +1,622 @@
+"""The verb `choose`: which model of the family suits a table, and what a fit of the chosen one is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Literal
+from warnings import warn_explicit
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.data.table import rows_of
+from discrim.data.values import shown
+from discrim.design.levels import Unseen
+from discrim.design.rows import read
+from discrim.errors import DataError, warn_user
+from discrim.inference.calibration import loss_rate
+from discrim.inference.error_rates import check_level
+from discrim.inference.model_choice import ComparedLosses, CorrectedLosses, Select, compared, corrected
+from discrim.inference.resampling import drawn_seed
+from discrim.models.base import reading
+from discrim.models.base.displayed import displayed, number
+from discrim.models.base.fit import Decision, Fit, Gaps, Selection, predicted_codes
+from discrim.models.base.reading import (
+    Data,
+    NaAction,
+    Prior,
+    check_flag,
+    check_number,
+    check_whole,
+    check_word,
+    cost_matrix,
+    is_wide,
+    listed,
+    usable_rows,
+)
+from discrim.models.evaluation.calibrated import posterior_rule
+from discrim.models.plots.pictured import draw_kind
+from discrim.models.registry import CHOICE
+from discrim.models.results.new_rows import answered
+from discrim.models.selection import term_choice
+from discrim.models.selection.candidates import (
+    MEASURES,
+    By,
+    Refusal,
+    Trial,
+    TriedCandidate,
+    losses_of_shares,
+    own_candidates,
+    read_candidates,
+    shape_of,
+    tried_in_time,
+)
+from discrim.models.selection.chosen_anew import ChosenAnew
+from discrim.models.selection.cross_validation import warn_unlabelled
+
+if TYPE_CHECKING:
+    from discrim.models.plots.pictured import PictureOptions
+    from discrim.models.results.results import ClassifierResults
+    from discrim.report.grid import Pairs, Section
+    from discrim.report.plots.style import Axes
+    from discrim.report.tables import Summary
+
+WORDS = {"log_loss": "log loss", "error": "error rate", "brier": "Brier score", "costs": "mean cost"}
+
+REPLICATES = 500
+"""Draws of rows by which the loss of the chosen model is corrected."""
+
+
+@reading.with_ways_out
+def choose(
+    formula: str,
+    data: Data,
+    *,
+    by: By = "log_loss",
+    candidates: Any = None,
+    select: Select = "1se",
+    folds: int = 10,
+    groups: Any = None,
+    seconds: float | None = None,
+    costs: Any = None,
+    calibrate: bool = True,
+    seed: int | None = None,
+    prior: Prior = None,
+    weights: Any = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> ChooseResults:
+    """Choose a model by its loss on observations that it was not fitted to.
+
+    Parameters
+    ----------
+    formula : str
+        Response and predictors, such as `species ~ .`; see the page on formulas.
+    data : table or source of tables
+        Table, or source of tables that can be read more than once; see the page on shared arguments.
+    by : {"log_loss", "error", "costs", "brier"}
+        The loss of a row: minus the logarithm of the posterior of its class; whether its label is wrong; what
+        the label of least expected cost costs; or the squared distance of the posteriors from the class.
+    candidates : sequence or dict, optional
+        The models to try, the simplest first: names of verbs or verbs, or a dict of names, each with a verb
+        or with a pair of a verb and a dict of its options. By default the verbs of the package that go with
+        the table, each with the choice of its own options by which it is known (see Notes).
+    select : {"1se", "min"}
+        "1se" takes the simplest candidate whose loss is within one standard error of the smallest, "min" the
+        one of smallest loss.
+    folds : int
+        Number of folds. All candidates are judged on the same folds, and make their own choices again without
+        each fold.
+    groups : column name or vector of length n, optional
+        Groups whose rows remain in one fold, such as the observations of one patient.
+    seconds : float, optional
+        Time after which no further candidate is begun; the first that can be tried always is. The choice then
+        depends on the machine.
+    costs : DataFrame or (K, K) array, optional
+        Cost of assigning an observation of one class (row) to another (column). It goes with by="costs", and
+        only with it.
+    calibrate : bool
+        Whether each candidate is tried with calibrated posteriors too, as "lda, calibrated", right after it.
+        Those of `kernel_lda` are calibrated in any case.
+    seed : int, optional
+        Seed by which the rows are dealt to folds, and of verbs that take one. Where it is not given, one is
+        drawn and kept.
+    prior : optional
+        Prior of every candidate. None, or "proportional", stands for the class proportions, "equal" for
+        equal ones; else a number for each class, by name (dict, Series) or in the order of the levels.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three identical rows.
+    levels : sequence, optional
+        The classes in order; by default that of the categories, or sorted.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped and counted, or are an error.
+    functions : dict of str to callable, optional
+        Functions that the formula may call, by name; see the page on shared arguments.
+
+    Returns
+    -------
+    ChooseResults
+        Its `fit` is the chosen model on all rows.
+
+    Raises
+    ------
+    DataError
+        A criterion, candidate or number cannot be used; costs are missing for by="costs"; or no candidate
+        can be tried.
+
+    Warns
+    -----
+    DiscrimWarning
+        As of the verb that is chosen; warnings of other candidates are not shown. Also where no candidate
+        loses less than the class shares alone do.
+
+    Notes
+    -----
+    The candidates stand in an order of simplicity: linear rules (`lda`, `logistic`), linear rules that choose
+    an option by folds (`pls`, `sparse_lda`, `shrunken_centroids`, a ridge), rules of squares (`naive_bayes`,
+    `qda`, `rda`), and rules that follow the rows (`mixture`, `knn`, `kernel_lda`, `kernel_density`). Which
+    are tried is a matter of the numbers of rows, columns and classes alone; `refused` says why others are
+    not.
+
+    Calibrated posteriors of the rows of a fold are made by the scores of the other rows, each left out with
+    its own fold. Those of the fit are made by its left-out rows: `predict_proba` of the result has the
+    posteriors that were chosen, and ``fit.predict_proba(method="calibrated")`` is the same.
+
+    Losses are compared row by row. The standard error of a mean difference assumes independent rows, or
+    groups, and is for the given fits: it ignores that another sample would have other fits. The rule of one
+    standard error is that of Breiman, Friedman, Olshen & Stone (1984); a candidate that loses more than the
+    class shares alone do is passed over where another does not.
+
+    The smallest of several losses is optimistic, because it was chosen. `corrected` gives the loss of the
+    choice by the bootstrap of Tsamardinos, Greasidou & Borboudakis (2018, Machine Learning 107, 1895-1922):
+    rows are drawn with replacement, the losses of the rows drawn choose, and those of the others judge. It
+    costs no fit. `error_rates`, `assess` and `cross_validate` of the result take another way: they make the
+    choice and its fit anew without each fold, which takes as long as so many choices.
+
+    Examples
+    --------
+    >>> from discrim import choose
+    >>> from discrim.datasets import load_iris
+    >>> three = ["lda", "qda", "naive_bayes"]
+    >>> found = choose("species ~ .", load_iris(), candidates=three, calibrate=False, seed=1)
+    >>> found.chosen
+    'lda'
+    >>> found.table[["log_loss", "difference", "se_difference"]].round(3)
+                 log_loss  difference  se_difference
+    candidate
+    lda             0.049       0.000          0.000
+    qda             0.054       0.005          0.009
+    naive_bayes     0.130       0.080          0.043
+    """
+    check_word("by", by, By)
+    check_word("select", select, Select)
+    check_flag("calibrate", calibrate)
+    check_whole("folds", folds, 2, what="a number of folds")
+    if seconds is not None:
+        check_number("seconds", seconds, 0, ends="()", what="a number of seconds", also=", or None")
+    if (by == "costs") != (costs is not None):
+        raise DataError('costs= and by="costs" go together: give both, or neither.')
+    seed = drawn_seed(seed)
+    given = None if candidates is None else read_candidates(candidates)
+    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    blocks, moments = usable_rows(blocks, "thin" if is_wide(blocks) else "pooled", na_action)
+    design = blocks.design
+    paid = cost_matrix(costs, pd.Index(design.levels))
+    arguments: dict[str, Any] = {"levels": levels, "na_action": na_action, "functions": functions}
+    # Not every verb has weights, or a prior.
+    arguments |= {} if weights is None else {"weights": weights}
+    arguments |= {} if prior is None else {"prior": prior}
+    suited, refused = own_candidates(shape_of(blocks, moments.rows)) if given is None else (given, {})
+    trial = Trial(formula, data, arguments, by, paid, int(folds), groups, seed, calibrate)
+    tried, others = tried_in_time(trial, suited, seconds)
+    refused |= others
+    if not tried:
+        # What was tried and failed says more than what was not suited.
+        first = min(refused, key=lambda name: refused[name].reason != "failed")
+        raise DataError(
+            "No candidate can be tried: see why, or give others as candidates=. Of "
+            f"{shown(first)}: {refused[first].why}"
+        )
+    options = {"by": by, "candidates": candidates, "select": select, "folds": folds, "seconds": seconds}
+    options |= {"costs": costs, "calibrate": calibrate, "seed": seed, "prior": prior, "functions": functions}
+    on_rows = partial(
+        _choice_on_rows,
+        formula,
+        blocks.table.data,
+        weights,
+        groups,
+        options | {"levels": list(design.levels)},
+    )
+    return ChooseResults(trial, tried, refused, select, on_rows)
+
+
+def _choice_on_rows(
+    formula: str, data: Any, weights: Any, groups: Any, options: dict[str, Any], rows: Codes
+) -> ChooseResults:
+    """The same choice by rows, at some positions, of a table."""
+    vectors = {"weights": weights, "groups": groups}
+    for name, vector in vectors.items():
+        if vector is not None and not isinstance(vector, str):
+            vectors[name] = np.asarray(vector)[rows]
+    return choose(formula, rows_of(data, rows), **vectors, **options)
+
+
+class ChooseResults(ChosenAnew):
+    """A model chosen from several, and the fit of it.
+
+    Attributes
+    ----------
+    formula : str
+    by : str
+        The loss that chose.
+    chosen : str
+        Name of the chosen candidate.
+    method : {"plugin", "calibrated"}
+        Which of its posteriors are chosen, as the `method` of ``fit.predict_proba``.
+    fit : fitted object
+        Its fit to all rows.
+    table : DataFrame by candidate
+        Those that were tried, the least loss first: mean losses on rows outside their folds, with the
+        standard error of the one that chose; its difference from the least one with its standard error;
+        the place of each in the order of simplicity, and its seconds.
+    refused : DataFrame by candidate
+        Why others have no losses: the reason, "not suited", "failed" or "no time", and more words.
+    validations : dict of str to CrossValidation
+        The cross-validation of each candidate on the same folds.
+    seed : int
+        The seed that makes the same choice again.
+    """
+
+    def __init__(
+        self,
+        trial: Trial,
+        tried: Sequence[TriedCandidate],
+        refused: Mapping[str, Refusal],
+        select: Select,
+        on_rows: Callable[[Codes], ChooseResults],
+    ) -> None:
+        self.formula, self.by, self.seed, self.select = trial.formula, trial.by, trial.seed, select
+        # The table stays with the fits, which leave it behind when they travel.
+        self._folds, self._costs, self._grouped = trial.folds, trial.costs, trial.groups is not None
+        self._tried = tried
+        self._judged = tried[0].validation._rows()
+        self._refused = dict(refused)
+        self._compared: ComparedLosses = compared(
+            self._losses(trial.by), self._judged, select, self._nothing[trial.by]
+        )
+        pick = tried[self._compared.chosen]
+        self.chosen, self.method = pick.name, pick.method
+        self.validations = {each.name: each.validation for each in tried}
+        warn_unlabelled(pick.validation)
+        if self._compared.in_vain:
+            warn_user(
+                f"Every candidate has a larger {WORDS[self.by]} than the class shares alone: the one that is "
+                f"chosen, {self.chosen}, predicts no better than without the columns. See corrected(), and "
+                "give other columns, more rows or other candidates=."
+            )
+        for each in pick.warnings:
+            warn_explicit(each.message, each.category, each.filename, each.lineno)
+        words = f"choose by {trial.by}, of {len(tried)} models"
+        what = Selection(words).choice
+        fitted: Fit[Any] = pick.fit._fit
+        anew = term_choice.anew_by_calls(fitted, fitted.rows("choose()"), on_rows, what)
+        pick.fit._fit = replace(fitted, selection=Selection(words, anew))
+        self._fit = pick.fit
+
+    def _losses(self, measure: str) -> Floats:
+        """Losses (C, m) of the candidates; a row without a part in the mean may lose an infinite amount."""
+        losses = np.stack([each.losses[measure] for each in self._tried])
+        return np.where(self._judged.shares() > 0, losses, 0.0)
+
+    @cached_property
+    def _nothing(self) -> dict[str, Floats]:
+        """Losses (m,) by measure where no column is known, and each row has the prior."""
+        first = self._tried[0]
+        with np.errstate(divide="ignore"):
+            log_prior = np.log(first.fit._fit.prior_values())
+        losses = first.validation._folded.told(partial(losses_of_shares, self._costs, log_prior))
+        return {name: np.where(self._judged.shares() > 0, each, 0.0) for name, each in losses.items()}
+
+    def _measures(self) -> list[str]:
+        """The losses that every candidate has, that of the choice first."""
+        shared = set.intersection(*(set(each.losses) for each in self._tried))
+        return [self.by, *(name for name in MEASURES.values() if name in shared and name != self.by)]
+
+    @property
+    def fit(self) -> ClassifierResults:
+        """The fit of the chosen model to all rows."""
+        return self._fit
+
+    def predict_proba(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+        """Posteriors of the chosen kind by the chosen fit.
+
+        Parameters
+        ----------
+        data : table, optional
+            New observations. By default the data of the fit.
+        unseen : {"raise", "missing"}, optional
+            Whether an unseen level is an error or a missing value; see the page on shared arguments.
+
+        Returns
+        -------
+        DataFrame
+            Rows by classes.
+        """
+        return self._fit.predict_proba(data, method=self.method, unseen=unseen)
+
+    def predict(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.Series:
+        """The class of the largest posterior of the chosen kind, or of least expected cost for by="costs".
+
+        Parameters
+        ----------
+        data : table, optional
+            New observations. By default the data of the fit.
+        unseen : {"raise", "missing"}, optional
+            Whether an unseen level is an error or a missing value; see the page on shared arguments.
+
+        Returns
+        -------
+        Series
+            Labels in the index of the rows.
+
+        Examples
+        --------
+        >>> from discrim import choose
+        >>> from discrim.datasets import load_iris
+        >>> found = choose("species ~ .", load_iris(), candidates=["lda", "qda"], seed=1)
+        >>> found.predict(load_iris().iloc[[0, 70, 133]]).tolist()
+        ['setosa', 'virginica', 'versicolor']
+        """
+        rule = posterior_rule(self._fit._fit, "predict()", None, self.method, None)
+        decision = Decision(self._costs)
+
+        def labels(results: ClassifierResults, rows: Any) -> pd.Series:
+            fit = results._fit
+            blocks = fit.new_rows(rows, Gaps(unseen))
+            return fit.labelled(predicted_codes(blocks, rule, len(fit.classes), decision), blocks.table.index)
+
+        return answered(self._fit, data, None, labels)
+
+    @property
+    @displayed(every="share", simplicity="count", seconds="general")
+    def table(self) -> pd.DataFrame:
+        """The candidates, the least loss first."""
+        found = self._compared
+        columns: dict[str, Any] = {
+            self.by: found.means,
+            "se": found.errors,
+            "difference": found.differences,
+            "se_difference": found.difference_errors,
+        }
+        shares = self._judged.shares()
+        for measure in self._measures()[1:]:
+            columns[measure] = self._losses(measure) @ shares / shares.sum()
+        columns["simplicity"] = np.arange(1, len(self._tried) + 1)
+        columns["seconds"] = [each.seconds for each in self._tried]
+        names = pd.Index([each.name for each in self._tried], name="candidate")
+        return pd.DataFrame(columns, index=names).sort_values(self.by, kind="stable")
+
+    @property
+    @displayed()
+    def refused(self) -> pd.DataFrame:
+        """Candidates without losses, and why."""
+        columns = list(Refusal._fields)
+        table = pd.DataFrame.from_dict(self._refused, orient="index", columns=columns, dtype=object)
+        return table.rename_axis("candidate")
+
+    @cached_property
+    def _corrected(self) -> CorrectedLosses:
+        losses = np.stack([self._losses(measure) for measure in self._measures()])
+        nothing = self._nothing[self.by]
+        return corrected(losses, 0, self._judged, self.select, REPLICATES, self.seed, nothing)
+
+    @displayed(every="share")
+    def corrected(self, level: float = 0.95) -> pd.DataFrame:
+        """What the choice loses on new rows, corrected for the choice by draws of the rows that were judged.
+
+        Parameters
+        ----------
+        level : float
+            Level of the intervals: 0.95 stands for 95 percent.
+
+        Returns
+        -------
+        DataFrame by measure
+            chosen: the mean loss of the chosen model on rows outside their folds, which is too small, because
+            it was chosen by it; corrected: that of the choice; low, high: an interval for rows, or groups,
+            that are independent, and fits that are given; nothing: the loss where no column is known and each
+            row has the prior.
+
+        Notes
+        -----
+        The interval contains the quantiles of the draws and an interval of the chosen model's losses: for the
+        error the exact one (Clopper and Pearson), for other losses a log-normal one whose upper limit allows
+        for errors of which the rows show none, the mean loss of rows if they were wrong times the exact upper
+        limit of no error. In simulations with true error rates from 0.5 to 16 percent and 20 to 200 rows,
+        intervals at 95 percent contained the error and the log loss in 97 to 100 percent of samples, with one
+        candidate and with five; the page on errors has the table. No interval of an unbounded loss has its
+        level for every distribution: that of the log loss assumes that a label is no likelier to be wrong
+        where the rule is surer.
+
+        Examples
+        --------
+        >>> from discrim import choose
+        >>> from discrim.datasets import load_iris
+        >>> found = choose("species ~ .", load_iris(), candidates=["lda", "qda"], seed=1)
+        >>> found.corrected()[["chosen", "corrected", "nothing"]].round(3).loc["log_loss"].to_dict()
+        {'chosen': 0.049, 'corrected': 0.051, 'nothing': 1.099}
+        """
+        check_level(level)
+        measures = self._measures()
+        shares, place = self._judged.shares(), self._compared.chosen
+        chosen = self._tried[place]
+        rates = [
+            loss_rate(
+                self._losses(name)[place],
+                self._judged,
+                level,
+                counts=name == "error",
+                if_wrong=chosen.if_wrong[name],
+            )
+            for name in measures
+        ]
+        low, high = self._corrected.interval(level, rates)
+        largest = [1.0 if name == "error" else np.inf for name in measures]
+        columns = {
+            "chosen": [rate[0] for rate in rates],
+            "corrected": self._corrected.means(),
+            "low": low,
+            "high": np.minimum(high, largest),
+            "nothing": [self._nothing[name] @ shares / shares.sum() for name in measures],
+        }
+        return pd.DataFrame(columns, index=pd.Index(measures, name="measure"))
+
+    # ---- shown
+
+    def plot(
+        self,
+        kind: Literal["candidates"] | None = None,
+        ax: Axes | None = None,
+        *,
+        colors: Any = None,
+        title: str | None = None,
+    ) -> Axes:
+        """Draw loss of each candidate less that of the best, with one standard error of the difference.
+
+        Parameters
+        ----------
+        kind : {"candidates"}, optional
+            The candidates are the only kind.
+        ax : Axes, optional
+            Axes of matplotlib to draw on; by default those of a new figure.
+        colors : mapping, sequence, str or Colormap, optional
+            Colours by class, in the order of the classes, or a colormap of matplotlib or its name.
+        title : str, optional
+            Title in place of the picture's own; "" for none.
+
+        Returns
+        -------
+        Axes
+
+        Examples
+        --------
+        >>> from discrim import choose
+        >>> from discrim.datasets import load_iris
+        >>> choose("species ~ .", load_iris(), candidates=["lda", "qda"], seed=1).plot().get_xlabel()
+        'Log loss more than the least, ± one standard error'
+        """
+        from discrim.models.plots.pictured import PictureOptions
+
+        return draw_kind((self,), CHOICE, kind, PictureOptions(ax, colors=colors, title=title))
+
+    def summary(self, sections: Sequence[str] | None = None) -> Summary:
+        """The choice as a summary, which prints as text and is shown as tables in notebooks.
+
+        Parameters
+        ----------
+        sections : sequence of str, optional
+            Keys of the sections wanted, in order, or "all"; by default all.
+        """
+        from discrim.report.tables import summarize
+
+        parts: dict[str, Callable[[], Section | Pairs]] = {
+            "header": self._header,
+            "candidates": self._candidates,
+            "corrected": self._of_choice,
+        }
+        if self._refused:
+            parts["refused"] = self._refusals
+        return summarize(f"Choice of a model by {WORDS[self.by]}: {self.formula}", parts, sections)
+
+    def _header(self) -> Pairs:
+        from discrim.report.grid import Pairs
+
+        fit = self._fit._fit
+        pick = self.validations[self.chosen]
+        rule = "the simplest within one standard error" if self.select == "1se" else "the least loss"
+        items: list[tuple[str, Any, str]] = [
+            ("Chosen", self.chosen, self.chosen),
+            ("Rule", self.select, rule),
+            ("Rows", float(self._judged.weights.sum()), number(self._judged.weights.sum())),
+            ("Rows dropped, missing", fit.dropped, str(fit.dropped)),
+            ("Rows without a label", pick.unlabelled, str(pick.unlabelled)),
+            ("Columns", len(fit.terms), str(len(fit.terms))),
+            ("Classes", len(fit.classes), str(len(fit.classes))),
+            ("Folds", self._folds, str(self._folds)),
+            ("Seed", self.seed, str(self.seed)),
+        ]
+        return Pairs(self.formula, items)
+
+    def _candidates(self) -> Section:
+        from discrim.report.grid import Section
+
+        table = self.table.drop(columns=["se", "seconds"]).rename_axis(None)
+        formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
+        return Section(
+            "Losses of rows outside their folds",
+            table,
+            formats | {"simplicity": "count"},
+            headings={"se_difference": "its se", "log_loss": "log loss"},
+            note=(
+                "The standard error of a difference assumes independent observations"
+                f"{' of different groups' if self._grouped else ''} and ignores that the fits "
+                f"vary. Chosen: {self.chosen}, whose fit to all rows is .fit."
+            ),
+            source=".table",
+        )
+
+    def _of_choice(self) -> Section:
+        from discrim.report.grid import INTERVAL, Section
+
+        table = self.corrected().rename_axis(None)
+        return Section(
+            "Losses of the choice",
+            table,
+            dict.fromkeys(table.columns, "share"),
+            headings=INTERVAL,
+            note=(
+                f"corrected: in each of {REPLICATES} bootstrap samples the rows drawn choose a model, and "
+                "the other rows judge it. The loss of the chosen model itself is too small, because it was "
+                "chosen by it. The intervals allow for errors of which these rows show none. nothing: the "
+                "loss of the prior alone, without any "
+                f"column.{self._impossible()}"
+            ),
+            source=".corrected()",
+        )
+
+    def _impossible(self) -> str:
+        """What is said of candidates of infinite loss."""
+        names = [
+            each.name for each, mean in zip(self._tried, self._compared.means, strict=True) if mean == np.inf
+        ]
+        if not names or len(names) == len(self._tried):
+            return ""
+        return (
+            f" No sample chooses {listed(names)}, whose loss is infinite, because it gives the class of some "
+            "observation probability zero."
+        )
+
+    def _refusals(self) -> Section:
+        from discrim.report.grid import Section
+
+        table = self.refused[["reason"]].rename_axis(None)
+        # Messages have lines of their own, as where they point into a formula.
+        said = " ".join(f"{name}: {' '.join(each.why.split())}" for name, each in self._refused.items())
+        return Section("Not compared", table, {"reason": "text"}, note=said, source=".refused")
+
+
+def candidates_picture(results: Any, options: PictureOptions) -> Axes:
+    """What each candidate loses more than the best."""
+    from discrim.report.plots.judged import draw_candidates as draw
+
+    table, name = results.table, WORDS[results.by]
+    table["text"] = [f"{value:.3g}" for value in table[results.by]]
+    names = (
+        f"{name[0].upper()}{name[1:]} more than the least, ± one standard error",
+        f"Candidates by {name}",
+    )
+    return draw(table, results.chosen, names, ax=options.ax, signs=options.signs([results.chosen]))

@@ -1,0 +1,260 @@
+"""What judges a choice and the fit to it: errors with the choice made anew from the rows that are left."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import pandas as pd
+
+from discrim.models.base.displayed import Shown, displayed
+from discrim.models.base.reading import Data, Prior, check_word
+from discrim.models.evaluation.assessment import Counting, table_and_method, table_and_methods
+from discrim.models.results.results import Judging
+
+if TYPE_CHECKING:
+    from discrim.models.results.assessed import Assessment
+    from discrim.models.results.results import ClassifierResults
+    from discrim.models.selection.cross_validation import CrossValidation
+
+Counted = Literal["apparent", "cv", "loo", "632+"]
+
+CHOSEN_ANEW: tuple[Counted, ...] = get_args(Counted)
+"""Error rates of a choice; any other takes the choice as given, and is one of the fit."""
+
+
+class ChosenAnew(Shown):
+    """Judges a choice, which its children made, and the fit to it."""
+
+    @property
+    @abstractmethod
+    def fit(self) -> ClassifierResults:
+        """The fit to what was chosen."""
+
+    def _judge(self, method: str | None) -> Judging:
+        """What leaves rows out with the choice made anew: of single rows the fit itself holds it."""
+        return Judging(self.fit._fit.choosing_anew()) if method == "loo" else self.fit
+
+    @displayed(estimate="share", se="share", low="share", high="share")
+    def error_rates(
+        self,
+        data: Data | None = None,
+        methods: Sequence[Counted] | None = None,
+        *,
+        prior: Prior = None,
+        costs: Any = None,
+        level: float = 0.95,
+        folds: int = 10,
+        replicates: int = 200,
+        seed: int | None = None,
+        by_class: bool = False,
+        weights: Any = None,
+        refit_prior: bool | None = None,
+    ) -> pd.DataFrame:
+        """Estimates of the error rate of the choice and its fit, the choice made anew from the rows left.
+
+        Parameters
+        ----------
+        data : table, optional
+            New rows with their response, whose error under the fit is the row "new rows".
+        methods : sequence of str, optional
+            By default "apparent" and "cv", or with `data` only the error on its rows. They may come
+            first, as in `error_rates(["cv"])`. "apparent" is the error
+            of the fit on its own rows. "cv" leaves folds out, "loo" each row, and "632+" is Efron and
+            Tibshirani's bootstrap; all three choose anew each time.
+        prior : optional
+            Shares of the classes by which the errors within classes are weighted, in any form that a verb
+            takes. By default they are a prior that was given to the verb; without one, rows count as they
+            are.
+        costs : DataFrame or (K, K) array, optional
+            Cost of assigning an observation of one class (row) to another (column). The rate is then the mean
+            cost of that rule, including what a right label costs.
+        level : float
+            Level of the intervals: 0.95 stands for 95 percent.
+        folds : int
+            Number of folds of "cv".
+        replicates : int
+            Number of bootstrap samples of "632+".
+        seed : int, optional
+            Seed of the folds of "cv" and of the samples of "632+".
+        by_class : bool
+            Whether to add a column for each class with the rate within it.
+        weights : column name or vector, optional
+            Frequencies of the rows of `data`.
+        refit_prior : bool, optional
+            Whether class proportions are estimated again in each fold; see the page on shared arguments.
+
+        Returns
+        -------
+        DataFrame
+            By method, as `error_rates` of a fit; `choice` says "anew" where the choice was made anew, and
+            "held" where the rows that are judged have chosen them.
+
+        Raises
+        ------
+        DataError
+            Nothing was chosen; a method is unknown; or the rows are too few for the folds.
+        NotSupportedError
+            Without some fold there is no fit, or the rows are read part by part and a choice takes a call.
+        """
+        usual = methods is None and data is None
+        data, methods = table_and_methods(data, methods)
+        several = isinstance(methods, Iterable) and not isinstance(methods, str)
+        named: list[Any] = list(methods) if several else [methods]
+        named = ["apparent", "cv"] if usual else named
+        for method in named:
+            check_word("methods", method, CHOSEN_ANEW)
+        shared: dict[str, Any] = {"prior": prior, "costs": costs, "level": level, "folds": folds}
+        shared |= {"replicates": replicates, "seed": seed, "by_class": by_class, "refit_prior": refit_prior}
+        tables = [self._judge(method).error_rates([method], **shared) for method in named]
+        if data is not None:
+            tables.append(self.fit.error_rates(data=data, weights=weights, **shared))
+        table = pd.concat(tables)
+        # Those of one table are not kept where others have none.
+        notes = [each.attrs["note"] for each in tables if "note" in each.attrs]
+        if notes:
+            table.attrs["note"] = " ".join(notes)
+        return table
+
+    @displayed(every="count")
+    def confusion(
+        self,
+        data: Data | None = None,
+        method: Counting | None = None,
+        *,
+        costs: Any = None,
+        folds: int = 10,
+        seed: int | None = None,
+        refit_prior: bool | None = None,
+    ) -> pd.DataFrame:
+        """Actual classes (rows) by predicted classes (columns), the choice made anew from the rows left.
+
+        Parameters
+        ----------
+        data : table, optional
+            New rows with their response, predicted by the fit. Without it, the rows of the choice.
+        method : {"cv", "loo", "apparent"}, optional
+            How the rows of the choice are predicted: by choices and fits without their fold ("cv", the
+            default), without each row ("loo"), or by the fit itself ("apparent"). It may come first.
+        costs : DataFrame or (K, K) array, optional
+            Cost of assigning an observation of one class (row) to another (column).
+        folds : int
+            Number of folds of "cv".
+        seed : int, optional
+            Seed of the random assignment of rows to folds.
+        refit_prior : bool, optional
+            Whether class proportions are estimated again in each fold; see the page on shared arguments.
+
+        Returns
+        -------
+        DataFrame
+            Counts, or sums of weights. Rows without a class or a prediction are left out.
+        """
+        data, method = table_and_method(data, method)
+        if data is not None:
+            return self.fit.confusion(data, costs=costs)
+        method = "cv" if method is None else method
+        return self._judge(method).confusion(
+            method=method, costs=costs, folds=folds, seed=seed, refit_prior=refit_prior
+        )
+
+    def assess(
+        self,
+        data: Data | None = None,
+        method: Counting | None = None,
+        *,
+        prior: Prior = None,
+        level: float = 0.95,
+        bins: int = 10,
+        folds: int = 10,
+        seed: int | None = None,
+        weights: Any = None,
+        refit_prior: bool | None = None,
+    ) -> Assessment:
+        """Accuracy, kappa, predictive values, areas, calibration, the choice made anew from the rows left.
+
+        Parameters
+        ----------
+        data : table, optional
+            New rows with their response, judged by the fit. Without it, the rows of the choice.
+        method : {"cv", "loo", "apparent"}, optional
+            How the rows of the choice are predicted: by choices and fits without their fold ("cv", the
+            default), without each row ("loo"), or by the fit itself ("apparent"). It may come first.
+        prior : optional
+            Shares of the classes by which figures are weighted, in any form that a verb takes.
+        level : float
+            Level of the intervals: 0.95 stands for 95 percent.
+        bins : int
+            The largest number of bins, of equal counts, for the calibration and the parts of Brier's score.
+        folds : int
+            Number of folds of "cv".
+        seed : int, optional
+            Seed of the random assignment of rows to folds.
+        weights : column name or vector, optional
+            Frequencies of the rows of `data`.
+        refit_prior : bool, optional
+            Whether class proportions are estimated again in each fold; see the page on shared arguments.
+
+        Returns
+        -------
+        Assessment
+        """
+        data, method = table_and_method(data, method)
+        if data is None and method is None:
+            method = "cv"
+        return self._judge(method).assess(
+            data, method, prior=prior, level=level, bins=bins, folds=folds, seed=seed, weights=weights,
+            refit_prior=refit_prior,
+        )  # fmt: skip
+
+    def cross_validate(
+        self,
+        folds: Any = 10,
+        repeats: int = 1,
+        groups: Any = None,
+        seed: int | None = None,
+        *,
+        refit_prior: bool | None = None,
+        permutations: int = 0,
+        within: Any = None,
+    ) -> CrossValidation:
+        """Cross-validate the choice and its fit: both are made anew without each fold.
+
+        Parameters
+        ----------
+        folds : int, or column name or vector of length n
+            Number of folds, or the fold of each row as a label of any kind.
+        repeats : int
+            How often the rows are assigned to folds.
+        groups : column name or vector of length n, optional
+            Groups whose rows remain in one fold, such as the observations of one patient.
+        seed : int, optional
+            Seed of the random assignment of rows to folds. Where it is not given, one is drawn and kept.
+        refit_prior : bool, optional
+            Whether class proportions are estimated again in each fold; see the page on shared arguments.
+        permutations : int
+            How often the labels are shuffled and all of this is done again, for a permutation test of the hit
+            rate. By default there is no test.
+        within : column name or vector of length n, optional
+            Blocks within which the labels are shuffled.
+
+        Returns
+        -------
+        CrossValidation
+            As of `discrim.cross_validate`. It judges the rows that are complete in all candidates.
+
+        Examples
+        --------
+        >>> from discrim import stepwise
+        >>> from discrim.datasets import load_iris
+        >>> found = stepwise("species ~ .", load_iris(), enter=0.01, stay=0.01)
+        >>> found.cross_validate(seed=1).table()["estimate"].round(3).to_dict()
+        {'error': 0.033, 'log loss': 0.055, 'Brier': 0.036}
+        """
+        from discrim.models.selection.cross_validation import cross_validate
+
+        return cross_validate(
+            self.fit, folds, repeats, groups, seed, refit_prior=refit_prior, permutations=permutations,
+            within=within,
+        )  # fmt: skip

@@ -1,0 +1,261 @@
+"""Whether fits may be set side by side, being of the same rows, and of the same columns.
+
+Fits are compared by their rows' labels in the table's index, classes and weights, and by the values of
+their columns. A fit that was loaded, or made of moments, has its counts and class means alone. What is no
+fit is told so, with the way out.
+
+A likelihood of class and row is one of densities, which are in the units of the columns: of other columns, or
+of the same in other units, it is a number on another scale. The likelihood of the class given the row has no
+units, and is comparable between models of any columns on the same rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.naive_bayes.naive_bayes import NaiveBayesFit
+from discrim.core.rules.rules import log_posteriors
+from discrim.design.rows import used_codes, used_rows
+from discrim.errors import DataError, NotSupportedError
+from discrim.models.base.displayed import number
+from discrim.models.base.reading import check_word, listed
+from discrim.models.registry import BY_VERB, resolve
+
+if TYPE_CHECKING:
+    from discrim.models.base.fit import Fit
+    from discrim.models.results.results import ClassifierResults
+
+ALIKE = 0.999
+"""Correlation of ranks beyond which a column is the same one in other units."""
+
+
+def refuse_other_rows(fits: Sequence[ClassifierResults], what: str) -> None:
+    """Raise a DataError where fits that `what` compares differ in classes, weights or rows."""
+    first = fits[0]
+    for place, fit in enumerate(fits[1:], start=2):
+        if set(fit.classes) != set(first.classes):
+            raise DataError(
+                f"Fit {place} of {what} has the classes {listed(fit.classes)}, and the first "
+                f"{listed(first.classes)}: compare fits of one response."
+            )
+        counts = fit.counts.reindex(first.classes)
+        if not np.allclose(first.counts, counts, rtol=1e-9, atol=0):
+            _refuse_counts(first, fit, place, what)
+        if first._fit.has_rows and fit._fit.has_rows:
+            _refuse_rows(first, fit, place, what)
+
+
+def _refuse_counts(first: ClassifierResults, fit: ClassifierResults, place: int, what: str) -> None:
+    """Raise for fits of other numbers of rows."""
+    columns = list(dict.fromkeys([*first._fit.blocks.design.columns, *fit._fit.blocks.design.columns]))
+    missing = fit._fit.dropped or first._fit.dropped
+    way_out = (
+        f"drop the rows that miss a value in any of {listed(columns, most=20)}, and fit all to the rest"
+        if missing
+        else "fit all to one table with the same weights"
+    )
+    ours, theirs, by = number(first.nobs), number(fit.nobs), ""
+    if ours == theirs:
+        ours, theirs, by = listed(first.counts), listed(fit.counts.reindex(first.classes)), " by class"
+    raise DataError(
+        f"Fit {place} of {what} uses {theirs} rows{by}, and the first {ours}: figures of other rows are "
+        f"not comparable, so {way_out}."
+    )
+
+
+def _refuse_rows(first: ClassifierResults, fit: ClassifierResults, place: int, what: str) -> None:
+    """Raise where rows have other labels in the index, other classes or weights."""
+    (index, *ours), (other_index, *theirs) = (_used_rows(each, what) for each in (first, fit))
+    if not index.equals(other_index):
+        pairs = zip_longest(other_index.tolist(), index.tolist())
+        row = next(a if a is not None else b for a, b in pairs if a != b)
+        raise DataError(
+            f"Fit {place} of {what} uses other rows than the first: row {row!r} is not in the same "
+            "place in both. Fit all to one table, with the same weights."
+        )
+    for name, one, other in zip(("class", "weight"), ours, theirs, strict=True):
+        differ = one != other
+        if differ.any():
+            row = index[int(np.argmax(differ))]
+            raise DataError(
+                f"Fit {place} of {what} has another {name} at row {row!r} than the first: compare fits of "
+                "one table, one response and the same weights."
+            )
+    refuse_other_values(first, fit, place, what)
+
+
+def _used_rows(fit: ClassifierResults, what: str) -> tuple[pd.Index, NDArray[Any], NDArray[Any]]:
+    """Labels in the index, classes and weights of the rows that a fit uses."""
+    blocks = fit._fit.rows(what)
+    codes = used_codes(blocks)
+    used = codes >= 0
+    weights = np.ones(int(used.sum())) if blocks.weights is None else blocks.weights[used]
+    return blocks.table.index[used], fit.classes.to_numpy(dtype=object)[codes[used]], weights
+
+
+def refuse_other_values(first: ClassifierResults, fit: ClassifierResults, place: int, what: str) -> None:
+    """Raise where two tables have one index but other rows: a column of one name that is not the same one.
+
+    A column in other units is the same one; its values are ordered alike. Where the tables have one index,
+    rows that one of the fits drops are no matter. Of fits that read no column in common, one that either
+    reads and both tables have is the same in both.
+    """
+    ours, theirs = first._fit.rows(what), fit._fit.rows(what)
+    if ours.table.data is theirs.table.data:
+        return
+    both = [used_codes(each) >= 0 for each in (ours, theirs)]
+    if ours.table.index.equals(theirs.table.index):
+        both = [both[0] & both[1]] * 2
+    shared = [name for name in ours.design.columns if name in theirs.design.columns]
+    in_both = set(ours.table.names).intersection(theirs.table.names)
+    read = [name for name in (*ours.design.columns, *theirs.design.columns) if name in in_both]
+    others = []
+    for name in shared or read:
+        values = [each.table.column(name)[at] for each, at in zip((ours, theirs), both, strict=True)]
+        if not _is_one_column(*values):
+            others.append(name)
+        elif not shared and values[0].nunique() > 1:
+            return
+        if others and shared:
+            break
+    if others:
+        raise DataError(
+            f"Fit {place} of {what} was fitted to another table than the first: its column "
+            f"{others[0]!r} has other values, which are not the same in other units. Fit all to one "
+            "table."
+        )
+
+
+def _is_one_column(one: pd.Series, other: pd.Series) -> bool:
+    """Whether two columns have the same values, or such that are ordered alike, as in other units."""
+    if one.reset_index(drop=True).equals(other.reset_index(drop=True)):
+        return True
+    types = pd.api.types
+    if not all(types.is_numeric_dtype(each) and not types.is_bool_dtype(each) for each in (one, other)):
+        codes = [pd.factorize(values)[0] for values in (one, other)]
+        return bool((codes[0] == codes[1]).all())
+    ranks = [values.rank().to_numpy(dtype=np.float64) for values in (one, other)]
+    centred = [rank - rank.mean() for rank in ranks]
+    lengths = float(np.linalg.norm(centred[0]) * np.linalg.norm(centred[1]))
+    return lengths == 0 or abs(float(centred[0] @ centred[1])) >= ALIKE * lengths
+
+
+def same_columns(fits: Sequence[ClassifierResults]) -> list[bool]:
+    """Whether each fit is of the columns of the first, value by value, whatever their names and order."""
+    if all(fit._fit.has_rows for fit in fits):
+        digests = [_digests(fit._fit) for fit in fits]
+        return [each == digests[0] for each in digests]
+    return [_has_means_of(fits[0]._fit, fit._fit) for fit in fits]
+
+
+def _digests(fit: Fit[Any]) -> Counter[tuple[str, bytes]]:
+    """The columns of a fit's design over its rows: what the model has of them, and their hashes."""
+    hashes = [hashlib.blake2b(digest_size=16) for _ in fit.terms]
+    for _, x, _, _ in used_rows(fit.blocks):
+        for column, column_hash in zip(x.T, hashes, strict=True):
+            # Adding zero makes one of the two zeros that there are.
+            column_hash.update(np.ascontiguousarray(column + 0.0).tobytes())
+    return Counter(zip(_measures(fit), (column_hash.digest() for column_hash in hashes), strict=True))
+
+
+def _measures(fit: Fit[Any]) -> list[str]:
+    """Whether the model has a density of each column, or probabilities of its values."""
+    measures = ["density"] * len(fit.terms)
+    if isinstance(fit.numbers, NaiveBayesFit):
+        for at in (*fit.numbers.plan.tables, *fit.numbers.plan.counts):
+            measures[int(at)] = "probability"
+    return measures
+
+
+def _has_means_of(first: Fit[Any], fit: Fit[Any]) -> bool:
+    """Whether two fits have the same class means of columns of the same names."""
+    if set(first.terms) != set(fit.terms) or _measures(first) != _measures(fit):
+        return False
+    ours = first.class_means()
+    theirs = fit.class_means().reindex(index=first.classes, columns=first.terms)
+    return bool((np.abs(ours - theirs) <= 1e-9 * np.abs(ours).max(axis=0)).all(axis=None))
+
+
+def llf_given_row(results: ClassifierResults) -> float:
+    """Log-likelihood of the classes given the rows, by the fit's posteriors; missing where there are none."""
+    fit = results._fit
+    if fit.model.instead:
+        return np.nan
+    if not fit.has_rows:
+        given_row = fit.model.likelihood_of == "class given row" and fit.numbers.estimated_prior
+        return float(results.llf) if given_row else np.nan
+    rule, total = fit.rule_of(fit.blocks), 0.0
+    for _, x, codes, weights in used_rows(fit.blocks):
+        logs: NDArray[Any] = log_posteriors(rule.scores(x))[np.arange(len(codes)), codes]
+        total += float(logs.sum() if weights is None else weights @ logs)
+    return total
+
+
+def verb_named(verb: Any, argument: str = "verb") -> Any:
+    """The verb of a name, which is given as an argument; what is no text is returned."""
+    if not isinstance(verb, str):
+        return verb
+    known = (name for name, model in BY_VERB.items() if model.estimator is not None)
+    check_word(argument, verb, tuple(known))
+    return resolve(f"{BY_VERB[verb].module}:{verb}")
+
+
+def no_label_reason(fit: Fit[Any], rules: str) -> str:
+    """Return the message that no observation has a label by rules that did not see it."""
+    message = f"No observation has a label by {rules}"
+    names = list(fit.blocks.design.label_kinds)
+    if not names:
+        return f"{message}: give more rows, or other columns."
+    return (
+        f"{message}: its level of {listed(names)} occurs in no other observation. Leave the column out of "
+        "the formula, or merge its levels."
+    )
+
+
+class HasFit(Protocol):
+    """What has a fit, as a choice of columns by `discrim.stepwise` has."""
+
+    @property
+    def fit(self) -> Any:
+        """The fit."""
+
+
+def need_fits(fits: Sequence[Any], what: str) -> None:
+    """Raise where an argument of a function is no fit: a DataError, or NotSupportedError for a known law."""
+    from discrim.models.distributions.bayes import BayesResults
+    from discrim.models.results.results import ClassifierResults
+
+    if not fits:
+        raise DataError(f"{what} has no fit: give what lda() and other verbs return.")
+    for place, fit in enumerate(fits, start=1):
+        if isinstance(fit, ClassifierResults):
+            continue
+        if isinstance(fit, BayesResults):
+            raise NotSupportedError(
+                f"Argument {place} of {what} is a known law and has no rows: use its error_rate, "
+                "which is exact, and its risk(fit), which says what a fit loses."
+            )
+        hint = "give its results_" if hasattr(fit, "results_") else "give what lda() and other verbs return"
+        if hasattr(fit, "cross_validate"):
+            hint = "give its fit, as found.fit; with folds= the terms are chosen anew in each"
+        more = ", each as an argument of its own" if isinstance(fit, (list, tuple)) else ""
+        raise DataError(f"Argument {place} of {what} is no fit (type {type(fit).__name__}): {hint}{more}.")
+
+
+def need_rows(fits: Sequence[Any], what: str) -> None:
+    """Raise where an argument is no fit, or a fit without its rows, such as one that was loaded."""
+    need_fits(fits, what)
+    for place, fit in enumerate(fits, start=1):
+        if not fit._fit.has_rows:
+            raise NotSupportedError(
+                f"{what} needs the rows of its fits, and argument {place}, loaded, unpickled, made by an "
+                "estimator or made of moments, has none: fit a table."
+            )

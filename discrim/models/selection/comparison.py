@@ -1,0 +1,521 @@
+"""The verb `compare`: fits side by side, pair by pair on the same folds, or on the rows of another table.
+
+Error rates on folds are compared by McNemar's test and the corrected t test, and drawn fold by fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.errors import DataError, NotSupportedError, warn_user
+from discrim.inference.calibration import JudgedRows, fold_means
+from discrim.inference.error_rates import counted_labels, exact_interval
+from discrim.inference.resampling import corrected_t, drawn_seed, grouped_mcnemar, mcnemar
+from discrim.models.base.displayed import displayed
+from discrim.models.base.fit import missing_if_refused
+from discrim.models.base.reading import is_whole, listed, told, with_ways_out
+from discrim.models.evaluation.assessment import JudgingPlan, judged_codes, takes_long
+from discrim.models.selection import comparable
+from discrim.models.selection.covariance_tests import lda_beside_logistic, log_odds_of_both
+from discrim.models.selection.cross_validation import CrossValidation, name_of, validated, warn_unlabelled
+from discrim.report.result_table import ResultTable
+
+if TYPE_CHECKING:
+    from discrim.models.plots.pictured import PictureOptions
+    from discrim.models.results.results import ClassifierResults
+    from discrim.report.plots.style import Axes
+
+
+def cross_validated(
+    fits: Sequence[ClassifierResults],
+    folds: Any,
+    repeats: int,
+    groups: Any,
+    seed: int | None,
+    refit_prior: bool | None = None,
+) -> list[CrossValidation]:
+    """Each fit cross-validated, on the same folds; a DataError says that they are of other rows."""
+    comparable.need_rows(fits, "compare(folds=)")
+    seed = drawn_seed(seed)
+    for place, fit in enumerate(fits[1:], start=2):
+        if not fit._fit.blocks.table.index.equals(fits[0]._fit.blocks.table.index):
+            raise DataError(
+                f"Fit {place} uses other rows than the first: fit both to one table; each of them may "
+                "drop rows of it."
+            )
+    validations = []
+    for place, fit in enumerate(fits, start=1):
+        try:
+            validations.append(validated(fit._fit, folds, repeats, groups, seed, refit_prior=refit_prior))
+        except NotSupportedError as error:
+            raise NotSupportedError(f"Fit {place}: {error}") from None
+        warn_unlabelled(validations[-1], f"Fit {place}: ")
+    for place, one in enumerate(validations[1:], start=2):
+        refuse_other_folds(validations[0], one, place)
+        comparable.refuse_other_values(fits[0], fits[place - 1], place, "compare(folds=)")
+    return validations
+
+
+def refuse_other_folds(first: CrossValidation, one: CrossValidation, place: int) -> None:
+    """Raise a DataError where two fits differ in the class, fold or weight of a row."""
+    both = np.flatnonzero((first._actual >= 0) & (one._actual >= 0))
+    labels = [each._fit.classes.to_numpy(dtype=object)[each._actual[both]] for each in (first, one)]
+    checks = {
+        "class": labels[0] != labels[1],
+        "fold": (first._dealt[:, both] != one._dealt[:, both]).any(axis=0),
+        "weight": first._weights[both] != one._weights[both],
+    }
+    for what, differ in checks.items():
+        if differ.any():
+            row = first._index[both[int(np.argmax(differ))]]
+            raise DataError(
+                f"Fit {place} has another {what} at row {row!r} than the first: compare fits of one table, "
+                "one response and the same weights."
+            )
+
+
+def _wrong_in_both(
+    a: CrossValidation, b: CrossValidation
+) -> tuple[NDArray[np.bool_], tuple[Floats, Floats], JudgedRows]:
+    """Rows (n,) that two fits judge, which of these each has wrong (R, m) in each repeat, and the rows."""
+    both = a._judged & b._judged
+    if not both.any():
+        raise DataError("There is no row that both fits use: they cannot be compared row by row.")
+    wrong = tuple((each._predicted[:, both] != each._actual[both]).astype(np.float64) for each in (a, b))
+    rows = JudgedRows(a._actual[both], a._weights[both], len(a._fit.classes), _common_prior(a, b), None)
+    return both, (wrong[0], wrong[1]), rows
+
+
+def _fold_differences(a: CrossValidation, b: CrossValidation) -> Floats:
+    """Mean differences (R, F) of errors by fold, over rows that both judge."""
+    both, wrong, rows = _wrong_in_both(a, b)
+    together = zip(*wrong, a._dealt[:, both], strict=True)
+    count, shares = len(a._fold_labels), rows.shares()
+    return np.stack([fold_means(errors - others, shares, dealt, count) for errors, others, dealt in together])
+
+
+def paired(validations: Sequence[CrossValidation], names: Sequence[str]) -> pd.DataFrame:
+    """A row for each pair; see `discrim.compare`."""
+    rows = [_fold_pair(validations[i], validations[j]) for i, j in combinations(range(len(validations)), 2)]
+    index = pd.MultiIndex.from_tuples(list(combinations(names, 2)), names=["a", "b"])
+    return pd.DataFrame(rows, index=index)
+
+
+def _fold_pair(a: CrossValidation, b: CrossValidation) -> dict[str, float]:
+    both, wrong, rows = _wrong_in_both(a, b)
+    weights, shares = rows.weights, rows.shares()
+    by_fold = _fold_differences(a, b).ravel()
+    test = corrected_t(by_fold[~np.isnan(by_fold)], len(a._fold_labels))
+    errors = [float(shares @ each.mean(axis=0)) / float(shares.sum()) for each in wrong]
+    total = float(weights.sum()) if a._weighted else len(weights)
+    low, high = test.low, test.high
+    if not test.se > 0:
+        # Folds that do not differ have no interval. The difference is no larger than the proportion of rows
+        # on which just one of the rules is wrong, which has an exact limit.
+        apart = float(shares @ np.abs(wrong[0] - wrong[1]).mean(axis=0)) / float(shares.sum())
+        units = total if a._clusters is None else len(np.unique(a._clusters[both]))
+        high = exact_interval(apart * units, units, 0.95)[1]
+        low = -high
+    return {
+        "rows": total,
+        "rows_one_only": int(((a._actual >= 0) | (b._actual >= 0)).sum() - both.sum()),
+        "error_a": errors[0],
+        "error_b": errors[1],
+        "difference": errors[0] - errors[1],
+        "se": test.se,
+        "low": low,
+        "high": high,
+        "t": test.statistic,
+        "df": test.df,
+        "p_t": test.pvalue,
+    } | _mcnemar(a, both, [each[0] for each in wrong])
+
+
+def _common_prior(a: CrossValidation, b: CrossValidation) -> Floats | None:
+    """The prior, where both fits were given the same one; else None, and rows count as they are."""
+    priors = [each._rows().prior for each in (a, b)]
+    if priors[0] is None or priors[1] is None or set(a._fit.classes) != set(b._fit.classes):
+        return None
+    other = priors[1][b._fit.classes.get_indexer(a._fit.classes)]
+    return priors[0] if np.array_equal(priors[0], other) else None
+
+
+def _mcnemar(a: CrossValidation, both: NDArray[np.bool_], wrong: Sequence[Floats]) -> dict[str, float]:
+    """McNemar's test of what two fits have wrong (m,) of the rows that both judge, by groups if there are."""
+    weights = a._weights[both]
+    if (weights != np.round(weights)).any():
+        raise NotSupportedError(
+            "McNemar's test counts rows and needs weights that are whole numbers. Give such weights, "
+            "or see cross_validate() of each fit."
+        )
+    alone = [float(weights @ (one * (1 - other))) for one, other in (wrong, wrong[::-1])]
+    if a._clusters is None:
+        test = mcnemar(*alone)
+    else:
+        differences = np.bincount(a._clusters[both], weights * (wrong[0] - wrong[1]))
+        test = grouped_mcnemar(differences.astype(np.float64))
+    names = ("p_exact", "mcnemar", "p_mcnemar")
+    return {"only_a_wrong": alone[0], "only_b_wrong": alone[1]} | dict(zip(names, test, strict=True))
+
+
+class Comparison(ResultTable):
+    """Fits side by side, a row for each, as `discrim.compare` gives them; cut, it is a plain table."""
+
+    def _set(self, fits: Sequence[Any], names: list[str], validations: list[CrossValidation] | None) -> Self:
+        # Past pandas, to which attributes are columns; copies and pickles are plain tables.
+        object.__setattr__(self, "_compared", (fits, names, validations))
+        return self
+
+    @displayed()
+    def pairs(self) -> pd.DataFrame:
+        """The errors of each pair of fits on the same folds, compared by two tests.
+
+        Returns
+        -------
+        DataFrame by (a, b)
+            Over the rows that both fits use and label: `rows`, and `rows_one_only`, the other rows that one
+            of them uses; error_a, error_b and their difference; se, low, high, t, df and p_t of the corrected
+            resampled t test that the mean of the difference over folds is zero (with unequal folds that is
+            not quite the difference over rows); only_a_wrong and only_b_wrong, rows of the first repeat on
+            which one fit alone is wrong, with McNemar's p_exact by the binomial distribution, and with his
+            continuity-corrected chi-square, `mcnemar` and p_mcnemar. With `groups` these are counts of
+            groups, because the rows of one are not independent. A row with a frequency weight stands for so
+            many rows. Errors are weighted by a prior that both fits were given; else rows count as they are.
+            The t test takes the differences of folds for equally correlated, by the share of rows that fits
+            have in common; McNemar's takes rows for independent, given the fits. If all folds have the same
+            difference, se is zero, and low and high are minus and plus the exact upper limit of the share of
+            rows (or groups) on which one fit alone is wrong.
+
+        Raises
+        ------
+        DataError
+            There are no folds, or there is one fit.
+        """
+        fits, names, validations = self._compared
+        if validations is None:
+            raise DataError("pairs() compares errors on folds: ask compare(..., folds=10).pairs().")
+        if len(fits) < 2:
+            raise DataError("pairs() takes two fits or more; see cross_validate() for one.")
+        return paired(validations, names)
+
+    @displayed()
+    def log_odds(self) -> pd.DataFrame:
+        """The log odds of a linear discriminant analysis beside those of a logistic regression.
+
+        Returns
+        -------
+        DataFrame by (class, term)
+            LDA, LDA_se, logistic, logistic_se and their difference (LDA less logistic), against the logistic
+            regression's reference; statistic, df and p of Hausman's chi-square of the difference, missing
+            where LDA's standard error is not the smaller one. The last row, ("all", "slopes"), has the joint
+            test, with as many df as there are directions in which LDA is more precise.
+
+        Raises
+        ------
+        NotSupportedError
+            The fits are others.
+        """
+        pair = lda_beside_logistic(self._compared[0])
+        if pair is None:
+            raise NotSupportedError("log_odds() compares one fit of lda() with one of logistic().")
+        return log_odds_of_both(*pair)
+
+
+@with_ways_out
+@displayed()
+def compare(
+    *fits: Any,
+    folds: int | str | Any = None,
+    repeats: int = 1,
+    groups: Any = None,
+    seed: int | None = None,
+    refit_prior: bool | None = None,
+) -> Comparison:
+    """Fits side by side.
+
+    Parameters
+    ----------
+    *fits
+        Fits of any verbs, as separate arguments.
+    folds : int, or column name or vector of length n, optional
+        Number of folds, or the fold of each row as a label of any kind. All fits are judged on the same
+        folds. They must have the same table and response, while formulas and verbs may differ. By default
+        there is no cross-validation.
+    repeats : int
+        How often the rows are assigned to folds.
+    groups : column name or vector of length n, optional
+        Groups whose rows remain in one fold, such as the observations of one patient.
+    seed : int, optional
+        Seed of the random assignment of rows to folds.
+    refit_prior : bool, optional
+        Whether class proportions are estimated again in each fold; see the page on shared arguments. It
+        applies to folds and to leave-one-out. By default, therefore, a logistic regression has another prior
+        without a row than LDA; True treats all fits alike.
+
+    Returns
+    -------
+    Comparison
+        A DataFrame with a row for each fit: formula, nobs, what the likelihood is of, df, llf, aic, bic,
+        llf_given_row, apparent and leave-one-out error (missing where the model has none, and with `folds`
+        where it takes a fit for each of many rows), and with `folds` the cross-validated error and its
+        standard error. With folds its method `pairs()` compares the errors
+        pair by pair; for one linear discriminant analysis and one logistic regression `log_odds()` sets their
+        log odds side by side.
+
+    Raises
+    ------
+    DataError
+        An argument is not a fit; options do not go together, or `discrim.cross_validate` does not take them;
+        or the fits have other rows, classes or weights. With `folds`, fits may drop different rows of one
+        table.
+    NotSupportedError
+        With `folds`, a fit was loaded, has no rule without some fold, or has weights that are not whole
+        numbers.
+
+    Warns
+    -----
+    DiscrimWarning
+        aic and bic are missing, and there are no folds; the reason is in `attrs["note"]` of the table
+        whether or not there are. Or the columns of a fit were chosen from the same rows, by
+        `discrim.stepwise`, so that its figures are optimistic.
+
+    Notes
+    -----
+    AIC is Akaike's (1974, IEEE Transactions on Automatic Control 19, 716-723) and BIC is Schwarz's (1978,
+    Annals of Statistics 6, 461-464). Those of a likelihood of class and row judge how well the model
+    describes the rows, and not how well it predicts their classes.
+
+    A likelihood of class and row, such as that of LDA, contains densities in the units of the columns. It can
+    be compared between models of the same columns, value by value, such as LDA and QDA. With other columns,
+    or the same in other units, it is on another scale, and so is the likelihood of the class given the row,
+    which `logistic` has. AIC and BIC of class and row are missing then. `llf_given_row`, the sum of the
+    logarithms of the posteriors of the rows' own classes, can be compared between all models on the same
+    rows. The rows of the fit are judged by the rule that they made, so that it favours models with more
+    parameters.
+
+    ``cross_validate(fit).plot("differences", other=another_fit)`` draws the differences of two fits by fold.
+
+    Examples
+    --------
+    >>> from discrim import compare, lda, qda
+    >>> from discrim.datasets import load_iris
+    >>> iris = load_iris()
+    >>> compare(lda("species ~ .", iris), qda("species ~ .", iris)).loc[:, ["df", "aic"]].round(2)
+         df     aic
+    LDA  24  574.41
+    QDA  44  464.75
+    >>> two = lda("species ~ .", iris), lda("species ~ sepal_length + sepal_width", iris)
+    >>> found = compare(*two, folds=10, seed=1).pairs()
+    >>> found[["error_a", "error_b", "p_t"]].round(4).iloc[0].tolist()
+    [0.02, 0.2067, 0.0056]
+    """
+    comparable.need_fits(fits, "compare()")
+    names = _names(fits)
+    _refuse_options(folds, repeats, groups, seed)
+    validations = None
+    if folds is not None:
+        validations = cross_validated(fits, folds, repeats, groups, seed, refit_prior)
+    return _by_fit(fits, names, refit_prior, validations)
+
+
+def _refuse_options(folds: Any, repeats: int, groups: Any, seed: int | None) -> None:
+    """Raise a DataError if options of cross-validation are given without `folds`."""
+    if folds is None and (not (is_whole(repeats) and repeats == 1) or groups is not None or seed is not None):
+        raise DataError("repeats=, groups= and seed= need folds=: pass a number of them.")
+
+
+def _names(fits: Sequence[Any]) -> list[str]:
+    """Models' names; fits of one model are told apart by their place."""
+    names = [type(fit).__name__.removesuffix("Results") for fit in fits]
+    return [f"{name} ({i})" if names.count(name) > 1 else name for i, name in enumerate(names, start=1)]
+
+
+def _by_fit(
+    fits: Sequence[Any],
+    names: list[str],
+    refit_prior: bool | None,
+    validations: list[CrossValidation] | None,
+) -> Comparison:
+    other_rows = ""
+    try:
+        comparable.refuse_other_rows(fits, "compare()")
+    except DataError as error:
+        if validations is None:
+            raise
+        other_rows = (
+            f"{error} Until then likelihoods, and apparent and leave-one-out errors, are missing; error_cv "
+            "is of the rows of each fit, and pairs() takes the rows that both use."
+        )
+    chose = [name for name, fit in zip(names, fits, strict=True) if fit._fit.selection is not None]
+    if chose:
+        warn_user(
+            f"The rows chose the columns of {listed(chose)}: likelihoods, AIC and BIC, and apparent and "
+            "leave-one-out errors, take the columns as given and look too good. With folds= they are chosen "
+            "anew in each fold."
+        )
+    rows = []
+    for fit in fits:
+        row = {"formula": fit.formula, "nobs": fit.nobs, "likelihood": fit._fit.model.likelihood_of}
+        row["df"] = missing_if_refused(fit, "df_model")
+        for name in ("llf", "aic", "bic"):
+            row[name] = missing_if_refused(fit, name)
+        row["llf_given_row"] = comparable.llf_given_row(fit)
+        for method in ("apparent", "loo"):
+            if method == "loo" and validations is not None and takes_long(fit._fit):
+                row["error_loo"] = np.nan
+                continue
+            refit = None if fit._fit.model.prior_without == "none" else refit_prior
+            try:
+                row[f"error_{method}"] = fit.error_rates([method], refit_prior=refit)["estimate"].iloc[0]
+            except NotSupportedError:
+                row[f"error_{method}"] = np.nan
+        rows.append(row)
+    table = Comparison(rows, index=pd.Index(names))._set(fits, names, validations)
+    if validations is not None:
+        errors = [each.table().loc["error", ["estimate", "se"]] for each in validations]
+        table[["error_cv", "se_cv"]] = np.array(errors, dtype=np.float64)
+    note = other_rows or _other_scales(fits, names, table)
+    if other_rows:
+        table.loc[:, "llf":"error_loo"] = np.nan
+    elif note:
+        table.loc[table["likelihood"] == "class and row", ["aic", "bic"]] = np.nan
+    if note:
+        table.attrs["note"] = note
+        # With folds it is the errors that were wanted, which can be compared all the same.
+        if other_rows or validations is None:
+            warn_user(note)
+    return table
+
+
+def _other_scales(fits: Sequence[Any], names: list[str], table: pd.DataFrame) -> str:
+    """Why the likelihoods of class and row are not to be compared; empty where they are."""
+    there = table["llf"].notna().to_numpy()
+    joint, given_row = (
+        np.flatnonzero(there & (table["likelihood"] == of).to_numpy()).tolist()
+        for of in ("class and row", "class given row")
+    )
+    say = "so AIC and BIC of class and row are missing: see llf_given_row and the error rates."
+    if len(joint) > 1:
+        same = comparable.same_columns([fits[i] for i in joint])
+        if not all(same):
+            other = names[joint[same.index(False)]]
+            return (
+                f"Likelihoods of class and row are in the units of the columns, and {other} has other "
+                f"columns, or other values in them, than {names[joint[0]]}, {say}"
+            )
+    if len(joint) and len(given_row):
+        return (
+            f"The likelihood of {names[joint[0]]} is of class and row, that of {names[given_row[0]]} of the "
+            f"class given the row, {say}"
+        )
+    return ""
+
+
+def compared_on(
+    fits: Sequence[Any], names: Sequence[str], tables: Iterable[Any]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Errors of fits, by their names, on the rows of the parts of a table, and McNemar's test of each pair.
+
+    By fit there are the formula; rows, wrong, error with its standard error and its exact interval of 95 %.
+    By pair (a, b) there are the rows that both label; those on which one alone is wrong; McNemar's exact
+    p-value.
+
+    Examples
+    --------
+    >>> from discrim import lda, qda
+    >>> from discrim.datasets import load_iris
+    >>> iris = load_iris()
+    >>> fits = lda("species ~ .", iris[::2]), qda("species ~ .", iris[::2])
+    >>> compared_on(fits, ["lda", "qda"], [iris[1::2]])[0]["wrong"].to_dict()
+    {'lda': 3, 'qda': 3}
+    """
+    comparable.need_fits(fits, "compare()")
+    responses = [fit._fit.blocks.design.response_code for fit in fits]
+    for name, response in zip(names, responses, strict=True):
+        if response != responses[0]:
+            raise DataError(
+                f"{name} tells the classes of {response!r}, and {names[0]} those of {responses[0]!r}: "
+                "compare fits of one response."
+            )
+    parts = [
+        [judged_codes(fit._fit, table, "apparent", JudgingPlan())[:2] for fit in fits] for table in tables
+    ]
+    judged = [
+        (np.concatenate([actual for actual, _ in codes]), np.concatenate([called for _, called in codes]))
+        for codes in zip(*parts, strict=True)
+    ]
+    rates = {name: _rate(fit, *codes) for name, fit, codes in zip(names, fits, judged, strict=True)}
+    pairs = {(names[i], names[j]): _pair(judged[i], judged[j]) for i, j in combinations(range(len(fits)), 2)}
+    by_pair = pd.DataFrame.from_dict(pairs, orient="index")
+    by_pair.index = pd.MultiIndex.from_tuples(list(pairs), names=["a", "b"])
+    return pd.DataFrame.from_dict(rates, orient="index"), by_pair
+
+
+def _rate(fit: Any, actual: Codes, predicted: Codes) -> dict[str, Any]:
+    k = len(fit.classes)
+    rate = counted_labels(actual, predicted, np.full(k, 1 / k), None, 0.95, sampled=True)
+    counts = {"formula": fit.formula, "rows": int(rate.total), "wrong": int(rate.wrong)}
+    return counts | {"error": rate.estimate, "se": rate.se, "low": rate.low, "high": rate.high}
+
+
+def _pair(one: tuple[Codes, Codes], other: tuple[Codes, Codes]) -> dict[str, Any]:
+    both = np.logical_and.reduce([codes >= 0 for codes in (*one, *other)])
+    a, b = (actual != predicted for actual, predicted in (one, other))
+    alone = int((both & a & ~b).sum()), int((both & b & ~a).sum())
+    counts = {"rows": int(both.sum()), "only_a_wrong": alone[0], "only_b_wrong": alone[1]}
+    return counts | {"p_exact": mcnemar(*alone)[0]}
+
+
+def differences_picture(cv: Any, options: PictureOptions) -> Axes:
+    """Error less that of another model, fold by fold."""
+    from discrim.report.plots.judged import by_fold as draw
+
+    other = options.other
+    if other is None:
+        raise DataError("kind='differences' compares with another model: pass other=, a fit.")
+    if hasattr(other, "_fit") and not hasattr(other, "by_fold"):
+        other = on_same_folds(cv, other)
+    if not hasattr(other, "by_fold"):
+        raise DataError(f"other={told(other)}: pass a fit, or what cross_validate() gives of one.")
+    values = fold_differences(cv, other)
+    test = paired([cv, other], ["a", "b"]).iloc[0]
+    mean = float(values.mean()), float(test["low"]), float(test["high"])
+    a, b = name_of(cv), name_of(other)
+    a, b = (f"{a} (1)", f"{b} (2)") if a == b else (a, b)
+    names = (
+        f"Error of {a} less that of {b}",
+        f"Differences by fold of {a} and {b}; the mean with its corrected 95 % interval",
+    )
+    return draw(values, mean, names, ax=options.ax, signs=options.signs([a]), zero=True)
+
+
+def on_same_folds(cv: CrossValidation, other: Any) -> CrossValidation:
+    """Another fit, or choice of columns, cross-validated on the folds of one that was."""
+    if cv.seed is None:
+        raise DataError(
+            "The folds were given, and not dealt by a seed: pass other=cross_validate(fit, folds=...) with "
+            "them."
+        )
+    fitted = other.fit._fit if hasattr(other, "cross_validate") else other._fit
+    return validated(
+        fitted, len(cv._fold_labels), len(cv._dealt), cv._clusters, cv.seed,
+        nested=cv.nested, refit_prior=cv._refit_prior,
+    )  # fmt: skip
+
+
+def fold_differences(a: CrossValidation, b: CrossValidation) -> pd.Series:
+    """Error of the first less that of the second, over the rows that both judge, by (repeat, fold)."""
+    if a._dealt.shape != b._dealt.shape or not a._index.equals(b._index):
+        raise DataError(
+            "other= has other rows, folds or repeats: cross-validate both with the same folds=, "
+            "repeats= and seed=."
+        )
+    refuse_other_folds(a, b, 2)
+    return pd.Series(_fold_differences(a, b).ravel(), index=a.by_fold.index, name="difference")

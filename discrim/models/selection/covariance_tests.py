@@ -1,0 +1,547 @@
+"""Verbs that ask whether a smaller model was enough: `box_m`, `lr_test`, `covariance_models`, `hausman`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.covariance.covariance import pooled
+from discrim.core.discriminant.lda import LDAFit
+from discrim.core.discriminant.qda import QDAFit
+from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.special import chi2_sf
+from discrim.design.rows import read, repeated, used_rows
+from discrim.errors import DataError, NotSupportedError
+from discrim.inference.covariance_models import likelihood_ratio
+from discrim.inference.log_odds import hausman_test, slope_covariance
+from discrim.inference.resampling import bootstrap_ratios, permutation_pvalue, permutation_ratios
+from discrim.inference.result import TestResult, chi_square_test
+from discrim.models.base.displayed import displayed, number
+from discrim.models.base.fit import Fit, distinct
+from discrim.models.base.reading import Data, NaAction, is_whole, listed, usable_rows, with_ways_out
+from discrim.models.discriminant.lda import LDAResults
+from discrim.models.discriminant.normal_fits import (
+    box_m_of_moments,
+    covariance_models_of,
+    full_rank_moments,
+    refuse_classes_of_few_rows,
+)
+from discrim.models.discriminant.qda import QDAResults, qda
+from discrim.models.linear_model.high_dimensional import CovarianceMethod, covariance_test
+from discrim.models.regression.logistic_results import LogisticResults
+from discrim.models.regression.logistic_tests import likelihood_ratio_on
+from discrim.models.regression.penalized import PenalizedLogisticResults, refuse_penalized
+from discrim.models.selection import comparable
+
+
+@with_ways_out
+def box_m(
+    formula: str,
+    data: Data,
+    *,
+    method: CovarianceMethod | None = None,
+    weights: Any = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> TestResult:
+    """Tests that the classes have one covariance: Box's M, or one for more columns than rows.
+
+    Parameters
+    ----------
+    formula : str
+        Response and predictors, such as `species ~ .`; see the page on formulas.
+    data : table or source of tables
+        Table, or source of tables that is read in chunks; see the page on shared arguments.
+    method : {"schott", "li-chen", "cai-liu-xia"}, optional
+        A test that does not need more rows than columns; by default Box's M. "schott" compares any number of
+        normal classes, "li-chen" two classes that need not be normal: both detect differences in many
+        elements of the covariances. "cai-liu-xia" uses the largest difference between two classes, for few
+        elements that differ, and names that element; it holds the rows in memory.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three identical rows.
+    levels : sequence, optional
+        The classes in order; by default that of the categories, or sorted.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped and counted, or are an error.
+    functions : dict of str to callable, optional
+        Functions that the formula may call, by name; see the page on shared arguments.
+
+    Returns
+    -------
+    TestResult
+        The chi-square approximation. `table` also has M and the F approximation. With `method=`, a statistic
+        that is standard normal, or that of "cai-liu-xia", whose limit is Gumbel's law.
+
+    Raises
+    ------
+    CollinearError
+        The covariance of a class is singular, and no method is given.
+    NotSupportedError
+        A class has fewer rows than a method takes, or there are more than two classes.
+
+    Notes
+    -----
+    Box (1949, Biometrika 36, 317-346) has both approximations. They assume normal classes: with long tails
+    their p-values are too small. Schott (2007, Computational Statistics & Data Analysis 51, 6535-6542) and Li
+    & Chen (2012, Annals of Statistics 40, 908-940) estimate the sum of squared differences of the
+    covariances. Cai, Liu & Xia (2013, Journal of the American Statistical Association 108, 265-277) take the
+    largest difference in units of its standard error. Their p-values are approximations for many rows and
+    columns, and one-sided: the probability of so large a statistic. `assumes` says what each assumes of the
+    covariance.
+
+    Examples
+    --------
+    >>> from discrim import box_m
+    >>> from discrim.datasets import load_iris
+    >>> result = box_m("species ~ .", data=load_iris())
+    >>> round(result.statistic, 3), result.df
+    (140.943, 20.0)
+
+    Five rows in each class, of which Schott's test takes three at least:
+
+    >>> round(box_m("species ~ .", data=load_iris()[::10], method="schott").statistic, 3)
+    3.177
+    """
+    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    if method is not None:
+        return covariance_test(blocks, method, na_action)
+    blocks, moments = usable_rows(blocks, "diagonal", na_action)
+    refuse_classes_of_few_rows(blocks, moments)
+    return box_m_of_moments(full_rank_moments(blocks))
+
+
+@with_ways_out
+def lr_test(
+    lda_fit: LDAResults | LogisticResults,
+    qda_fit: QDAResults | LogisticResults,
+    *,
+    bootstrap: int = 0,
+    permutations: int = 0,
+    seed: int | None = None,
+) -> TestResult:
+    """Likelihood ratio test of a smaller model in a larger one: LDA in QDA, or two logistic regressions.
+
+    Parameters
+    ----------
+    lda_fit, qda_fit
+        The smaller and the larger model, fitted to the same rows. A fit of `lda` and one of `qda`, with the
+        same columns, test whether the classes have one covariance. Two fits of `logistic`, where the columns
+        of the first are combinations of those of the second, test whether the additional columns have any
+        effect. Penalized ones are compared in the penalized likelihood of the larger, as `lr_test(by="term")`
+        of a fit does.
+    bootstrap : int
+        Number of replicates of the parametric bootstrap, which assumes normal classes but no large sample; by
+        default none.
+    permutations : int
+        Number of permutations of the deviations from the class means, which do not assume normal classes; by
+        default none.
+    seed : int, optional
+        Seed of the bootstrap and of the permutations.
+
+    Returns
+    -------
+    TestResult
+        The likelihood ratio with its chi-square. `table` also has Box's M by chi-square and F, and the
+        p-values of the bootstrap and of the permutations. A progress bar is shown if this takes more than a
+        second.
+
+    Raises
+    ------
+    DataError
+        The fits differ in rows, classes, columns or prior, or two fits of `logistic` are not nested.
+    NotSupportedError
+        The first fit does not have one covariance and the second one for each class; a covariance has a few
+        large variances; replicates are asked of fits with diagonal covariances or `ncomp`, or of logistic
+        ones; permutations are asked without rows, or with weights that are not whole numbers; a logistic fit
+        was loaded, or only one of the two is penalized.
+
+    Notes
+    -----
+    If the smaller model is true, twice the difference of the maximized log-likelihoods has a chi-square
+    distribution in large samples. For covariances this assumes normal classes: long tails make the p-value
+    too small (Wilks, 1938, Annals of Mathematical Statistics 9, 60-62; for covariances Anderson, 2003, An
+    Introduction to Multivariate Statistical Analysis, ch. 10).
+
+    Examples
+    --------
+    >>> from discrim import lda, lr_test, qda
+    >>> from discrim.datasets import load_iris
+    >>> iris = load_iris()
+    >>> round(lr_test(lda("species ~ .", iris), qda("species ~ .", iris)).statistic, 3)
+    149.656
+
+    Does a curve tell more than a line?
+
+    >>> from discrim import logistic
+    >>> from discrim.datasets import load_penguins
+    >>> line = logistic("sex ~ bill_depth_mm", load_penguins())
+    >>> curve = logistic("sex ~ poly(bill_depth_mm, 3)", load_penguins())
+    >>> round(lr_test(line, curve).statistic, 2)
+    51.39
+    """
+    if isinstance(lda_fit, LogisticResults) and isinstance(qda_fit, LogisticResults):
+        if bootstrap or permutations:
+            raise NotSupportedError(
+                "bootstrap= and permutations= are for lda() against qda(): leave them out for logistic fits."
+            )
+        return _nested_ratio(lda_fit, qda_fit)
+    if not (isinstance(lda_fit, LDAResults) and isinstance(qda_fit, QDAResults)):
+        raise NotSupportedError(
+            "lr_test() compares lda() with qda(), or two fits of logistic(): give the smaller model first."
+        )
+    small, large = lda_fit._fit, qda_fit._fit
+    linear, quadratic = small.numbers, large.numbers
+    if "factors" in quadratic.scatter.sections:
+        raise NotSupportedError(
+            'One covariance is no special case of covariance="factor", so that the ratio has no '
+            "chi-square distribution: compare by bic, or see covariance_models(formula, data, "
+            "dimensions=)."
+        )
+    for fit in (lda_fit, qda_fit):
+        fit._need_moments("lr_test()")
+    linear.refuse_covariates("lr_test()")
+    for name in ("classes", "terms", "counts"):
+        if not getattr(lda_fit, name).equals(getattr(qda_fit, name)):
+            raise DataError(
+                f"The two fits differ in {name}: fit both with the same formula to the same rows."
+            )
+    if not np.allclose(lda_fit.prior, qda_fit.prior, rtol=1e-12, atol=0):
+        raise DataError("The two fits differ in prior: fit both with the same one.")
+    _refuse_other_table((lda_fit, qda_fit), "lr_test()")
+    df = qda_fit.df_model - lda_fit.df_model
+    result = likelihood_ratio(lda_fit.llf, qda_fit.llf, df)
+    if not (linear.has_distances and quadratic.has_distances and linear.reduced() is None):
+        if bootstrap or permutations:
+            raise NotSupportedError(
+                "bootstrap= and permutations= resample the ratio of full covariances: fit without "
+                "covariance= and ncomp=."
+            )
+        return result
+    rows = {**result.approximations, **box_m_of_moments(quadratic.moments).approximations}
+    del rows["Box's M"]
+    resampled = {"parametric bootstrap": bootstrap, "permutation": permutations}
+    for name, replicates in resampled.items():
+        if not is_whole(replicates) or replicates < 0:
+            raise DataError(f"{replicates!r} replicates of the {name}: give a whole number.")
+        if replicates:
+            ratios = _ratios(name, large, replicates, seed)
+            pvalue = permutation_pvalue(result.statistic, ratios, unit=result.statistic)
+            rows[f"Likelihood ratio, {name}"] = (result.statistic, np.nan, np.nan, pvalue)
+    return dataclasses.replace(result, approximations=rows)
+
+
+def _nested_ratio(small: LogisticResults, large: LogisticResults) -> TestResult:
+    """Whether the columns that the large fit has more tell anything."""
+    comparable.need_rows((small, large), "lr_test()")
+    refuse_penalized((small, large), "lr_test()")
+    comparable.refuse_other_rows((small, large), "lr_test()")
+    fits = small._fit, large._fit
+    if fits[0].numbers.bias_reduction != fits[1].numbers.bias_reduction:
+        raise NotSupportedError(
+            "lr_test() compares likelihoods of one kind, and one of the fits has bias_reduction=True: "
+            "fit both with it, or both without it."
+        )
+    statistic, df = likelihood_ratio_on(*fits)
+    if df <= 0:
+        raise DataError(
+            "The second fit of lr_test() has no columns beyond those of the first, so that there is "
+            "nothing to test: give the smaller fit first, and one with more terms as the second."
+        )
+    if np.isnan(statistic):
+        raise DataError(
+            "No maximum of the penalized likelihood was found under the smaller model: use wald_test() "
+            "of the larger fit."
+        )
+    assumes = "Large samples; under the hypothesis the additional columns have no effect."
+    if fits[0].numbers.bias_reduction:
+        assumes = f"Penalized likelihoods. {assumes}"
+    return chi_square_test("Likelihood ratio", statistic, df, assumes)
+
+
+def _refuse_other_table(fits: Sequence[Any], what: str) -> None:
+    """Raise a DataError where two fits are of other rows, or of columns with other values."""
+    comparable.refuse_other_rows(fits, what)
+    if not all(comparable.same_columns(fits)):
+        raise DataError(
+            "The two fits differ in the values of their columns, as in other units: fit both to one table."
+        )
+
+
+def _ratios(name: str, fit: Fit[QDAFit], replicates: int, seed: int | None) -> Floats:
+    """The ratio under one covariance, (replicates,)."""
+    moments = fit.numbers.moments
+    if name == "parametric bootstrap":
+        return bootstrap_ratios(moments.counts, moments.n_columns, replicates, seed)
+    blocks = fit.rows("permutations=")
+    if blocks.weights is not None and (np.nan_to_num(blocks.weights) % 1 != 0).any():
+        raise NotSupportedError(
+            "permutations= shuffles rows: give weights that are whole numbers, or use bootstrap=."
+        )
+    whiten = pooled(moments, moments.total - moments.n_classes).whiten
+    parts = []
+    for _, x, codes, weights in used_rows(blocks):
+        z = (x.T - moments.centres[codes].T) * moments.scale[:, None] - moments.rests[codes].T
+        parts.append(repeated(whiten(z).T, codes, weights))
+    rows, row_codes = (np.concatenate(part) for part in zip(*parts, strict=True))
+    order = np.argsort(row_codes, kind="stable")
+    return permutation_ratios(rows[order], moments.counts.astype(np.int64), replicates, seed)
+
+
+@with_ways_out
+@displayed()
+def covariance_models(
+    formula: str,
+    data: Data,
+    *,
+    dimensions: int | Mapping[Any, int] | Literal["cattell", "bic"] | None = None,
+    threshold: float | None = None,
+    weights: Any = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> pd.DataFrame:
+    """The ladder of covariance models, from spherical to a free covariance for each class.
+
+    Parameters
+    ----------
+    formula : str
+        Response and predictors, such as `species ~ .`; see the page on formulas.
+    data : table or source of tables
+        Table, or source of tables that is read in chunks; see the page on shared arguments.
+    dimensions : int, dict of class to int, or {"cattell", "bic"}, optional
+        Adds the covariances of a few large variances, in all their forms, and says how many variances are
+        large, as `dimensions` of `discrim.qda` does: a number, numbers by class, the scree test, or the least
+        BIC. Forms with one number of dimensions for all classes are not shown where the numbers are given.
+    threshold : float, optional
+        Share of the largest fall that counts for dimensions="cattell", between 0 and 1; by default 0.2.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three identical rows.
+    levels : sequence, optional
+        The classes in order; by default that of the categories, or sorted.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped and counted, or are an error.
+    functions : dict of str to callable, optional
+        Functions that the formula may call, by name; see the page on shared arguments.
+
+    Returns
+    -------
+    DataFrame
+        For each model: df, llf, aic and bic; the likelihood ratio against the next model with its df and p;
+        and the same against the free model. Spherical covariances and common principal components depend on
+        the units of the columns, and the other models do not. Common principal components are missing, with a
+        warning, if standard deviations differ by more than 1e7. With `dimensions` the models "factor
+        AkjBkQkDk" and so on stand below the ladder, with their dimensions, and with a test against the free
+        model if the dimensions were given. A form whose signal varies less than its noise has no likelihood.
+
+    Raises
+    ------
+    CollinearError
+        The covariance of a class is singular.
+
+    Notes
+    -----
+    The p-values assume normal classes and many rows. The ladder is from Flury (1988, Common Principal
+    Components and Related Multivariate Models) and Manly & Rayner (1987, Biometrika 74, 841-847).
+
+    Examples
+    --------
+    >>> from discrim import covariance_models
+    >>> from discrim.datasets import load_iris
+    >>> covariance_models("species ~ .", load_iris())["df"].tolist()
+    [15, 18, 24, 26, 32, 44]
+    >>> table = covariance_models("species ~ .", load_iris(), dimensions="bic")
+    >>> table["bic"].idxmin(), table.loc["factor AkjBkQkDk", "dimensions"]
+    ('free', '3, 3, 2')
+    """
+    fit = qda(formula, data, weights=weights, levels=levels, na_action=na_action, functions=functions)
+    return covariance_models_of(fit._fit, dimensions, threshold)
+
+
+@with_ways_out
+def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
+    """Hausman's test of normal classes with one covariance: LDA's slopes against the logistic model's.
+
+    Parameters
+    ----------
+    lda_fit : LDAResults
+        The linear discriminant analysis.
+    logit
+        A logistic regression of the same classes on the same columns: a fit of `discrim.logistic` against any
+        reference, or one of statsmodels' Logit or MNLogit against the first class, which has `params` and
+        `cov_params()` with a constant first and the columns in the order of the terms.
+
+    Returns
+    -------
+    TestResult
+
+    Raises
+    ------
+    DataError
+        The first fit is not one of LDA; or the logistic fit has other classes, columns or rows.
+    NotSupportedError
+        A hyperplane separates classes, so that the logistic fit has no estimates; or the standard errors of
+        LDA are not the smaller ones in any direction.
+
+    Notes
+    -----
+    The test is Hausman's (1978, Econometrica 46, 1251-1271); its p-value assumes many rows. Efron (1975,
+    Journal of the American Statistical Association 70, 892-898) shows how much more precise the normal model
+    is if it holds.
+
+    Examples
+    --------
+    >>> from discrim import hausman, lda, logistic
+    >>> from discrim.datasets import load_penguins
+    >>> formula, penguins = "sex ~ body_mass_g + bill_depth_mm", load_penguins()
+    >>> round(hausman(lda(formula, penguins), logistic(formula, penguins)).pvalue, 2)
+    0.56
+    """
+    if not isinstance(lda_fit, LDAResults):
+        raise DataError(
+            f"hausman() compares lda() with a logistic regression, in that order; the first fit is "
+            f"{type(lda_fit).__name__}."
+        )
+    lda_fit._need_full("hausman()")
+    normal = lda_fit._fit
+    moments = normal.numbers.moments
+    slopes, cov = slope_covariance(moments, normal.numbers.covariance, normal.numbers.residual_df, 0)
+
+    # In units in which squares of slopes are doubles.
+    unit = 1 / moments.scale
+    params, theirs = _estimates(lda_fit, logit, unit)
+    q, p = slopes.shape
+    rows = getattr(logit, "nobs", lda_fit.nobs)
+    if not np.isclose(rows, lda_fit.nobs, rtol=1e-9):
+        _refuse_counts(number(lda_fit.nobs), number(rows))
+    _refuse_other_means(normal, getattr(logit, "model", None))
+    if params.shape != (p + 1, q):
+        raise DataError(
+            f"The logistic fit has coefficients of shape {params.shape}; {p} columns and {q + 1} classes "
+            f"take {(p + 1, q)}: a constant, then {listed(lda_fit.terms)}, for each class but the first."
+        )
+    keep = np.arange(q * (p + 1)).reshape(q, p + 1)[:, 1:].ravel()
+    return hausman_test(slopes.ravel(), cov, params[1:].T.ravel(), theirs[np.ix_(keep, keep)])
+
+
+def _refuse_counts(ours: str, theirs: str) -> NoReturn:
+    raise DataError(
+        f"The two fits differ in rows: LDA has {ours}, the logistic regression {theirs}. Fit both to the "
+        "same rows, with the same weights."
+    )
+
+
+def _estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[Floats, Floats]:
+    """Logistic coefficients (p + 1, K - 1) against the first class, over a unit, and their covariance."""
+    of_unit = np.insert(unit, 0, 1.0)[:, None]
+    refuse_penalized((logit,), "hausman()")
+    if isinstance(logit, LogisticResults):
+        for name in ("classes", "terms"):
+            ours, theirs = getattr(lda_fit, name), getattr(logit, name)
+            if not ours.equals(theirs):
+                raise DataError(
+                    f"The two fits differ in {name}, {listed(ours)} and {listed(theirs)}: fit both with the "
+                    "same formula to the same rows."
+                )
+        if not np.allclose(lda_fit.counts, logit.counts, rtol=1e-9):
+            _refuse_counts(f"{listed(lda_fit.counts)} by class", listed(logit.counts))
+        _refuse_other_table((lda_fit, logit), "hausman()")
+        logistic = logit._fit
+        if not logistic.numbers.newton.converged:
+            raise NotSupportedError(
+                "A hyperplane separates classes, so that the logistic regression has no estimates to compare "
+                "with LDA's: fit with bias_reduction=True."
+            )
+        if logit.cov_type != "nonrobust":
+            raise NotSupportedError(
+                "Hausman's test takes the covariance of the model for the logistic estimates, and not "
+                f'{logit.cov_type} standard errors: pass robust("nonrobust") of the fit.'
+            )
+        against_first = logistic.numbers.against(0)
+        return against_first.params() * of_unit, against_first.cov_params(unit)
+    if isinstance(logit, LDAResults) or not (hasattr(logit, "params") and hasattr(logit, "cov_params")):
+        raise DataError(
+            f"hausman() compares lda() with a logistic regression; the second is {type(logit).__name__}: "
+            "give what logistic() returns, or statsmodels' Logit or MNLogit."
+        )
+    params = np.asarray(logit.params, dtype=np.float64)
+    params, cov = params.reshape(len(params), -1), np.asarray(logit.cov_params(), dtype=np.float64)
+    if len(params) != len(of_unit):
+        return params, cov
+    stacked = np.tile(of_unit[:, 0], params.shape[1])
+    return params * of_unit, cov * stacked * stacked[:, None]
+
+
+def _refuse_other_means(normal: Fit[LDAFit], model: Any) -> None:
+    """Raise a DataError where the rows of a model of statsmodels have other class means than LDA's."""
+    rows, codes = (np.asarray(getattr(model, name, ()), dtype=np.float64) for name in ("exog", "endog"))
+    moments = normal.numbers.moments
+    k, p = moments.class_means.shape
+    if rows.ndim != 2 or rows.shape[1] != p + 1 or codes.shape != rows.shape[:1]:
+        return
+    weights = np.asarray(getattr(model, "freq_weights", np.ones(len(rows))), dtype=np.float64)
+    sizes = np.array([weights[codes == j].sum() for j in range(k)])
+    if not np.allclose(sizes, moments.counts, rtol=1e-9, atol=0):
+        ours, theirs = (", ".join(map(number, each)) for each in (moments.counts, sizes))
+        _refuse_counts(f"{ours} by class", theirs)
+    means = np.stack([weights[codes == j] @ rows[codes == j, 1:] / sizes[j] for j in range(k)])
+    slack = 1e-8 * np.abs(rows[:, 1:] - means.mean(axis=0)).max(axis=0)
+    differ = np.argwhere(np.abs(means - moments.class_means) > slack)
+    if len(differ):
+        j, column = differ[0].tolist()
+        raise DataError(
+            f"The two fits differ in rows: the mean of {normal.terms[column]!r} in class "
+            f"{normal.classes[j]!r} is {moments.class_means[j, column]:g} for LDA, and "
+            f"{means[j, column]:g} for the logistic regression. Fit both to the same rows and columns."
+        )
+
+
+def lda_beside_logistic(fits: Sequence[Any]) -> tuple[LDAResults, LogisticResults] | None:
+    """The fits, that of LDA first, if they are one of LDA and one logistic regression."""
+    linear = [fit for fit in fits if isinstance(fit, LDAResults)]
+    logit = [
+        fit
+        for fit in fits
+        if isinstance(fit, LogisticResults) and not isinstance(fit, PenalizedLogisticResults)
+    ]
+    return (linear[0], logit[0]) if len(fits) == 2 and linear and logit else None
+
+
+def log_odds_of_both(linear: LDAResults, logit: LogisticResults) -> pd.DataFrame:
+    """Log odds of LDA beside those of the logistic regression, against the latter's reference; see `compare`.
+
+    The last row, ("all", "slopes"), has the joint test, and is missing where there is none.
+    """
+    _estimates(linear, logit, np.ones(len(linear.terms)))
+    ours = linear.log_odds(reference=logit.reference)
+    theirs = logit.log_odds()
+    table = pd.DataFrame(
+        {
+            "LDA": ours["coef"],
+            "LDA_se": ours["se"],
+            "logistic": theirs["coef"].to_numpy(),
+            "logistic_se": theirs["se"].to_numpy(),
+        }
+    )
+    table["difference"] = table["LDA"] - table["logistic"]
+    # In standard errors of the logistic regression, whose squares may be no doubles.
+    variance = 1 - (table["LDA_se"] / table["logistic_se"]) ** 2
+    slope = table.index.get_level_values("term") != "constant"
+    gap = table["difference"] / table["logistic_se"]
+    table["statistic"] = (gap**2 / variance).where((variance > 0) & slope)
+    table["df"] = table["statistic"].notna().astype(np.float64).where(table["statistic"].notna())
+    table["p"] = chi2_sf(table["statistic"], 1)
+    every = distinct("all", table.index.get_level_values("class"))
+    last = pd.MultiIndex.from_tuples([(every, "slopes")], names=["class", "term"])
+    joint = pd.DataFrame(np.nan, index=last, columns=table.columns)
+    try:
+        test = hausman(linear, logit)
+        columns = ["statistic", "df", "p"]
+        joint.loc[(every, "slopes"), columns] = test.table[columns].iloc[0]
+    except NotSupportedError:
+        pass
+    return pd.concat([table, joint])

@@ -1,0 +1,862 @@
+"""The verb `cross_validate`: every row judged by rules that did not see it, on folds that models share.
+
+The result has a summary and pictures; those of two models are in `discrim.models.selection.comparison`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.numerics.arrays import Codes, Floats, Mask
+from discrim.core.numerics.progress import Kept, late_bar
+from discrim.core.rules.rules import best_class, log_posteriors, posteriors
+from discrim.data.table import rows_of
+from discrim.data.values import shown
+from discrim.design.matrix import response_codes
+from discrim.design.rows import used_codes
+from discrim.errors import DataError, NotSupportedError, warn_user
+from discrim.inference.calibration import JudgedRows, fold_means, loss_rate, runner_up
+from discrim.inference.error_rates import check_level, confusion_table
+from discrim.inference.resampling import drawn_seed, fold_errors
+from discrim.models.base.displayed import Shown, displayed, number
+from discrim.models.base.fit import Fit, labelled
+from discrim.models.base.reading import check_flag, check_whole, is_number, with_ways_out
+from discrim.models.evaluation import permuted
+from discrim.models.evaluation.absent_classes import absent_class_mask, absent_note
+from discrim.models.evaluation.assessment import row_weights
+from discrim.models.evaluation.validation import counts_without, kept_fold_scores, prior_of_rest, uneven
+from discrim.models.plots.pictured import draw_kind
+from discrim.models.registry import BY_VERB, FOLDS, summary_of
+from discrim.models.selection.comparable import HasFit, need_fits, need_rows, verb_named
+from discrim.models.selection.term_choice import refits_by_calls
+from discrim.report.grid import INTERVAL, Pairs, Section
+from discrim.report.tables import Summary, summarize
+
+if TYPE_CHECKING:
+    from discrim.models.evaluation.permuted import Permutations
+    from discrim.models.plots.pictured import PictureOptions
+    from discrim.models.results.results import ClassifierResults
+    from discrim.report.plots.style import Axes
+
+COLUMNS = {"error": "error", "log loss": "log_loss", "Brier": "brier"}
+"""Columns of the measures in the table by fold."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FoldedRows:
+    """What is known of the rows (n,) of a cross-validation, and figures of their scores in each repeat.
+
+    Scores may be kept where the rows lie, and then the rest goes there.
+
+    Attributes
+    ----------
+    at : (n,) bool
+        The rows that are judged, m of them.
+    judged : JudgedRows
+        Their classes and weights.
+    predicted, dealt : (R, n) int
+    posteriors : bool
+        Whether the scores are logs of shares.
+    scores : R arrays (n, K) of float
+    """
+
+    at: Mask
+    judged: JudgedRows
+    predicted: Codes
+    dealt: Codes
+    n_folds: int
+    posteriors: bool
+    scores: tuple[Floats, ...] = ()
+
+    def scored(self, *scores: Floats) -> FoldedRows:
+        """The same rows with the scores of each repeat; on the way there classes and weights are short."""
+        codes, weights = self.judged.codes.astype(np.intp), self.judged.weights.astype(np.float64)
+        return replace(self, judged=replace(self.judged, codes=codes, weights=weights), scores=scores)
+
+    def losses(self) -> dict[str, Floats]:
+        """By measure, what each of the m rows that are judged loses, (R, m)."""
+        at, actual = self.at, self.judged.codes
+        losses = {"error": (self.predicted[:, at] != actual).astype(np.float64)}
+        if not self.posteriors:
+            return losses
+        unit, rows = np.eye(self.judged.n_classes)[actual], np.arange(len(actual))
+        own = [each[at] for each in self.scores]
+        losses["log loss"] = np.stack([-log_posteriors(each)[rows, actual] for each in own])
+        losses["Brier"] = np.stack([((posteriors(each) - unit) ** 2).sum(axis=1) for each in own])
+        return losses
+
+    def losses_if_wrong(self) -> dict[str, Floats]:
+        """By measure, the losses (R, m) of rows of the class with their second largest posterior."""
+        losses = {"error": np.ones((len(self.predicted), len(self.judged.codes)))}
+        if not self.posteriors:
+            return losses
+        each = [
+            replace(self, judged=replace(self.judged, codes=runner_up(scores[self.at])), scores=(scores,))
+            for scores in self.scores
+        ]
+        found = [rows.losses() for rows in each]
+        return losses | {name: np.stack([one[name][0] for one in found]) for name in ("log loss", "Brier")}
+
+    def means(self) -> list[dict[str, NDArray[Any]]]:
+        """For each repeat the rows, wrong rows and mean losses (F,) of each fold."""
+        weights, shares, found = self.judged.weights, self.judged.shares(), []
+        losses = self.losses()
+        for r, dealt in enumerate(self.dealt):
+            fold_of, wrong = dealt[self.at], losses["error"][r]
+            part: dict[str, NDArray[Any]] = {"rows": np.bincount(fold_of, weights, self.n_folds)}
+            part["wrong"] = np.bincount(fold_of, weights * wrong, self.n_folds)
+            for name, loss in losses.items():
+                part[COLUMNS[name]] = fold_means(loss[r], shares, fold_of, self.n_folds)
+            found.append(part)
+        return found
+
+    def rates(self, level: float) -> dict[str, tuple[float, float, float, float]]:
+        """Mean loss by measure, over rows and repeats, with its standard error and interval."""
+        if_wrong = self.losses_if_wrong()
+        return {
+            name: loss_rate(
+                losses.mean(axis=0),
+                self.judged,
+                level,
+                counts=name == "error",
+                if_wrong=if_wrong[name].mean(axis=0),
+            )
+            for name, losses in self.losses().items()
+        }
+
+
+class CrossValidation(Shown):
+    """Labels, posteriors and errors of a fit by cross-validation.
+
+    Attributes
+    ----------
+    folds : DataFrame, rows by repeats
+        Label of the fold of each row, counted from 1 unless the folds were given; missing where the fit does
+        not use the row.
+    labels : DataFrame, rows by repeats
+        Class that the rule fitted without the row's fold predicts for the row.
+    by_fold : DataFrame by (repeat, fold)
+        rows, wrong, error; for models with posteriors also log_loss and brier.
+    by_class : DataFrame by class
+        rows, wrong (the mean over repeats), error; and se, low, high as in `table`, at 95 percent.
+    confusion : DataFrame, actual by predicted
+        Counts or sums of weights, as the mean over repeats.
+    unlabelled : int
+        Number of rows that the fit uses and that have no label in some repeat; no figure counts them.
+    seed : int or None
+        The seed that deals the same folds again; None where the folds were given.
+    nested : bool
+        Whether choices were made anew without each fold.
+    prior : str
+        Which prior the rules without a fold have: "given", class proportions that are "held" or "refitted",
+        or nothing where the model has no prior.
+    permutations : Permutations or None
+        The permutation test of the hit rate if it was asked for: `rates`, `pvalue`, `table`.
+    """
+
+    def __init__(
+        self,
+        fit: Fit[Any],
+        scores: Sequence[Kept[Floats]],
+        dealt: Codes,
+        fold_labels: list[Any],
+        clusters: Codes | None,
+        *,
+        seed: int | None,
+        nested: bool,
+        refit_prior: bool | None = None,
+    ) -> None:
+        blocks = fit.rows("cross_validate()")
+        self.seed, self.nested, self._refit_prior = seed, nested, refit_prior
+        self.permutations: Permutations | None = None
+        self.prior = prior_of_rest(fit, refit_prior)
+        self._fit, self._scores, self._dealt, self._clusters = fit, scores, dealt, clusters
+        self._fold_labels = fold_labels
+        self._index = blocks.table.index
+        self._actual = used_codes(blocks)
+        self._predicted = np.stack([each.told(_labels).astype(np.intp) for each in scores])
+        judged = np.asarray((self._predicted >= 0).all(axis=0))
+        self.unlabelled = int(((self._actual >= 0) & ~judged).sum())
+        self._judged = judged & (self._actual >= 0)
+        weights = row_weights(blocks)
+        self._weights = np.ones(len(judged)) if weights is None else weights
+        self._weighted = weights is not None
+
+    # ---- rows
+
+    def _repeats(self) -> pd.RangeIndex:
+        return pd.RangeIndex(1, len(self._dealt) + 1, name="repeat")
+
+    @property
+    @displayed()
+    def folds(self) -> pd.DataFrame:
+        """Fold of each row, by repeat."""
+        names = pd.Index(self._fold_labels)
+        columns = [labelled(dealt, names, self._index) for dealt in self._dealt]
+        return pd.concat(columns, axis=1).set_axis(self._repeats(), axis=1)
+
+    @property
+    def labels(self) -> pd.DataFrame:
+        """Predicted class of each row, by repeat."""
+        columns = [self._fit.labelled(predicted, self._index) for predicted in self._predicted]
+        return pd.concat(columns, axis=1).set_axis(self._repeats(), axis=1)
+
+    def posteriors(self, repeat: int = 1) -> pd.DataFrame:
+        """Posteriors of the rows in a repeat, rows by classes.
+
+        Parameters
+        ----------
+        repeat : int
+            Which of the repeats, counted from 1.
+
+        Raises
+        ------
+        DataError
+            There is no such repeat.
+        NotSupportedError
+            The model has no posteriors.
+        """
+        check_whole("repeat", repeat, 1, len(self._dealt), what="a number")
+        self._fit.need_posteriors("posteriors()")
+        proba = self._scores[repeat - 1].told(posteriors)
+        return pd.DataFrame(proba, index=self._index, columns=self._fit.classes)
+
+    @cached_property
+    def _folded(self) -> Kept[FoldedRows]:
+        """The rows with their scores, where these are kept."""
+        kind = np.min_scalar_type(-max(len(self._fit.classes), len(self._fold_labels)))
+        folds, predicted = self._dealt.astype(kind), self._predicted.astype(kind)
+        has, judged = not self._fit.model.instead, self._rows()
+        weights: Any = judged.weights if self._weighted else judged.weights.astype(np.int8)
+        judged = replace(judged, codes=judged.codes.astype(kind), weights=weights)
+        rows = FoldedRows(self._judged, judged, predicted, folds, len(self._fold_labels), has)
+        first, *others = self._scores
+        return first.then(rows.scored, *others)
+
+    @cached_property
+    def _means(self) -> list[dict[str, NDArray[Any]]]:
+        return self._folded.told(FoldedRows.means)
+
+    @displayed(every="share")
+    def class_shares(self) -> pd.DataFrame:
+        """Share of each class among the rows outside each fold, by (repeat, fold).
+
+        These shares are the prior where it is estimated again.
+        """
+        counts = np.concatenate(self._counts_outside())
+        labels: list[Any] = [self._repeats(), self._fold_labels]
+        index = pd.MultiIndex.from_product(labels, names=["repeat", "fold"])
+        return pd.DataFrame(
+            counts / counts.sum(axis=1, keepdims=True), index=index, columns=self._fit.classes
+        )
+
+    def _counts_outside(self) -> list[Floats]:
+        """Rows, or sums of weights, (F, K) of each class outside each fold, by repeat."""
+        blocks = self._fit.rows("class_shares()")
+        return [counts_without(blocks, dealt, len(self._fold_labels)) for dealt in self._dealt]
+
+    # ---- figures
+
+    def _rows(self) -> JudgedRows:
+        """The rows that are judged, with their weights."""
+        at, fit = self._judged, self._fit
+        prior = None if fit.numbers.estimated_prior else fit.prior_values()
+        clusters = None if self._clusters is None else self._clusters[at]
+        return JudgedRows(self._actual[at], self._weights[at], len(fit.classes), prior, clusters)
+
+    @property
+    @displayed(every="share")
+    def by_fold(self) -> pd.DataFrame:
+        """Rows, wrong rows and mean losses of each fold of each repeat."""
+        table = pd.concat([pd.DataFrame(part) for part in self._means])
+        if not self._weighted:
+            table = table.astype({"rows": np.int64, "wrong": np.int64})
+        labels: list[Any] = [self._repeats(), self._fold_labels]
+        return table.set_axis(pd.MultiIndex.from_product(labels, names=["repeat", "fold"]), axis=0)
+
+    @property
+    @displayed(every="count")
+    def confusion(self) -> pd.DataFrame:
+        """Actual by predicted classes, the mean over repeats."""
+        weights = self._weights if self._weighted else None
+        actual = np.where(self._judged, self._actual, -1)
+        first, *others = (
+            confusion_table(actual, predicted, self._fit.classes, weights) for predicted in self._predicted
+        )
+        return sum(others, first) / len(self._dealt) if others else first
+
+    @property
+    @displayed(every="share")
+    def by_class(self) -> pd.DataFrame:
+        """Errors within the classes."""
+        judged, at = self._rows(), self._judged
+        wrong = (self._predicted[:, at] != judged.codes).astype(np.float64).mean(axis=0)
+        rows = []
+        for k in range(len(self._fit.classes)):
+            own = judged.codes == k
+            clusters = None if judged.clusters is None else judged.clusters[own]
+            in_class = JudgedRows(
+                judged.codes[own], judged.weights[own], len(self._fit.classes), None, clusters
+            )
+            total, wrong_rows = in_class.weights.sum(), float(in_class.weights @ wrong[own])
+            rows.append((total, wrong_rows, *loss_rate(wrong[own], in_class, 0.95, counts=True)))
+        columns = ["rows", "wrong", "error", "se", "low", "high"]
+        return pd.DataFrame(rows, index=self._fit.classes, columns=columns)
+
+    @displayed(every="share")
+    def table(self, level: float = 0.95) -> pd.DataFrame:
+        """Error, log loss and Brier score, with standard errors.
+
+        Parameters
+        ----------
+        level : float
+            Level of the intervals: 0.95 stands for 95 percent.
+
+        Returns
+        -------
+        DataFrame by measure
+            estimate: the log loss is the mean of -ln posterior, and Brier's score the mean of the sum of
+            squares over classes. se, low, high assume that one rule had judged independent rows, or
+            independent groups if there are groups. The interval is exact for the error, and log-normal for
+            the others, with an upper limit that allows for errors of which the rows show none: it assumes
+            that a label is no likelier to be wrong where the rule is surer. se_folds is s/sqrt(J) for the J =
+            repeats x folds folds, which is too small because their fits share rows. se_corrected is sqrt(1/J
+            + n2/n1) s (Nadeau & Bengio, 2003). Rates are weighted by a prior that was given.
+        """
+        check_level(level)
+        by_fold, rows = self.by_fold, {}
+        for name, rate in self._folded.told(partial(FoldedRows.rates, level=level)).items():
+            folds = by_fold[COLUMNS[name]].dropna().to_numpy()
+            rows[name] = (*rate, *fold_errors(folds, len(self._fold_labels)))
+        names = ["estimate", "se", "low", "high", "se_folds", "se_corrected"]
+        table = pd.DataFrame.from_dict(rows, orient="index", columns=names)
+        return table.rename_axis("measure")
+
+    def plot(
+        self,
+        kind: Literal["folds", "differences", "confusion", "permutations"] | None = None,
+        ax: Axes | None = None,
+        *,
+        other: Any = None,
+        colors: Any = None,
+        title: str | None = None,
+    ) -> Axes:
+        """Draw a picture.
+
+        Parameters
+        ----------
+        kind : {"folds", "differences", "confusion", "permutations"}, optional
+            "folds", the default, draws the error of each fold with the mean. "differences" draws this error
+            less that of another model, fold by fold, with the interval of the corrected t test. "confusion"
+            draws actual by predicted classes, and "permutations" the hit rates of shuffled labels beside that
+            of the true labels.
+        ax : Axes, optional
+            Axes of matplotlib to draw on; by default those of a new figure.
+        other : fit or CrossValidation, optional
+            The other model of "differences". A fit is cross-validated on the same folds.
+        colors : mapping, sequence, str or Colormap, optional
+            Colours by class, in the order of the classes, or a colormap of matplotlib or its name.
+        title : str, optional
+            Title in place of the picture's own; "" for none.
+
+        Returns
+        -------
+        Axes
+
+        Raises
+        ------
+        DataError
+            The kind is not known; or the other model is missing, or has other rows or folds.
+
+        Examples
+        --------
+        >>> from discrim import cross_validate, lda, qda
+        >>> from discrim.datasets import load_iris
+        >>> found = cross_validate(lda("species ~ .", load_iris()), seed=1)
+        >>> found.plot("differences", other=qda("species ~ .", load_iris())).get_xlabel()
+        'Error of lda less that of qda'
+        """
+        from discrim.models.plots.pictured import PictureOptions
+
+        options = PictureOptions(ax, colors=colors, title=title, other=other)
+        return draw_kind((self,), FOLDS, kind, options)
+
+    def summary(self, sections: Sequence[str] | None = None) -> Summary:
+        """The figures as a summary, which prints as text and is shown as a table in a notebook.
+
+        Parameters
+        ----------
+        sections : sequence of str, optional
+            Keys of the sections wanted, in order, or "all"; by default all.
+        """
+        summary: Summary = summary_of(self, sections)
+        return summary
+
+
+@with_ways_out
+def cross_validate(
+    fit: ClassifierResults | HasFit | Callable[..., Any] | str,
+    folds: Any = 10,
+    repeats: int = 1,
+    groups: Any = None,
+    seed: int | None = None,
+    *,
+    nested: bool = True,
+    refit_prior: bool | None = None,
+    permutations: int = 0,
+    within: Any = None,
+    formula: str | None = None,
+    data: Any = None,
+    options: Mapping[str, Any] | None = None,
+) -> CrossValidation:
+    """Cross-validate a fit: labels, posteriors and errors of rows under rules that did not see them.
+
+    Parameters
+    ----------
+    fit : ClassifierResults, StepwiseResults, callable or str
+        A fit of any verb, with its rows; a choice of columns by `discrim.stepwise`, which is made anew in
+        each fold; a verb, or its name, with `formula` and `data`; or a function of a table that gives a fit,
+        with `data`, which is called with the rows outside each fold.
+    folds : int, or column name or vector of length n
+        Number of folds, or the fold of each row as a label of any kind.
+    repeats : int
+        How often the rows are assigned to folds.
+    groups : column name or vector of length n, optional
+        Groups whose rows remain in one fold, such as the observations of one patient.
+    seed : int, optional
+        Seed of the random assignment of rows to folds. If it is not given, one is drawn and kept as `seed` of
+        the result.
+    nested : bool
+        Whether what the fit has chosen (such as alpha and gamma of `rda`, a threshold, a shrinkage by
+        leave-one-out, or the columns by `stepwise`) is chosen anew without each fold. A choice that is held
+        has seen the rows on which it is judged.
+    refit_prior : bool, optional
+        Whether class proportions are estimated again in each fold; see the page on shared arguments. Held
+        class proportions include the rows that are left out, which matters if folds are uneven by class: the
+        summary says so.
+    permutations : int
+        How often the labels are shuffled and the whole cross-validation is repeated, for a permutation test
+        of the hit rate (see Notes). By default there is no test; 999 is usual.
+    within : column name or vector of length n, optional
+        Blocks within which the labels are shuffled. Unlike `groups`, they do not affect the folds.
+    formula : str, optional
+        Formula of a verb.
+    data : table, optional
+        Table of a verb or a function. For a function it has to be in memory, and its rows are those that are
+        judged, in their order.
+    options : mapping, optional
+        Arguments of a verb, by name.
+
+    Returns
+    -------
+    CrossValidation
+        If a fold has all observations of a class, the rule without it is that of the other classes, and these
+        observations count as errors: the summary names the class.
+
+    Raises
+    ------
+    DataError
+        Folds, repeats, groups or the seed cannot be used; the labels
+        cannot be shuffled as asked for; or `formula`, `data` and `options` do not go with what is judged.
+    NotSupportedError
+        The fit was loaded, or cannot be made without some fold; or the labels are to be shuffled, but each
+        fold needs a call of a function.
+
+    Warns
+    -----
+    DiscrimWarning
+        Some rows are impossible in every class and get no label.
+
+    Notes
+    -----
+    The method is that of Stone (1974, Journal of the Royal Statistical Society B 36, 111-147).
+
+    The same rows, classes, folds, repeats, groups and seed give the same folds for every verb and formula,
+    because the rows are dealt before a model drops those that miss a value. Without groups each class is
+    dealt in turn. With groups each fold gets as even a share of each class as the groups allow. A row with a
+    frequency weight stands for that many rows, all in one fold.
+
+    What transforms of the formula learn from the columns (the means of `standardize`, the knots of `bs`) is
+    learnt again without each fold, and so are the levels of categories: an observation whose level no
+    observation outside its fold has gets no label and no posterior from any verb, and no figure counts it.
+    The ends of splines are held over all folds, and so is the prior where `refit_prior` says so.
+
+    A function may do what a formula cannot: choose columns, fill in values, leave rows out. Whatever it
+    learns, it learns from the rows outside the fold, and its fit predicts the rows of the fold as they are in
+    `data`, so that new columns belong in the formula. The prior is that of each fit. If columns were chosen
+    beforehand, by a person who has looked at the data or by another program, the errors do not account for it
+    and tend to be too small.
+
+    The permutation test asks how often shuffled labels are predicted as well as the true ones. It is exact if
+    all the shuffles that it draws from are equally likely when classes and columns are unrelated. Rows that
+    depend on one another, such as calls of one animal or samples of one patient, come in two designs (Mundry
+    & Sommer, 2007, Animal Behaviour 74, 965-976):
+
+    - nested, where each animal has one class, such as a species or a sex: use ``groups="animal"``. Whole
+      animals then exchange labels and stay in one fold; with ``within="site"`` they exchange labels with
+      animals of the same site.
+    - crossed, where each animal has rows of several classes, such as contexts: use ``within="animal"``.
+      Labels are then shuffled among the rows of an animal. With ``groups="animal"`` too, rules are judged on
+      animals that they did not see.
+
+    With neither of the two, single rows exchange labels, which assumes that they are independent; a row with
+    a weight counts as one. Unless the folds were given, they are dealt anew for the shuffled labels, and the
+    prior is that of these labels, so that the same is done as for the true labels. As many folds as rows give
+    leave-one-out, which models of moments have in closed form. Under `nested` the choices are made anew for
+    each shuffle.
+
+    Examples
+    --------
+    >>> from discrim import cross_validate, lda
+    >>> from discrim.datasets import load_iris
+    >>> found = cross_validate(lda("species ~ .", load_iris()), folds=5, repeats=2, seed=1)
+    >>> found.table()[["estimate", "se"]].round(4)
+              estimate      se
+    measure
+    error       0.0200   0.0114
+    log loss    0.0519   0.0215
+    Brier       0.0327   0.0157
+
+    Those of forty columns of noise that differ most are chosen within each fold:
+
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> noise = pd.DataFrame(np.random.default_rng(1).normal(size=(60, 40))).rename(columns="x{}".format)
+    >>> noise["y"] = ["a", "b"] * 30
+    >>> def best(table):
+    ...     means = table.groupby("y").mean()
+    ...     apart = (means.loc["a"] - means.loc["b"]).abs().nlargest(3).index
+    ...     return lda(f"y ~ {' + '.join(apart)}", table)
+    >>> best(noise).error_rates()["estimate"].round(2).to_dict()
+    {'apparent': 0.33, 'loo': 0.37}
+    >>> float(cross_validate(best, data=noise, seed=1).table()["estimate"]["error"].round(2))
+    0.58
+
+    All animals make both of two kinds of calls. Do these differ in pitch?
+
+    >>> calls = pd.DataFrame({"pitch": [1.0, 3.1, 2.2, 4.0, 1.7, 3.9, 2.5, 4.4, 1.2, 3.3, 1.9, 3.6]})
+    >>> calls["call"], calls["animal"] = ["alarm", "food"] * 6, [k for k in "abc" for _ in range(4)]
+    >>> fit = lda("call ~ pitch", calls)
+    >>> print(cross_validate(fit, 3, seed=1, permutations=99, within="animal").permutations)
+    Permutation test of the hit rate: 1, by chance 0.5, p 0.01 (99 permutations)
+    Labels are shuffled among rows within 'animal'; folds are dealt and rules fitted anew.
+    p = (1 + as good or better) / (1 + permutations).
+    """
+    check_flag("nested", nested)
+    permuted.check_permutations(permutations, within)
+    judged, refit_prior = _judged(fit, formula, data, options, nested, refit_prior)
+    if permutations and judged.refits.called is not None:
+        raise NotSupportedError(
+            "permutations= shuffles the labels of a fit, and this takes a call with the table in each fold: "
+            "shuffle the column of the classes yourself, and call cross_validate() with each table."
+        )
+    seed = drawn_seed(seed)
+    cv = validated(judged, folds, repeats, groups, seed, nested=nested, refit_prior=refit_prior)
+    warn_unlabelled(cv)
+    if permutations:
+        given_folds = None if cv.seed is not None else cv._dealt[0]
+        design = permuted.Permuting(
+            given_folds, cv._fold_labels, repeats, groups, within, permutations, seed, nested, refit_prior
+        )
+        cv.permutations = permuted.permuted_hit_rates(
+            judged, 1.0 - float(cv.table()["estimate"]["error"]), design
+        )
+    return cv
+
+
+def _judged(
+    fit: Any, formula: Any, data: Any, options: Any, nested: bool, refit_prior: bool | None
+) -> tuple[Fit[Any], bool | None]:
+    """What is cross-validated, as a fit that says how it is fitted again, and what becomes of its prior."""
+    whole = fit
+    if not (callable(fit) or isinstance(fit, str)):
+        if not (formula is None and data is None and options is None):
+            raise DataError("formula=, data= and options= go with a verb: leave them out of a fit.")
+    elif data is None:
+        raise DataError("A verb or function needs a table: pass data=, and the formula= of a verb.")
+    elif formula is not None or isinstance(fit, str):
+        whole = verb_named(fit, "fit")(formula, data, **dict(options or {}))
+    elif getattr(fit, "__name__", None) in BY_VERB and fit is verb_named(fit.__name__, "fit"):
+        raise DataError(f"{fit.__name__}() needs a formula beside the table: pass formula=, as in 'y ~ .'.")
+    elif options is not None:
+        raise DataError(
+            "options= go with a verb and formula=: leave them out, and bind them in the function."
+        )
+    else:
+        if refit_prior is not None or not nested:
+            raise DataError(
+                "A function does all anew with the rows that are left: leave out nested= and refit_prior=."
+            )
+        whole = fit(data)
+    if hasattr(whole, "cross_validate"):
+        whole = whole.fit
+    need_rows([whole], "cross_validate()")
+    if not callable(fit) or formula is not None:
+        fitted: Fit[Any] = whole._fit
+        return fitted.choosing_anew() if nested else fitted, refit_prior
+    return _fit_of_function(fit, data, whole._fit), True
+
+
+def _fit_to_rows(function: Callable[[Any], Any], data: Any, rows: Codes) -> Any:
+    """The fit of a function to rows of a table at some positions."""
+    results = function(rows_of(data, rows))
+    if not hasattr(results, "cross_validate"):
+        need_fits([results], "cross_validate()")
+    return results
+
+
+def _fit_of_function(function: Callable[[Any], Any], data: Any, whole: Fit[Any]) -> Fit[Any]:
+    """The fit of a function to all rows of a table, judged on them, whose refits call the function."""
+    blocks = whole.new_rows(data)
+    weights = whole.blocks.weights
+    if weights is not None and len(weights) != blocks.table.nrows:
+        raise DataError(
+            "The function's fit has weights, and not the rows of data=: let it keep all rows, or fit without "
+            "weights=."
+        )
+    codes = response_codes(blocks.design, blocks.table, blocks.functions)
+    judged = blocks.with_codes(codes).with_weights(weights)
+    refits = refits_by_calls(whole.refits, data, partial(_fit_to_rows, function, data), "", held_prior=False)
+    return replace(whole, blocks=judged, refits=refits, selection=None, path=None, cache={})
+
+
+def validated(
+    fit: Fit[Any],
+    folds: Any,
+    repeats: int,
+    groups: Any,
+    seed: int,
+    *,
+    nested: bool = True,
+    refit_prior: bool | None = None,
+) -> CrossValidation:
+    """As `cross_validate`, of a seed that was drawn."""
+    fit = fit.choosing_anew() if nested else fit
+    blocks = fit.rows("cross_validate()")
+    if groups is None and is_number(folds):
+        groups = fit.refits.groups
+    dealt, labels = permuted.shared_folds(blocks, folds, repeats, groups, seed)
+    used = used_codes(blocks)
+    dealt = np.where(used >= 0, dealt, -1)
+    clusters = None if groups is None else permuted.numbered(groups, blocks.table, "groups")
+    # Folds that were given are dealt by no seed.
+    dealt_by = seed if isinstance(folds, (int, np.integer)) else None
+    return folded(fit, dealt, labels, clusters, dealt_by, nested=nested, refit_prior=refit_prior)
+
+
+def folded(
+    fit: Fit[Any],
+    dealt: Codes,
+    labels: list[Any],
+    clusters: Codes | None,
+    seed: int | None,
+    *,
+    nested: bool = True,
+    refit_prior: bool | None = None,
+) -> CrossValidation:
+    """A fit, which may choose anew, on folds (R, n) with labels; -1 is the fold of rows that are not used."""
+    options: dict[str, Any] = {"nested": nested, "labels": labels, "refit_prior": refit_prior}
+    with late_bar(len(dealt) * len(labels), "cross-validation") as tell:
+        # Row by row, as each figure goes through them.
+        scores = [
+            kept_fold_scores(fit, fold_of, len(labels), tell=tell, **options).then(np.ascontiguousarray)
+            for fold_of in dealt
+        ]
+    return CrossValidation(
+        fit, scores, dealt, labels, clusters, seed=seed, nested=nested, refit_prior=refit_prior
+    )
+
+
+def _labels(scores: Floats) -> Codes:
+    """Predicted classes in the shortest type that holds them, for the way."""
+    return best_class(scores).astype(np.min_scalar_type(-scores.shape[1]))
+
+
+def warn_unlabelled(cv: CrossValidation, who: str = "") -> None:
+    """Warn of rows that have no label."""
+    if cv.unlabelled:
+        row = int(np.argmax((cv._actual >= 0) & ~cv._judged))
+        first = cv._fit.blocks.table.label(row)
+        warn_user(
+            f"{who}{cv.unlabelled} row{'s have' if cv.unlabelled > 1 else ' has'} no label in some "
+            f"repeat (first of them {first!r}), and no figure counts them: each class is impossible there "
+            "(fit with laplace=1, for example), or no row of another fold has a level of theirs (merge it "
+            "with another)."
+        )
+
+
+def cross_validation_summary(cv: CrossValidation, sections: Sequence[str] | None = None) -> Summary:
+    """Header, measures, errors by class, confusion, errors by fold."""
+    title = f"Cross-validation: {cv._fit.title_in_sentence}"
+    test = {} if cv.permutations is None else {"permutations": partial(_permutations, cv.permutations)}
+    parts: dict[str, Callable[[], Section | Pairs]] = {
+        "header": partial(_header, cv),
+        "measures": partial(_measures, cv),
+        **test,
+        "classes": partial(_classes, cv),
+        "confusion": partial(_confusion, cv),
+        "folds": partial(_folds, cv),
+    }
+    return summarize(title, parts, sections)
+
+
+def _header(cv: CrossValidation) -> Pairs:
+    fit, judged = cv._fit, cv._rows()
+    total = float(judged.weights.sum())
+    folds, repeats = len(cv._fold_labels), len(cv._dealt)
+    prior = {"held": "class proportions, held", "refitted": "class proportions, refitted", "": "none"}.get(
+        cv.prior, "given, held"
+    )
+    rows = "Sum of weights" if cv._weighted else "Rows judged"
+    items: list[tuple[str, Any, str]] = [
+        (rows, total, number(total)),
+        ("Rows dropped, missing", fit.dropped, str(fit.dropped)),
+        ("Rows without a label", cv.unlabelled, str(cv.unlabelled)),
+        ("Prior", prior, prior),
+        ("Folds", folds, str(folds)),
+        ("Repeats", repeats, str(repeats)),
+        ("Seed", cv.seed, "none, folds given" if cv.seed is None else str(cv.seed)),
+    ]
+    if judged.clusters is not None:
+        groups = len(set(judged.clusters.tolist()))
+        items.insert(6, ("Groups, each in one fold", groups, str(groups)))
+    notes = (_choice_note(cv), uneven_note(cv), _absent_note(cv))
+    return Pairs(fit.formula, items, " ".join(filter(None, notes)))
+
+
+def _absent_note(cv: CrossValidation) -> str:
+    """What is said of classes whose rows are all in one fold."""
+    lone = [absent_class_mask(cv._actual, cv._weights, len(cv._fit.classes), dealt) for dealt in cv._dealt]
+    return absent_note(cv._fit.classes[np.unique(cv._actual[np.any(lone, axis=0)])])
+
+
+def uneven_note(cv: CrossValidation) -> str:
+    """What is said of folds that are uneven by class while the prior of all rows is held."""
+    counts = np.asarray(cv._fit.counts, dtype=np.float64)
+    place = uneven(np.concatenate(cv._counts_outside()), counts) if cv.prior == "held" else None
+    if place is None:
+        return ""
+    shares, code = cv.class_shares(), place[1]
+    repeat, fold = shares.index[place[0]]
+    share, prior = float(shares.to_numpy()[place]), float(cv._fit.prior[code])
+    where = f"fold {shown(fold)}" + (f" of repeat {repeat}" if len(cv._dealt) > 1 else "")
+    return (
+        f"The folds are uneven by class: of the rows outside {where}, {share:.3g} are of class "
+        f"{shown(cv._fit.classes[code])}, and of all rows {prior:.3g}. The prior that is held is "
+        "that of all rows, and knows of those left out: refit_prior=True estimates it without each fold."
+    )
+
+
+def _choice_note(cv: CrossValidation) -> str:
+    chosen, refits = cv._fit.choice, cv._fit.refits
+    if refits.called is not None and not chosen:
+        return "The function is called with the rows outside each fold, and its fit judges those of the fold."
+    if not chosen:
+        return ""
+    if cv.nested:
+        return f"The choice of {chosen} is made anew in each fold."
+    return f"The choice of {chosen} was made with the same rows and is kept: the figures are optimistic."
+
+
+def _measures(cv: CrossValidation) -> Section:
+    table = cv.table()
+    rows = "groups" if cv._clusters is not None else "rows"
+    return Section(
+        "Losses on rows left out",
+        table.rename_axis(None),
+        dict.fromkeys(table.columns, "share"),
+        headings=INTERVAL | {"se_folds": "of folds", "se_corrected": "corrected"},
+        note=(
+            f"Standard error and interval are of the {rows}, for the rules as they are. The standard "
+            "error of folds is too small, because folds share training rows; the corrected one has "
+            "1/J + n2/n1 in place of 1/J (Nadeau & Bengio, 2003). No estimate of it is unbiased."
+        ),
+        source=".table()",
+    )
+
+
+def _permutations(test: Permutations) -> Section:
+    formats: dict[Any, Any] = dict.fromkeys(test.table.columns, "share")
+    formats |= {"p": "tail", "least_p": "tail", "permutations": "count"}
+    return Section(
+        "Permutation test of the hit rate",
+        test.table,
+        formats,
+        headings={"by_chance": "by chance", "quantile_95": "95 % of chance", "least_p": "least p"},
+        note=" ".join(test.notes()),
+        source=".permutations.table",
+    )
+
+
+def _classes(cv: CrossValidation) -> Section:
+    table = cv.by_class
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "share") | {"rows": "count", "wrong": "count"}
+    return Section("Errors by class", table, formats, headings=INTERVAL, source=".by_class")
+
+
+def _confusion(cv: CrossValidation) -> Section:
+    mean = ", mean over repeats" if len(cv._dealt) > 1 else ""
+    table = cv.confusion.rename_axis(index=None, columns=None)
+    return Section(f"Actual classes (rows) by predicted classes{mean}", table, "count", source=".confusion")
+
+
+def _folds(cv: CrossValidation) -> Section:
+    table = cv.by_fold
+    if len(cv._dealt) == 1:
+        table = table.droplevel("repeat")
+    else:
+        table = table.rename(index=lambda repeat: f"repeat {repeat}", level="repeat")
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "share") | {"rows": "count", "wrong": "count"}
+    return Section(
+        "Errors by fold",
+        table.rename_axis(None) if table.index.nlevels == 1 else table,
+        formats,
+        source=".by_fold",
+    )
+
+
+def folds_picture(cv: Any, options: PictureOptions) -> Axes:
+    """Error of each fold, and the mean."""
+    from discrim.report.plots.judged import by_fold as draw
+
+    row = cv.table().loc["error"]
+    mean = float(row["estimate"]), float(row["low"]), float(row["high"])
+    names = ("Error; the mean with its 95 % interval", f"Cross-validated error of {name_of(cv)}, by fold")
+    signs = options.signs([name_of(cv)])
+    return draw(cv.by_fold["error"], mean, names, ax=options.ax, signs=signs)
+
+
+def confusion_picture(cv: Any, options: PictureOptions) -> Axes:
+    """Actual by predicted classes, the mean over repeats."""
+    from discrim.models.plots.judged import draw_confusion_of
+
+    return draw_confusion_of(cv.confusion, "cross-validated", options)
+
+
+def permutations_picture(cv: Any, options: PictureOptions) -> Axes:
+    """Hit rates of shuffled labels, and that of the labels seen."""
+    from discrim.report.plots.judged import draw_permuted as draw
+
+    test = cv.permutations
+    if test is None:
+        raise DataError(
+            "kind='permutations' draws a permutation test, and none was made: pass permutations=999 to "
+            "cross_validate()."
+        )
+    title = f"Hit rates of {name_of(cv)} by chance, and of the true labels"
+    names = (f"Cross-validated hit rate, labels shuffled among {test.shuffled}", title)
+    pvalue = f"p {test.pvalue:.2g}"
+    return draw(test.rates, test.estimate, pvalue, names, ax=options.ax, signs=options.signs([name_of(cv)]))
+
+
+def name_of(cv: Any) -> str:
+    """What a cross-validated model is called."""
+    name: str = cv._fit.model.name
+    return name

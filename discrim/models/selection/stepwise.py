@@ -1,0 +1,681 @@
+"""The verb `stepwise`: which terms of a formula tell the classes apart, and what such a choice gives."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.numerics.arrays import Codes
+from discrim.data.table import rows_of
+from discrim.design.blocks import Blocks
+from discrim.design.rows import read
+from discrim.errors import DataError, NotSupportedError
+from discrim.inference.resampling import drawn_seed
+from discrim.models.base import reading
+from discrim.models.base.available import available_if
+from discrim.models.base.displayed import displayed, number
+from discrim.models.base.fit import Fit, Selection
+from discrim.models.base.reading import (
+    Data,
+    NaAction,
+    check_number,
+    check_word,
+    is_wide,
+    listed,
+    told,
+    usable_rows,
+)
+from discrim.models.plots.pictured import draw_kind
+from discrim.models.registry import STEPS
+from discrim.models.regression.logistic_search import parts_of
+from discrim.models.selection import term_choice
+from discrim.models.selection.chosen_anew import ChosenAnew
+from discrim.models.selection.comparable import verb_named
+from discrim.models.selection.step_tables import StepTables, printed_steps
+from discrim.models.selection.term_choice import By, Choice, Criterion, Direction, Limits
+
+if TYPE_CHECKING:
+    from discrim.models.plots.pictured import PictureOptions
+    from discrim.models.results.results import ClassifierResults
+    from discrim.report.grid import Pairs, Section
+    from discrim.report.plots.style import Axes
+    from discrim.report.tables import Summary
+
+FEW_VALUES = {"calls": 2**16, "moments": 2**24}
+"""Values of the candidates up to which ten choices are a matter of a second or two."""
+
+
+@reading.with_ways_out
+def stepwise(
+    formula: str,
+    data: Data,
+    *,
+    direction: Direction = "both",
+    criterion: Criterion = "wilks",
+    enter: float | None = None,
+    stay: float | None = None,
+    by: By = "p",
+    tolerance: float | None = None,
+    include: Sequence[str] = (),
+    verb: Callable[..., ClassifierResults] | str | None = None,
+    folds: int = 10,
+    seed: int | None = None,
+    weights: Any = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> StepwiseResults:
+    """Choose terms of a formula step by step.
+
+    Parameters
+    ----------
+    formula : str
+        Response and predictors, such as `species ~ .`; see the page on formulas. The terms of the right side
+        are the candidates, each with all its columns.
+    data : table or source of tables
+        Table, or source of tables that can be read more than once; see the page on shared arguments.
+    direction : {"forward", "backward", "both"}
+        "forward" adds terms. "backward" starts with all terms and removes some. "both" adds terms, and after
+        each step removes those that no longer stay.
+    criterion : {"wilks", "mahalanobis", "maxminf", "minresid", "rao", "cv", "aic", "bic"}
+        What the entering term has to make best: Wilks' lambda, that is, the largest partial F ("wilks"); the
+        smallest squared distance D2 between two classes ("mahalanobis"), or the smallest F between two
+        ("maxminf"); the unexplained variation 4/(4 + D2), summed over the pairs of classes ("minresid");
+        Rao's V ("rao"); the cross-validated error of `verb` ("cv"); or, as in R's `step`, the AIC or BIC of
+        `discrim.logistic`. With the last two a term that another one contains does not leave, such as `a`
+        while `a:b` is in.
+    enter, stay : float, optional
+        Limits of the statistic that `by` names: a term enters if it is as good as `enter`, and has to leave
+        if it is worse than `stay`. Levels of significance are 0.15 by default. "cv", "aic" and "bic" do not
+        use them and go on as long as they fall.
+    by : {"p", "F", "r2", "v"}
+        Statistic of the limits. "p" is the p-value of the partial F, at most `enter`. "F" is the partial F
+        itself, at least `enter`; SPSS has enter=3.84 and stay=2.71. "r2" is the partial R2, one less the
+        partial Wilks' lambda, as SAS's PR2ENTRY= and PR2STAY=. "v", with criterion="rao", is what a term adds
+        to Rao's V, as SPSS's VIN; `stay` is then a level of significance, which a term has to meet to enter
+        as well.
+    tolerance : float, optional
+        The smallest tolerance that is allowed. The tolerance of a column is the share of its variance within
+        classes that the other chosen columns do not explain. A term does not enter if one of its columns, or
+        one that is already in, would fall below it. SPSS has 0.001 by default. Without it a term is kept out
+        only if it is a combination of those chosen, within rounding.
+    include : sequence of str
+        Terms that are always in: names of columns, or terms as the formula writes them.
+    verb : callable or str, optional
+        The model of the final fit, and of "cv": any verb of the package, its name, or a `functools.partial`
+        with options of the verb, such as ``partial(discrim.qda, prior="equal")``. By default it is
+        `discrim.lda`, and `discrim.logistic` for "aic" and "bic".
+    folds : int
+        Number of folds of criterion="cv"; all candidates are judged on the same folds.
+    seed : int, optional
+        Seed of the random assignment of rows to folds.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three identical rows.
+    levels : sequence, optional
+        The classes in order; by default that of the categories, or sorted.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped and counted, or are an error.
+    functions : dict of str to callable, optional
+        Functions that the formula may call, by name; see the page on shared arguments.
+
+    Returns
+    -------
+    StepwiseResults
+        The steps use the rows that are complete in all candidates; the fit uses every row that is complete in
+        the chosen ones.
+
+    Raises
+    ------
+    DataError
+        A criterion, direction or term is unknown; a limit is out of its range, missing, easier to enter by
+        than to stay by, or not used by the criterion; or a candidate of "aic" or "bic" separates the classes.
+    NotSupportedError
+        AIC or BIC is asked of a verb whose likelihood is also that of the columns, or of penalized
+        coefficients.
+    CollinearError
+        "backward" starts from columns whose covariance within classes is singular, or a term that is always
+        in has too small a tolerance.
+
+    Notes
+    -----
+    The steps by Wilks' lambda, with F to enter and to remove, are those of Jennrich (1977, in Statistical
+    Methods for Digital Computers, 76-95). The other criteria of moments are those of SPSS's DISCRIMINANT, by
+    the names of its METHOD. Whatever the criterion, the limits apply to the partial F, and if several terms
+    have to leave, the weakest leaves first. SAS's STEPDISC prints tolerances of the total scatter; these are
+    within classes, as SPSS's.
+
+    The F or Rao's V of the best of many terms does not have the distribution of one that was named
+    beforehand: the p-values of the steps put the terms in an order and are not tests.
+
+    The rows that chose the terms also judge them, so that p-values of the fit are too small, and so are its
+    apparent and leave-one-out errors, which hold the terms: the summary of the fit says so. Methods of the
+    result choose the terms anew, by the same criterion and options, from the rows that are left:
+    `error_rates`, `confusion`, `assess` and `cross_validate`. So do "cv" and "632+" of the fit, and
+    `discrim.cross_validate` of it. Choices by moments (the four criteria of the partial F, and a fit of
+    pooled or class covariances) take no further pass over the rows; every other choice is a call a fold. See
+    Ambroise & McLachlan (2002), Proceedings of the National Academy of Sciences 99, 6562-6566.
+
+    Examples
+    --------
+    >>> from discrim import stepwise
+    >>> from discrim.datasets import load_iris
+    >>> stepwise("species ~ .", load_iris()).selected.tolist()
+    ['petal_length', 'sepal_width', 'petal_width', 'sepal_length']
+
+    As in SPSS, with the terms that its second step compared:
+
+    >>> found = stepwise("species ~ .", load_iris(), by="F", enter=3.84, stay=2.71, tolerance=0.001)
+    >>> found.not_in_analysis.loc[1].round(3)[["tolerance", "min_tolerance", "F", "wilks"]]
+                  tolerance  min_tolerance       F  wilks
+    term
+    sepal_length      0.428          0.428  34.323  0.040
+    sepal_width       0.857          0.857  43.035  0.037
+    petal_width       0.765          0.765  24.766  0.044
+
+    By AIC, as R's `step`:
+
+    >>> from discrim.datasets import load_penguins
+    >>> found = stepwise("sex ~ bill_depth_mm + island + year", load_penguins(), criterion="aic")
+    >>> found.steps["aic"].round(2).tolist()
+    [463.61, 416.89, 378.25]
+
+    Some of forty columns of noise are chosen and seem to separate the classes; chosen anew, they do not:
+
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> noise = pd.DataFrame(np.random.default_rng(1).normal(size=(60, 40)))
+    >>> found = stepwise("y ~ .", noise.rename(columns="x{}".format).assign(y=["a", "b"] * 30))
+    >>> found.error_rates(["apparent", "cv"], seed=1)[["estimate", "choice"]].round(2)
+              estimate choice
+    method
+    apparent      0.25   held
+    cv            0.53   anew
+    """
+    model, options = model_for(verb, criterion)
+    arguments: dict[str, Any] = {"levels": levels, "na_action": na_action, "functions": functions}
+    # Not every verb has weights.
+    arguments |= {} if weights is None else {"weights": weights}
+    check_verb_options(direction, criterion, model, options, arguments)
+    limits = read_limits(direction, criterion, enter, stay, by, tolerance)
+    if criterion == "cv":
+        seed = drawn_seed(seed)
+    on_rows = partial(
+        _choice_on_rows,
+        formula,
+        weights,
+        {
+            "direction": direction, "criterion": criterion, "enter": enter, "stay": stay, "by": by,
+            "tolerance": tolerance, "include": include, "verb": verb, "folds": folds, "seed": seed,
+            "functions": functions,
+        },
+    )  # fmt: skip
+    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    # Of few rows a root with as many rows says all that a scatter does.
+    blocks, moments = usable_rows(blocks, "thin" if is_wide(blocks) else "pooled", na_action)
+    design = blocks.design
+    texts = {part.label: part.text for part in design.parts()}
+    parts = {label: np.array(columns) for label, columns in parts_of(blocks).items()}
+    include = included(blocks, include)
+    arguments = options | arguments
+
+    def fit(terms: Sequence[str]) -> ClassifierResults:
+        shorter = f"{design.response_code} ~ {' + '.join(texts[term] for term in terms)}"
+        fitted: ClassifierResults = model(shorter, data, **arguments)
+        if not hasattr(fitted, "error_rates"):
+            raise DataError(f"verb={told(model)} gives no fit: give a verb, such as discrim.qda.")
+        return fitted
+
+    search = term_choice.StepwiseSearch(criterion, direction, include, limits, options, folds, seed)
+    choice = search.choice(blocks, moments, parts, fit)
+    fitted = fit(choice.terms) if choice.terms else None
+    if fitted is not None:
+        fitted._fit = _selected(fitted._fit, choice, criterion, blocks, parts, on_rows)
+    return StepwiseResults(formula, criterion, choice, fitted, moments.total)
+
+
+GIVEN = ("formula", "data", "moments", "weights", "levels", "na_action", "functions")
+"""Arguments of a verb that are those of `stepwise`, or made by it."""
+
+
+def model_for(verb: Any, criterion: Any) -> tuple[Any, dict[str, Any]]:
+    """Return the verb that fits the chosen terms, and the options that it is called with.
+
+    Parameters
+    ----------
+    verb : callable, str or None
+        A verb, its name, a `functools.partial` of a verb with options, or None for the default.
+    criterion : str
+        The criterion. AIC and BIC require a likelihood of the classes given the row.
+    """
+    options = {}
+    if isinstance(verb, partial):
+        if verb.args:
+            raise DataError(f"verb= is a partial with {told(verb.args[0])}: name the options of the verb.")
+        verb, options = verb.func, dict(verb.keywords)
+    verb = verb_named(verb)
+    if not isinstance(criterion, str) or criterion not in ("aic", "bic"):
+        from discrim.models.discriminant.lda import lda
+
+        return lda if verb is None else verb, options
+    from discrim.models.regression.logistic import logistic
+
+    if verb is not None and verb is not logistic:
+        raise NotSupportedError(
+            f"criterion={criterion!r} compares likelihoods of the classes given the row, which only "
+            'logistic() has: leave verb= out, or use criterion="cv", which goes with any verb.'
+        )
+    return logistic, options
+
+
+BY_MOMENTS = ("wilks", "mahalanobis", "maxminf", "minresid", "rao")
+"""Criteria whose steps go by the partial F."""
+
+LEVEL = 0.15
+"""Level of significance of a term to enter and to stay, by default."""
+
+
+def read_limits(
+    direction: Direction, criterion: Criterion, enter: Any, stay: Any, by: Any, tolerance: Any
+) -> Limits:
+    """Return the validated limits of the steps; the parameters are those of `stepwise`."""
+    check_word("by", by, By)
+    if criterion not in BY_MOMENTS and (by != "p" or tolerance is not None):
+        given = "tolerance=" if by == "p" else f'by="{by}"'
+        raise DataError(
+            f"{given} applies to steps by the partial F, which criterion={criterion!r} does not use. Leave "
+            f"it out, or use one of {listed(BY_MOMENTS)}."
+        )
+    if tolerance is not None:
+        check_number("tolerance", tolerance, 0, 1, ends="[)", what="a share of variance")
+    if by == "v":
+        if criterion != "rao":
+            raise DataError(f'by="v" does not limit criterion={criterion!r}. Write criterion="rao" with it.')
+        level = _level("stay", stay)
+        added = _limit("enter", enter, by, np.inf, needed=direction != "backward")
+        return Limits(level, level, "p", tolerance, added)
+    if by == "p":
+        first, last = _level("enter", enter), _level("stay", stay)
+    else:
+        high = np.inf if by == "F" else 1.0
+        first = _limit("enter", enter, by, high, needed=direction != "backward")
+        last = _limit("stay", stay, by, high, needed=direction != "forward")
+    if direction == "both" and (last < first if by == "p" else last > first):
+        side = "below" if by == "p" else "above"
+        raise DataError(f"stay={last!r} is {side} enter={first!r}: a term could enter and leave for ever.")
+    return Limits(first, last, by, tolerance)
+
+
+def _level(name: str, value: Any) -> float:
+    """Return a validated level of significance, or the default."""
+    return check_number(
+        name, LEVEL if value is None else value, 0, 1, ends="(]", what="a level of significance"
+    )
+
+
+def _limit(name: str, value: Any, by: str, high: float, *, needed: bool) -> float:
+    """Return a validated limit of a statistic, or NaN for one that the direction does not need."""
+    if value is None and needed:
+        hint = " (SPSS has enter=3.84, stay=2.71)" if by == "F" else ""
+        raise DataError(f'{name}= is missing: by="{by}" has no default limits{hint}.')
+    return np.nan if value is None else check_number(name, value, 0, high)
+
+
+def check_verb_options(
+    direction: Any, criterion: Any, verb: Any, options: Mapping[str, Any], given: Mapping[str, Any]
+) -> None:
+    """Raise a DataError for an option that is none; `given` are those that `stepwise` passes to a verb."""
+    check_word("direction", direction, Direction)
+    check_word("criterion", criterion, Criterion)
+    if not callable(verb):
+        raise DataError(f"verb={told(verb)}: give a verb, such as discrim.qda, or None for lda.")
+    try:
+        signature = inspect.signature(verb)
+    except (TypeError, ValueError):
+        return
+    _refuse_unknown(verb, signature.parameters, options)
+    try:
+        signature.bind("formula", "data", **dict.fromkeys(given))
+    except TypeError as error:
+        raise DataError(
+            f"verb={told(verb)} cannot be called with a formula, a table and {listed(given)} ({error}): "
+            "give a verb, such as discrim.qda."
+        ) from None
+
+
+def _refuse_unknown(verb: Any, known: Mapping[str, inspect.Parameter], options: Mapping[Any, Any]) -> None:
+    """Raise a DataError where an option is no argument of the verb, or one that `stepwise` gives it."""
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
+        return
+    name = getattr(verb, "__name__", "the verb")
+    unknown = [option for option in options if option not in known or option in GIVEN]
+    if unknown:
+        free = [option for option in known if option not in GIVEN]
+        raise DataError(
+            f"verb= has the option {listed(unknown)}, which {name}() does not take here: give some of "
+            f"{listed(free, most=20)}."
+        )
+
+
+def included(blocks: Blocks, include: str | Sequence[str]) -> list[str]:
+    """Labels of the terms that are to be included, but for those that are constant."""
+    labels = {part.text: part.label for part in blocks.design.parts()}
+    if not isinstance(include, Iterable) or not all(isinstance(term, str) for term in include):
+        raise DataError(f"include={told(include)}: give terms as the formula writes them, in a list.")
+    wanted = [labels.get(term, term) for term in ([include] if isinstance(include, str) else include)]
+    known = (*labels.values(), *blocks.constant)
+    unknown = [term for term in wanted if term not in known]
+    if unknown:
+        raise DataError(f"include= names {listed(unknown)}, which is no term: use {listed(known)}.")
+    constant = set(blocks.constant)
+    return [term for term in wanted if term not in constant]
+
+
+def _selected(
+    fit: Fit[Any],
+    choice: Choice,
+    criterion: str,
+    blocks: Blocks,
+    parts: Mapping[str, Codes],
+    on_rows: Callable[..., StepwiseResults],
+) -> Fit[Any]:
+    """The fit to the chosen columns, which says that its rows chose them and how to choose anew."""
+    words = f"stepwise by {criterion}, of {len(parts)} terms"
+    what, anew = f"the columns ({words})", None
+    if choice.by_moments is not None:
+        anew = term_choice.anew_by_moments(fit, blocks, parts, choice.by_moments, what)
+    way = "calls" if anew is None else "moments"
+    few = blocks.rows.at_hand * len(blocks.terms) <= FEW_VALUES[way]
+    quick = few and choice.by_moments is not None and fit.refits.spread is not None
+    if anew is None:
+        on_rows = partial(on_rows, list(blocks.design.levels), blocks.table.data)
+        anew = term_choice.anew_by_calls(fit, blocks, on_rows, what)
+    return replace(fit, selection=Selection(words, anew, quick))
+
+
+def _choice_on_rows(
+    formula: str, weights: Any, options: dict[str, Any], levels: list[Any], data: Any, rows: Codes
+) -> StepwiseResults:
+    """The same choice by rows, at some positions, of the table that a fit holds, the classes in its order."""
+    if weights is not None and not isinstance(weights, str):
+        weights = np.asarray(weights)[rows]
+    return stepwise(formula, rows_of(data, rows), weights=weights, levels=levels, **options)
+
+
+class StepwiseResults(ChosenAnew):
+    """Terms chosen step by step, and the fit to them.
+
+    Attributes
+    ----------
+    formula : str
+        The formula of the candidates.
+    criterion : str
+    selected : Index
+        The chosen terms, in the order in which they entered.
+    steps : DataFrame by step
+        The term that entered or was removed, its partial test, and criteria of the terms that are in after
+        the step: Wilks' lambda, the average squared canonical correlation (`ascc`), and the criterion asked
+        for, with the two classes that have it where it is that of a pair. Of Rao's V it has the change, and
+        its p by the chi-squared law, which holds for many rows (missing where V falls). For AIC and BIC it
+        has the deviance, the change of the deviance, and the degrees of freedom of the change.
+    fit : fitted object
+        The fit of the verb to the chosen terms.
+    """
+
+    def __init__(
+        self, formula: str, criterion: str, choice: Choice, fit: ClassifierResults | None, nobs: float
+    ) -> None:
+        self.formula, self.criterion = formula, criterion
+        self.selected = pd.Index(choice.terms, name="term", dtype=object)
+        self._steps, self._note, self._trace = choice.steps, choice.note, choice.trace
+        self._nobs, self._fit = nobs, fit
+        self._make_tables = choice.tables
+        self._tables: StepTables | None = None
+
+    @property
+    @displayed()
+    def steps(self) -> pd.DataFrame:
+        """What was done, step by step."""
+        return self._steps.copy()
+
+    @property
+    @available_if()
+    @displayed(deviance="z")
+    def trace(self) -> pd.DataFrame:
+        """What each step of "aic" or "bic" looked at: df, deviance and criterion, as R's `step` prints them.
+
+        Raises
+        ------
+        NotSupportedError
+            The criterion is another one.
+        """
+        if self._trace is None:
+            raise NotSupportedError(
+                f'A choice by {self.criterion} keeps no trace: see steps, or use criterion="aic".'
+            )
+        return self._trace.copy()
+
+    def _of_steps(self) -> StepTables:
+        if self._make_tables is None:
+            raise NotSupportedError(
+                f"A choice by {self.criterion} has no tests of the terms at each step: see steps, or use one "
+                f"of the criteria {listed(BY_MOMENTS)}."
+            )
+        if self._tables is None:
+            self._tables = self._make_tables()
+        return self._tables
+
+    @property
+    @available_if()
+    @displayed(minresid="share")
+    def in_analysis(self) -> pd.DataFrame:
+        """By step and term that is in: tolerance, F to remove, and the criterion without it.
+
+        The tolerance of a term of several columns is the smallest of theirs. Step 0 is the start.
+
+        Raises
+        ------
+        NotSupportedError
+            The criterion is "cv", "aic" or "bic".
+        """
+        return self._of_steps().in_analysis.copy()
+
+    @property
+    @available_if()
+    @displayed(min_tolerance="share", minresid="share")
+    def not_in_analysis(self) -> pd.DataFrame:
+        """By step and term that is not in: tolerance, F to enter, and the criterion with it.
+
+        `min_tolerance` is the smallest tolerance of all columns once the term has entered. All else is
+        missing for a term that those in determine within classes.
+
+        Raises
+        ------
+        NotSupportedError
+            The criterion is "cv", "aic" or "bic".
+        """
+        return self._of_steps().not_in_analysis.copy()
+
+    @property
+    @available_if()
+    @displayed()
+    def overall(self) -> pd.DataFrame:
+        """By step: Wilks' lambda of the terms in, with Rao's F, which is exact for two or three classes.
+
+        Raises
+        ------
+        NotSupportedError
+            The criterion is "cv", "aic" or "bic".
+        """
+        return self._of_steps().overall.copy()
+
+    @property
+    @available_if()
+    @displayed()
+    def pairs(self) -> pd.DataFrame:
+        """By step and pair of classes: squared Mahalanobis distance by the terms that are in, F and p.
+
+        Raises
+        ------
+        NotSupportedError
+            The criterion is "cv", "aic" or "bic".
+        """
+        return self._of_steps().pairs.copy()
+
+    @property
+    def fit(self) -> ClassifierResults:
+        """The fit to the chosen terms.
+
+        Raises
+        ------
+        DataError
+            No term was chosen.
+        """
+        if self._fit is None:
+            raise DataError(
+                "No term was chosen, so there is nothing to fit: raise enter=, or include= a term."
+            )
+        return self._fit
+
+    # ---- shown
+
+    def plot(
+        self,
+        kind: Literal["path"] | None = None,
+        ax: Axes | None = None,
+        *,
+        colors: Any = None,
+        title: str | None = None,
+    ) -> Axes:
+        """Draw the criterion after each step, with the term that entered or left, its F and p.
+
+        Parameters
+        ----------
+        kind : {"path"}, optional
+            The criterion along the steps is the only kind.
+        ax : Axes, optional
+            Axes of matplotlib to draw on; by default those of a new figure.
+        colors : mapping, sequence, str or Colormap, optional
+            Colours by class, in the order of the classes, or a colormap of matplotlib or its name.
+        title : str, optional
+            Title in place of the picture's own; "" for none.
+
+        Returns
+        -------
+        Axes
+
+        Examples
+        --------
+        >>> from discrim import stepwise
+        >>> from discrim.datasets import load_iris
+        >>> stepwise("species ~ .", load_iris()).plot().get_xlabel()
+        "Wilks' lambda"
+        """
+        from discrim.models.plots.pictured import PictureOptions
+
+        return draw_kind((self,), STEPS, kind, PictureOptions(ax, colors=colors, title=title))
+
+    def summary(self, sections: Sequence[str] | None = None) -> Summary:
+        """The steps and the choice as a summary, which prints as text and is shown as tables in notebooks.
+
+        Parameters
+        ----------
+        sections : sequence of str, optional
+            Keys of the sections wanted, in order: "steps", which is all of it by default, and, of steps by
+            the partial F, "overall", "in_analysis", "not_in_analysis" and "pairs", as SPSS prints them; or
+            "all".
+
+        Returns
+        -------
+        Summary
+        """
+        from discrim.report.tables import Parts, summarize
+
+        parts: dict[str, Callable[[], Section | Pairs]] = {"steps": self._steps_section}
+        if self._make_tables is not None:
+            parts |= {name: partial(self._table_section, name) for name in TABLES}
+        title = f"Choice of terms by {self.criterion}: {self.formula}"
+        return summarize(title, Parts(parts, by_name=TABLES if len(parts) > 1 else ()), pick=sections)
+
+    def _steps_section(self) -> Section:
+        from discrim.report.grid import INTERVAL, Section
+
+        chosen = self._fit.formula if self._fit is not None else "none: no term meets the criterion"
+        note = f"{self._note} Chosen: {chosen}."
+        if self._make_tables is not None:
+            note += " Because terms were searched, p ranks them and is no test."
+        if self._fit is not None:
+            note += " error_rates() and cross_validate() repeat the search in each fold."
+        if self._fit is not None and self._fit.nobs != self._nobs:
+            rows, fitted = number(self._nobs), number(self._fit.nobs)
+            note += f" Chosen with the {rows} rows that are complete in all candidates; fitted to {fitted}."
+        # Its own criterion takes the place of what can be counted or is seldom asked for.
+        spare = [] if self.criterion in ("wilks", "cv", "aic", "bic") else ["terms_in", "ascc"]
+        table = printed_steps(self.steps.drop(columns=spare))
+        return Section("Steps", table, FORMATS, headings=INTERVAL, note=note, source=".steps")
+
+    def _table_section(self, name: str) -> Section:
+        from discrim.report.grid import Section
+
+        title, note = TABLES[name]
+        table = printed_steps(getattr(self._of_steps(), name))
+        return Section(title, table, FORMATS, note=note, source=f".{name}")
+
+
+FORMATS: dict[Any, Any] = {
+    **dict.fromkeys(["action", "term", "between"], "text"),
+    **dict.fromkeys(["p", "p_change"], "tail"),
+    **dict.fromkeys(["partial_R2", "wilks", "ascc", "error", "minresid"], "share"),
+    **dict.fromkeys(["tolerance", "min_tolerance"], "share"),
+    **dict.fromkeys(["terms_in", "columns", "df1", "df"], "count"),
+    **dict.fromkeys(["F", "D2", "deviance", "change", "aic", "bic"], "z"),
+}
+TABLES = {
+    "overall": ("Wilks' lambda", "Rao's F, exact where there are two or three classes."),
+    "in_analysis": ("Terms in the analysis", "F to remove; the criterion is that without the term."),
+    "not_in_analysis": ("Terms not in the analysis", "F to enter; the criterion is that with the term."),
+    "pairs": ("Pairs of classes", "Hotelling's F of the squared Mahalanobis distance D2."),
+}
+"""Titles and notes of the tables of each step."""
+
+CRITERION_NAMES = {
+    "wilks": "Wilks' lambda",
+    "mahalanobis": "Smallest D2 between two classes",
+    "maxminf": "Smallest F between two classes",
+    "minresid": "Unexplained variation, summed over pairs of classes",
+    "rao": "Rao's V",
+    "cv": "Cross-validated error, ± one standard error",
+    "aic": "AIC",
+    "bic": "BIC",
+}
+SIGN = {"entered": "+ ", "removed": "\u2212 ", "included": "", "start": ""}
+
+
+def steps_picture(results: Any, options: PictureOptions) -> Axes:
+    """The criterion after each step of a choice of terms."""
+    from discrim.report.plots.judged import draw_steps as draw
+
+    table, by_error = results.steps, results.criterion == "cv"
+    column = {"cv": "error"}.get(results.criterion, results.criterion)
+    value = table[column].to_numpy(dtype=np.float64)
+    spread = table["se"].to_numpy(dtype=np.float64) if by_error else np.full(len(table), np.nan)
+    texts = [f"{count} in" for count in table["terms_in"]]
+    if "F" in table:
+        texts = [f"F {f:.3g}, p {_tail(p)}" for f, p in zip(table["F"], table["p"], strict=True)]
+    lines = pd.DataFrame({"value": value, "low": value - spread, "high": value + spread, "text": texts})
+    lines["name"] = [SIGN[row.action] + row.term for row in table.itertuples()]
+    count = len(results.selected)
+    title = f"Steps of the choice of terms: {count} chosen"
+    if not len(lines):
+        title = "No term was chosen"
+    signs = options.signs([results.criterion])
+    return draw(lines, (CRITERION_NAMES[results.criterion], title), ax=options.ax, signs=signs)
+
+
+def _tail(p: float) -> str:
+    return f"{p:.2g}" if p >= 1e-15 else "< 1e-15"

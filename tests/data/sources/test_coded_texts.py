@@ -1,0 +1,85 @@
+"""Texts that a Parquet file holds as codes are read as codes, and nobody notices."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+from discrim import lda
+from discrim.data.sources.sources import source_of
+from discrim.data.table import Table
+
+LONG = 2**15
+"""Rows of a group that are enough for its texts to be read as codes."""
+
+NROWS = 3 * LONG
+
+
+def a_frame() -> pd.DataFrame:
+    rng = np.random.default_rng(16)
+    frame = pd.DataFrame(rng.normal(size=(NROWS, 2)), columns=["a", "b"])
+    # The groups of rows below have other texts each, and in another order.
+    first, later = rng.choice(["u", "v"], NROWS), rng.choice(["w", "", "u"], NROWS)
+    frame["y"] = np.where(np.arange(NROWS) < LONG, first, later)
+    frame["t"] = rng.choice(["one", "two"], NROWS)
+    frame.loc[::7, "y"] = None
+    return frame
+
+
+def written(frame: pd.DataFrame, path, *, large: bool = False, rows: int = LONG) -> str:
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    text = pa.large_string() if large else pa.string()
+    types = {"a": pa.float64(), "b": pa.float64(), "y": text, "t": text}
+    schema = pa.schema([(name, types[name]) for name in frame.columns])
+    pq.write_table(table.cast(schema), path, row_group_size=rows)
+    return str(path)
+
+
+@pytest.mark.parametrize("of", ["path", "dataset"])
+def test_texts_are_read_as_codes_where_they_are_few(of, tmp_path):
+    frame = a_frame().assign(t=[f"row {i} and more text" for i in range(NROWS)])
+    path = written(frame, tmp_path / "x.parquet")
+    parts = [
+        part for part in source_of(ds.dataset(path) if of == "dataset" else path).parts() if len(part.data)
+    ]
+    assert {part.coded for part in parts} == {("y",)}
+    assert all(pa.types.is_dictionary(part.data.schema.field("y").type) for part in parts)
+
+
+def test_texts_of_short_groups_are_not(tmp_path):
+    parts = list(source_of(written(a_frame(), tmp_path / "x.parquet", rows=LONG - 1)).parts())
+    assert {part.coded for part in parts} == {()}
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_a_column_of_codes_is_one_of_text(copied):
+    texts = ["u", None, "", "u"]
+    data = pa.table({"y": pa.array(texts).dictionary_encode(), "a": [1.0, 2.0, 3.0, 4.0]})
+    table = Table(data, coded=["y"])
+    if copied:
+        table = pickle.loads(pickle.dumps(table))
+    plain = Table(pa.table({"y": pa.array(texts), "a": [1.0, 2.0, 3.0, 4.0]}))
+    assert table.kind("y") == plain.kind("y") == "text"
+    assert table.kind("a") == "numeric"
+    assert table.dtype("y") is plain.dtype("y") is None
+    pd.testing.assert_series_equal(table.column("y", 1, 4), plain.column("y", 1, 4))
+    codes, words = table.factorized("y")
+    assert [None if code < 0 else words[code] for code in codes] == texts
+
+
+@pytest.mark.parametrize("formula", ["y ~ a + b", "y ~ a + t", "y ~ a + C(t, Sum)"])
+@pytest.mark.parametrize("large", [False, True])
+def test_fits_are_those_of_texts_that_are_not_coded(formula, large, tmp_path):
+    frame = a_frame()
+    coded = lda(formula, data=written(frame, tmp_path / "x.parquet", large=large), na_action="drop")
+    short = written(frame, tmp_path / "short.parquet", large=large, rows=LONG // 2)
+    plain = lda(formula, data=short, na_action="drop")
+    assert coded.classes.tolist() == plain.classes.tolist() == ["", "u", "v", "w"]
+    # Batches end elsewhere.
+    np.testing.assert_allclose(coded.coef, plain.coef, rtol=1e-11, atol=1e-13)

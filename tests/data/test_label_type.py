@@ -1,0 +1,264 @@
+"""Labels come back in the dtype in which the response came, from every verb and from files."""
+
+from __future__ import annotations
+
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import dataset
+
+import discrim
+from discrim.errors import DataError, DiscrimWarning, FormulaError
+from discrim.formula.design import Design
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=60) + np.repeat([0, 2], 30)
+Z = RNG.normal(size=60)
+HALVES = [None, *[1] * 29, *[2] * 30]
+
+RESPONSES = {
+    "ordered": pd.Categorical(np.repeat(["lo", "hi"], 30), ["lo", "mid", "hi"], ordered=True),
+    "categories": pd.Categorical(np.repeat([3, 1], 30), [3, 2, 1]),
+    "categories that are Int64": pd.Categorical(pd.array(np.repeat([3, 1], 30), dtype="Int64")),
+    "object": pd.Series(np.repeat(["a", "b"], 30), dtype=object),
+    "str": pd.Series(np.repeat(["a", "b"], 30), dtype="str"),
+    "string": pd.array(np.repeat(["a", "b"], 30), dtype="string"),
+    "int8": np.repeat(np.array([1, 2], dtype="int8"), 30),
+    "int64": np.repeat([1, 2], 30),
+    "uint64": np.repeat(np.array([2**63, 2**63 + 1], dtype="uint64"), 30),
+    "bool": np.repeat([False, True], 30),
+    "boolean": pd.array([None, *[False] * 29, *[True] * 30], dtype="boolean"),
+    "Int64": pd.array(HALVES, dtype="Int64"),
+    "float64": np.repeat([0.5, 1.5], 30),
+}
+
+VERBS = {
+    "lda": (discrim.lda, {}),
+    "qda": (discrim.qda, {}),
+    "rda": (discrim.rda, {"alpha": 0.5, "gamma": 0.5}),
+    "naive_bayes": (discrim.naive_bayes, {}),
+    "nearest_centroid": (discrim.nearest_centroid, {}),
+    "knn": (discrim.knn, {"k": 3}),
+    "kernel_density": (discrim.kernel_density, {"bandwidth": 1.0}),
+    "shrunken_centroids": (discrim.shrunken_centroids, {"threshold": 0.1}),
+    "pls": (discrim.pls, {"ncomp": 1}),
+    "sparse_lda": (discrim.sparse_lda, {"penalty": 0.1}),
+    "logistic": (discrim.logistic, {}),
+    "indicator": (discrim.indicator, {}),
+    "perceptron": (discrim.perceptron, {"maxiter": 50}),
+}
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*no row of", "ignore:No plane separates")
+
+
+def fitted(kind: str, verb: str = "lda"):
+    data = pd.DataFrame({"x": X, "z": Z, "y": RESPONSES[kind]})
+    return VERBS[verb][0]("y ~ x + z", data, **VERBS[verb][1]), data
+
+
+@pytest.mark.parametrize("kind", RESPONSES)
+def test_whatever_gives_labels_gives_them_in_the_dtype_of_the_response(kind, tmp_path):
+    fit, data = fitted(kind)
+    dtype = data["y"].dtype
+    fit.save(tmp_path / "fit")
+    loaded = discrim.load(tmp_path / "fit")
+    labels = {
+        "predict": fit.predict(),
+        "loaded": loaded.predict(data),
+        "augment": fit.augment()[".fitted"],
+        "actual": fit.assess(method="apparent").classification().misclassified["actual"],
+        "predicted": fit.assess(method="apparent").classification().misclassified["predicted"],
+        "cross_validate": discrim.cross_validate(fit, 3, seed=0).labels[1],
+        "leave_one_out": fit.leave_one_out()["label"],
+    }
+    missing = data["y"].isna()
+    for name, series in labels.items():
+        assert series.dtype == dtype, name
+    shown = fit.predict()[~missing]
+    assert (shown.astype(object) == data["y"][~missing].astype(object)).mean() > 0.7
+    assert (
+        fit.classes.tolist() == [c for c in shown.drop_duplicates().tolist() if c in fit.classes]
+        or len(fit.classes) == 2
+    )
+    pd.testing.assert_index_equal(fit.confusion().index, fit.classes.rename("actual"))
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("kind", ["ordered", "bool", "int8", "string"])
+def test_every_verb_keeps_the_dtype(verb, kind):
+    fit, data = fitted(kind, verb)
+    assert fit.predict().dtype == data["y"].dtype
+    assert fit.predict(data[["x", "z"]].head(3)).dtype == data["y"].dtype
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [("int8", "Int8"), ("int64", "Int64"), ("uint64", "UInt64"), ("bool", "boolean"), ("Int64", "Int64")],
+)
+def test_a_missing_row_makes_whole_numbers_and_truth_values_nullable(kind, dtype):
+    fit, data = fitted(kind)
+    new = data.head(4).assign(x=[0.0, np.nan, 1.0, 2.0])
+    labels = fit.predict(new)
+    assert labels.dtype == dtype
+    assert labels.isna().tolist() == [False, True, False, False]
+
+
+@pytest.mark.parametrize("kind", ["ordered", "object", "str", "string"])
+def test_a_missing_row_changes_no_other_dtype(kind):
+    fit, data = fitted(kind)
+    labels = fit.predict(data.head(4).assign(x=[0.0, np.nan, 1.0, 2.0]))
+    assert labels.dtype == data["y"].dtype
+    assert labels.isna().tolist() == [False, True, False, False]
+
+
+def test_rows_without_a_class_are_categories_of_their_own_where_there_are_any():
+    fit, _ = fitted("ordered")
+    pd.testing.assert_series_equal(fit.predict(reject=1.0), fit.predict())
+    labels = fit.predict(reject=0.05)
+    assert labels.cat.categories.tolist() == ["lo", "mid", "hi", "rejected"]
+    assert not labels.cat.ordered
+    strange = fit.predict(pd.DataFrame({"x": [0.0, 1e6], "z": [0.0, 0.0]}), outlier=0.01)
+    assert strange.tolist() == ["lo", "unknown"]
+
+
+def test_rows_without_a_class_are_objects_beside_numbers_and_text_beside_text():
+    assert fitted("int8")[0].predict(reject=0.05).dtype == object
+    assert fitted("bool")[0].predict(reject=0.05).dtype == object
+    assert fitted("string")[0].predict(reject=0.05).dtype == "string"
+
+
+@pytest.mark.parametrize("values", [[None, *[False] * 29, *[True] * 30], HALVES])
+def test_objects_that_are_numbers_or_truth_values_come_back_as_these(values):
+    fit = discrim.lda("y ~ x + z", pd.DataFrame({"x": X, "z": Z, "y": pd.Series(values, dtype=object)}))
+    assert fit.predict().dtype in (bool, np.int64)
+    holed = pd.DataFrame({"x": [np.nan, 1.0], "z": [0.0, 0.0]})
+    assert fit.predict(holed).dtype in ("boolean", "Int64")
+
+
+def test_whole_numbers_beyond_the_precision_of_a_double_are_different_classes():
+    big = pd.array([None, *[2**60] * 29, *[2**60 + 1] * 30], dtype="Int64")
+    fit = discrim.lda("y ~ x + z", pd.DataFrame({"x": X, "z": Z, "y": big}))
+    pd.testing.assert_index_equal(fit.confusion().index, fit.classes.rename("actual"))
+
+
+def test_a_polars_enum_is_a_categorical_in_its_order():
+    polars = pytest.importorskip("polars")
+    y = polars.Series(np.repeat(["b", "a"], 30).tolist(), dtype=polars.Enum(["b", "a", "c"]))
+    with pytest.warns(DiscrimWarning, match="no row of 'c'"):
+        fit = discrim.lda("y ~ x + z", polars.DataFrame({"x": X, "z": Z, "y": y}))
+    assert fit.predict().cat.categories.tolist() == ["b", "a", "c"]
+
+
+def test_moments_that_are_summed_keep_the_dtype_that_they_share():
+    data = pd.DataFrame({"x": X, "z": Z, "y": pd.Categorical(np.repeat(["b", "a"], 30), ["b", "a"])})
+    data = data.sample(frac=1, random_state=0)
+    first = discrim.moments("y ~ x + z", data[:30])
+    fit = discrim.lda(moments=first + first.of(data[30:]))
+    assert fit.predict(data).dtype == data["y"].dtype
+
+
+def test_a_saved_design_keeps_the_categories_of_the_labels():
+    written = fitted("ordered")[0]._fit.blocks.design.to_dict()
+    assert Design.from_dict(written).labels.categories == ("lo", "mid", "hi")
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        {"dtype": "datetime64[ns]", "categories": None, "ordered": False},
+        {"dtype": "str", "categories": ["lo"], "ordered": False},
+        {"dtype": "str", "categories": ["lo", "hi"], "ordered": 1},
+        {"dtype": "str"},
+        ["str"],
+    ],
+)
+def test_a_saved_dtype_that_is_none_is_refused(labels):
+    written = fitted("ordered")[0]._fit.blocks.design.to_dict() | {"labels": labels}
+    with pytest.raises(FormulaError, match="damaged"):
+        Design.from_dict(written)
+
+
+def test_estimators_give_labels_as_scikit_learn_wants_them():
+    from discrim.sklearn import LDAClassifier
+
+    y = pd.Categorical(np.repeat(["b", "a"], 30), ["b", "a"])
+    model = LDAClassifier().fit(pd.DataFrame({"x": X, "z": Z}), y)
+    assert isinstance(model.predict(pd.DataFrame({"x": X, "z": Z})), np.ndarray)
+    assert model.classes_.tolist() == ["a", "b"]
+
+
+def test_the_name_of_a_method_may_come_first():
+    fit, _ = fitted("str", "qda")
+    pd.testing.assert_frame_equal(fit.confusion("loo"), fit.confusion(method="loo"))
+    nearest = discrim.knn("y ~ x + z", fitted("str")[1], k=1)
+    assert not nearest.confusion("loo").equals(nearest.confusion("apparent"))
+    pd.testing.assert_frame_equal(fit.confusion("cv", seed=1), fit.confusion(method="cv", seed=1))
+    pd.testing.assert_frame_equal(
+        fit.assess("loo").classification().confusion, fit.assess(method="loo").classification().confusion
+    )
+    pd.testing.assert_frame_equal(fit.error_rates("loo"), fit.error_rates(["loo"]))
+    for wrong in ({"data": "LOO"}, {"data": "loo", "method": "cv"}):
+        with pytest.raises(DataError, match="no table, and no method among 'apparent', 'loo', 'cv'"):
+            fit.confusion(**wrong)
+
+
+def test_a_share_is_the_level_of_log_odds():
+    fit, _ = fitted("str")
+    pd.testing.assert_frame_equal(fit.log_odds(0.9), fit.log_odds(level=0.9))
+    pd.testing.assert_frame_equal(fit.log_odds("b", 0.9), fit.log_odds(reference="b", level=0.9))
+    # A class that is such a number stays one.
+    halves, _ = fitted("float64")
+    pd.testing.assert_frame_equal(halves.log_odds(0.5), halves.log_odds(reference=0.5))
+    with pytest.raises(DataError, match="90 is no class"):
+        fit.log_odds(90)
+    logit, _ = fitted("str", "logistic")
+    pd.testing.assert_frame_equal(logit.log_odds(0.9), logit.log_odds(level=0.9))
+    with pytest.raises(DataError, match="level='b': give a share"):
+        logit.log_odds("b")
+
+
+WIDTHS = ["int8", "uint16", "int32", "int64", "float32", "float64"]
+
+
+def sources_of(data: pd.DataFrame, folder):
+    """One table as every library has it, and as sources that are read part by part."""
+    arrow = pa.Table.from_pandas(data, preserve_index=False)
+    pq.write_table(arrow, folder / "data.parquet")
+    halves = [data.iloc[:25], data.iloc[25:]]
+    return {
+        "polars": pl.from_arrow(arrow),
+        "lazy": pl.from_arrow(arrow).lazy(),
+        "arrow": arrow,
+        "parquet": str(folder / "data.parquet"),
+        "dataset": dataset.dataset(folder / "data.parquet"),
+        "frames": lambda: iter(halves),
+        "dask": dd.from_pandas(data, npartitions=2),
+    }
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("gaps", [False, True])
+def test_the_width_of_labels_is_that_of_the_response_whatever_the_source(width, gaps, tmp_path):
+    data = pd.DataFrame({"x": X, "z": Z, "y": np.repeat(np.array([1, 2], dtype=width), 30)})
+    tables = sources_of(data, tmp_path)
+    if gaps:
+        # What has no missing numbers of its own has other types then.
+        data["y"] = data["y"].astype(width.capitalize().replace("Ui", "UI")).mask(data.index == 7)
+        tables = {name: tables[name] for name in ("polars", "lazy", "arrow", "parquet", "dataset")}
+        tables |= {name: made for name, made in sources_of(data, tmp_path).items() if name in tables}
+    for name, table in tables.items():
+        assert str(discrim.lda("y ~ x + z", table).predict(data.head(3)).dtype) == width, name
+
+
+def test_the_order_of_an_arrow_dictionary_is_that_of_the_labels(tmp_path):
+    data = pd.DataFrame({"x": X, "z": Z, "y": RESPONSES["ordered"]})
+    tables = sources_of(data, tmp_path)
+    for name in ("arrow", "parquet", "dataset", "frames", "dask"):
+        dtype = discrim.lda("y ~ x + z", tables[name]).predict(data.head(3)).dtype
+        assert dtype.ordered, name
+        assert dtype.categories.tolist() == ["lo", "mid", "hi"], name

@@ -1,0 +1,72 @@
+"""The files in `tests/golden/saved`, one of each model: they load and agree with fits made now."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim.errors import DataError, NotAFitError
+from discrim.models.base.tensor_file import FORMAT, read_file, write_file
+from discrim.models.registry import BY_MODEL
+from tests.golden.saved.write_saved import CALLS, FOLDER, fitted, path_of
+
+
+def test_every_model_has_a_file():
+    models = {name for name, row in BY_MODEL.items() if row.can_be_saved}
+    assert set(CALLS) == models | {"moments"}
+    assert {path.stem for path in FOLDER.glob("*.fit")} == set(CALLS)
+
+
+@pytest.mark.parametrize("model", [name for name in CALLS if name != "moments"])
+def test_a_file_predicts_what_a_fit_made_now_predicts(model):
+    fit, loaded, data = fitted(model), discrim.load(path_of(model)), CALLS[model][2]
+    assert type(loaded) is type(fit)
+    assert loaded._fit.model.name == fit._fit.model.name == model
+    pd.testing.assert_series_equal(loaded.predict(data), fit.predict(data))
+    method = "predict_log_proba" if BY_MODEL[model].posteriors else "decision_function"
+    expected = np.asarray(getattr(fit, method)(data))
+    np.testing.assert_allclose(getattr(loaded, method)(data), expected, rtol=1e-9, atol=1e-9)
+    assert loaded._fit.options == fit._fit.options
+
+
+def test_a_file_of_moments_holds_what_moments_gathered_now_hold():
+    moments, loaded = fitted("moments"), discrim.load(path_of("moments"))
+    assert loaded.counts.equals(moments.counts)
+    pd.testing.assert_frame_equal(loaded.means, moments.means, rtol=1e-12)
+    data = CALLS["moments"][2]
+    fits = [discrim.lda(moments=each) for each in (loaded, moments)]
+    expected = fits[1].predict_log_proba(data)
+    pd.testing.assert_frame_equal(fits[0].predict_log_proba(data), expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("number", ["0", "2"])
+def test_a_file_of_another_format_is_refused(number, tmp_path):
+    data = path_of("lda").read_bytes()
+    word, current = FORMAT.split()
+    other = f"{word} {number}"
+    assert current not in ("0", "2")
+    (tmp_path / "fit").write_bytes(data.replace(FORMAT.encode(), other.encode()))
+    with pytest.raises(DataError, match=f"'{other}'.*'{FORMAT}'") as raised:
+        discrim.load(tmp_path / "fit")
+    assert not isinstance(raised.value, NotAFitError)
+
+
+@pytest.mark.parametrize("part", ["arguments", "left_out", "options", "design"])
+def test_a_description_that_lacks_a_part_is_refused(part, tmp_path):
+    about, tensors = read_file(path_of("lda"))
+    del about[part]
+    write_file(tmp_path / "fit", about, tensors)
+    with pytest.raises(DataError, match=part):
+        discrim.load(tmp_path / "fit")
+
+
+@pytest.mark.parametrize("part", ["options", "arguments"])
+def test_options_and_arguments_are_neither_added_nor_left_out(part, tmp_path):
+    about, tensors = read_file(path_of("lda"))
+    changes = [about[part] | {"curvature": 1.0}, {k: v for k, v in about[part].items() if k != "method"}]
+    for name, changed in zip(("curvature", "method"), changes, strict=True):
+        write_file(tmp_path / "fit", about | {part: changed}, tensors)
+        with pytest.raises(DataError, match=name):
+            discrim.load(tmp_path / "fit")

@@ -1,0 +1,107 @@
+"""What small calls leave out says the same: rules that are held, indexes that are not factorized, imports."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from discrim import lda
+from discrim.data.table import FEW_COLUMNS, Table
+from discrim.datasets import load_iris
+from discrim.models.base.fit import HELD_NUMBERS, by_class_and_term
+from discrim.sklearn import LDAClassifier
+
+IRIS = load_iris()
+
+
+@pytest.mark.parametrize(
+    ("classes", "terms"),
+    [
+        (["b", "a"], ["constant", "x", "a"]),
+        (pd.Index([3, 1, 2]), pd.Index(["z", "y"])),
+        ([True, False], ["x"]),
+        ([0.5, 0.25], ["constant", "constant"]),
+        ([], ["x"]),
+    ],
+)
+def test_the_index_of_classes_and_terms_is_pandas_product(classes, terms):
+    expected = pd.MultiIndex.from_product([classes, terms], names=["class", "term"])
+    index = by_class_and_term(classes, terms)
+    assert index.equals(expected)
+    assert index.names == expected.names
+    if len(classes):
+        assert [list(level) for level in index.levels] == [list(level) for level in expected.levels]
+        assert [level.dtype for level in index.levels] == [level.dtype for level in expected.levels]
+
+
+def test_a_rule_is_held_for_the_prior_of_the_fit_alone():
+    fit = lda("species ~ .", IRIS)
+    before = fit.predict_proba(IRIS)
+    assert fit._fit.rule() is fit._fit.rule()
+    equal, uneven = fit.predict_proba(IRIS, "equal"), fit.predict_proba(IRIS, [0.1, 0.1, 0.8])
+    pd.testing.assert_frame_equal(equal, before)
+    assert not np.allclose(uneven, before)
+    other = fit._fit.under(np.array([0.1, 0.1, 0.8]))
+    assert not np.allclose(other.rule().intercept, fit._fit.rule().intercept)
+    prior, counts = fit.prior, fit.counts
+    prior.iloc[0], counts.iloc[0] = 9.0, 9
+    pd.testing.assert_frame_equal(fit.predict_proba(IRIS), before)
+    assert fit.prior.tolist() == [1 / 3] * 3
+    assert fit.counts.tolist() == [50] * 3
+
+
+def test_a_rule_does_not_travel_with_the_fit():
+    fit = lda("species ~ .", IRIS)
+    before = len(pickle.dumps(fit))
+    expected = fit.predict_proba(IRIS)
+    assert len(pickle.dumps(fit)) == before
+    pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(fit)).predict_proba(IRIS), expected)
+
+
+def test_a_rule_of_many_numbers_is_not_held():
+    rng = np.random.default_rng(5)
+    k, p = HELD_NUMBERS // 64 + 1, 64
+    frame = pd.DataFrame(rng.standard_normal((3 * k, p)), columns=[f"x{j}" for j in range(p)])
+    frame["y"] = np.arange(3 * k) % k
+    fit = lda("y ~ .", frame)._fit
+    assert fit.rule() is not fit.rule()
+
+
+def test_an_estimator_says_what_its_fit_says():
+    x, y = IRIS.iloc[:, :4], IRIS["species"].astype(str).to_numpy()
+    expected = lda("species ~ .", IRIS).predict_proba(IRIS).to_numpy()
+    for rows in (x, x.to_numpy(), np.asfortranarray(x.to_numpy())):
+        model = LDAClassifier().fit(rows, y)
+        found = model.predict_proba(rows)
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=0)
+        np.testing.assert_allclose(found[3:4], model.predict_proba(rows[3:4]), rtol=1e-12, atol=0)
+        np.testing.assert_allclose(np.exp(model.predict_log_proba(rows)), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("more", [0, FEW_COLUMNS])
+def test_columns_are_the_same_whether_they_are_few(more):
+    frame = IRIS.assign(**{f"z{j}": j for j in range(more)}, big=np.arange(150) + 2**60)
+    table = Table(frame, held=True)
+    for name in table.names:
+        pd.testing.assert_series_equal(table.native(name), frame[name])
+    names = table.names[:4]
+    out = np.empty((150, 4))
+    table.fill(names, 0, 150, out)
+    np.testing.assert_array_equal(out, frame[list(names)].to_numpy())
+    held = table.view(names)
+    assert held is None or np.array_equal(held.T, out)
+
+
+@pytest.mark.slow
+def test_a_first_fit_imports_no_part_of_scipy():
+    code = (
+        "import sys, discrim; discrim.lda('species ~ .', discrim.datasets.load_iris()); "
+        "print(*[part for part in ('linalg', 'special', 'stats') if f'scipy.{part}' in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == []

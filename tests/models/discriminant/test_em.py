@@ -1,0 +1,385 @@
+"""Fits to rows with missing values by EM: maximum likelihood of what is observed."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import minimize
+from scipy.stats import multivariate_normal
+
+import discrim
+from discrim.cli import main
+from discrim.core.covariance.em import fit_observed, observed_rows
+from discrim.datasets import load_iris, load_penguins
+from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
+from tests.support import classic
+
+IRIS = load_iris()
+NUMBERS = list(IRIS.columns[:4])
+VERBS = {"lda": discrim.lda, "qda": discrim.qda}
+PENGUINS = load_penguins()[["species", "bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]]
+
+
+def with_holes(share=0.2, seed=0, rows=IRIS):
+    rng = np.random.default_rng(seed)
+    names = [c for c in rows if c != "species"]
+    return rows.assign(**{name: rows[name].mask(rng.random(len(rows)) < share) for name in names})
+
+
+HOLES = with_holes()
+
+
+def matrices(fit):
+    """Means (K, p) and covariances, K of them, of largest likelihood."""
+    counts = fit.counts.to_numpy()
+    if isinstance(fit, discrim.LDAResults):
+        total = counts.sum()
+        factor = 1.0 if fit._fit.numbers.method == "mle" else (total - len(counts)) / total
+        return fit.means.to_numpy(), [fit.cov.to_numpy() * factor] * len(counts)
+    factors = np.ones(len(counts)) if fit._fit.numbers.method == "mle" else (counts - 1) / counts
+    return fit.means.to_numpy(), [c.to_numpy() * f for c, f in zip(fit.covs.values(), factors, strict=True)]
+
+
+def one_step(means, covs, x, codes, *, common):
+    """A step of EM as textbooks write it, row by row."""
+    k, p = means.shape
+    filled, rest = np.empty_like(x), np.zeros((k, p, p))
+    for i, row in enumerate(x):
+        c, m = codes[i], np.isnan(row)
+        o = ~m
+        slopes = covs[c][np.ix_(m, o)] @ np.linalg.inv(covs[c][np.ix_(o, o)])
+        filled[i] = row
+        filled[i, m] = means[c, m] + slopes @ (row[o] - means[c, o])
+        rest[c][np.ix_(m, m)] += covs[c][np.ix_(m, m)] - slopes @ covs[c][np.ix_(o, m)]
+    new = np.array([filled[codes == c].mean(axis=0) for c in range(k)])
+    gaps = [filled[codes == c] - new[c] for c in range(k)]
+    sums = [g.T @ g + r for g, r in zip(gaps, rest, strict=True)]
+    if common:
+        return new, [sum(sums) / len(x)] * k
+    return new, [s / len(g) for s, g in zip(sums, gaps, strict=True)]
+
+
+def observed_llf(means, covs, prior, x, codes):
+    total = 0.0
+    for row, c in zip(x, codes, strict=True):
+        o = ~np.isnan(row)
+        total += np.log(prior[c]) + multivariate_normal.logpdf(row[o], means[c, o], covs[c][np.ix_(o, o)])
+    return total
+
+
+def arrays(data, fit):
+    x = data[list(fit.terms)].to_numpy(dtype=float)
+    codes = pd.Categorical(data[fit.classes.name], categories=list(fit.classes)).codes.astype(int)
+    keep = (codes >= 0) & ~np.isnan(x).all(axis=1)
+    return x[keep], codes[keep]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("method", ["moment", "mle"])
+def test_a_step_of_em_leaves_the_estimates_and_the_likelihood_is_that_of_what_is_observed(verb, method):
+    fit = VERBS[verb]("species ~ .", HOLES, missing="em", method=method)
+    x, codes = arrays(HOLES, fit)
+    means, covs = matrices(fit)
+    moved, turned = one_step(means, covs, x, codes, common=verb == "lda")
+    np.testing.assert_allclose(moved, means, rtol=1e-9)
+    for cov, after in zip(covs, turned, strict=True):
+        np.testing.assert_allclose(after, cov, rtol=1e-8, atol=1e-9 * np.abs(cov).max())
+    assert fit.llf == pytest.approx(observed_llf(means, covs, fit.prior.to_numpy(), x, codes), rel=1e-12)
+    assert fit.em.converged
+    assert fit.em.incomplete == np.isnan(x).any(axis=1).sum()
+    assert fit.em.patterns == len(np.unique(np.isnan(x), axis=0))
+    assert fit.nobs == len(x)
+    assert fit._fit.dropped == 150 - len(x)
+    assert fit.df_model == (24 if verb == "lda" else 44)
+    assert fit.aic == 2 * fit.df_model - 2 * fit.llf
+
+
+@pytest.mark.slow
+def test_it_is_the_maximum_that_a_direct_search_finds():
+    rng = np.random.default_rng(3)
+    codes = np.repeat([0, 1], 15)
+    x = rng.normal(size=(30, 2)) @ [[1.0, 0.8], [0.0, 0.5]] + codes[:, None]
+    x[rng.random(30) < 0.4, 1] = np.nan
+    x[[3, 20], 0] = np.nan
+    data = pd.DataFrame(x, columns=["a", "b"]).assign(y=codes)
+    fit = discrim.lda("y ~ .", data, missing="em")
+    some, own = arrays(data, fit)
+
+    def unpacked(theta):
+        root = np.array([[np.exp(theta[4]), theta[5]], [0.0, np.exp(theta[6])]])
+        return theta[:4].reshape(2, 2), [root.T @ root] * 2
+
+    def loss(theta):
+        return -observed_llf(*unpacked(theta), fit.prior.to_numpy(), some, own)
+
+    found = minimize(loss, [0, 0, 1, 1, 0, 0, 0], method="BFGS", options={"gtol": 1e-7})
+    means, covs = unpacked(found.x)
+    assert fit.llf == pytest.approx(-found.fun, rel=1e-10)
+    np.testing.assert_allclose(matrices(fit)[0], means, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(matrices(fit)[1][0], covs[0], rtol=1e-4)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_of_monotone_patterns_it_is_the_regressions_of_each_column_on_those_before(verb):
+    # Little & Rubin (2020), sec. 7.4: the likelihood factorizes, and each factor has all rows that have it.
+    data = IRIS[["species", *NUMBERS[:3]]].copy()
+    data.loc[data.index % 3 == 0, NUMBERS[2]] = np.nan
+    data.loc[data.index % 9 == 0, NUMBERS[1]] = np.nan
+    fit = VERBS[verb]("species ~ .", data, missing="em", method="mle")
+    x, codes = arrays(data, fit)
+    with mpmath.workdps(40):
+        for k in range(1 if verb == "lda" else 3):
+            classes = range(3) if verb == "lda" else [k]
+            means, cov = closed_form(x[np.isin(codes, classes)], codes[np.isin(codes, classes)], classes)
+            np.testing.assert_allclose(matrices(fit)[0][list(classes)], means, rtol=1e-9)
+            np.testing.assert_allclose(matrices(fit)[1][k], cov, rtol=1e-7)
+
+
+def closed_form(x, codes, classes):
+    p, k = x.shape[1], len(classes)
+    means, cov = mpmath.zeros(k, p), mpmath.zeros(p)
+    for j in range(p):
+        own = np.flatnonzero(~np.isnan(x[:, j]))
+        design = mpmath.matrix(len(own), k + j)
+        for i, row in enumerate(own):
+            design[i, list(classes).index(codes[row])] = 1
+            for a in range(j):
+                design[i, k + a] = float(x[row, a])
+        y = mpmath.matrix(x[own, j].tolist())
+        b = mpmath.lu_solve(design.T * design, design.T * y)
+        rest = y - design * b
+        slopes = b[k:, 0] if j else mpmath.matrix(0, 1)
+        for c in range(k):
+            means[c, j] = b[c] + sum(slopes[a] * means[c, a] for a in range(j))
+        for a in range(j):
+            cov[a, j] = cov[j, a] = sum(cov[a, i] * slopes[i] for i in range(j))
+        cov[j, j] = (rest.T * rest)[0] / len(own) + sum(slopes[i] * cov[i, j] for i in range(j))
+    return (np.array(m.tolist(), dtype=float) for m in (means, cov))
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("method", ["moment", "mle"])
+def test_complete_rows_give_what_they_give(verb, method):
+    fit, plain = (VERBS[verb]("species ~ .", IRIS, method=method, missing=m) for m in ("em", None))
+    assert (fit.llf, fit.em.incomplete, fit.em.converged) == (plain.llf, 0, True)
+    np.testing.assert_array_equal(fit.means, plain.means)
+    np.testing.assert_array_equal(fit.predict_proba(), plain.predict_proba())
+    np.testing.assert_array_equal(fit.leave_one_out()[fit.classes], plain.leave_one_out()[fit.classes])
+    np.testing.assert_array_equal(
+        fit.predict_proba(method="predictive"), plain.predict_proba(method="predictive")
+    )
+    assert fit.em.row_llf + fit.counts @ np.log(fit.prior) == pytest.approx(plain.llf, rel=1e-12)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_rows_with_missing_values_are_predicted_by_their_other_columns(verb, tmp_path):
+    fit = VERBS[verb]("species ~ .", HOLES, missing="em")
+    proba = fit.predict_proba()
+    lost = HOLES[NUMBERS].isna().all(axis=1)
+    assert proba.notna().all(axis=None)
+    np.testing.assert_allclose(proba[lost], np.tile(fit.prior, (lost.sum(), 1)))
+    np.testing.assert_array_equal(proba, fit.predict_proba(HOLES))
+    dropped = fit.predict(HOLES, missing="drop")
+    assert (dropped.isna() == HOLES.isna().any(axis=1)).all()
+    assert fit.confusion().to_numpy().sum() == fit.nobs
+    fit.save(tmp_path / "fit")
+    again = discrim.load(tmp_path / "fit")
+    np.testing.assert_array_equal(again.predict_proba(HOLES), proba)
+    assert (again.em, again.llf, again.aic) == (fit.em, fit.llf, fit.aic)
+    text = fit.summary().as_text()
+    assert f"Rows completed {fit.em.incomplete}, {fit.em.patterns} patterns" in " ".join(text.split())
+    assert "by EM" in text
+    assert "Log-likelihood, observed" in text
+    HOLES.to_csv(tmp_path / "holes.csv", index=False)
+    of_file = VERBS[verb]("species ~ .", tmp_path / "holes.csv", missing="em")
+    np.testing.assert_allclose(of_file.means, fit.means, rtol=1e-12)
+    assert of_file.confusion().to_numpy().tolist() == fit.confusion().to_numpy().tolist()
+
+
+def test_folds_are_fitted_by_em_too():
+    fold = np.arange(150) % 3
+    fit = discrim.lda("species ~ .", HOLES, missing="em")
+    found = discrim.cross_validate(fit, folds=fold).labels[1]
+    for f in range(3):
+        refit = discrim.lda("species ~ .", HOLES[fold != f], missing="em", prior=fit.prior)
+        own = (fold == f) & HOLES[NUMBERS].notna().any(axis=1)
+        assert (found[own] == refit.predict(HOLES[own])).all()
+    rates = fit.error_rates(["apparent", "cv"], folds=3, seed=1)
+    assert (rates["total"] == fit.nobs).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", VERBS)
+def test_weights_are_repeated_rows_and_units_do_not_matter(verb):
+    rng = np.random.default_rng(5)
+    weights = rng.integers(1, 4, 150)
+    fit = VERBS[verb]("species ~ .", HOLES, missing="em", weights=weights)
+    again = VERBS[verb]("species ~ .", HOLES.loc[HOLES.index.repeat(weights)], missing="em")
+    assert fit.llf == pytest.approx(again.llf, rel=1e-12)
+    np.testing.assert_allclose(fit.predict_proba(HOLES), again.predict_proba(HOLES), rtol=1e-7, atol=1e-12)
+    plain = VERBS[verb]("species ~ .", HOLES, missing="em")
+    units = HOLES.assign(
+        **{n: HOLES[n] * u for n, u in zip(NUMBERS, (1e-120, 1e100, 2.0**20, -1.0), strict=True)}
+    )
+    other = VERBS[verb]("species ~ .", units, missing="em")
+    np.testing.assert_allclose(other.predict_proba(units), plain.predict_proba(HOLES), rtol=1e-6, atol=1e-12)
+    shift = HOLES.assign(**{n: HOLES[n] + 2.0**20 for n in NUMBERS})
+    moved = VERBS[verb]("species ~ .", shift, missing="em")
+    np.testing.assert_allclose(moved.predict_proba(shift), plain.predict_proba(HOLES), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("exponent", [530, 990, -530, -900])
+@pytest.mark.parametrize("verb", [discrim.lda, discrim.qda, discrim.mixture])
+def test_units_whose_squares_are_out_of_range_do_not_matter(verb, exponent):
+    rows = with_holes()
+    columns = IRIS.columns.drop("species")
+    scaled = rows.assign(**np.ldexp(rows[columns], exponent))
+    expected = verb("species ~ .", rows, missing="em").predict_proba()
+    found = verb("species ~ .", scaled, missing="em").predict_proba()
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-12)
+
+
+def test_much_missing_takes_many_steps_and_is_accelerated():
+    data = with_holes(0.6, seed=1)
+    fit = discrim.lda("species ~ .", data, missing="em")
+    assert fit.em.converged
+    x, codes = arrays(data, fit)
+    means, covs = matrices(fit)
+    plain = 0
+    start = (
+        np.array([np.nanmean(x[codes == k], axis=0) for k in range(3)]),
+        [np.diag(np.nanvar(x, axis=0))] * 3,
+    )
+    while np.abs(start[0] - means).max() > 1e-4:
+        start = one_step(*start, x, codes, common=True)
+        plain += 1
+    moved, _ = one_step(means, covs, x, codes, common=True)
+    np.testing.assert_allclose(moved, means, rtol=1e-9)
+    assert fit.em.steps < plain
+
+
+def test_pima_with_its_missing_values():
+    pima = classic("MASS_Pima.tr2")
+    for verb in VERBS.values():
+        fit = verb("type ~ .", pima, missing="em", method="mle")
+        assert (fit.nobs, fit.em.incomplete) == (300, 100)
+        x, codes = arrays(pima, fit)
+        means, covs = matrices(fit)
+        moved, turned = one_step(means, covs, x, codes, common=verb is discrim.lda)
+        np.testing.assert_allclose(moved, means, rtol=1e-9)
+        np.testing.assert_allclose(turned[1], covs[1], rtol=1e-7, atol=1e-7)
+        assert fit.predict().notna().all()
+
+
+REFUSED = {
+    "leave_one_out": r'a new search for each row: cross-validate instead, with error_rates\(\["cv"\]\)',
+    "log_odds": r'assumes the sampling law .*fit the complete rows, without missing="em"',
+    "anova": r"anova\(\) assumes the sampling law",
+    "canonical": r"canonical\(\) assumes the sampling law",
+    "typicality": 'typicality is defined for .* use method="chi2"',
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_rests_on_complete_rows_is_refused(name):
+    fit = discrim.lda("species ~ .", HOLES, missing="em")
+    with pytest.raises(NotSupportedError, match=REFUSED[name]):
+        getattr(fit, name)()
+    with pytest.raises(NotSupportedError, match='method="predictive" assumes'):
+        fit.predict_proba(method="predictive")
+    with pytest.raises(NotSupportedError, match='fit with missing="em"'):
+        _ = discrim.lda("species ~ .", IRIS).em
+
+
+@pytest.mark.parametrize(
+    ("verb", "options", "error", "match"),
+    [
+        ("lda", {"missing": "fill"}, DataError, "missing='fill' is not known: use one of 'drop', 'em'"),
+        ("lda", {"covariance": "t"}, NotSupportedError, 'cannot be combined with covariance="t"'),
+        ("qda", {"covariance": "shrunk"}, NotSupportedError, 'cannot be combined with covariance="shrunk"'),
+        ("lda", {"na_action": "raise"}, DataError, 'na_action="raise" refuses them'),
+        ("lda", {"collinear": "drop"}, NotSupportedError, "leave out collinear="),
+    ],
+)
+def test_options_that_do_not_go_with_it(verb, options, error, match):
+    with pytest.raises(error, match=match):
+        VERBS[verb]("species ~ .", HOLES, **({"missing": "em"} | options))
+
+
+def test_what_is_never_observed_is_refused_by_name():
+    setosa = HOLES["species"] == "setosa"
+    with pytest.raises(DataError, match=r"'setosa' has no value of 'sepal_width'.* leave out the column"):
+        discrim.lda("species ~ .", HOLES.assign(sepal_width=HOLES["sepal_width"].mask(setosa)), missing="em")
+    half = np.arange(150) % 2 == 0
+    apart = IRIS.assign(
+        sepal_width=IRIS["sepal_width"].mask(half), petal_width=IRIS["petal_width"].mask(~half)
+    )
+    with pytest.raises(DataError, match="'sepal_width' and 'petal_width' are observed together in no row"):
+        discrim.lda("species ~ .", apart, missing="em")
+    partly = apart.where(IRIS["species"] != "setosa", IRIS)
+    assert discrim.lda("species ~ .", partly, missing="em").em.converged
+    with pytest.raises(DataError, match="observed together in no row of class 'versicolor'"):
+        discrim.qda("species ~ .", partly, missing="em")
+    with pytest.raises(DataError, match="'sepal_width' has no value in any row that has a class"):
+        discrim.lda("species ~ .", IRIS.assign(sepal_width=np.nan), missing="em")
+    double = HOLES.assign(twice=2 * HOLES["sepal_width"])
+    with pytest.raises(CollinearError, match=r"singular within classes .* 'twice'"):
+        discrim.lda("species ~ .", double, missing="em")
+    few = pd.concat([HOLES[setosa].head(4), HOLES[~setosa]])
+    with pytest.raises(CollinearError, match=r"Class 'setosa' has [0-9] rows, too few .* use lda\("):
+        discrim.qda("species ~ .", few, missing="em")
+    moments = discrim.moments("species ~ .", IRIS)
+    with pytest.raises(NotSupportedError, match="reads the rows many times"):
+        discrim.lda(moments=moments, missing="em")
+
+
+def test_rows_without_a_class_and_without_any_value_are_dropped_and_counted():
+    data = PENGUINS.assign(species=PENGUINS["species"].astype(object))
+    data.loc[[10, 11], "species"] = None
+    fit = discrim.lda("species ~ .", data, missing="em")
+    assert (fit.nobs, fit._fit.dropped) == (340, 4)
+    flat = with_holes(rows=data.assign(flat=1.0))
+    with pytest.warns(DiscrimWarning, match="Left out 'flat': constant"):
+        fit = discrim.qda("species ~ .", flat, missing="em")
+    assert list(fit.terms) == list(PENGUINS.columns[1:])
+    assert fit.nobs == flat[[*PENGUINS.columns[1:]]].notna().any(axis=1)[data["species"].notna()].sum()
+
+
+def test_the_command_line_has_it(tmp_path, capsys):
+    HOLES.to_csv(tmp_path / "holes.csv", index=False)
+    assert main(["lda", "species ~ .", str(tmp_path / "holes.csv"), "--missing", "em"]) == 0
+    assert "Sweeps of EM" in capsys.readouterr().out
+
+
+def test_a_column_without_variance_in_a_class_is_named_and_lda_takes_it():
+    penguins = load_penguins()
+    formula = "species ~ island + bill_length_mm"
+    with pytest.raises(CollinearError, match=r"'island\[T.Dream\]' has one value only in class 'Chinstrap'"):
+        discrim.qda(formula, penguins, missing="em")
+    assert discrim.lda(formula, penguins, missing="em").nobs == len(penguins)
+    own = penguins.assign(own=penguins["species"].map({"Adelie": 1.0, "Chinstrap": 2.0, "Gentoo": 0.1}))
+    with pytest.raises(CollinearError, match="'own' has one value only within each class"):
+        discrim.lda("species ~ own + bill_length_mm", own, missing="em")
+
+
+@pytest.mark.slow
+def test_the_column_that_few_rows_have_is_at_fault_wherever_it_stands():
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(rng.normal(size=(60, 5)), columns=list("abcde"))
+    frame["few"] = np.where(np.arange(60) % 20 == 0, rng.normal(size=60), np.nan)
+    frame["g"] = np.repeat(["u", "v"], 30)
+    for formula in ("g ~ few + a + b + c + d + e", "g ~ a + few + b + c + d + e"):
+        with pytest.raises(CollinearError, match="others determine 'few' there"):
+            discrim.lda(formula, frame, missing="em")
+    assert discrim.lda("g ~ a + b + c + d + e", frame, missing="em").nobs == 60
+
+
+def test_rows_without_a_likelihood_are_refused_and_not_searched_for_ever():
+    x = np.array([[1.0, 2.0], [np.nan, 1.0], [3.0, 5.0], [2.0, 2.5]])
+    for weights in (np.array([1.0, np.nan, 1.0, 1.0]), np.array([1.0, 1.0, np.inf, 1.0])):
+        with np.errstate(invalid="ignore"), pytest.raises(DataError, match="no likelihood at the means"):
+            fit_observed(observed_rows(x, np.zeros(4, dtype=np.intp), weights, 1))

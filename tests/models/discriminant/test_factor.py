@@ -1,0 +1,499 @@
+"""Covariances of a few large variances and one beyond them: against HDclassif, direct sums and identities.
+
+`tests/golden/write_factor.R` says where HDclassif's conventions are others.
+"""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from pathlib import Path
+
+import mpmath
+import numpy as np
+import pandas as pd
+import pytest
+import scipy
+
+import discrim
+from discrim import covariance_models, lda, lr_test, qda
+from discrim.core.covariance.factor import FORMS, downdated
+from discrim.covariance import FactorAnalytic
+from discrim.datasets import load_iris
+from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarning, NotSupportedError
+from discrim.models.evaluation.validation import left_out_scores, scores_by_refit
+from tests.references import exact
+
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "factor.json").read_text(encoding="utf-8"))
+IRIS = load_iris()
+
+
+def uniform(count: int, state: list[int]) -> np.ndarray:
+    """Lehmer's generator, as in the script of the golden values."""
+    out = np.empty(count)
+    for i in range(count):
+        state[0] = 48271 * state[0] % 2147483647
+        out[i] = state[0] / 2147483647 - 0.5
+    return out
+
+
+def made_wide() -> pd.DataFrame:
+    state, parts, p = [1], [], 60
+    for k, (n, d) in enumerate(zip((10, 12, 14), (2, 3, 1), strict=True), 1):
+        loadings = uniform(d * p, state).reshape(d, p) * 2
+        factors = uniform(d * n, state).reshape(n, d) * 3
+        noise = uniform(n * p, state).reshape(n, p)
+        parts.append(factors @ loadings + noise * (1 + k / 4) + k / 4)
+    frame = pd.DataFrame(np.concatenate(parts), columns=[f"v{j}" for j in range(p)])
+    return frame.assign(y=np.repeat(["a", "b", "c"], [10, 12, 14]))
+
+
+WIDE = made_wide()
+
+
+def test_the_generated_table_is_that_of_the_script():
+    assert np.isclose(WIDE.iloc[:, :-1].to_numpy().sum(), GOLDEN["wide_sum"], rtol=1e-13)
+
+
+def ends(found: list | float, form: str) -> tuple[np.ndarray, np.ndarray]:
+    """The largest and smallest variance of the signal, from what R writes of its matrix column by column."""
+    values = np.array([np.nan if value == "NA" else value for value in np.atleast_1d(found).tolist()], float)
+    if form.startswith("Akj"):
+        return np.nanmax(values.reshape(-1, 3), axis=0), np.nanmin(values.reshape(-1, 3), axis=0)
+    return (values, values) if form.startswith("Ak") else (values.max(), values.min())
+
+
+def check(fit, want: dict, form: str) -> None:
+    """Dimensions, variances, likelihood, parameters and BIC against HDclassif's."""
+    largest, smallest = ends(want["a"], form)
+    assert fit.covariance_model.dimensions.tolist() == want["dimensions"]
+    assert np.allclose(fit.covariance_model.factors["largest"], largest, rtol=1e-12)
+    assert np.allclose(fit.covariance_model.factors["smallest"], smallest, rtol=1e-12)
+    assert np.allclose(fit.covariance_model.factors["noise"], want.get("b_p", want["b"]), rtol=1e-12)
+    assert fit.llf == pytest.approx(want["llf"], rel=1e-11)
+    # HDclassif counts dimensions that are given, too.
+    given = fit._fit.numbers.scatter.wanted.found == "given"
+    counted = 0 if not given else 3 if form.endswith("Dk") else 1
+    assert fit.df_model + counted == want["complexity"]
+    assert fit.bic + counted * np.log(fit.nobs) == pytest.approx(-want["bic"], rel=1e-11)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_iris_as_hdclassif(form):
+    fit = qda("species ~ .", IRIS, covariance=FactorAnalytic(form=form), method="mle")
+    check(fit, GOLDEN["iris"][form], form)
+    rows = IRIS.iloc[np.array(GOLDEN["rows"]) - 1]
+    assert np.allclose(fit.predict_proba(rows), GOLDEN["iris"][form]["prob"], rtol=1e-8, atol=1e-300)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("steep", {"threshold": 0.05}), ("by_bic", {"dimensions": "bic"}), ("two", {"dimensions": 2})],
+)
+def test_dimensions_as_hdclassif_chooses_them(name, options):
+    rows = IRIS.iloc[np.array(GOLDEN["rows"]) - 1]
+    for form, want in GOLDEN[name].items():
+        fit = qda("species ~ .", IRIS, covariance=FactorAnalytic(form=form.upper(), **options), method="mle")
+        check(fit, want, form)
+        assert np.allclose(fit.predict_proba(rows), want["prob"], rtol=1e-8, atol=1e-300)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_fewer_rows_than_columns_as_hdclassif(form):
+    fit = qda("y ~ .", WIDE, covariance=FactorAnalytic(form=form), method="mle")
+    check(fit, GOLDEN["wide"][form], form)
+    if "prob" in GOLDEN["wide"][form]:
+        rows = WIDE.iloc[np.array(GOLDEN["wide_rows"]) - 1]
+        assert np.allclose(fit.predict_proba(rows), GOLDEN["wide"][form]["prob"], rtol=1e-8, atol=1e-250)
+
+
+@pytest.mark.parametrize("form", ["AkjBkQkDk", "AkBQkDk"])
+def test_rows_left_out_as_hdclassif(form):
+    want = GOLDEN["left_out"][form]
+    fit = qda("species ~ .", IRIS, covariance=FactorAnalytic(form=form), method="mle")
+    # There the prior is estimated without the row, too.
+    found = fit.leave_one_out(refit_prior=True)
+    assert found.iloc[:, 0].tolist() == want["label"]
+    rows = np.array(GOLDEN["rows"]) - 1
+    assert np.allclose(found.iloc[rows, 1:].to_numpy(float), want["prob"], rtol=1e-8, atol=1e-300)
+
+
+def dense(fit, k: int) -> np.ndarray:
+    """The covariance of class k from eigenvectors of its rows, of the form AkjBkQkDk."""
+    label = fit.classes[k]
+    x = fit._fit.blocks.table.data[list(fit.terms)][fit._fit.blocks.codes == k].to_numpy()
+    divisor = len(x) - (fit._fit.numbers.method == "moment")
+    values, vectors = np.linalg.eigh(np.cov(x.T, ddof=len(x) - divisor))
+    d, p = int(fit.covariance_model.dimensions[label]), len(values)
+    values[: p - d] = values[: p - d].mean()
+    return (vectors * values) @ vectors.T
+
+
+@pytest.mark.parametrize(("data", "formula"), [(IRIS, "species ~ ."), (WIDE, "y ~ .")])
+@pytest.mark.parametrize("dimensions", ["cattell", "bic", 2])
+def test_posteriors_are_those_of_the_whole_covariances(data, formula, dimensions):
+    fit = qda(formula, data, covariance=FactorAnalytic(dimensions))
+    x = data[list(fit.terms)].to_numpy()
+    covs = [dense(fit, k) for k in range(3)]
+    density = np.column_stack(
+        [
+            scipy.stats.multivariate_normal(mean, cov).logpdf(x) + np.log(share)
+            for mean, cov, share in zip(fit.means.to_numpy(), covs, fit.prior, strict=True)
+        ]
+    )
+    want = density - scipy.special.logsumexp(density, axis=1, keepdims=True)
+    assert np.allclose(fit.predict_log_proba(data), want, rtol=1e-8, atol=1e-8)
+    for found, cov in zip(fit.covs.values(), covs, strict=True):
+        assert np.allclose(found, cov, rtol=1e-9, atol=1e-11)
+    logdets = [np.linalg.slogdet(cov)[1] for cov in covs]
+    assert np.allclose(fit.logdet, logdets, rtol=1e-10)
+    assert np.allclose(fit.tidy()["sd"], np.concatenate([np.sqrt(np.diag(c)) for c in covs]), rtol=1e-10)
+    log_odds = fit.quadratic(fit.classes[0], fit.classes[1])
+    odds = np.einsum("ij,jk,ik->i", x, log_odds.A.to_numpy(), x) + x @ log_odds.b.to_numpy() + log_odds.c
+    assert np.allclose(odds, density[:, 0] - density[:, 1], rtol=1e-7, atol=1e-6)
+
+
+def test_likelihood_is_that_of_the_densities():
+    for form in FORMS:
+        fit = qda("species ~ .", IRIS, covariance=FactorAnalytic(2, form=form), method="mle")
+        scores = fit._fit.rule().scores(fit._fit.blocks.rows_at(np.arange(150)))
+        # The scores are log densities but for p ln(2 pi) / 2, in z.
+        units = np.log(fit._fit.numbers.moments.scale).sum()
+        own = scores[np.arange(150), fit._fit.blocks.codes].sum() + 150 * (units - 2 * np.log(2 * np.pi))
+        assert fit.llf == pytest.approx(own, rel=1e-11)
+
+
+def test_all_dimensions_but_one_are_the_full_covariances():
+    full, most = qda("species ~ .", IRIS), qda("species ~ .", IRIS, covariance=FactorAnalytic(3))
+    assert most.llf == pytest.approx(full.llf, rel=1e-12)
+    assert most.df_model == full.df_model
+    assert np.allclose(most.predict_log_proba(), full.predict_log_proba(), rtol=1e-9, atol=1e-10)
+    common = qda("species ~ .", IRIS, covariance=FactorAnalytic(3, form="AjBQD"))
+    line = lda("species ~ .", IRIS)
+    assert (common.llf, common.df_model) == (pytest.approx(line.llf, rel=1e-12), line.df_model)
+    assert np.allclose(common.predict_log_proba(), line.predict_log_proba(), rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize(("data", "formula"), [(IRIS, "species ~ ."), (WIDE, "y ~ .")])
+@pytest.mark.parametrize("form", ["AkjBkQkDk", "AkBkQkDk"])
+def test_bic_of_each_class_is_least_at_its_dimensions(data, formula, form):
+    fit = qda(formula, data, covariance=FactorAnalytic("bic", form=form), method="mle")
+    for k, label in enumerate(fit.classes):
+        x = data[list(fit.terms)][fit._fit.blocks.codes == k].to_numpy()
+        n, values = len(x), np.linalg.eigvalsh(np.cov(x.T, ddof=0))[::-1]
+        # Of fewer rows than columns in the space that they span about their mean.
+        p, found = min(len(fit.terms), n - 1), []
+        for d in range(1, p):
+            a = values[:d] if form == "AkjBkQkDk" else np.full(d, values[:d].mean())
+            b = values[d:].sum() / (p - d)
+            own = np.concatenate([a, np.full(p - d, b)])
+            free = d * p - d * (d + 1) / 2 + (d if form == "AkjBkQkDk" else 1)
+            found.append(n * np.log(own).sum() + free * np.log(n))
+        assert fit.covariance_model.dimensions[label] == 1 + np.argmin(found)
+        above = fit.covariance_model.scree().loc[label, "bic_above"].to_numpy()
+        assert np.allclose(above[: len(found)], np.array(found) - min(found), rtol=1e-8, atol=1e-7)
+
+
+def test_bic_finds_the_signal_among_more_columns_than_rows():
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(60, 300))
+    x[:, :3] *= 12
+    table = pd.DataFrame(x).add_prefix("x").assign(y=np.repeat(["a", "b"], 30))
+    with pytest.warns(DiscrimWarning, match="in the units of the columns"):
+        fit = qda("y ~ .", table, covariance=FactorAnalytic("bic"))
+    assert (fit.covariance_model.dimensions == 3).all()
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"covariance": FactorAnalytic("bic")}, {"covariance": FactorAnalytic(2, form="AkBkQkD")}]
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_left_out_are_refits(options, weighted):
+    for data, formula in ((IRIS.iloc[::3], "species ~ ."), (WIDE, "y ~ .")):
+        weights = np.arange(len(data)) % 3 / 2 + 0.5 if weighted else None
+        fit = qda(formula, data, weights=weights, **{"covariance": "factor"} | options)
+        found, rows = left_out_scores(fit._fit), range(0, len(data), 4)
+        again = [scores_by_refit(fit._fit, fit._fit.blocks, row, anew=False) for row in rows]
+        assert np.allclose(found[rows], again, rtol=1e-10, atol=1e-9)
+
+
+def test_what_classes_have_in_common_is_refitted_without_each_row():
+    some = IRIS.iloc[::10]
+    fit = qda("species ~ .", some, covariance=FactorAnalytic(1, form="AkjBQkDk"), prior="equal")
+    found = fit.leave_one_out()
+    for row in (0, 7, 14):
+        less = some.drop(index=some.index[row])
+        again = qda("species ~ .", less, covariance=FactorAnalytic(1, form="AkjBQkDk"), prior="equal")
+        want = again.predict_proba(some.iloc[[row]]).to_numpy()[0]
+        assert np.allclose(found.iloc[row, 1:].to_numpy(float), want, rtol=1e-9)
+
+
+def test_digits_where_the_noise_is_small():
+    """A signal of size one far from zero, and a noise a hundred million times smaller, to eighty digits."""
+    rng = np.random.default_rng(3)
+    turn = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    x = np.concatenate([rng.normal(size=(8, 4)) * [1, 1e-8, 1e-8, 1e-8] @ turn + m for m in (50, 50 + 3e-8)])
+    y = np.repeat(["a", "b"], 8)
+    data = pd.DataFrame(x, columns=list("stuv")).assign(y=y)
+    fit = qda("y ~ .", data, covariance=FactorAnalytic(1), method="mle")
+    found = fit.decision_function(data).to_numpy()
+    rows, scores = exact(x), []
+    for own in (rows[:8], rows[8:]):
+        mean = own.sum(axis=0) / 8
+        values, vectors = mpmath.eigsy(mpmath.matrix(((own - mean).T @ (own - mean) / 8).tolist()))
+        order = sorted(range(4), key=lambda j: values[j])
+        a, b = values[order[3]], sum(values[j] for j in order[:3]) / 3
+        axis = np.array([vectors[i, order[3]] for i in range(4)])
+        gaps = rows - mean
+        along = gaps @ axis
+        rest = (gaps * gaps).sum(axis=1) - along * along
+        scores.append(-(along * along / a + rest / b + mpmath.log(a) + 3 * mpmath.log(b)) / 2)
+    want = (scores[1] - scores[0]).astype(np.float64)
+    # What the rounding of the data of size fifty does to a noise of 1e-8.
+    assert np.abs(found - want).max() < 1e-6 * np.abs(want).max()
+
+
+def test_no_matrix_of_columns_by_columns():
+    rng = np.random.default_rng(0)
+    p, y = 4000, np.arange(24) % 2
+    x = rng.normal(size=(24, 2)) @ rng.normal(size=(2, p)) + rng.normal(size=(24, p)) + y[:, None] / 5
+    data = pd.DataFrame(x, columns=[f"v{j}" for j in range(p)]).assign(y=y)
+    tracemalloc.start()
+    fit = qda("y ~ .", data, covariance=FactorAnalytic(2))
+    assert fit.confusion().to_numpy().tolist() == [[12, 0], [0, 12]]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < p * p
+
+
+def test_classes_of_fewer_rows_than_columns_among_many_rows():
+    """The roots of the classes are thin, though all rows are more than the columns."""
+    tables = [WIDE.iloc[:, [*range(14), -1]], WIDE.iloc[:, [*range(30), -1]]]
+    for data in tables:
+        fit = qda("y ~ .", data, covariance=FactorAnalytic(1))
+        held = discrim.moments("y ~ .", data, scatters="class")
+        again = qda(moments=held, covariance=FactorAnalytic(1))
+        assert np.allclose(fit.predict_log_proba(data), again.predict_log_proba(data), rtol=1e-9, atol=1e-9)
+        assert np.allclose(fit.covariance_model.factors, again.covariance_model.factors, rtol=1e-9)
+    assert fit._fit.numbers.moments.spread == "thin class"
+
+
+@pytest.mark.parametrize("form", ["AkjBkQkDk", "ABQkD", "AjBQD"])
+def test_axes_may_be_turned_and_units_changed_together(form):
+    rng = np.random.default_rng(1)
+    turn = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    x = IRIS.iloc[:, :4].to_numpy()
+    fit = qda("species ~ .", IRIS, covariance=FactorAnalytic(form=form))
+    for other in (x @ turn, 1e-160 * x, 1e150 * x):
+        data = pd.DataFrame(other, columns=list("abcd")).assign(species=IRIS["species"])
+        again = qda("species ~ .", data, covariance=FactorAnalytic(form=form))
+        assert np.allclose(fit.predict_log_proba(IRIS), again.predict_log_proba(data), rtol=1e-9, atol=1e-9)
+        assert again.covariance_model.dimensions.tolist() == fit.covariance_model.dimensions.tolist()
+    with pytest.warns(DiscrimWarning, match="units of the columns, which differ by much"):
+        qda("species ~ .", IRIS.assign(petal_width=100 * IRIS["petal_width"]), covariance="factor")
+
+
+def test_standardized_columns_have_no_units():
+    other = IRIS.assign(petal_width=1000 * IRIS["petal_width"])
+    fits = [
+        qda("species ~ .", data, covariance=FactorAnalytic("bic", standardize=True)) for data in (IRIS, other)
+    ]
+    assert np.allclose(fits[0].predict_log_proba(IRIS), fits[1].predict_log_proba(other), rtol=1e-10)
+    assert np.allclose(fits[0].covariance_model.factors, fits[1].covariance_model.factors, rtol=1e-10)
+    scaled = IRIS.copy()
+    within = np.sqrt(np.diag(lda("species ~ .", IRIS).cov))
+    scaled.iloc[:, :4] = scaled.iloc[:, :4] / within
+    plain = qda("species ~ .", scaled, covariance=FactorAnalytic("bic"))
+    assert np.allclose(fits[0].predict_log_proba(IRIS), plain.predict_log_proba(scaled), rtol=1e-9)
+    assert np.allclose(
+        fits[0].covariance_model.scree().iloc[:, :4],
+        plain.covariance_model.scree().iloc[:, :4],
+        rtol=1e-8,
+        equal_nan=True,
+    )
+
+
+def test_missing_columns_are_integrated_out():
+    fit = qda("species ~ .", IRIS, covariance=FactorAnalytic(2))
+    some = IRIS.iloc[[0, 60, 120]].copy()
+    some["petal_width"] = np.nan
+    keep = fit.terms[:3]
+    density = np.column_stack(
+        [
+            scipy.stats.multivariate_normal(fit.means.loc[k, keep], fit.covs[k].loc[keep, keep]).logpdf(
+                some[keep]
+            )
+            for k in fit.classes
+        ]
+    )
+    want = scipy.special.softmax(density, axis=1)
+    assert np.allclose(fit.predict_proba(some, missing="integrate"), want, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"covariance": FactorAnalytic("bic", form="AkjBQkD")}, {"covariance": FactorAnalytic(2)}]
+)
+def test_files_keep_the_fit(options, tmp_path):
+    for data, formula in ((IRIS, "species ~ ."), (WIDE, "y ~ .")):
+        fit = qda(formula, data, **{"covariance": "factor"} | options)
+        fit.save(tmp_path / "fit.discrim")
+        again = discrim.load(tmp_path / "fit.discrim")
+        assert again.predict_log_proba(data).equals(fit.predict_log_proba(data))
+        assert again.covariance_model.factors.equals(fit.covariance_model.factors)
+        assert (again.df_model, again.llf) == (fit.df_model, fit.llf)
+        assert again._fit.numbers.scatter.wanted.found == fit._fit.numbers.scatter.wanted.found
+
+
+def test_parts_of_a_table_are_the_table():
+    parts = [IRIS.iloc[i::4] for i in range(4)]
+    fit = qda("species ~ .", IRIS, covariance=FactorAnalytic("bic"))
+    again = qda("species ~ .", lambda: iter(parts), covariance=FactorAnalytic("bic"))
+    assert np.allclose(again.predict_log_proba(IRIS), fit.predict_log_proba(IRIS), rtol=1e-9, atol=1e-9)
+    assert np.allclose(again.error_rates(["loo"])["estimate"], fit.error_rates(["loo"])["estimate"])
+
+
+ONE_EACH = {"setosa": 1, "versicolor": 1, "virginica": 1}
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"covariance": FactorAnalytic(4)}, "4 dimensions .* class 'setosa', .* of 3 at most"),
+        ({"covariance": FactorAnalytic({**ONE_EACH, "versicolor": 4})}, "class 'versicolor'"),
+        ({"covariance": FactorAnalytic(4, form="ABQD")}, "the classes, whose rows vary within them in 4"),
+        ({"covariance": FactorAnalytic({"setosa": 1})}, "nothing for class 'versicolor'"),
+        ({"covariance": FactorAnalytic({"rose": 1})}, "names 'rose', which is no class"),
+        ({"covariance": FactorAnalytic({**ONE_EACH, "versicolor": 2}, form="ABQD")}, "give one number"),
+        ({"missing": "em"}, "Leave out one of the two"),
+    ],
+)
+def test_what_is_refused(options, match):
+    with pytest.raises(DiscrimError, match=match):
+        qda("species ~ .", IRIS, **({"covariance": "factor"} | options))
+
+
+def test_classes_that_have_no_such_covariance_are_named():
+    few = IRIS.iloc[[*range(3), *range(50, 60), *range(100, 110)]]
+    with pytest.raises(CollinearError, match=r"'setosa', whose 3 rows vary in 2 dimensions .* of 1 at most"):
+        qda("species ~ .", few, covariance=FactorAnalytic(2))
+    with pytest.raises(CollinearError, match="'setosa', whose 2 rows vary in 1 dimension only"):
+        qda("species ~ .", few.iloc[1:], covariance="factor")
+    with pytest.raises(CollinearError, match="two columns or more"):
+        qda("species ~ petal_width", IRIS, covariance="factor")
+    twice = IRIS.assign(a=IRIS["petal_width"] * 2, b=IRIS["petal_width"] - IRIS["sepal_width"])
+    assert qda("species ~ .", twice, covariance=FactorAnalytic(3)).covariance_model.dimensions.tolist() == [
+        3,
+        3,
+        3,
+    ]
+    with pytest.raises(CollinearError, match="vary in 4 dimensions only"):
+        qda("species ~ .", twice, covariance=FactorAnalytic(4))
+    rng = np.random.default_rng(0)
+    wild = pd.DataFrame(rng.normal(size=(40, 3)) * np.repeat([1, 100], 20)[:, None], columns=list("abc"))
+    wild["y"] = np.repeat(["tame", "wild"], 20)
+    with pytest.raises(DataError, match="a signal of class 'tame' varies less than its noise"):
+        qda("y ~ .", wild, covariance=FactorAnalytic(1, form="AkBQkDk"))
+
+
+def test_the_ladder_has_the_forms():
+    given = covariance_models("species ~ .", IRIS, dimensions=3)
+    found, free = (given.loc[name, ["df", "llf"]].tolist() for name in ("factor AkjBkQkDk", "free"))
+    assert found == pytest.approx(free, rel=1e-12)
+    assert given.loc["factor AjBQD", "LR_free"] == pytest.approx(given.loc["common", "LR_free"], rel=1e-9)
+    assert "factor AkjBkQkD" not in given.index
+    chosen = qda("species ~ .", IRIS).covariance_models(dimensions="cattell", threshold=0.05)
+    for form in FORMS:
+        fit = qda("species ~ .", IRIS, covariance=FactorAnalytic(form=form, threshold=0.05), method="mle")
+        line = chosen.loc[f"factor {form}"]
+        assert [line["df"], line["llf"], line["bic"]] == pytest.approx([fit.df_model, fit.llf, fit.bic])
+        assert line["dimensions"] == ", ".join(map(str, fit.covariance_model.dimensions))
+        assert np.isnan(line["p_free"])
+    with pytest.raises(NotSupportedError, match="has no chi-square distribution: compare by bic"):
+        lr_test(lda("species ~ .", IRIS), fit)
+    with pytest.raises(DataError, match="pass both, or neither"):
+        covariance_models("species ~ .", IRIS, threshold=0.1)
+
+
+@pytest.mark.slow
+def test_the_picture_of_the_eigenvalues():
+    fit = qda("y ~ .", WIDE, covariance="factor")
+    axes = fit.plot("scree")
+    assert axes.get_yscale() == "log"
+    filled = [len(c.get_offsets()) for c in axes.collections][::2]
+    assert filled == fit.covariance_model.dimensions.tolist()
+    pooled = qda("y ~ .", WIDE, covariance=FactorAnalytic(form="ABQD")).plot("scree")
+    assert [text.get_text() for text in pooled.get_legend().get_texts()] == ["pooled"]
+    with pytest.raises(NotSupportedError, match='qda\\(covariance="factor"\\)'):
+        qda("species ~ .", IRIS).plot("scree")
+
+
+def test_the_summary_says_what_was_chosen():
+    text = qda("y ~ .", WIDE, covariance="factor").summary().as_text()
+    assert "Dimensions, Cattell, 0.2" in text
+    assert "AkjBkQkDk" in text
+    common = qda("species ~ .", IRIS, covariance=FactorAnalytic(form="AjBQD")).summary()
+    assert "factor, common, 1/(N-K)" in common.as_text()
+    # It would take a refit for each row.
+    assert "leave-one-out" not in common.as_text()
+    assert [name for name in common.tables if name.startswith("covariance")] == ["covariance"]
+    table = qda("y ~ .", WIDE, covariance="factor").summary(["factors"]).tables["factors"]
+    assert table["dimensions"].tolist() == [2, 3, 1]
+    assert table["explained"].between(0.4, 1).all()
+
+
+def test_an_estimator_takes_them():
+    from sklearn.model_selection import GridSearchCV
+
+    from discrim.sklearn import QDAClassifier
+
+    x, y = WIDE.iloc[:, :-1].to_numpy(), WIDE["y"].to_numpy()
+    search = GridSearchCV(
+        QDAClassifier(covariance="factor"), {"covariance__dimensions": [1, 2, "cattell"]}, cv=3
+    )
+    search.fit(x, y)
+    again = qda("y ~ .", WIDE, covariance=FactorAnalytic(search.best_params_["covariance__dimensions"]))
+    assert (search.predict(x) == again.predict(WIDE).to_numpy()).all()
+
+
+@pytest.mark.parametrize("threshold", [0.08, 0.2, 0.4])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_left_out_by_the_largest_eigenvalues_alone(threshold, weighted):
+    rng = np.random.default_rng(5)
+    y, p = np.arange(90) % 2, 30
+    x = rng.normal(size=(90, p)) * np.geomspace(9, 0.1, p) * np.where(y, 1.0, 1.3)[:, None]
+    x[7] *= 4
+    x = x @ np.linalg.qr(rng.normal(size=(p, p)))[0]
+    data = pd.DataFrame(x, columns=[f"v{j}" for j in range(p)]).assign(y=y)
+    weights = np.tile([0.5, 1.0, 1.5], 30) if weighted else None
+    fit = qda("y ~ .", data, covariance=FactorAnalytic(threshold=threshold), weights=weights)
+    found = left_out_scores(fit._fit)
+    for row in (0, 7, 30, 31, 64):
+        again = scores_by_refit(fit._fit, fit._fit.blocks, row, anew=False)
+        assert np.allclose(found[row], again, rtol=1e-10, atol=1e-9)
+
+
+@pytest.mark.parametrize("r", [2, 5, 40])
+def test_eigenvalues_less_a_row_are_those_of_the_matrix(r):
+    rng = np.random.default_rng(r)
+    for power in (0.5, 2, 5):
+        lengths = np.sort(rng.exponential(size=r) ** power)[::-1]
+        unit = rng.normal(size=(20, r))
+        unit /= np.linalg.norm(unit, axis=1)[:, None]
+        # Rows that take nothing from some axes, and one that takes all of its own direction.
+        unit[0, 0], unit[1, 1:], unit[2] = 1e-15, 1e-15, 0.999999999 * unit[2]
+        z = unit * np.sqrt(lengths) * np.linspace(0.1, 0.999, 20)[:, None]
+        want, vectors = np.linalg.eigh(np.diag(lengths) - z[:, :, None] * z[:, None, :])
+        for q in (1, max(r // 2, 1), r):
+            found = downdated(lengths, z**2, q)
+            assert found.found.all()
+            assert np.abs(lengths[:q] - found.shifts - want[:, ::-1][:, :q]).max() < 1e-14 * r * lengths[0]
+            along = np.einsum("mij,mi->mj", vectors[:, :, ::-1][:, :, :q], z) ** 2
+            assert np.allclose(1 / found.slopes, along, rtol=1e-6, atol=1e-12 * lengths[0])
+
+
+def test_before_the_dimensions_are_known_a_header_has_none():
+    fit = qda("species ~ .", IRIS, covariance="factor")
+    kind = fit._fit.numbers.scatter.anew()
+    labels = [label for label, _, _ in kind.items(fit._fit.numbers.moments, ())]
+    assert labels[0] == "Form"
+    assert not any(label.startswith("Dimensions") for label in labels)

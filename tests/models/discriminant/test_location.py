@@ -1,0 +1,302 @@
+"""The location model against its definition, LDA within cells, refits and simulation."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import discrim
+from discrim import lda, location, naive_bayes
+from discrim.core.discriminant.location import location_from_file, smoothed
+from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
+
+BIRDS = discrim.datasets.load_penguins().dropna().reset_index(drop=True)
+IRIS = discrim.datasets.load_iris()
+FORMULA = "species ~ sex + island + bill_length_mm + body_mass_g"
+NUMBERS = ["bill_length_mm", "body_mass_g"]
+
+
+def by_definition(
+    data, new, smoothing, prior, columns=("sex", "island"), numbers=tuple(NUMBERS), y="species"
+):
+    """Posteriors of new rows, and the divisor, from sums over all rows of each class weighted by distance."""
+    numbers, columns = list(numbers), list(columns)
+    classes = sorted(data[y].unique())
+    weights = {
+        label: smoothing ** (rows[columns].to_numpy()[:, None] != rows[columns].to_numpy()).sum(axis=2)
+        for label, rows in data.groupby(y)
+    }
+    scatter, trace = np.zeros((len(numbers), len(numbers))), 0.0
+    for label, rows in data.groupby(y):
+        x, a = rows[numbers].to_numpy(), weights[label].astype(float)
+        fitted = a @ x / a.sum(axis=1, keepdims=True)
+        scatter += (x - fitted).T @ (x - fitted)
+        trace += (np.diag(a) / a.sum(axis=1)).sum()
+    divisor = len(data) - trace
+    levels = [sorted(data[column].unique()) for column in columns]
+    cells = list(itertools.product(*levels))
+    out = np.empty((len(new), len(classes)))
+    for k, label in enumerate(classes):
+        rows = data[data[y] == label]
+        held, x = rows[columns].to_numpy(), rows[numbers].to_numpy()
+        mass = {
+            cell: (smoothing ** (held != np.array(cell, dtype=object)).sum(axis=1)).astype(float)
+            for cell in cells
+        }
+        total = sum(each.sum() for each in mass.values())
+        for i, row in enumerate(new[columns + numbers].itertuples(index=False)):
+            own = mass[tuple(row[: len(columns)])]
+            law = stats.multivariate_normal(own @ x / own.sum(), scatter / divisor)
+            out[i, k] = np.log(prior[k]) + np.log(own.sum() / total) + law.logpdf(row[len(columns) :])
+    out = np.exp(out - out.max(axis=1, keepdims=True))
+    return out / out.sum(axis=1, keepdims=True), divisor
+
+
+@pytest.mark.parametrize("smoothing", [0.05, 0.5, 1.0])
+def test_posteriors_are_those_of_the_definition(smoothing):
+    fit = location(FORMULA, BIRDS, smoothing=smoothing)
+    new = BIRDS.iloc[::17]
+    wanted, divisor = by_definition(BIRDS, new, smoothing, fit.prior.to_numpy())
+    np.testing.assert_allclose(fit.predict_proba(new), wanted, rtol=1e-9, atol=1e-14)
+    assert fit.glance()["df_residual"].item() == pytest.approx(divisor, rel=1e-12)
+
+
+@pytest.mark.slow
+def test_leaving_a_row_out_is_a_refit():
+    few = BIRDS.iloc[::9].reset_index(drop=True)
+    fit = location(FORMULA, few, smoothing=0.2)
+    left_out = fit.leave_one_out()[list(fit.classes)].to_numpy()
+    for i in range(0, len(few), 7):
+        wanted, _ = by_definition(few.drop(index=i), few.iloc[[i]], 0.2, fit.prior.to_numpy())
+        np.testing.assert_allclose(left_out[i], wanted[0], rtol=1e-8, atol=1e-14)
+
+
+def test_without_categories_it_is_lda():
+    fit, plain = location("species ~ .", IRIS), lda("species ~ .", IRIS)
+    np.testing.assert_allclose(fit.predict_proba(), plain.predict_proba(), rtol=1e-12, atol=1e-300)
+    np.testing.assert_allclose(fit.cov, plain.cov, rtol=1e-12)
+    classes = list(fit.classes)
+    np.testing.assert_allclose(
+        fit.leave_one_out()[classes], plain.leave_one_out()[classes], rtol=1e-9, atol=1e-30
+    )
+
+
+def test_smoothed_to_the_end_categories_do_not_count():
+    plain = lda("species ~ bill_length_mm + body_mass_g", BIRDS)
+    np.testing.assert_allclose(
+        location(FORMULA, BIRDS, smoothing=1.0).predict_proba(), plain.predict_proba(), rtol=1e-9
+    )
+
+
+def test_full_cells_without_smoothing_are_samples_of_their_own():
+    fit = location("species ~ sex + bill_length_mm + body_mass_g", BIRDS, smoothing=1e-12)
+    cells = BIRDS["species"] + " " + BIRDS["sex"]
+    plain = lda("cell ~ bill_length_mm + body_mass_g", BIRDS.assign(cell=cells))
+    both = plain.predict_proba()
+    for sex in ("female", "male"):
+        own = BIRDS["sex"] == sex
+        part = both.loc[own, [f"{label} {sex}" for label in fit.classes]]
+        wanted = part.div(part.sum(axis=1), axis=0)
+        np.testing.assert_allclose(fit.predict_proba()[own], wanted, rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(fit.cov, plain.cov, rtol=1e-9)
+    np.testing.assert_allclose(
+        fit.means.loc[("Adelie", "male")],
+        BIRDS[own & (BIRDS["species"] == "Adelie")][NUMBERS].mean(),
+        rtol=1e-9,
+    )
+
+
+def test_sums_over_cells_are_those_of_their_distances():
+    rng = np.random.default_rng(0)
+    sizes = (2, 3, 2)
+    values = rng.normal(size=(2, 12, 3))
+    cells = list(itertools.product(*map(range, sizes)))
+    apart = np.array([[sum(a != b for a, b in zip(s, t, strict=True)) for t in cells] for s in cells])
+    wanted = np.einsum("st,ktq->ksq", 0.3**apart, values)
+    np.testing.assert_allclose(smoothed(values, sizes, 0.3), wanted, rtol=1e-12)
+
+
+@pytest.mark.slow
+def test_the_path_leaves_rows_out_with_the_covariance_held():
+    few = BIRDS.iloc[::24].reset_index(drop=True)
+    fit = location(FORMULA, few, grid=[0.1, 0.9])
+    for smoothing, error in zip(fit.path["smoothing"], fit.path["error"], strict=True):
+        whole = location(FORMULA, few, smoothing=smoothing)
+        root = np.linalg.cholesky(np.linalg.inv(whole.cov.to_numpy()))
+        wrong = 0
+        for i in range(len(few)):
+            row, rest = few.iloc[i], few.drop(index=i)
+            scores = []
+            for label in whole.classes:
+                own = rest[rest["species"] == label]
+                a = smoothing ** (own[["sex", "island"]].to_numpy() != row[["sex", "island"]].to_numpy()).sum(
+                    axis=1
+                )
+                a = a.astype(float)
+                mean = a @ own[NUMBERS].to_numpy() / a.sum()
+                share = a.sum() / (len(own) * (1 + smoothing) * (1 + 2 * smoothing))
+                gap = (row[NUMBERS].to_numpy(dtype=float) - mean) @ root
+                scores.append(np.log(whole.prior[label] * share) - gap @ gap / 2)
+            wrong += whole.classes[int(np.argmax(scores))] != row["species"]
+        assert error == pytest.approx(wrong / len(few))
+    assert fit.smoothing == fit.path.loc[fit.path["error"] == fit.path["error"].min(), "smoothing"].max()
+
+
+def test_numbers_whose_means_depend_on_the_cell_need_it():
+    # Within a cell the classes lie apart; the direction turns from cell to cell, as no additive rule knows.
+    rng = np.random.default_rng(3)
+    n = 2000
+    a, b, y = rng.integers(0, 2, (3, n))
+    x = rng.normal(size=n) + 2.0 * (2 * y - 1) * (2 * (a == b) - 1)
+    letters = np.array(["p", "q"])
+    data = pd.DataFrame({"a": letters[a], "b": letters[b], "x": x, "y": letters[y]})
+    train, new = data[:1000], data[1000:]
+    best = stats.norm.sf(2.0)
+    fit = location("y ~ a + b + x", train)
+    assert fit.error_rates(data=new)["estimate"].item() == pytest.approx(best, abs=0.015)
+    for other in (lda, naive_bayes):
+        assert other("y ~ a + b + x", train).error_rates(data=new)["estimate"].item() > 0.25
+
+
+def test_truth_values_are_categories_and_weights_are_rows():
+    data = BIRDS.assign(late=BIRDS["year"] > 2008, w=1 + np.arange(len(BIRDS)) % 3)
+    fit = location("species ~ late + bill_length_mm", data, weights="w", smoothing=0.3)
+    assert fit.probabilities.index.tolist() == [False, True]
+    repeated = data.loc[data.index.repeat(data["w"])].reset_index(drop=True)
+    other = location("species ~ late + bill_length_mm", repeated, smoothing=0.3)
+    np.testing.assert_allclose(fit.predict_proba(data), other.predict_proba(data), rtol=1e-10)
+    np.testing.assert_allclose(fit.cell_counts.sum(), other.counts)
+    named = location(
+        "species ~ late + bill_length_mm", data.assign(late=data["late"].map(str)), smoothing=0.3
+    )
+    unweighted = location("species ~ late + bill_length_mm", data, smoothing=0.3)
+    np.testing.assert_allclose(unweighted.predict_proba(), named.predict_proba(), rtol=1e-12)
+
+
+def test_a_file_keeps_the_cells(tmp_path):
+    fit = location(FORMULA, BIRDS)
+    fit.save(tmp_path / "a.fit")
+    again = discrim.load(tmp_path / "a.fit")
+    pd.testing.assert_frame_equal(again.predict_proba(BIRDS), fit.predict_proba(BIRDS))
+    pd.testing.assert_frame_equal(again.means, fit.means)
+    assert fit.tidy()["probability"].iloc[::2].sum() == pytest.approx(3)
+
+
+@pytest.mark.parametrize(
+    ("formula", "options", "error", "says"),
+    [
+        ("species ~ sex + island", {}, DataError, "needs a column of numbers"),
+        ("species ~ sex:island + body_mass_g", {}, NotSupportedError, "multiplies the categories"),
+        (FORMULA, {"smoothing": 0.0}, DataError, "smoothing=0.0"),
+        (FORMULA, {"smoothing": 0.5, "grid": [0.5]}, DataError, "leave out grid="),
+        (FORMULA, {"grid": [0.5, 2]}, DataError, "smoothing"),
+        (
+            "species ~ sex + body_mass_g + I(2 * body_mass_g)",
+            {},
+            CollinearError,
+            r"'I\(2 \* body_mass_g\)' is a linear combination of 'body_mass_g'",
+        ),
+    ],
+)
+def test_what_does_not_go_is_named(formula, options, error, says):
+    with pytest.raises(error, match=says):
+        location(formula, BIRDS, **options)
+
+
+def test_a_class_of_one_row_is_gone_without_it():
+    one = BIRDS[
+        (BIRDS["species"] != "Gentoo") | (BIRDS.index == BIRDS.index[BIRDS["species"] == "Gentoo"][0])
+    ]
+    left_out = location(FORMULA, one, smoothing=0.3).leave_one_out()
+    alone = left_out[(one["species"] == "Gentoo").to_numpy()]
+    assert alone["Gentoo"].tolist() == [0.0]
+    assert alone[["Adelie", "Chinstrap"]].sum(axis=1).item() == pytest.approx(1)
+
+
+def test_the_path_counts_the_one_row_of_a_class_as_wrong():
+    apart = pd.DataFrame(
+        {"y": [*"aaaabbbbc"], "s": [*"uvuvuvuvu"], "x": [0.0, 1, 2, 3, 100, 101, 102, 103, 200]}
+    )
+    fit = location("y ~ s + x", apart, grid=[0.3, 1.0])
+    assert fit.path["error"].tolist() == pytest.approx([1 / 9, 1 / 9])
+    # Cells of one column are called by its levels.
+    assert fit.probabilities.index.tolist() == ["u", "v"]
+
+
+def test_damaged_cells_of_a_file_are_refused():
+    numbers = location(FORMULA, BIRDS, smoothing=0.3)._fit.numbers
+    held = numbers.buffers()
+    wrong = {
+        "levels": np.array([3.0, 3.0, 0.0, 0.0]),
+        "cell_root": held["cell_root"][1:],
+        "cell_counts": -held["cell_counts"],
+        "cell_scale": 0 * held["cell_scale"],
+        "cell_centres": np.nan * held["cell_centres"],
+    }
+    for name, value in wrong.items():
+        with pytest.raises(DataError, match="do not go with its columns"):
+            location_from_file(
+                numbers.moments, numbers.prior, smoothing=0.3, estimated_prior=True, **(held | {name: value})
+            )
+
+
+def test_too_many_cells_are_refused_before_they_are_made():
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({f"c{j}": rng.choice(list("abcdefgh"), 50) for j in range(8)})
+    data = data.assign(x=rng.normal(size=50), y=np.repeat(["a", "b"], 25))
+    with pytest.raises(NotSupportedError, match="cells, whose means"):
+        location("y ~ .", data)
+
+
+# ------------------------------------------------------------------ variances that are rounding errors
+
+
+def constant_within_classes(offset: float = 0.0, slope: float = 1.0) -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    y = np.repeat(["a", "b", "c"], 20)
+    k = np.select([y == "a", y == "b"], [1.0, 0.0], 2.0)
+    table = pd.DataFrame({"y": y, "x": rng.normal(size=60) + k, "k": slope * k + offset})
+    return table.assign(c=rng.choice(["u", "v"], 60), t=rng.random(60) > 0.5).sample(frac=1, random_state=1)
+
+
+@pytest.mark.parametrize("options", [{"smoothing": 0.2}, {"smoothing": 1.0}, {"smoothing": 1e-3}, {}])
+@pytest.mark.parametrize(
+    ("offset", "slope"), [(0, 1), (10, 250), (0.3, 0.1), (0, 0.1), (1e6, 1e-3), (1 / 7, 1 / 3), (-1e9, 1e-3)]
+)
+def test_a_column_that_is_constant_within_classes_is_named(offset, slope, options):
+    table = constant_within_classes(offset, slope)
+    with pytest.raises(CollinearError, match="'k' is constant within classes"):
+        location("y ~ x + k + c + t", table, **options)
+    with pytest.raises(CollinearError, match="'k' is constant within classes"):
+        lda("y ~ x + k", table)
+
+
+@pytest.mark.parametrize(("offset", "slope"), [(10, 250), (0.3, 0.1), (1e6, 1.0)])
+def test_a_column_that_is_constant_within_cells_alone_varies_about_smoothed_means(offset, slope):
+    table = constant_within_classes()
+    table["k"] += np.where(table["c"] == "u", 0.1, 0.4)
+    fit = location("y ~ x + k + c", table, smoothing=0.3)
+    moved = location("y ~ x + k + c", table.assign(k=slope * table["k"] + offset), smoothing=0.3)
+    assert moved.cov.loc["k", "k"] == pytest.approx(slope**2 * fit.cov.loc["k", "k"], rel=1e-7)
+    np.testing.assert_allclose(moved.predict_proba(), fit.predict_proba(), rtol=1e-6, atol=1e-9)
+
+
+def test_a_column_that_varies_in_one_row_is_left_out_as_by_refits():
+    table = constant_within_classes(0.3, 0.1).reset_index(drop=True)
+    table.loc[[5, 9], "k"] += [0.1, 1e-4]
+    fit = location("y ~ x + k + c", table, smoothing=0.2, prior="equal")
+    left_out = fit.leave_one_out()[["a", "b", "c"]].astype(float)
+    for row in (0, 5, 9, 33):
+        refit = location("y ~ x + k + c", table.drop(index=row), smoothing=0.2, prior="equal")
+        np.testing.assert_allclose(
+            left_out.loc[row], refit.predict_proba(table.loc[[row]]).iloc[0], rtol=1e-7, atol=1e-10
+        )
+    table.loc[9, "k"] -= 1e-4
+    table.loc[9, "k"] = table.loc[table.index[table["y"] == table.loc[9, "y"]].difference([5, 9])[0], "k"]
+    with pytest.warns(DiscrimWarning, match=r"1 row has no leave-one-out rule \(first of them 5\)"):
+        left_out = location("y ~ x + k + c", table, smoothing=0.2, prior="equal").leave_one_out()
+    assert left_out["label"].isna().to_numpy().nonzero()[0].tolist() == [5]

@@ -1,0 +1,251 @@
+"""Regularized discriminant analysis: its formulas in plain NumPy, its corners, brute-force folds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from discrim import lda, qda, rda
+from discrim.covariance import Regularized
+from discrim.datasets import load_iris, load_wine
+from discrim.errors import CollinearError, DataError, NotSupportedError
+
+IRIS = load_iris()
+UNEQUAL = IRIS.drop(index=[*range(10), *range(60, 85)])
+UNITS = np.array([1.0, 1e3, 1e-4, 10.0])
+
+
+def expected(data, alpha, gamma, parametrization, method="moment"):
+    """Covariances by the formulas as they are written."""
+    x, codes = data.iloc[:, :4].to_numpy(), data["species"].astype("category").cat.codes.to_numpy()
+    parts = [x[codes == k] for k in range(3)]
+    less = 1 if method == "moment" else 0
+    divisors = np.array([len(part) - less for part in parts])
+    sscp = [(part - part.mean(axis=0)).T @ (part - part.mean(axis=0)) for part in parts]
+    pooled = sum(sscp) / divisors.sum()
+    p, own = 4, [s / d for s, d in zip(sscp, divisors, strict=True)]
+    if parametrization == "esl":
+        sphere = np.trace(pooled) / p * np.eye(p)
+        return [alpha * s + (1 - alpha) * (gamma * pooled + (1 - gamma) * sphere) for s in own]
+    lam = 1 - alpha
+    if parametrization == "klar":
+        mixed = [(1 - lam) * s + lam * pooled for s in own]
+    else:
+        mixed = [
+            ((1 - lam) * s + lam * sum(sscp)) / ((1 - lam) * d + lam * divisors.sum())
+            for s, d in zip(sscp, divisors, strict=True)
+        ]
+    return [(1 - gamma) * m + gamma * np.trace(m) / p * np.eye(p) for m in mixed]
+
+
+def normal_log(x, mean, cov):
+    unit = np.sqrt(np.diag(cov))
+    z, scaled = (x - mean) / unit, cov / unit / unit[:, None]
+    size = np.linalg.slogdet(scaled)[1] + 2 * np.log(unit).sum() + x.shape[1] * np.log(2 * np.pi)
+    return -0.5 * (size + (z * np.linalg.solve(scaled, z.T).T).sum(axis=1))
+
+
+@pytest.mark.parametrize("parametrization", ["esl", "friedman", "klar"])
+@pytest.mark.parametrize("method", ["moment", "mle"])
+@pytest.mark.parametrize(("alpha", "gamma"), [(0.3, 0.2), (0.9, 0.7), (0.0, 0.4), (1.0, 0.4)])
+@pytest.mark.parametrize("units", [np.ones(4), UNITS])
+def test_covariances_and_posteriors_by_the_formulas(parametrization, method, alpha, gamma, units):
+    data = UNEQUAL.copy()
+    data.iloc[:, :4] = data.iloc[:, :4].to_numpy() * units
+    fit = rda("species ~ .", data, alpha=alpha, gamma=gamma, parametrization=parametrization, method=method)
+    wanted = expected(data, alpha, gamma, parametrization, method)
+    for cov, want in zip(fit.covs.values(), wanted, strict=True):
+        np.testing.assert_allclose(cov, want, rtol=1e-10, atol=1e-13 * np.abs(want).max())
+    x = data.iloc[:, :4].to_numpy()
+    logs = np.column_stack(
+        [
+            np.log(share) + normal_log(x, mean, cov)
+            for share, mean, cov in zip(fit.prior, fit.means.to_numpy(), wanted, strict=True)
+        ]
+    )
+    own = logs[np.arange(len(x)), fit.classes.get_indexer(data["species"])]
+    assert fit.llf == pytest.approx(own.sum(), rel=1e-9)
+    logs -= np.logaddexp.reduce(logs, axis=1)[:, None]
+    np.testing.assert_allclose(fit.predict_log_proba(), logs, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize(("parametrization", "plain"), [("esl", 1.0), ("friedman", 0.0), ("klar", 0.0)])
+@pytest.mark.parametrize("method", ["moment", "mle"])
+def test_corners_are_lda_qda_and_the_nearest_centroid(parametrization, plain, method):
+    options = {"parametrization": parametrization, "method": method}
+    linear = rda("species ~ .", UNEQUAL, alpha=0.0, gamma=plain, **options)
+    quadratic = rda("species ~ .", UNEQUAL, alpha=1.0, gamma=plain, **options)
+    both = lda("species ~ .", UNEQUAL, method=method), qda("species ~ .", UNEQUAL, method=method)
+    for ours, theirs in zip((linear, quadratic), both, strict=True):
+        np.testing.assert_allclose(ours.predict_log_proba(), theirs.predict_log_proba(), rtol=1e-9, atol=1e-9)
+    sphere = rda("species ~ .", UNEQUAL, alpha=0.0, gamma=1.0 - plain, prior="equal", **options)
+    x = UNEQUAL.iloc[:, :4].to_numpy()
+    gaps = ((x[:, None] - sphere.means.to_numpy()) ** 2).sum(axis=2)
+    assert (sphere.predict() == sphere.classes[gaps.argmin(axis=1)]).all()
+
+
+def test_the_choice_is_that_of_folds_fitted_one_by_one():
+    fit = rda("species ~ .", IRIS, grid=[0.0, 0.5, 1.0], folds=5, seed=3)
+    from discrim.models.evaluation.validation import deal_folds
+
+    dealt = deal_folds(fit._fit, 5, 3)
+    for _, row in fit.path.iterrows():
+        rates = []
+        for fold in range(5):
+            inside = IRIS[dealt != fold]
+            outside = IRIS[dealt == fold]
+            options = {"alpha": row["alpha"], "gamma": row["gamma"], "prior": fit.prior}
+            part = rda("species ~ .", inside, **options)
+            wrong = part.predict(outside).to_numpy() != outside["species"].to_numpy()
+            rates.append(pd.Series(wrong).groupby(outside["species"].to_numpy()).mean() @ fit.prior)
+        assert row["error"] == pytest.approx(np.mean(rates), abs=1e-12)
+        assert row["se"] == pytest.approx(np.std(rates, ddof=1) / np.sqrt(5), abs=1e-12)
+    least = fit.path["error"].min()
+    tied = fit.path[fit.path["error"] <= least + 1e-12]
+    assert fit.alpha == tied["alpha"].min()
+    assert fit.gamma == tied[tied["alpha"] == fit.alpha]["gamma"].min()
+    wider = rda("species ~ .", IRIS, grid=[0.0, 0.5, 1.0], folds=5, seed=3, alpha="1se")
+    assert wider.alpha <= fit.alpha
+    assert "path" in fit.summary().tables
+    assert "5-fold cross-validation, 1 SE rule" in wider.summary().as_text()
+
+
+def test_a_summary_says_what_its_errors_hold():
+    data = IRIS.assign(w=2)
+    held = "the same rows chose alpha and gamma"
+    chosen = rda("species ~ . - w", data, grid=[0.0, 0.5, 1.0], folds=5, seed=3).summary(["header"]).as_text()
+    assert held in chosen
+    assert "1 SE rule" not in chosen
+    given = rda("species ~ .", data, weights="w", alpha=0.5, gamma=0.5)
+    text = given.summary(["header"]).as_text()
+    assert held not in text
+    assert "Sum of weights" in text
+    rates = given.error_rates(["loo"]).loc["loo"]
+    assert f"({rates['wrong']:g}/{rates['total']:g})" in text.split("Error, leave-one-out")[1]
+
+
+def test_more_columns_than_rows_of_a_class():
+    wine = load_wine().groupby("cultivar").head(8)
+    with pytest.raises(CollinearError, match=r"alpha=1, gamma=1.*alpha below 1"):
+        rda("cultivar ~ .", wine, alpha=1.0, gamma=1.0)
+    fit = rda("cultivar ~ .", wine, alpha=0.5, gamma=0.9)
+    assert (fit.predict() == wine["cultivar"]).mean() > 0.5
+    assert np.isfinite(fit.predict_log_proba()).all(axis=None)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"alpha": 1.2}, r"alpha=1\.2: give a number from 0 to 1"),
+        ({"gamma": -0.1}, r"gamma=-0\.1"),
+        ({"grid": []}, "grid="),
+        ({"grid": [0.5, 2.0]}, r"not 2\.0"),
+        ({"grid": 0.5}, r"grid=0\.5"),
+        ({"grid": ["half"]}, "half"),
+        ({"grid": {"lambda": [0.5]}}, "grid names 'lambda'"),
+        ({"alpha": "half"}, "alpha='half': give a number"),
+        ({"alpha": True}, "alpha=True: give a number"),
+        ({"alpha": 0.5, "gamma": 0.5, "grid": [0.5]}, "nothing to choose: leave out grid="),
+        ({"alpha": 0.5, "grid": {"alpha": [0.5]}}, "grid holds values of 'alpha', which is given"),
+        ({"seed": "a"}, "seed='a': give a whole number"),
+        ({"seed": -1}, "seed=-1: give a whole number"),
+        ({"folds": 1}, "folds=1: give a number of folds"),
+        ({"folds": 151}, "to the 150 rows"),
+        ({"folds": "all"}, "folds='all'"),
+        ({"parametrization": "esm"}, "parametrization='esm'"),
+        ({"alpha": "2se"}, "alpha='2se'"),
+        ({"parametrization": Regularized(standardize=True), "components": 2}, "standardize=True"),
+    ],
+)
+def test_bad_options_are_named(options, said):
+    with pytest.raises(DataError, match=said):
+        rda("species ~ .", IRIS, **options)
+
+
+def test_a_class_of_one_row_is_named():
+    data = IRIS.astype({"species": str})
+    data.loc[0, "species"] = "alone"
+    with pytest.raises(CollinearError, match="'alone' has one row"):
+        rda("species ~ .", data, alpha=0.5, gamma=0.5)
+    data["w"] = np.where(data["species"] == "virginica", 0.015, 1.0)
+    with pytest.raises(CollinearError, match=r"'virginica' has rows of a total weight of 0\.75"):
+        rda("species ~ . - w", data.iloc[1:], alpha=0.5, gamma=0.5, weights="w")
+
+
+def test_a_row_of_weight_two_is_two_rows():
+    data = IRIS.astype({"species": str})
+    data.loc[0, "species"] = "alone"
+    twice = pd.concat([data, data.iloc[[0]]], ignore_index=True)
+    weights = np.where(np.arange(150) == 0, 2.0, 1.0)
+    for method in ("moment", "mle"):
+        options = {"alpha": 0.5, "gamma": 0.5, "method": method}
+        one, two = rda("species ~ .", data, weights=weights, **options), rda("species ~ .", twice, **options)
+        np.testing.assert_allclose(one.predict_log_proba(data), two.predict_log_proba(data), rtol=1e-10)
+
+
+def test_a_class_of_prior_zero_is_never_chosen():
+    prior = {"setosa": 0.0, "versicolor": 0.5, "virginica": 0.5}
+    for cv in (5, "loo"):
+        fit = rda("species ~ .", IRIS, grid=[0.0, 0.5], folds=cv, prior=prior, seed=1)
+        assert "setosa" not in set(fit.predict())
+
+
+def test_the_path_is_drawn_with_the_pair_chosen():
+    import matplotlib.pyplot as plt
+
+    fit = rda("species ~ .", IRIS, grid=[0.0, 0.5, 1.0], folds=5, seed=3)
+    axes = fit.plot("path")
+    (mesh,) = axes.collections[:1]
+    shown = fit.path.pivot(index="alpha", columns="gamma", values="error").to_numpy()
+    np.testing.assert_allclose(np.asarray(mesh.get_array()).ravel(), shown.ravel())
+    (chosen,) = axes.lines
+    assert [axes.get_xticklabels()[int(chosen.get_xdata()[0])].get_text()] == [f"{fit.gamma:g}"]
+    assert [axes.get_yticklabels()[int(chosen.get_ydata()[0])].get_text()] == [f"{fit.alpha:g}"]
+    plt.close("all")
+    with pytest.raises(NotSupportedError, match="no path"):
+        rda("species ~ .", IRIS, alpha=0.5, gamma=0.5).plot("path")
+
+
+def test_what_regularized_covariances_have_not_is_refused():
+    fit = rda("species ~ .", IRIS, alpha=0.5, gamma=0.5)
+    for ask in (
+        lambda: fit.aic,
+        lambda: fit.path,
+        lambda: fit.predict_proba(method="debiased"),
+        lambda: fit.typicality(),
+    ):
+        with pytest.raises(NotSupportedError):
+            ask()
+
+
+def test_a_singular_covariance_names_the_columns_at_fault():
+    data = IRIS.assign(twice=lambda d: 2 * d["petal_width"] + d["sepal_width"])
+    with pytest.raises(CollinearError, match="gamma=1: 'twice' is constant or a linear"):
+        rda("species ~ .", data, alpha=0.5, gamma=1.0)
+    alone = IRIS.assign(odd=lambda d: np.where(d["species"] == "setosa", 7.0, np.arange(150.0) % 7))
+    with pytest.raises(CollinearError, match=r"'setosa' is singular .*: 'odd' is constant .* alpha below 1"):
+        rda("species ~ .", alone, alpha=1.0, gamma=1.0)
+    few = IRIS.groupby("species").head(4)
+    with pytest.raises(CollinearError, match=r"the 4 columns .* more than the 3 degrees of freedom there"):
+        rda("species ~ .", few, alpha=1.0, gamma=0.0)
+    with pytest.raises(CollinearError, match="an alpha below 1, or more folds"):
+        rda("species ~ .", alone, alpha=1.0, folds=3)
+
+
+@pytest.mark.parametrize("method", ["moment", "mle"])
+@pytest.mark.parametrize(("corner", "verb"), [((0.0, 1.0), lda), ((1.0, 1.0), qda), ((1.0, 0.3), qda)])
+def test_posteriors_are_predictive_where_nothing_is_mixed(corner, verb, method):
+    alpha, gamma = corner
+    fit = rda("species ~ .", IRIS, alpha=alpha, gamma=gamma, method=method)
+    own = verb("species ~ .", IRIS, method=method).predict_proba(method="predictive")
+    assert fit.predict_proba(method="predictive").to_numpy() == pytest.approx(own.to_numpy(), rel=1e-9)
+    gaps = IRIS.assign(sepal_width=np.nan)
+    left, right = (
+        each.predict_proba(gaps, method="predictive", missing="integrate")
+        for each in (fit, verb("species ~ .", IRIS, method=method))
+    )
+    assert left.to_numpy() == pytest.approx(right.to_numpy(), rel=1e-9)
+    mixed = rda("species ~ .", IRIS, alpha=0.5, gamma=gamma)
+    with pytest.raises(NotSupportedError, match="no closed form for mixed"):
+        mixed.predict_proba(method="predictive")

@@ -1,0 +1,131 @@
+"""Labels with each row left out, found without a table of scores, are those of the table."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim.core.rules import gaussian as nearest_means
+from discrim.errors import DiscrimWarning
+from discrim.inference.error_rates import counted, counted_labels, counts_of
+from discrim.models.evaluation import validation as left_out_codes
+
+VERBS: dict[str, Callable[..., Any]] = {
+    "lda": discrim.lda,
+    "qda": discrim.qda,
+    "diagonal": lambda formula, data, **more: discrim.lda(formula, data, covariance="diagonal", **more),
+    "naive_bayes": discrim.naive_bayes,
+    "indicator": discrim.indicator,
+}
+
+
+def many_classes(k: int, n: int) -> pd.DataFrame:
+    """Rows of k classes, four of each at least, and one far from all others."""
+    rng = np.random.default_rng(0)
+    y = np.concatenate([np.repeat(np.arange(k), 4), rng.integers(0, k, n - 4 * k)])
+    x = rng.normal(size=(n, 2)) + 3 * rng.normal(size=(k, 2))[y]
+    x[0] = 1e4
+    return pd.DataFrame(x, columns=["a", "b"]).assign(y=y, w=rng.integers(1, 3, n))
+
+
+@pytest.fixture
+def hold(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Have tables of scores held up to so many numbers."""
+    return lambda most: monkeypatch.setattr(left_out_codes, "HELD", most)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("k", [3, 12])
+@pytest.mark.parametrize("options", [{}, {"weights": "w"}], ids=["plain", "weighted"])
+def test_labels_left_out_are_those_of_the_scores(
+    verb: str, k: int, options: dict[str, Any], hold: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = many_classes(k, 5 * k + 15)
+    expected = VERBS[verb]("y ~ a + b", data, **options)
+    whole = expected.error_rates(["loo", "apparent"], by_class=True)
+    table = expected.confusion("loo")
+    hold(0)
+    monkeypatch.setattr(left_out_codes, "PIECE", 7 * k)
+    fit = VERBS[verb]("y ~ a + b", data, **options)
+    pd.testing.assert_frame_equal(fit.error_rates(["loo", "apparent"], by_class=True), whole, rtol=1e-14)
+    pd.testing.assert_frame_equal(fit.confusion("loo"), table)
+
+
+@pytest.mark.parametrize("most", [2**23, 0])
+def test_rows_that_no_class_can_have_are_told_of_in_both_ways(most: int, hold: Callable[[int], None]) -> None:
+    rng = np.random.default_rng(3)
+    y = np.r_[0, rng.integers(0, 3, 39)]
+    data = pd.DataFrame({"y": y, "a": np.where(y == 0, "u", "w"), "b": np.where(y == 0, "p", "q")})
+    data.loc[0, "a"] = "w"
+    hold(most)
+    with pytest.warns(DiscrimWarning, match="1 row has probability zero in every class"):
+        assert discrim.naive_bayes("y ~ a + b", data).error_rates(["loo"])["total"].iloc[0] == 39
+
+
+@pytest.mark.parametrize("most", [2**23, 0])
+def test_a_row_that_alone_has_a_level_is_not_counted(most: int, hold: Callable[[int], None]) -> None:
+    rng = np.random.default_rng(3)
+    data = pd.DataFrame({"a": rng.choice(list("uv"), 40), "y": rng.integers(0, 3, 40)})
+    data.loc[0, "a"] = "w"
+    hold(most)
+    with pytest.warns(DiscrimWarning, match="1 row has no leave-one-out rule"):
+        assert discrim.naive_bayes("y ~ a", data, laplace=1).error_rates(["loo"])["total"].iloc[0] == 39
+
+
+def test_a_summary_of_many_classes_holds_no_table_of_scores(hold: Callable[[int], None]) -> None:
+    n, k = 3_000, 300
+    hold(n * k - 1)
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % k
+    data = pd.DataFrame(rng.normal(size=(k, 3))[y] + rng.normal(size=(n, 3)), columns=list("abc")).assign(y=y)
+    fit = discrim.lda("y ~ .", data)
+    tracemalloc.start()
+    try:
+        str(fit.summary())
+        assert tracemalloc.get_traced_memory()[1] < 8 * n * k
+    finally:
+        tracemalloc.stop()
+
+
+def test_distances_without_a_row_are_those_of_moments_without_it() -> None:
+    data = many_classes(5, 40).drop(index=0)
+    fit = discrim.lda("y ~ a + b", data, prior="equal")
+    scores = fit._fit.refits.left_out(fit._fit)(data[["a", "b"]].to_numpy(), data["y"].to_numpy(), None)
+    for i in range(0, len(data), 5):
+        less = data.drop(index=data.index[i])
+        within = less[["a", "b"]] - less.groupby("y")[["a", "b"]].transform("mean")
+        inverse = np.linalg.inv(within.T @ within / (len(less) - 5))
+        gap = data[["a", "b"]].iloc[i] - less.groupby("y")[["a", "b"]].mean()
+        wanted = -0.5 * np.einsum("ij,jk,ik->i", gap, inverse, gap)
+        np.testing.assert_allclose(scores[i] - scores[i, 0], wanted - wanted[0], atol=1e-9)
+
+
+@pytest.mark.parametrize("sampled", [True, False])
+def test_errors_of_labels_are_those_of_their_table(sampled: bool) -> None:
+    rng = np.random.default_rng(1)
+    actual, predicted = rng.integers(-1, 6, (2, 200))
+    weights, shares = rng.random(200), rng.dirichlet(np.ones(6))
+    for w in (None, weights):
+        counts = counts_of(actual, predicted, 6, w).astype(np.float64)
+        whole = counted(counts, shares, None, 0.9, sampled=sampled)
+        ours = counted_labels(actual, predicted, shares, w, 0.9, sampled=sampled)
+        for name in ("by_class", "estimate", "se", "low", "high", "wrong", "total"):
+            np.testing.assert_allclose(getattr(ours, name), getattr(whole, name), rtol=1e-12)
+
+
+def test_crowds_are_the_same_whether_all_gaps_are_held_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = many_classes(60, 400)
+    data.loc[data["y"] < 5, ["a", "b"]] += 1e6
+    whole = discrim.lda("y ~ a + b", data)
+    expected, crowds = whole.decision_function().to_numpy(), whole._fit.rule().crowds
+    monkeypatch.setattr(nearest_means, "GAPS", 150)
+    ours = discrim.lda("y ~ a + b", data)
+    assert len(crowds) > 1
+    assert [c.members.tolist() for c in ours._fit.rule().crowds] == [c.members.tolist() for c in crowds]
+    assert (ours.decision_function().to_numpy() == expected).all()

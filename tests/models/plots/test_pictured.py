@@ -1,0 +1,49 @@
+"""`plot` over the models: every kind of the registry is drawn, and what does not fit is refused."""
+
+import matplotlib as mpl
+import pytest
+
+import discrim
+from discrim.models.plots.pictured import kinds_of
+
+mpl.use("Agg")
+IRIS = discrim.datasets.load_iris()
+
+
+def test_an_option_that_a_kind_does_not_read_is_refused():
+    fit = discrim.indicator("species ~ .", IRIS)
+    with pytest.raises(discrim.errors.NotSupportedError, match="axes= does nothing for kind='regions'"):
+        fit.plot("regions", axes=("LD1", "LD2"))
+
+
+def test_an_unknown_kind_is_answered_with_those_there_are():
+    fit = discrim.lda("species ~ .", IRIS)
+    with pytest.raises(discrim.errors.DataError, match=r"'score'.*scores") as raised:
+        fit.plot("score")
+    assert all(repr(kind) in str(raised.value) for kind in kinds_of(fit))
+
+
+def test_a_kind_of_other_models_is_answered_with_these():
+    with pytest.raises(discrim.errors.DataError, match=r"'scores' is of fits of lda\(\).*one of qda\(\)"):
+        discrim.qda("species ~ .", IRIS).plot("scores")
+
+
+def test_a_title_takes_the_place_of_the_own_one():
+    fit = discrim.lda("species ~ .", IRIS)
+    assert fit.plot(title="").get_title() == ""
+    with pytest.raises(discrim.errors.DataError, match="title="):
+        fit.plot(title=3)
+
+
+@pytest.mark.parametrize(
+    ("colors", "said"),
+    [
+        ({"setose": "red"}, "setose"),
+        (["red"], "1 colours for 3"),
+        ("no such map", "colormap"),
+        (["a"] * 3, "'a'"),
+    ],
+)
+def test_colours_that_do_not_fit_are_refused(colors, said):
+    with pytest.raises(discrim.errors.DataError, match=said):
+        discrim.lda("species ~ .", IRIS).plot(colors=colors)
