@@ -214,7 +214,9 @@ def warn_user(message: str, kind: type[DiscrimWarning] = DiscrimWarning) -> None
     if kept is not None:
         kept.append(message)
         return
-    level, frame = 1, sys._getframe()
+    level = 1
+    frame = sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "discrim":
-        level, frame = level + 1, frame.f_back
+        level = level + 1
+        frame = frame.f_back
     warnings.warn(message, kind, stacklevel=level)

@@ -113,7 +113,8 @@ def check_grid(
     way_out = f"{what} {range_words(low, high, ends)}{also}."
     if isinstance(grid, str) or not isinstance(grid, Iterable):
         raise DataError(f"grid={told(grid)}: give a list of {way_out}")
-    values, kind = list(grid), is_whole if whole else is_number
+    values = list(grid)
+    kind = is_whole if whole else is_number
     wrong = [value for value in values if not (kind(value) and in_range(value, low, high, ends))]
     if wrong or not values:
         said = "the grid is empty"

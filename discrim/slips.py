@@ -480,7 +480,8 @@ def specification_hint(given: Mapping[str, Any]) -> tuple[str, str]:
     values = {
         name: each for name, each in values.items() if name == "nu" or not (each is None or each is False)
     }
-    advice, note = [], ""
+    advice = []
+    note = ""
     if values.pop("correspondence", False):
         advice.append(f"components=discrim.subspace.MultipleCorrespondence({values.pop('components', 2)!r})")
         values.pop("standardize", None)

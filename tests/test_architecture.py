@@ -161,7 +161,7 @@ NAMING_MODELS = {"models/selection/candidates.py", "slips.py"}
 # it asks for, until the models are renamed.
 HOUSE = {
     "files": 312,
-    "lines": 112_700,
+    "lines": 114_600,
     "lines of imports over lines of other code, in percent": 8.5,
     "lda() on iris, files": 27,
     "lda() on iris, depth": 10,

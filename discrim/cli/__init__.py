@@ -112,7 +112,8 @@ def _completed_parser() -> argparse.ArgumentParser:
     from argcomplete.completers import FilesCompleter
 
     # The options of a verb are read from the function, whose import takes a second.
-    parser, files = build_parser(only=os.environ.get("COMP_LINE", "").split()[1:2]), FilesCompleter()
+    parser = build_parser(only=os.environ.get("COMP_LINE", "").split()[1:2])
+    files = FilesCompleter()
 
     def tables(prefix: str, **about: Any) -> list[str]:
         return [name for name in datasets.names() if name.startswith(prefix)]

@@ -27,7 +27,8 @@ from discrim.report.tables import Summary
 
 def assess(verb: str, options: dict[str, Any]) -> None:
     """Show what the rows of a table say of a saved fit."""
-    file, sections = options.pop("fit"), options.pop("sections", None)
+    file = options.pop("fit")
+    sections = options.pop("sections", None)
     given = given_of(options)
     output = output_of(options, given.data, file)
     fit = loaded_fit(file)
@@ -61,7 +62,8 @@ class Errors(NamedTuple):
 def errors_of(options: dict[str, Any]) -> Errors | None:
     """Take the options of error rates from the others."""
     methods = options.pop("errors", None)
-    folds, seed = options.pop("error_folds", None), options.pop("error_seed", None)
+    folds = options.pop("error_folds", None)
+    seed = options.pop("error_seed", None)
     random = {"--folds": (folds, ("cv",)), "--seed": (seed, ("cv", "632+"))}
     for option, (value, of) in random.items():
         if value is not None and not set(of) & set(methods or ()):
@@ -135,7 +137,8 @@ def save_fit(fit: Any, path: str, *, calibrated: bool) -> None:
 
 def with_labels_of(options: dict[str, Any], formula: str, data: Any) -> dict[str, Any]:
     """Return options in which classes have the labels of the response of a table or source."""
-    response, columns = formula.partition("~")[0].strip().strip("`"), getattr(data, "columns", None)
+    response = formula.partition("~")[0].strip().strip("`")
+    columns = getattr(data, "columns", None)
     if not has_labels(options) or response not in (data.names if columns is None else columns):
         return options
     return with_labels(options, labels_in(data, response) if columns is None else data[response].unique())
@@ -143,9 +146,11 @@ def with_labels_of(options: dict[str, Any], formula: str, data: Any) -> dict[str
 
 def summarize(verb: str, options: dict[str, Any]) -> None:
     """Fit a model, and show it."""
-    formula, given = options.pop("formula"), given_of(options)
+    formula = options.pop("formula")
+    given = given_of(options)
     output = output_of(options, given.data, *([options["test"]] if "test" in options else []))
-    sections, errors = options.pop("sections", None), errors_of(options)
+    sections = options.pop("sections", None)
+    errors = errors_of(options)
     test = TableArgument(options.pop("test"), given.dialect) if "test" in options else None
     fit = _made(verb.replace("-", "_"), formula, given, output, options)
     summary = fit.summary() if sections is None else fit.summary(sections=sections)
@@ -181,9 +186,11 @@ _FORMATS["p_permutation"] = "tail"
 
 def stepwise(verb: str, options: dict[str, Any]) -> None:
     """Choose columns step by step, and show the steps and the fit to those chosen."""
-    formula, given = options.pop("formula"), given_of(options)
+    formula = options.pop("formula")
+    given = given_of(options)
     output = output_of(options, given.data)
-    sections, errors = options.pop("sections", None), errors_of(options)
+    sections = options.pop("sections", None)
+    errors = errors_of(options)
     if "verb" in options:
         model = options["verb"]
         options["verb"] = partial(getattr(discrim, model.verb), **model.options)
@@ -200,7 +207,8 @@ def stepwise(verb: str, options: dict[str, Any]) -> None:
 
 def choose(verb: str, options: dict[str, Any]) -> None:
     """Choose a model by rows left out, and show what was tried."""
-    formula, given = options.pop("formula"), given_of(options)
+    formula = options.pop("formula")
+    given = given_of(options)
     output = output_of(options, given.data)
     if "verbs" in options:
         options["candidates"] = {
@@ -224,9 +232,11 @@ def plan_rows(verb: str, options: dict[str, Any]) -> None:
 
 def canonical(verb: str, options: dict[str, Any]) -> None:
     """Show the canonical variates of a linear discriminant analysis, or of a term of several factors."""
-    formula, given = options.pop("formula"), given_of(options)
+    formula = options.pop("formula")
+    given = given_of(options)
     output = output_of(options, given.data)
-    sections, convention = options.pop("sections", None), options.pop("convention", None)
+    sections = options.pop("sections", None)
+    convention = options.pop("convention", None)
     tested = _of_terms(options)
     if not tested and not _several(formula):
         fit = _made("lda", formula, given, output, options)
@@ -267,7 +277,8 @@ def _several(formula: str) -> bool:
 
 def manova(verb: str, options: dict[str, Any]) -> None:
     """Show the tests that the classes have one mean, or of the terms of several factors."""
-    formula, given = options.pop("formula"), given_of(options)
+    formula = options.pop("formula")
+    given = given_of(options)
     output = output_of(options, given.data)
     if "distance" in options or "permutations" in options:
         _by_permutation(formula, given, output, options)
@@ -303,7 +314,8 @@ def _by_permutation(formula: str, given: TableArgument, output: Output, options:
         deliver(_made("permanova", formula, given, output, options).summary(), output)
         return
     table = _made("manova", formula, given, output, options)
-    title, source = "Tests of the means, also by permutation", "manova(formula, data, permutations=)"
+    title = "Tests of the means, also by permutation"
+    source = "manova(formula, data, permutations=)"
     deliver(_four_statistics(formula, title, table, source), output)
 
 

@@ -40,7 +40,8 @@ from discrim.report.tables import summarize
 
 def compare(verb: str, options: dict[str, Any]) -> None:
     """Show fits side by side."""
-    compared, given = options.pop("compared"), given_of(options)
+    compared = options.pop("compared")
+    given = given_of(options)
     formulas = [each for each in compared if "~" in each and not os.path.isfile(each)]
     files = [each for each in compared if each not in formulas]
     output = output_of(options, given.data, *files)
@@ -205,14 +206,17 @@ def report(verb: str, options: dict[str, Any]) -> None:
     """Write a page on a fit, in the format that the name of its file says."""
     from discrim.report.page.page import PAGES
 
-    subject, target = options.pop("reported"), options.pop("out")
-    title, pictures = options.pop("title", None), options.pop("pictures", None)
+    subject = options.pop("reported")
+    target = options.pop("out")
+    title = options.pop("title", None)
+    pictures = options.pop("pictures", None)
     check_place(target, "A report", *PAGES)
     refuse_same("--out", target, subject, *([options["data"]] if "data" in options else []))
     if "~" in subject and not os.path.isfile(subject):
         fit, load = _fit_of_formula(subject, target, options)
     else:
-        fit, load = _saved(subject, options), None
+        fit = _saved(subject, options)
+        load = None
     words: dict[str, Any] = {"all": "all", "none": []}
     pictures = words.get(pictures[0], pictures) if pictures is not None and len(pictures) == 1 else pictures
     fit.report(target, title=title, load=load, pictures=pictures)
@@ -252,7 +256,8 @@ def _code_of(given: TableArgument) -> str | None:
         return None
     if FORMATS.get(PurePath(given.data).suffix.lower()) == "Parquet":
         return f"pd.read_parquet({given.data!r})"
-    separator, decimal = given.dialect.separator_of(given.data), given.dialect.decimal
+    separator = given.dialect.separator_of(given.data)
+    decimal = given.dialect.decimal
     more = f", sep={separator!r}" if separator != "," else ""
     more += f", decimal={decimal!r}" if decimal != "." else ""
     return f"pd.read_csv({given.data!r}{more})"
@@ -260,7 +265,9 @@ def _code_of(given: TableArgument) -> str | None:
 
 def predict(verb: str, options: dict[str, Any]) -> None:
     """Label the rows of a table by a saved fit, as CSV part by part, or in a file."""
-    file, out, augment = options["fit"], options.get("out"), "augment" in options
+    file = options["fit"]
+    out = options.get("out")
+    augment = "augment" in options
     fit = loaded_fit(file, "fit them, as discrim.lda(moments=discrim.load(...)), and name a file of that fit")
     gaps: dict[str, Any] = {name: options[name] for name in ("unseen", "missing") if name in options}
     if augment and "prior" in options:
@@ -308,7 +315,8 @@ def _unread_columns(fit: Any, data: Any) -> list[str]:
 
 def export(verb: str, options: dict[str, Any]) -> None:
     """Write the rule of a saved fit as a query, or as a model of ONNX."""
-    file, path = options.pop("fit"), options.pop("onnx", None)
+    file = options.pop("fit")
+    path = options.pop("onnx", None)
     if (path is None) == ("sql" not in options):
         raise DataError("export writes a query or a model: give --sql and an engine, or --onnx FILE")
     option, target = ("--onnx", path) if path is not None else ("--out", options.pop("out", None))

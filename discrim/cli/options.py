@@ -23,7 +23,10 @@ from discrim.errors import DiscrimError
 from discrim.models.registry import BY_VERB, HOME, MODELS, resolve
 from discrim.slips import rewritten_keyword
 
-FITTED, READ, SHOWN, WRITTEN = "what is fitted", "how DATA is read", "what is shown", "what is written"
+FITTED = "what is fitted"
+READ = "how DATA is read"
+SHOWN = "what is shown"
+WRITTEN = "what is written"
 
 HEADINGS = {
     "assess": "what is judged",
@@ -228,7 +231,8 @@ def _function_of(source: Source) -> Any:
 def parameters_of(source: Source) -> list[Parameter]:
     """Return the parameters of a function that can be typed."""
     function = _function_of(source)
-    described, annotations = _descriptions(function), annotations_of(function)
+    described = _descriptions(function)
+    annotations = annotations_of(function)
     found = []
     for name, each in inspect.signature(function).parameters.items():
         kind = kind_of(annotations.get(name, Any))
@@ -294,7 +298,9 @@ def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
 
 def _add_parameter(group: Any, parameter: Parameter, all_parameters: Sequence[Parameter]) -> None:
     """Add a parameter of a function as an option; the error of a wrong word finds it in all of these."""
-    name, kind, default = parameter.name, parameter.kind, parameter.default
+    name = parameter.name
+    kind = parameter.kind
+    default = parameter.default
     text = parameter.help.replace("%", "%%")
     if kind.is_flag:
         action = "store_true" if default is False else argparse.BooleanOptionalAction
@@ -384,7 +390,8 @@ def unknown_option_hint(verb: str, known: Mapping[str, Any], unknown: Mapping[st
 
 def _rows_of(rows: tuple[Option, ...], verb: str) -> list[Option]:
     """Return the rows of a verb."""
-    model, words = BY_VERB.get(verb.replace("-", "_")), {verb}
+    model = BY_VERB.get(verb.replace("-", "_"))
+    words = {verb}
     if model is not None:
         words |= {"models", *(["files"] if model.can_be_saved else [])}
     return [row for row in rows if words & set(row.verbs.split())]

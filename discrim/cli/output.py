@@ -146,7 +146,8 @@ def error_line(message: object) -> str:
 
     Of a long one the middle is left out, which is a name or value, as one part of what is said.
     """
-    text, half = str(message), _LONGEST // 2
+    text = str(message)
+    half = _LONGEST // 2
     if len(text) > _LONGEST:
         text = f"{text[:half]} [{len(text) - _LONGEST:,} characters] {text[-half:]}"
     lines = [line for line in text.splitlines() if line.strip(" ^")]
@@ -178,7 +179,8 @@ class Output(NamedTuple):
 
 def output_of(options: dict[str, Any], *read: str) -> Output:
     """Take the options of the output from the others; what cannot be written, or is read here, is refused."""
-    force, calibrated = options.pop("force", False), options.pop("calibrated", False)
+    force = options.pop("force", False)
+    calibrated = options.pop("calibrated", False)
     save, path, picture = (options.pop(name, None) for name in ("save", "out", "plot"))
     # As everywhere, - is the standard stream.
     path = None if path == "-" else path

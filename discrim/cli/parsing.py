@@ -95,7 +95,9 @@ class Parser(argparse.ArgumentParser):
         self, *, verb: str | None = None, takes: str = "", hint: Hint | None = None, **options: Any
     ) -> None:
         super().__init__(formatter_class=_Formatter, allow_abbrev=False, **options)
-        self.verb, self.takes, self.hint = verb, takes, hint
+        self.verb = verb
+        self.takes = takes
+        self.hint = hint
         self.color = False
 
     def error(self, message: str) -> NoReturn:

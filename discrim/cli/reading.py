@@ -202,9 +202,11 @@ def read_table(source: str, labels: Labels | None = None, dialect: Dialect | Non
         if isinstance(error, OSError) and error.filename is not None:
             raise
         said = str(error).strip().rstrip(".") or type(error).__name__
-        fault, way = "read as a table", "Give a CSV or Parquet file"
+        fault = "read as a table"
+        way = "Give a CSV or Parquet file"
         if packed and not isinstance(error, ValueError):
-            fault, way = "unpacked", "Download or pack it again"
+            fault = "unpacked"
+            way = "Download or pack it again"
         raise DataError(f"{source!r} cannot be {fault}: {said}. {way}") from error
 
 
@@ -233,7 +235,8 @@ def _read_delimited(source: str, labels: Labels, dialect: Dialect | None) -> pd.
     from discrim.data.sources.files import Dialect, refuse_nul, refuse_other_separator
 
     dialect = dialect or Dialect()
-    file, options = readable(source), dialect.options(source)
+    file = readable(source)
+    options = dialect.options(source)
     header = pd.read_csv(file, header=None, nrows=1, dtype=str, keep_default_na=False, **options)
     given = [str(name) for name in header.iloc[0]]
     refuse_other_separator(source, file, given, dialect)
@@ -322,7 +325,8 @@ def _whole_columns(table: pd.DataFrame, file: Any) -> pd.DataFrame:
     return table.assign(**{name: again[name] for name in whole}) if whole else table
 
 
-LARGE, LARGE_PACKED = 2**28, 2**26
+LARGE = 2**28
+LARGE_PACKED = 2**26
 """Bytes of a file of plain text, and of one that is compressed or Parquet, from which it is read in parts."""
 
 _UNNAMED = re.compile(r"Unnamed: ([0-9]+)")
@@ -439,7 +443,8 @@ def dialect_of_output(options: dict[str, Any], given: TableArgument, out: str | 
     """
     from discrim.data.sources.files import Dialect, format_of
 
-    separator, decimal = options.pop("out_sep", None), options.pop("out_decimal", None)
+    separator = options.pop("out_sep", None)
+    decimal = options.pop("out_decimal", None)
     is_csv = out is None or format_of(out) == "CSV"
     if not is_csv and (separator is not None or decimal is not None):
         option = "--out-sep" if separator is not None else "--out-decimal"

@@ -29,7 +29,8 @@ _BRACKETS = re.compile(r"\s*\[([^\[\]]*)\]\s*")
 CLASSES = ("levels", "reference")
 """Parameters whose values are classes."""
 
-MAX_WORDS_SHOWN, MAX_WORDS_IN_UNION = 40, 16
+MAX_WORDS_SHOWN = 40
+MAX_WORDS_IN_UNION = 16
 """Largest number of characters of words that stand for a value in a help text, alone or in a union."""
 
 
@@ -227,7 +228,8 @@ def kind_of(*annotations: Any) -> ValueKind:
     values: list[Any] = []
     specifications: list[type[Specification]] = []
     for member in members:
-        origin, inner = get_origin(member), get_args(member)
+        origin = get_origin(member)
+        inner = get_args(member)
         if origin is Literal:
             words += [word for word in inner if isinstance(word, str)]
         elif inspect.isclass(origin) and issubclass(origin, Mapping):

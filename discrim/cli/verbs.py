@@ -302,7 +302,8 @@ def _examples(commands: Sequence[str]) -> str:
 
 def show_datasets(verb: str, options: dict[str, Any]) -> None:
     """List the tables, or write one of them."""
-    name, target = options.get("name"), options.get("out")
+    name = options.get("name")
+    target = options.get("out")
     if name is None:
         if target is not None:
             raise DataError("--out takes one table: name it, as in discrim datasets iris --out iris.csv")

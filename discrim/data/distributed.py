@@ -30,7 +30,8 @@ V = TypeVar("V")
 TOGETHER = 8
 """Values that are merged by one task."""
 
-RUNS, OF_THREAD = 16, 4
+RUNS = 16
+OF_THREAD = 4
 """Runs of partitions, each worked on by one task, and how many for each thread if that is more.
 
 A task costs the scheduler a millisecond."""
@@ -156,7 +157,8 @@ class DaskSource(DistributedSource):
         """
         if names not in self._tasks:
             frame = self._only(names).optimize()
-            keys, graph = frame.__dask_keys__(), dict(frame.__dask_graph__())
+            keys = frame.__dask_keys__()
+            graph = dict(frame.__dask_graph__())
             alone = _makers(graph, keys)
             parts = frame.to_delayed(optimize_graph=False) if alone is None else None
             self._tasks[names] = keys, alone or [], parts
@@ -214,7 +216,10 @@ class _Partitions:
     """
 
     def __init__(self, makers: list[Any], keys: list[Any], given: Sequence[Any], first: int) -> None:
-        self.makers, self.keys, self.given, self.first = makers, keys, given, first
+        self.makers = makers
+        self.keys = keys
+        self.given = given
+        self.first = first
 
 
 def _makers(graph: dict[Any, Any], keys: list[Any]) -> list[Any] | None:
@@ -292,7 +297,8 @@ def _together(
     """What the work makes of partitions that are alike, as one; each is gone through where one may fail."""
     if len(some) > 1:
         try:
-            data, given = pd.concat([each.data for each in some]), _one_given([each.given for each in some])
+            data = pd.concat([each.data for each in some])
+            given = _one_given([each.given for each in some])
             return work(data, given), [len(each.data) for each in some]
         except Exception:
             # Alone, the partition at fault is named.

@@ -97,7 +97,10 @@ class SparseColumns:
     def __init__(
         self, place: dict[int, int], matrix: scipy.sparse.csr_array, fill: Floats, kinds: dict[str, Kind]
     ) -> None:
-        self.kinds, self.place, self.matrix, self.fill = kinds, place, matrix, fill
+        self.kinds = kinds
+        self.place = place
+        self.matrix = matrix
+        self.fill = fill
         self.rows: dict[Any, Any] = {}
         self._by_column: scipy.sparse.csc_array | None = None
 
@@ -105,7 +108,8 @@ class SparseColumns:
         """Rows start to stop of a column of the table."""
         if self._by_column is None:
             self._by_column = self.matrix.tocsc()
-        columns, j = self._by_column, self.place[position]
+        columns = self._by_column
+        j = self.place[position]
         here = slice(columns.indptr[j], columns.indptr[j + 1])
         values = np.full(self.matrix.shape[0], self.fill[j])
         values[columns.indices[here]] = columns.data[here]

@@ -612,7 +612,8 @@ class Table:
             more = f", and {rest} more row{'s' if rest > 1 else ''} no number either" if rest else ""
             way_out = 'Correct it, or make it missing with pandas.to_numeric(..., errors="coerce").'
         else:
-            more, way_out = "", "Convert it, for example with pandas.to_numeric."
+            more = ""
+            way_out = "Convert it, for example with pandas.to_numeric."
         raise DataError(
             f"Column {name!r} is not numeric, where the formula was fitted to numbers: row "
             f"{shown(self.index[row])} holds {shown(values.iloc[row])}{more}. {way_out}"
@@ -643,7 +644,8 @@ class Table:
         step = self._even_step(names) if step is None else step
         if step is None or ends[0] is None:
             return None
-        shape, strides = (len(names), self.nrows), (step, ends[0].strides[0])
+        shape = (len(names), self.nrows)
+        strides = (step, ends[0].strides[0])
         view = np.lib.stride_tricks.as_strided(ends[0], shape, strides, writeable=False)
         self._arrays.update(zip(names, view, strict=True))
         self._views[key] = view
@@ -654,7 +656,8 @@ class Table:
         if positions != list(range(positions[0], positions[-1] + 1)):
             return None
         row = self.data.iloc[:1, positions[0] : positions[-1] + 1].to_numpy()
-        start, step = row.__array_interface__["data"][0], int(row.strides[1])
+        start = row.__array_interface__["data"][0]
+        step = int(row.strides[1])
         return step if start == low and low + (len(positions) - 1) * step == high else None
 
     def _even_step(self, names: Sequence[str]) -> int | None:
@@ -663,7 +666,8 @@ class Table:
         places = list(map(_place, arrays))
         step = places[1] - places[0] if len(places) > 1 else 0
         even = all(here == places[0] + j * step for j, here in enumerate(places))
-        strides, owners = {array.strides for array in arrays}, {id(_owner(array)) for array in arrays}
+        strides = {array.strides for array in arrays}
+        owners = {id(_owner(array)) for array in arrays}
         # Two columns always lie evenly. Where each has memory of its own, other arrays lie between them:
         # NumPy, which compares bounds, then takes every copy for one that overlaps, and copies without end.
         return step if even and len(strides) == len(owners) == 1 else None
@@ -785,7 +789,8 @@ def refuse_missing(data: Any, names: Sequence[str]) -> None:
     for name in names:
         missing = table.column(name).isna().to_numpy()
         if missing.any():
-            row, more = table.label(int(np.argmax(missing))), int(missing.sum()) - 1
+            row = table.label(int(np.argmax(missing)))
+            more = int(missing.sum()) - 1
             raise DataError(
                 f"Column {name!r} is missing (NaN) at row {row!r}{f' and in {more} more' if more else ''}: "
                 "impute it, for example with sklearn.impute, or leave the row out."

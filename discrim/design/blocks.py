@@ -42,7 +42,8 @@ BLOCK_ROWS = (1024, 8192)
 EVEN_ROWS = 64
 """What the rows of a block are a multiple of: products round the odd rows at the end in their own way."""
 
-LONG_ROWS, LONG_NUMBERS = 4096, 2**22
+LONG_ROWS = 4096
+LONG_NUMBERS = 2**22
 """Rows of a block that is read in place, and its most numbers: short runs of a column are read slowly."""
 
 SHORT_RUN = 32
@@ -420,7 +421,8 @@ class Blocks:
 
     def classes(self, keep: NDArray[np.intp]) -> Blocks:
         """The blocks of some of the classes, by position; rows of others are of none."""
-        levels, rows = self.design.levels, self.rows
+        levels = self.design.levels
+        rows = self.rows
         if rows.codes is not None:
             position = np.full(len(levels) + 1, -1)
             position[keep] = np.arange(len(keep))
@@ -471,7 +473,8 @@ class Blocks:
         if not kept.all():
             lost = ~kept if weights is None else ~kept & (weights != 0)
             left_out.append(int(lost.sum()))
-            x, codes = space.kept(x.T, kept).T, codes[kept]
+            x = space.kept(x.T, kept).T
+            codes = codes[kept]
             weights = None if weights is None else weights[kept]
         return Block(x, codes, weights)
 
@@ -530,7 +533,8 @@ class Blocks:
         for name in dict.fromkeys(names):
             missing = part.table.column(name).isna().to_numpy() & counted
             if missing.any():
-                row, more = part.table.label(int(np.argmax(missing))), int(missing.sum()) - 1
+                row = part.table.label(int(np.argmax(missing)))
+                more = int(missing.sum()) - 1
                 raise DataError(
                     f"Column {name!r} is missing at row {row!r}"
                     f"{f' and in {more} more' if more else ''}: fill or drop the rows, "
@@ -587,15 +591,18 @@ class Blocks:
         """The blocks of one part, as of `_filled`; errors name the file that it is of."""
         with nullcontext() if part.where is None else named(part.where):
             part = self._compared(part)
-            design, table = self.design, part.table
+            design = self.design
+            table = part.table
             if design.spec is not None or design.truths:
                 refuse_values(table, design.boolean_columns, counts=False)
             if self.counts:
                 refuse_values(table, self.counts, counts=True)
-            p, n = len(design.terms), table.nrows
+            p = len(design.terms)
+            n = table.nrows
             if not n:
                 return
-            view, matrix = table.view(design.columns) if design.plain else None, None
+            view = table.view(design.columns) if design.plain else None
+            matrix = None
             if view is None and design.spec is None:
                 table.compare_to_doubles(design.columns)
             elif view is None:

@@ -116,7 +116,8 @@ def boolean_terms(design: Design) -> tuple[str, ...]:
         single = [product[0][0] for product in design.spec.products if len(product) == 1]
         codes = [design.spec.factors[factor].code for factor in single]
         alone = tuple(names[code] for code in codes if code in names)
-    terms, truths = set(design.terms), set(design.boolean_columns)
+    terms = set(design.terms)
+    truths = set(design.boolean_columns)
     return tuple(name for name in alone if name in terms and name in truths)
 
 
@@ -144,7 +145,8 @@ def with_positions(design: Design) -> tuple[Design, tuple[int, ...], tuple[int, 
     names, sizes = level_terms(coded)
     if design.spec is None or coded.spec is None:
         return design, tuple(design.terms.index(name) for name in names), sizes
-    truths, known = boolean_terms(coded), len(design.spec.codings)
+    truths = boolean_terms(coded)
+    known = len(design.spec.codings)
     products = tuple(p for p in coded.spec.products if len(p) == 1 and p[0][1] >= known)
     added = tuple(name for name in names if name not in truths)
     # No term of a formula has such a name, whatever the columns of the table are called.
@@ -171,7 +173,8 @@ def known_values(design: Design, tables: Sequence[NDArray[np.float64]]) -> NDArr
 
 def _level_columns(design: Design) -> list[tuple[list[int], NDArray[np.float64]]]:
     """Columns of each of the `level_terms`, and what they hold of each level (L, width)."""
-    truths, pair = set(boolean_terms(level_design(design))), np.array([[0.0], [1.0]])
+    truths = set(boolean_terms(level_design(design)))
+    pair = np.array([[0.0], [1.0]])
     spec = design.spec
     if spec is None:
         return [([j], pair) for j, term in enumerate(design.terms) if term in truths]
@@ -181,7 +184,8 @@ def _level_columns(design: Design) -> list[tuple[list[int], NDArray[np.float64]]
         if len(product) > 1 or coding < 0:
             columns.extend(([j], pair) for j in own if design.terms[j] in truths)
             continue
-        picks, matrix = spec.codings[coding].picks, spec.codings[coding].matrix
+        picks = spec.codings[coding].picks
+        matrix = spec.codings[coding].matrix
         levels = np.arange(len(spec.factors[factor].levels or ()))[:, None]
         coded = (
             np.array(matrix) if picks is None else (levels == np.array(picks, dtype=np.intp)).astype(float)
@@ -344,7 +348,8 @@ def _of_levels(
     incomplete: bool,
 ) -> Design:
     """The design of the levels that some rows have: categories are coded anew, all else stays."""
-    called, spec = recall_functions(design.functions, functions), design.spec
+    called = recall_functions(design.functions, functions)
+    spec = design.spec
     if spec is None:
         return design
     codes = [factor.code for factor in spec.factors]

@@ -82,7 +82,9 @@ def _bound(side: str) -> str | None:
     if opened is None or not side.rstrip().endswith(")"):
         return None
     inner = side[opened.end() :].rstrip()[:-1]
-    depth, quoted, parts = 0, False, [""]
+    depth = 0
+    quoted = False
+    parts = [""]
     for sign in inner:
         quoted ^= sign == "`"
         depth += 0 if quoted else (sign in "([") - (sign in ")]")
@@ -148,7 +150,8 @@ def model_rows(
     categories = [each for each in expressions.values() if _is_category(each, first)]
     factor = next((name for each in categories for name in each.columns), None)
     if factor is None:
-        start, end = left.origin.start, left.origin.end
+        start = left.origin.start
+        end = left.origin.end
         raise source.error(
             "The left side has no factor, and a number there is a covariate. The factors stand on the left "
             "and the responses on the right, or in cbind() on the left as in R: turn the formula round, or "
@@ -205,14 +208,16 @@ def _left_side(
                 each.origin.end,
             )
         found = read_leaf(source, each, table, functions)
-        label, root = found.label, found.root
+        label = found.label
+        root = found.root
         if isinstance(root, Column):
             if alone or table.kind(root.name) != "numeric":
                 found = expression(f"C({found.code})", frozenset(functions))
         elif found.category is not None:
             # A contrast of the user's would change what type III tests.
             found = expression(f"C({quote(found.columns[0])})", frozenset(functions))
-        known[found.code], labels[found.code] = found, label
+        known[found.code] = found
+        labels[found.code] = label
         return {frozenset({found.code}): (found.code,)}
 
     total = Expansion(source, leaf).expand(node)
@@ -248,7 +253,8 @@ def _summed(
             codings[number] = _sum_to_zero(len(levels))
     summed = replace(spec, codings=tuple(codings))
     columns_of: list[list[int]] = [[] for _ in terms]
-    names, at = list(blocks.design.terms), 0
+    names = list(blocks.design.terms)
+    at = 0
     for places, each in summed.placed():
         codes = {spec.factors[factor].code for factor, _ in each}
         # Without the terms that it contains, a term has several products, all of its own factors.
@@ -285,11 +291,13 @@ def _sum_to_zero(levels: int) -> Coding:
 def _names(spec: Spec, each: Sequence[tuple[int, int]], labels: Mapping[str, str]) -> list[str]:
     parts = []
     for factor, coding in each:
-        label, factor_width = labels[spec.factors[factor].code], spec.factors[factor].width
+        label = labels[spec.factors[factor].code]
+        factor_width = spec.factors[factor].width
         if coding < 0:
             parts.append([label] if factor_width == 1 else [f"{label}[{j}]" for j in range(factor_width)])
             continue
-        levels, width = spec.factors[factor].levels or (), spec.codings[coding].width
+        levels = spec.factors[factor].levels or ()
+        width = spec.codings[coding].width
         mark = "S." if width < len(levels) else ""
         parts.append([f"{label}[{mark}{level}]" for level in levels[:width]])
     return [":".join(reversed(some)) for some in product(*reversed(parts))]
@@ -346,7 +354,8 @@ def within_terms(design: str, table: Table) -> list[tuple[str, ...]]:
             return {frozenset({name}): (name,) for name in table.names}
         found = read_leaf(source, each, table, {})
         if not isinstance(found.root, Column):
-            start, end = each.origin.start, each.origin.end
+            start = each.origin.start
+            end = each.origin.end
             raise source.error("Factors within rows are columns as they are: name one.", start, end)
         return {frozenset({found.root.name}): (found.root.name,)}
 

@@ -132,7 +132,8 @@ def factor_values(
         kind = "categories" if factor.levels is not None else "numbers"
         raise DataError(f"The predictor {each.label!r} held {kind} at the fit: convert it to these.")
     if isinstance(value, Categories):
-        levels, what = factor.levels or (), f"The predictor {each.label!r}"
+        levels = factor.levels or ()
+        what = f"The predictor {each.label!r}"
         if not unseen:
             return encode(value.values, levels, what, UNSEEN)
         known = value.values.isin(list(levels)).to_numpy()
@@ -154,7 +155,8 @@ def _write_product(spec: Spec, parts: Product, values: _Values, out: Floats) -> 
     combinations = product(*(range(width) for width in reversed(spec.widths(parts))))
     for column, backwards in enumerate(combinations):
         for place, ((factor, coding), j) in enumerate(zip(parts, reversed(backwards), strict=True)):
-            matrix, picks = matrices[place], spec.codings[coding].picks if coding >= 0 else None
+            matrix = matrices[place]
+            picks = spec.codings[coding].picks if coding >= 0 else None
             if picks is not None:
                 part: Any = values[factor] == picks[j]
             else:
@@ -181,7 +183,8 @@ def response_codes(
     return codes_of(response, table, functions, design.levels, used)
 
 
-_MISSING, _STRANGE = -1, -2
+_MISSING = -1
+_STRANGE = -2
 """Codes of rows without a category, and of categories that were not there at the fit."""
 
 
@@ -207,8 +210,12 @@ class DesignMatrix:
         excluded: Mask | None = None,
         unused: Mask | None = None,
     ) -> None:
-        self._design, self._table, self._excluded, self._unused = design, table, excluded, unused
-        self._partial, self._unseen = partial, unseen
+        self._design = design
+        self._table = table
+        self._excluded = excluded
+        self._unused = unused
+        self._partial = partial
+        self._unseen = unseen
         self._runs: list[tuple[slice, tuple[str, ...]]] = [(slice(0, len(design.terms)), design.columns)]
         self._products: list[tuple[slice, Product]] = []
         self._computed: tuple[Codes, Design, Spec] | None = None
@@ -219,8 +226,10 @@ class DesignMatrix:
             table.compare_to_doubles(design.columns)
 
     def _find_columns(self, spec: Spec, functions: Functions) -> None:
-        design, table = self._design, self._table
-        self._kinds, self._functions = design.label_kinds, functions
+        design = self._design
+        table = self._table
+        self._kinds = design.label_kinds
+        self._functions = functions
         self._numbers: dict[int, str] = {}
         self._codes: dict[int, tuple[Codes, Codes]] = {}
         for place, factor in enumerate(spec.factors):
@@ -236,7 +245,8 @@ class DesignMatrix:
                     found = [position.get(label, _STRANGE) for label in coded[1]]
                     self._codes[place] = coded[0], np.array([*found, _MISSING], dtype=np.intp)
         table.compare_to_doubles(list(self._numbers.values()))
-        known, self._runs = {*self._numbers, *self._codes}, []
+        known = {*self._numbers, *self._codes}
+        self._runs = []
         others: list[tuple[slice, Product]] = []
         for places, parts in spec.placed():
             if not known.issuperset(factor for factor, _ in parts):

@@ -237,7 +237,8 @@ def stored_rows(blocks: Blocks) -> StoredRows | None:
 
     None also where a value is infinite, which blocks refuse.
     """
-    design, sparse = blocks.design, blocks.table.sparse
+    design = blocks.design
+    sparse = blocks.table.sparse
     if sparse is None or not design.plain or not blocks.table.nrows:
         return None
     if design.columns not in sparse.rows:
@@ -258,21 +259,27 @@ def _as_read(found: StoredRows, blocks: Blocks) -> StoredRows:
     excluded = blocks.rows.excluded
     if blocks.keep is None and blocks.unit is None and excluded is None:
         return found
-    base, steps, missing = found.base, found.steps, found.missing
+    base = found.base
+    steps = found.steps
+    missing = found.missing
     if blocks.keep is not None:
-        base, steps = base[list(blocks.keep)], steps[:, list(blocks.keep)]
+        base = base[list(blocks.keep)]
+        steps = steps[:, list(blocks.keep)]
     if blocks.unit is not None:
         values = steps.data / blocks.unit[steps.indices], steps.indices, steps.indptr
-        base, steps = base / blocks.unit, scipy.sparse.csr_array(values, shape=steps.shape)
+        base = base / blocks.unit
+        steps = scipy.sparse.csr_array(values, shape=steps.shape)
     return StoredRows(base, steps, missing if excluded is None else missing | excluded)
 
 
 def _stored(blocks: Blocks, sparse: SparseColumns) -> StoredRows | None:
-    design, table = blocks.design, blocks.table
+    design = blocks.design
+    table = blocks.table
     refuse_values(table, design.boolean_columns, counts=False)
     table.compare_to_doubles(design.columns)
     places, at, others = table.sparse_places(design.columns)
-    n, p = table.nrows, len(design.columns)
+    n = table.nrows
+    p = len(design.columns)
     if len(others) + len(at) * sparse.matrix.nnz / max(n * len(sparse.fill), 1) > SPARSE * p:
         return None
     whole = len(places) == len(sparse.fill) and (np.diff(places) == 1).all()

@@ -72,8 +72,10 @@ class Changing:
         if design.spec is None:
             raise ValueError("A plain design is its own derivative: give one that has a spec.")
         self._spec: Spec = design.spec
-        self._rows, self._functions = rows, functions
-        self._means, self._shares = means, shares or {}
+        self._rows = rows
+        self._functions = functions
+        self._means = means
+        self._shares = shares or {}
         self._known: dict[int, _Dual] = {}
         names = frozenset(functions)
         self._read = [grammar.expression(factor.code, names) for factor in design.spec.factors]
@@ -98,12 +100,14 @@ class Changing:
     def _written(self, fixed: Mapping[str, Any], name: str | None) -> tuple[Floats, Floats]:
         spec = self._spec
         factors = [self._factor(i, fixed, name) for i in range(len(spec.factors))]
-        columns, slopes = [], []
+        columns = []
+        slopes = []
         for parts in spec.products:
             pieces = [self._coded(factors[factor], coding) for factor, coding in parts]
             # The columns of the first factor run fastest.
             for backwards in product(*(range(values.shape[1]) for values, _ in reversed(pieces))):
-                value, slope = np.ones(self.count), np.zeros(self.count)
+                value = np.ones(self.count)
+                slope = np.zeros(self.count)
                 for (values, changes), j in zip(pieces, reversed(backwards), strict=True):
                     slope = slope * values[:, j]
                     if changes is not None:
@@ -116,14 +120,16 @@ class Changing:
     def _coded(self, factor: _Dual, coding: int) -> _Dual:
         if coding < 0:
             return factor
-        shares, code = factor[0], self._spec.codings[coding]
+        shares = factor[0]
+        code = self._spec.codings[coding]
         if code.picks is not None:
             return shares[:, list(code.picks)], None
         return shares @ np.array(code.matrix), None
 
     def _factor(self, i: int, fixed: Mapping[str, Any], name: str | None) -> _Dual:
         """Numbers (m, width) of a factor and what they change by, or shares (m, levels) of its categories."""
-        factor, read = self._spec.factors[i], self._read[i]
+        factor = self._spec.factors[i]
+        read = self._read[i]
         touched = name in read.columns or any(column in fixed for column in read.columns)
         if not touched and i in self._known:
             return self._known[i]
@@ -162,8 +168,13 @@ class _Walk:
     """One walk over one factor of numbers, in the order in which its calls have learnt."""
 
     def __init__(self, of: Changing, factor: Factor, fixed: Mapping[str, Any], name: str | None) -> None:
-        self._rows, self._functions, self._means = of._rows, of._functions, of._means
-        self._states, self._code, self._fixed, self._name = iter(factor.states), factor.code, fixed, name
+        self._rows = of._rows
+        self._functions = of._functions
+        self._means = of._means
+        self._states = iter(factor.states)
+        self._code = factor.code
+        self._fixed = fixed
+        self._name = name
         self._count = of.count
 
     def dual(self, node: Node) -> _Dual:
@@ -201,7 +212,8 @@ class _Walk:
             if symbol in ("//", "%"):
                 raise self._no_derivative(f"take another form, as {symbol} has steps")
             zero = np.zeros(())
-            da, db = zero if da is None else da, zero if db is None else db
+            da = zero if da is None else da
+            db = zero if db is None else db
             if symbol in ("+", "-"):
                 change = combined(symbol, da, db)
             elif symbol == "*":
@@ -278,10 +290,14 @@ def _of_state(state: State, x: Floats, result: Floats) -> Floats:
 def _of_poly(x: Floats, values: Mapping[str, Any]) -> Floats:
     if "raw_degree" in values:
         return np.column_stack([power * x ** (power - 1) for power in range(1, values["raw_degree"] + 1)])
-    scaled, unit = (x - values["middle"]) / values["spread"], 1 / values["spread"]
-    norms, out = (1.0, *values["norms"]), np.empty((len(x), len(values["centres"])))
-    before, now = np.zeros_like(scaled), np.ones_like(scaled)
-    slope_before, slope = np.zeros_like(scaled), np.zeros_like(scaled)
+    scaled = (x - values["middle"]) / values["spread"]
+    unit = 1 / values["spread"]
+    norms = (1.0, *values["norms"])
+    out = np.empty((len(x), len(values["centres"])))
+    before = np.zeros_like(scaled)
+    now = np.ones_like(scaled)
+    slope_before = np.zeros_like(scaled)
+    slope = np.zeros_like(scaled)
     for j, centre in enumerate(values["centres"]):
         share = norms[j + 1] / norms[j]
         slope_before, slope = slope, now + (scaled - centre) * slope - share * slope_before
@@ -309,7 +325,8 @@ def _of_spline(state: State, x: Floats, values: Mapping[str, Any]) -> Floats:
     out: Floats | None = None
     for j in np.unique(piece):
         here = piece == j
-        middle, half = (ends[j] + ends[j + 1]) / 2, (ends[j + 1] - ends[j]) / 2
+        middle = (ends[j] + ends[j + 1]) / 2
+        half = (ends[j + 1] - ends[j]) / 2
         coefs = turn @ apply(state, middle + half * places)
         out = np.empty((len(x), coefs.shape[1])) if out is None else out
         slopes = chebyshev.chebder(coefs, axis=0)
@@ -336,7 +353,8 @@ def _added(a: list[CategoryRows], b: list[CategoryRows]) -> list[CategoryRows]:
 
 
 def _cells(blocks: Blocks) -> list[CategoryRows]:
-    design, table = blocks.design, blocks.table
+    design = blocks.design
+    table = blocks.table
     products = () if design.spec is None else design.spec.products
     alone = [parts[0][0] for parts in products if len(parts) == 1 and parts[0][1] >= 0]
     if design.spec is None or not alone:
@@ -347,7 +365,9 @@ def _cells(blocks: Blocks) -> list[CategoryRows]:
     used = blocks.codes[complete] >= 0
     if blocks.weights is not None:
         used &= blocks.weights[complete] > 0
-    rows, classes, k = rows.only(used), blocks.codes[complete][used], len(design.levels)
+    rows = rows.only(used)
+    classes = blocks.codes[complete][used]
+    k = len(design.levels)
     cells = []
     for number in alone:
         factor = design.spec.factors[number]

@@ -69,7 +69,8 @@ class SourceReader:
         columns = list(dict.fromkeys((*design.columns, *beside)))
         start = 0
         for table, where in tables(self.table.source, columns, design.kinds):
-            codes, weights = np.full(table.nrows, -1, dtype=np.intp), None
+            codes = np.full(table.nrows, -1, dtype=np.intp)
+            weights = None
             if classed:
                 with named(where), self._warning_once():
                     positive = positive_weights(self.column, table)
@@ -93,7 +94,8 @@ class SourceReader:
             f"The classes of {self.table.nrows:,} rows at once",
             "Give a part of the rows, as a table in memory",
         )
-        codes, weights = [], []
+        codes = []
+        weights = []
         with late_bar(self.table.nrows, "classes of rows") as tell:
             for piece in self.pieces(response_alone(self.design)):
                 codes.append(piece.codes)

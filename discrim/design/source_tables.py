@@ -159,8 +159,11 @@ class SourceTable(Table):
 
     def __init__(self, source: Source, data: Any, first: Table) -> None:
         super().__init__(pd.DataFrame(columns=list(source.names)))
-        self.data, self.learnt_from = data, True
-        self._source, self._first, self._rows = source, first, source.nrows
+        self.data = data
+        self.learnt_from = True
+        self._source = source
+        self._first = first
+        self._rows = source.nrows
 
     def __reduce__(self) -> tuple[Any, ...]:
         return SourceTable, (self._source, self.data, self._first)
@@ -253,7 +256,8 @@ def discovered(
     called = check_functions(functions)
     names = Table(pd.DataFrame(columns=list(source.names)))
     parsed = reader(formula, names, called, (weights,) if weights else ())
-    columns, seen = list(dict.fromkeys((*parsed.columns, *parsed.beside))), None
+    columns = list(dict.fromkeys((*parsed.columns, *parsed.beside)))
+    seen = None
     has_kinds = True
     if isinstance(source, DistributedSource):
         first = Table(source.meta, part=True, learnt_from=True)
@@ -357,7 +361,8 @@ def _with_types(shown: Table, meta: pd.DataFrame) -> Table:
     """Rows that were sent, beside columns of which no value was, and of which their types say enough."""
     columns = {}
     for label in meta.columns:
-        name, dtype = str(label), meta[label].dtype
+        name = str(label)
+        dtype = meta[label].dtype
         if name in shown.names:
             columns[name] = shown.native(name)
         elif isinstance(dtype, np.dtype) and dtype.kind in "biuf":
@@ -409,9 +414,10 @@ class _Seen:
     """What a pass has seen so far; where the classes are listed, a label that is none of them is refused."""
 
     def __init__(self, look: _Look) -> None:
-        self._look, self._parsed, self._functions, self._columns = (
-            look, look.parsed, look.functions, look.columns,
-        )  # fmt: skip
+        self._look = look
+        self._parsed = look.parsed
+        self._functions = look.functions
+        self._columns = look.columns
         stateful = [each for each in look.parsed.expressions.values() if each.stateful]
         self._learning = list(dict.fromkeys(name for each in stateful for name in each.columns))
         self._known: dict[str, set[Any]] = {}
@@ -424,11 +430,13 @@ class _Seen:
         """What both have seen, this one first."""
         both = _Seen(replace(self._look, levels=None))
         both._known = {code: set(labels) for code, labels in self._known.items()}
-        both._frames, both._has_complete_row = list(self._frames), self._has_complete_row
+        both._frames = list(self._frames)
+        both._has_complete_row = self._has_complete_row
         for frame in other._frames:
             # What the other has kept shows all that it saw, and what is new of it is kept again.
             both.look(Table(frame, part=True, learnt_from=True))
-        both._learnt, both.rows = [*self._learnt, *other._learnt], self.rows + other.rows
+        both._learnt = [*self._learnt, *other._learnt]
+        both.rows = self.rows + other.rows
         return both
 
     def shows(self, other: _Seen) -> bool:
@@ -461,12 +469,14 @@ class _Seen:
 
     def _of_complete(self, part: Table, rows: RowRange) -> list[Codes]:
         """Rows of a part that show a level for the first time, among the complete ones of those given."""
-        parsed, new = self._parsed, list[Codes]()
+        parsed = self._parsed
+        new = list[Codes]()
         complete, at = _complete(rows, (*parsed.columns, *parsed.beside))
         for code, each in parsed.expressions.items():
             if each.stateful or not _learns(each, part):
                 continue
-            own, places = complete, at
+            own = complete
+            places = at
             if self._look.incomplete:
                 own, places = _complete(rows, (*each.columns, *parsed.beside))
             if own.size:
@@ -555,9 +565,11 @@ def _labels(part: Table, name: str, at: Codes) -> pd.Series:
     known = [value for value in values if value is not None]
     if part.kind(name) == "boolean":
         # As of a table: that some are missing says nothing of the type that labels have.
-        dtype, plain = "object", "bool"
+        dtype = "object"
+        plain = "bool"
     elif all(-(2**63) <= value < 2**63 for value in known):
-        dtype, plain = "Int64", "int64"
+        dtype = "Int64"
+        plain = "int64"
     else:
         return pd.Series(values, dtype=object)
     return pd.Series(values, dtype=plain if len(known) == len(values) else dtype)

@@ -63,7 +63,8 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
         )
     missing = np.isnan(vector)
     if missing.any():
-        row, more = table.label(int(np.argmax(missing))), int(missing.sum()) - 1
+        row = table.label(int(np.argmax(missing)))
+        more = int(missing.sum()) - 1
         warn_user(
             f"The {label} are missing at row {row!r}{f' and in {more} more' if more else ''}: left out, and "
             "counted as dropped. Fill them, for example with 1."

@@ -155,7 +155,8 @@ def _groups(table: Table, column: str, complete: Mask, required: Mask) -> Codes:
 
 def _deviations(blocks: Blocks, table: Table, groups: Codes) -> Table:
     """The table with the columns of the design less their means by group; missing in rows without one."""
-    names, used = list(blocks.design.columns), groups >= 0
+    names = list(blocks.design.columns)
+    used = groups >= 0
     values = np.full((table.nrows, len(names)), np.nan)
     table.fill(names, 0, table.nrows, values)
     values[~used] = np.nan

@@ -134,7 +134,10 @@ class _CallReader:
     """Turns a syntax tree into a `LiteralCall`; any node that it does not know is an error."""
 
     def __init__(self, text: str, start: int, code: str, example: str, *, nested: bool) -> None:
-        self.text, self.start, self.example, self.nested = text, start, example, nested
+        self.text = text
+        self.start = start
+        self.example = example
+        self.nested = nested
         self.encoded = code.encode()
 
     def place(self, start: int, end: int | None) -> tuple[int, int]:
@@ -147,9 +150,13 @@ class _CallReader:
 
     def call(self, tree: ast.expr, depth: int) -> LiteralCall:
         """Read a name or a call."""
-        function, args, keywords = tree, list[ast.expr](), list[ast.keyword]()
+        function = tree
+        args = list[ast.expr]()
+        keywords = list[ast.keyword]()
         if isinstance(tree, ast.Call):
-            function, args, keywords = tree.func, tree.args, tree.keywords
+            function = tree.func
+            args = tree.args
+            keywords = tree.keywords
         if not isinstance(function, ast.Name):
             message = f"Only a plain name can stand here. Write a word or a call, such as {self.example}."
             self.refuse(message, function)

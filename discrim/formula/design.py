@@ -389,7 +389,8 @@ def _read_product(
         number = _whole(pair[1], -1, len(codings))
         _check((number < 0) == (factor.levels is None), "numbers have a coding, or categories none")
         if factor.levels is not None:
-            coding, count = codings[number], len(factor.levels)
+            coding = codings[number]
+            count = len(factor.levels)
             rows = len(coding.matrix) if coding.matrix is not None else count
             _check(last[number] < count == rows, "a coding does not fit its categories")
         pairs.append((pair[0], number))

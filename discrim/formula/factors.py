@@ -136,7 +136,11 @@ class RowRange:
     ) -> None:
         self.lenient = lenient
         keep = used[start:stop] if keep is None and used is not None else keep
-        self.table, self.start, self.stop, self.keep, self._used = table, start, stop, keep, used
+        self.table = table
+        self.start = start
+        self.stop = stop
+        self.keep = keep
+        self._used = used
         self._kinds: dict[str, Kind] = dict(kinds or {})
         self.size = stop - start if keep is None else int(keep.sum())
         self._numbers: dict[str, Floats] = {}
@@ -338,13 +342,16 @@ class _Evaluation:
     """One walk over one expression."""
 
     def __init__(self, code: str, rows: RowRange, memory: Memory, functions: Functions) -> None:
-        self.code, self.rows, self.memory = code, rows, memory
+        self.code = code
+        self.rows = rows
+        self.memory = memory
         self.functions = functions
 
     def value(self, node: Node) -> Floats | Categories:
         if isinstance(node, Call) and node.function == "C":
             options = dict(node.options)
-            levels, contrast = options.get("levels"), options.get("contrast")
+            levels = options.get("levels")
+            contrast = options.get("contrast")
             return Categories(
                 self.categories(node.arguments[0]),
                 levels if isinstance(levels, tuple) else None,

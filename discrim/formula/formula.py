@@ -225,7 +225,8 @@ def _by_degree(*groups: Terms) -> Sum:
 
 def read_leaf(source: ScannedFormula, node: Node, table: Table, functions: Functions) -> Expression:
     """One factor of the tree, whose columns the table has."""
-    start, end = node.origin.start, node.origin.end
+    start = node.origin.start
+    end = node.origin.end
     found = grammar.read_one_factor(source, start, end, str(node.token.extra), frozenset(functions))
     for name in found.columns:
         try:
@@ -237,7 +238,8 @@ def read_leaf(source: ScannedFormula, node: Node, table: Table, functions: Funct
 
 def read_response(source: ScannedFormula, node: Node, table: Table, functions: Functions) -> Expression:
     """The left side as one response."""
-    start, end = node.origin.start, node.origin.end
+    start = node.origin.start
+    end = node.origin.end
     if node.type != "PYTHON_EXPR":
         raise source.error(
             "The left side is one response: name a column, or a function of columns such as C(y).", start, end
@@ -369,7 +371,8 @@ def adjusted_formula(
     response = read_response(source, left, table, functions)
     for each in _nodes(beyond):
         if each.type == "PYTHON_EXPR" and each.token.extra == ".":
-            start, end = each.origin.start, each.origin.end
+            start = each.origin.start
+            end = each.origin.end
             raise source.error("`.` stands for the predictors: name the covariates.", start, end)
     others, adjusted = right_side(source, beyond, table, functions, response, exclude)
     used = dict.fromkeys(name for each in others.values() for name in each.columns)
@@ -431,10 +434,13 @@ def settle_formula(
     >>> design.terms, design.levels, codes
     (('x',), ('a', 'b'), array([1, 0, 1]))
     """
-    response, expressions, columns = found.response, found.expressions, found.columns
+    response = found.response
+    expressions = found.expressions
+    columns = found.columns
     rows = None if whole is None else whole.rows
     classes, codes, kind = classes_and_codes(response, table, functions, levels, rows=rows, used=positive)
-    names, spec = columns, None
+    names = columns
+    spec = None
     if not found.is_plain(table):
         used = codes >= 0
         names, spec = specify(
@@ -475,7 +481,8 @@ def parse(source: ScannedFormula) -> tuple[Node, Node]:
 
 def sides(source: ScannedFormula) -> tuple[Node, Node, Node]:
     """Left side, predictors and covariates of a formula that has these."""
-    tilde, bar = source.code.index("~") + 1, source.bar
+    tilde = source.code.index("~") + 1
+    bar = source.bar
     for begin, end in ((tilde, bar), (bar + 1, len(source.code))):
         if not source.code[begin:end].strip():
             raise source.error("The `|` stands between predictors and covariates: name both.", bar, bar + 1)
@@ -548,7 +555,8 @@ def specify(
         pairs: list[tuple[int, int]] = []
         labels: list[list[str]] = []
         for code in term:
-            label, levels = expressions[code].label, factors[code].levels
+            label = expressions[code].label
+            levels = factors[code].levels
             if levels is None:
                 width = factors[code].width
                 labels.append([label] if width == 1 else [f"{label}[{j}]" for j in range(width)])
@@ -556,7 +564,9 @@ def specify(
                 continue
             alone = len(levels) == 1 and term == (code,)
             if alone:
-                coding, suffixes = Coding((0,), None), [""]  # Ones, left out as any constant column.
+                # Ones, left out as any constant column.
+                coding = Coding((0,), None)
+                suffixes = [""]
             else:
                 coding, suffixes = _code(levels, learnt[code][1], full[code], code)
             number = numbered.setdefault((code, full[code], alone), len(codings))

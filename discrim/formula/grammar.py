@@ -116,7 +116,8 @@ def updated(formula: str, earlier: str) -> str:
     for token in _TOKEN.finditer(formula):
         piece = token[0]
         if piece == "~":
-            piece, start = piece if "".join(pieces).strip() else f"{left} ~", token.end()
+            piece = piece if "".join(pieces).strip() else f"{left} ~"
+            start = token.end()
         elif piece == ".":
             rest = formula[token.end() :].lstrip()
             # What is first of a sum needs no brackets.
@@ -178,7 +179,8 @@ def scan(text: str) -> ScannedFormula:
     opened: list[int] = []
     bar = -1
     operators = 0
-    length, position = 0, len(text) - len(text.lstrip())
+    length = 0
+    position = len(text) - len(text.lstrip())
     end = len(text.rstrip())
     while position < end:
         token = _TOKEN.match(text, position)
@@ -229,7 +231,9 @@ def _put_aside(text: str, token: re.Match[str]) -> str | None:
         return token[0][1:-1].replace("``", "`")
     if token.lastgroup != "name":
         return None
-    name, start, end = token[0], token.start(), token.end()
+    name = token[0]
+    start = token.start()
+    end = token.end()
     if not unicodedata.is_normalized("NFKC", name):
         raise pointing_error(
             f"The name {name!r} is not in Unicode's normal form NFKC, so two names could look alike; "
@@ -261,7 +265,9 @@ def _put_aside(text: str, token: re.Match[str]) -> str | None:
 
 def _plain_piece(text: str, token: re.Match[str], opened: list[int]) -> str:
     """The text a token leaves in the code; brackets are counted in `opened`."""
-    piece, start, end = token[0], token.start(), token.end()
+    piece = token[0]
+    start = token.start()
+    end = token.end()
     match token.lastgroup:
         case "space":
             if not set(piece) <= set(" \t\r\n\f\v\u00a0\u3000"):
@@ -322,7 +328,8 @@ def pointing_error(message: str, text: str, start: int, end: int, around: int = 
     """An error with the part of the text around start:end and a line of carets below it."""
     first, last = max(start - around, 0), min(end + around, start + _MAX_SHOWN, len(text))
     shown = "".join(c if c.isprintable() else " " for c in text[first:last])
-    head, tail = "..." if first else "", "..." if last < len(text) else ""
+    head = "..." if first else ""
+    tail = "..." if last < len(text) else ""
     carets = " " * (len(head) + start - first) + "^" * max(min(end, last) - start, 1)
     if len(message) > 3 * _MAX_SHOWN:
         # Names are as long as one likes; what is wrong with them is said before, what to do after.
@@ -583,7 +590,10 @@ class _Reader:
     """Turns one factor's syntax tree into nodes; a type it does not know is an error."""
 
     def __init__(self, source: ScannedFormula, offset: int, code: str, functions: frozenset[str]) -> None:
-        self.source, self.offset, self.code, self.functions = source, offset, code, functions
+        self.source = source
+        self.offset = offset
+        self.code = code
+        self.functions = functions
         self.columns: dict[str, None] = {}
         self.called: dict[str, None] = {}
         self.stateful: list[str] = []

@@ -153,9 +153,11 @@ def classes_and_codes(
     column = response.root.name if isinstance(response.root, Column) else None
     coded = None if column is None or levels is not None else table.factorized(column)
     if column is not None and coded is not None:
-        wanted, declared = None, table.kind(column) == "categorical"
+        wanted = None
+        declared = table.kind(column) == "categorical"
         if used is not None and not declared:
-            every, coded = coded[1], occurring_labels(*coded, used)
+            every = coded[1]
+            coded = occurring_labels(*coded, used)
             kept = set(coded[1])
             _warn_of_unweighted([label for label in every if label not in kept], table, response)
         keep = coded[0] >= 0 if used is None else (coded[0] >= 0) & used
@@ -170,7 +172,8 @@ def classes_and_codes(
         classes, codes = find_levels(values.values, _called(response), wanted, unused=table.part)
         declared = isinstance(values.values.dtype, pd.CategoricalDtype)
         if used is not None and wanted is None and not declared:
-            labelled, kept = response_labels(response, table, functions)[0].values, set(classes)
+            labelled = response_labels(response, table, functions)[0].values
+            kept = set(classes)
             lost = [label for label in labelled.unique().tolist() if label not in kept]
             _warn_of_unweighted(lost, table, response)
         dtype = values.values.dtype if column is None else table.dtype(column)

@@ -27,7 +27,8 @@ MAX_DEGREE = 19
 """Of B-splines: FITPACK's splev has room for twenty numbers a place, and writes beyond it without a word."""
 
 
-ORTHOGONAL, LOST = 1e-10, 1e-3
+ORTHOGONAL = 1e-10
+LOST = 1e-3
 """How far from orthogonal the columns of poly() may be without a word, and at all."""
 
 
@@ -184,8 +185,10 @@ def _learn_poly(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
     middle = _mean(x)
     spread = float(np.abs(x - middle).max())
     scaled = (x - middle) / spread
-    before, now = np.zeros_like(scaled), np.ones_like(scaled)
-    centres, norms = [], [np.float64(1.0), np.float64(len(x))]
+    before = np.zeros_like(scaled)
+    now = np.ones_like(scaled)
+    centres = []
+    norms = [np.float64(1.0), np.float64(len(x))]
     # Norms that sink to zero give no numbers, which is judged at the end.
     with np.errstate(all="ignore"):
         for _ in range(degree):
@@ -207,7 +210,8 @@ def _judge_orthogonality(x: Floats, learnt: dict[str, Any]) -> None:
     lack = np.maximum.accumulate(np.fmax(np.tril(np.where(np.isfinite(lack), lack, np.inf)).max(axis=1), 0.0))
     if lack[-1] <= ORTHOGONAL:
         return
-    degree, kept = len(lack) - 1, int((lack <= ORTHOGONAL).sum()) - 1
+    degree = len(lack) - 1
+    kept = int((lack <= ORTHOGONAL).sum()) - 1
     said = f"poly(degree={degree}) loses digits on a column whose values lie so unevenly: of its columns "
     said += "only the first keeps them" if kept == 1 else f"the first {kept} keep them"
     way_out = (
@@ -226,7 +230,8 @@ def _apply_poly(x: Floats, values: dict[str, Any]) -> Floats:
     scaled = (x - values["middle"]) / values["spread"]
     norms = (1.0, *values["norms"])
     out = np.empty((len(x), len(values["centres"])))
-    before, now = np.zeros_like(scaled), np.ones_like(scaled)
+    before = np.zeros_like(scaled)
+    now = np.ones_like(scaled)
     for j, centre in enumerate(values["centres"]):
         before, now = now, (scaled - centre) * now - norms[j + 1] / norms[j] * before
         out[:, j] = now / np.sqrt(norms[j + 2])
@@ -412,14 +417,16 @@ def _fits_center(learnt: Mapping[str, Any]) -> bool:
 
 
 def _fits_standardize(learnt: Mapping[str, Any]) -> bool:
-    mean, sd = learnt["mean"], learnt["sd"]
+    mean = learnt["mean"]
+    sd = learnt["sd"]
     return _list(mean, 1, MAX_COLUMNS) and _list(sd, len(mean), len(mean)) and all(each > 0 for each in sd)
 
 
 def _fits_poly(learnt: Mapping[str, Any]) -> bool:
     if "raw_degree" in learnt:
         return _whole_state(learnt["raw_degree"], 1, MAX_BASIS)
-    centres, norms = learnt["centres"], learnt["norms"]
+    centres = learnt["centres"]
+    norms = learnt["norms"]
     return (
         not isinstance(learnt["middle"], tuple)
         and not isinstance(learnt["spread"], tuple)
@@ -439,7 +446,8 @@ def _has_knots(learnt: Mapping[str, Any]) -> bool:
 
 
 def _fits_bs(learnt: Mapping[str, Any]) -> bool:
-    degree, intercept = learnt["degree"], learnt["include_intercept"]
+    degree = learnt["degree"]
+    intercept = learnt["include_intercept"]
     return _has_knots(learnt) and _whole_state(degree, 0, MAX_DEGREE) and isinstance(intercept, bool)
 
 

@@ -141,7 +141,9 @@ def binned(proba: Floats, true: NDArray[np.bool_], bins: int = 10, weights: Floa
     before = np.cumsum(counts) - counts
     total = float(counts.sum())
     there = counts > 0
-    values, counts, hits = values[there], counts[there], hits[there]
+    values = values[there]
+    counts = counts[there]
+    hits = hits[there]
     # By the middle of the rows that are tied, so that the cuts are the same from either end.
     bin_of = np.minimum((bins * (before[there] + counts / 2) / total).astype(np.intp), bins - 1)
     _, bin_of = np.unique(bin_of, return_inverse=True)
@@ -214,10 +216,13 @@ def brier_parts(
     [0.19, 0.065, 0.0625, 0.1875]
     """
     binning = binned(proba, true, bins, weights)
-    rows, total = binning.rows, float(binning.rows.sum())
-    p, o = binning.predicted, binning.observed
+    rows = binning.rows
+    total = float(binning.rows.sum())
+    p = binning.predicted
+    o = binning.observed
     overall = float(rows @ o) / total
-    off, out = binning.values - p[binning.at], binning.hits - binning.counts * o[binning.at]
+    off = binning.values - p[binning.at]
+    out = binning.hits - binning.counts * o[binning.at]
     misses = binning.counts - binning.hits
     return BrierParts(
         float(misses @ binning.values**2 + binning.hits @ (1 - binning.values) ** 2) / total,
@@ -299,9 +304,11 @@ def loss_rate(
     mean = float(shares @ losses) / whole if whole else np.nan
     if not np.isfinite(mean):
         return mean, np.nan, np.nan, np.nan
-    groups, rows = judged.clusters, float(judged.weights.sum())
+    groups = judged.clusters
+    rows = float(judged.weights.sum())
     if groups is None:
-        variance, units = _of_rows(losses, judged, mean), rows
+        variance = _of_rows(losses, judged, mean)
+        units = rows
     else:
         sums = np.bincount(groups, shares * (losses - mean))
         units = float(len(np.unique(groups)))
@@ -353,7 +360,10 @@ def runner_up(scores: Floats) -> Codes:
 
 def _of_rows(losses: Floats, judged: JudgedRows, mean: float) -> float:
     """Variance of the mean of independent rows."""
-    k, codes, weights, rows = judged.n_classes, judged.codes, judged.weights, judged.rows
+    k = judged.n_classes
+    codes = judged.codes
+    weights = judged.weights
+    rows = judged.rows
     pi = rows if judged.prior is None else np.where(rows > 0, judged.prior, 0.0)
     pi = pi / pi.sum()
     each = np.divide(np.bincount(codes, weights * losses, k), rows, out=np.zeros(k), where=rows > 0)
@@ -430,7 +440,8 @@ def _maximum(logs: Floats, codes: Codes, weights: Floats) -> tuple[Floats, Float
     total = float(weights.sum())
     at: Floats = np.zeros(logs.shape[1])
     step: Floats = np.zeros(len(at))
-    value, near = -np.inf, False
+    value = -np.inf
+    near = False
     for _ in range(STEPS):
         # Half the step for as long as it goes down.
         for _ in range(STEPS):
@@ -438,7 +449,8 @@ def _maximum(logs: Floats, codes: Codes, weights: Floats) -> tuple[Floats, Float
             if likelihood >= value - ROUNDED * abs(value) or not step.any():
                 break
             step = step / 2
-        at, value = at + step, likelihood
+        at = at + step
+        value = likelihood
         score, information = _slopes(logs, codes, weights, shares)
         least = float(np.linalg.eigvalsh(information)[0])
         if not least > FLAT * total:

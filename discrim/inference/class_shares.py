@@ -96,7 +96,9 @@ def class_shares(
     >>> estimated.shares.round(4).tolist(), estimated.converged
     ([0.5556, 0.4444], True)
     """
-    at, em, newton = _Place.of(densities, start / start.sum(), weights), 0, 0
+    at = _Place.of(densities, start / start.sum(), weights)
+    em = 0
+    newton = 0
     while at.off > tol and em + newton < maxiter:
         tell(1)
         shares = at.shares * (1.0 + at.slope) if em < EM_STEPS else _newton_step(densities, at, weights)
@@ -135,10 +137,12 @@ class _Place:
 
 def _newton_step(densities: Floats, place: _Place, weights: Floats | None) -> Floats | None:
     """The shares (K,) of a better likelihood, not yet divided by their sum; None where there are none."""
-    shares, mixture = place.shares, place.mixture
+    shares = place.shares
+    mixture = place.mixture
     wanted = _quadratic_program(_information(densities, mixture, weights), shares, place.slope)
     step = wanted - shares
-    rise, total = float(place.slope @ step), len(mixture) if weights is None else float(weights.sum())
+    rise = float(place.slope @ step)
+    total = len(mixture) if weights is None else float(weights.sum())
     for halved in range(HALVINGS):
         size = 0.5**halved
         # Exactly what was wanted where the whole step is taken, so that a share of zero is zero.
@@ -160,7 +164,8 @@ def _log_ratio(a: Floats, b: Floats) -> Floats:
 def _information(densities: Floats, mixture: Floats, weights: Floats | None) -> Floats:
     """Mean over rows of the products b_ik b_il, (K, K)."""
     n, k = densities.shape
-    products, step = np.zeros((k, k)), max(BLOCK // k, 1)
+    products = np.zeros((k, k))
+    step = max(BLOCK // k, 1)
     for start in range(0, n, step):
         rows = slice(start, start + step)
         part = densities[rows] / mixture[rows, None]
@@ -179,7 +184,8 @@ def _quadratic_program(information: Floats, shares: Floats, slope: Floats) -> Fl
     matrix = information * np.outer(scale, scale) + RIDGE * np.eye(len(shares))
     start = shares / scale
     # About the shares, so that what is found is as exact as the slopes, not as their sizes.
-    right, y = scale * slope, start.copy()
+    right = scale * slope
+    y = start.copy()
     inside = y > 0
     for _ in range(10 * len(y)):
         wanted = y.copy()
@@ -210,8 +216,10 @@ def covariance_of_shares(
     Shares of zero are taken as known, and have no variance: their rows and columns are missing, as is all of
     one class alone. So are those of classes that no row tells apart, whose shares are not determined.
     """
-    k, inside = len(shares), np.flatnonzero(shares > 0)
-    covariance, determined = np.full((k, k), np.nan), np.ones(k, dtype=bool)
+    k = len(shares)
+    inside = np.flatnonzero(shares > 0)
+    covariance = np.full((k, k), np.nan)
+    determined = np.ones(k, dtype=bool)
     if len(inside) < 2:
         return covariance, determined
     root, lengths = _root_of_differences(densities[:, inside], shares[inside], weights)
@@ -231,7 +239,8 @@ def covariance_of_shares(
     whole[:, others] = half
     whole[:, largest] = -half.sum(axis=1)
     covariance[np.ix_(inside, inside)] = whole.T @ whole
-    covariance[~determined], covariance[:, ~determined] = np.nan, np.nan
+    covariance[~determined] = np.nan
+    covariance[:, ~determined] = np.nan
     return covariance, determined
 
 
@@ -239,7 +248,9 @@ def _root_of_differences(densities: Floats, shares: Floats, weights: Floats | No
     """R (., m - 1) with R'R the information of all shares (m,) but the largest; lengths (m,) of b_k."""
     largest = int(np.argmax(shares))
     n, m = densities.shape
-    root, squares, step = np.zeros((0, m - 1)), np.zeros(m), max(BLOCK // m, m)
+    root = np.zeros((0, m - 1))
+    squares = np.zeros(m)
+    step = max(BLOCK // m, m)
     for start in range(0, n, step):
         block = densities[start : start + step]
         part = block / (block @ shares)[:, None]
@@ -284,7 +295,8 @@ def profile_limits(
     maximum likelihood again.
     """
     quantile = float(scipy.special.chdtri(1, 1 - level))
-    best, estimate = densities @ estimated.shares, float(estimated.shares[at])
+    best = densities @ estimated.shares
+    estimate = float(estimated.shares[at])
     others = np.delete(np.arange(densities.shape[1]), at)
     start = np.full(len(others), 1.0 / len(others))
 

@@ -74,7 +74,8 @@ def strangeness(scores: Floats, score: SetScore, shares: Floats | None = None) -
 
 
 def _margins(scores: Floats) -> Floats:
-    rows, best = np.arange(len(scores)), np.argmax(scores, axis=1)
+    rows = np.arange(len(scores))
+    best = np.argmax(scores, axis=1)
     top = scores[rows, best]
     others_only = scores.copy()
     others_only[rows, best] = -np.inf

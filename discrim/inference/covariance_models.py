@@ -95,7 +95,9 @@ def box_m_test(covariances: Floats, counts: Floats) -> TestResult:
             "Box's M compares the covariances of two classes at least; there is one: give more classes."
         )
     dfs = counts - 1
-    p, k, nu = covariances.shape[1], len(counts), dfs.sum()
+    p = covariances.shape[1]
+    k = len(counts)
+    nu = dfs.sum()
     pooled = np.tensordot(dfs / nu, covariances, axes=1)
     m = float(nu * np.linalg.slogdet(pooled)[1] - dfs @ np.linalg.slogdet(covariances)[1])
     c1 = ((1 / dfs).sum() - 1 / nu) * (2 * p * p + 3 * p - 1) / (6 * (p + 1) * (k - 1))
@@ -109,7 +111,8 @@ def box_m_test(covariances: Floats, counts: Floats) -> TestResult:
         b2 = (1 - c1 + 2 / df2) / df2
         f = df2 * b2 * m / (df1 * (1 - b2 * m)) if b2 * m < 1 else np.inf
     chi2 = (1 - c1) * m
-    p_chi2, p_f = float(chi2_sf(chi2, df1)), float(f_sf(f, df1, df2))
+    p_chi2 = float(chi2_sf(chi2, df1))
+    p_f = float(f_sf(f, df1, df2))
     return TestResult(
         "Box's M",
         float(chi2),
@@ -170,7 +173,8 @@ def quantile(share: float, nu: float, p: int) -> float:
     logs = _cumulant(s, half)
     while logs[-1].real > logs[0].real - 40:
         more = np.array(line + 1j * step * np.arange(len(s), len(s) + PIECE))
-        s, logs = np.concatenate([s, more]), np.concatenate([logs, _cumulant(more, half)])
+        s = np.concatenate([s, more])
+        logs = np.concatenate([logs, _cumulant(more, half)])
     weights = np.where(np.arange(len(s)) == 0, 0.5, 1.0) * step / np.pi
 
     def excess(deviation: float) -> float:
@@ -211,7 +215,8 @@ STEPS = 300
 INNER_STEPS = 60
 """Steps of conjugate gradients in one of Newton's."""
 
-ROUGH, FINE = 1e-5, 1e-14
+ROUGH = 1e-5
+FINE = 1e-14
 """Gain in log-likelihood a row that a step promises: below it starts are compared, or a fit is done."""
 
 ANGLES = np.arange(1, 8) * np.pi / 16
@@ -233,7 +238,8 @@ def proportional(covariances: Floats, counts: Floats) -> tuple[Floats, Floats]:
     >>> factors.round(12).tolist(), shape.round(12).tolist()
     ([1.0, 3.0], [[2.0, 0.0], [0.0, 1.0]])
     """
-    p, share = covariances.shape[1], counts / counts.sum()
+    p = covariances.shape[1]
+    share = counts / counts.sum()
 
     def shape_of(logs: Floats) -> Floats:
         return np.asarray(np.einsum("k,kij->ij", share * np.exp(-logs), covariances))
@@ -355,7 +361,8 @@ def _newton_step(roots: Floats, share: Floats) -> tuple[Floats, Floats]:
         return np.asarray(change - change.T + (bracket - bracket.T) / 2)
 
     step = np.zeros_like(gradient)
-    residual, ahead = gradient, gradient / curvature
+    residual = gradient
+    ahead = gradient / curvature
     promised = first = float((gradient * ahead).sum())
     for _ in range(INNER_STEPS):
         bent = hessian(ahead)
@@ -366,7 +373,8 @@ def _newton_step(roots: Floats, share: Floats) -> tuple[Floats, Floats]:
         step = step + promised / bow * ahead
         residual = residual - promised / bow * bent
         scaled = residual / curvature
-        before, promised = promised, float((residual * scaled).sum())
+        before = promised
+        promised = float((residual * scaled).sum())
         # The nearer the goal, the more exact the step, and the convergence quadratic.
         if promised <= min(0.1, first) * first:
             break
@@ -387,7 +395,8 @@ def _pairs_turned(roots: Floats, share: Floats) -> Floats:
         inside = np.maximum((middle - shift) * (middle + shift), np.finfo(np.float64).tiny)
         gain[:] = np.einsum("k,kij->ij", share, logs[:, :, None] + logs[:, None, :] - np.log(inside))
     best = np.triu(gains.max(axis=0), 1)
-    rotation, free = np.eye(len(best)), np.ones(len(best), dtype=bool)
+    rotation = np.eye(len(best))
+    free = np.ones(len(best), dtype=bool)
     for i, j in zip(*np.unravel_index(np.argsort(-best, axis=None), best.shape), strict=True):
         if best[i, j] <= ROUGH:
             break
@@ -469,7 +478,9 @@ def covariance_ladder(
     common principal components  32 -220.98   65.21   12.0
     free                         44 -188.38     NaN    NaN
     """
-    k, p, counts = moments.n_classes, moments.n_columns, moments.counts
+    k = moments.n_classes
+    p = moments.n_columns
+    counts = moments.counts
     logdets = _log_determinants(moments)
     spread = {
         "spherical": 1,
@@ -492,7 +503,8 @@ def covariance_ladder(
         ("", np.append(depth[:-1] - depth[1:], np.nan), np.append(np.diff(df), np.nan)),
         ("_free", np.append(depth[:-1] - depth[-1], np.nan), np.append(df[-1] - df[:-1], np.nan)),
     ):
-        table[f"LR{prefix}"], table[f"LR{prefix}_df"] = ratio, free
+        table[f"LR{prefix}"] = ratio
+        table[f"LR{prefix}_df"] = free
         # Of one column or one class in all but name, two models are the same and there is nothing to test.
         table[f"p{prefix}"] = np.where(free > 0, chi2_sf(ratio, np.where(free > 0, free, 1)), np.nan)
     if not factors:
@@ -510,7 +522,8 @@ def _factor_line(
 
     Free and depth are the number of parameters, and sum of log-determinants, of the free model.
     """
-    counts, df = moments.counts, beside + model.free_parameters()
+    counts = moments.counts
+    df = beside + model.free_parameters()
     line: dict[str, Any] = {"df": df, "dimensions": ", ".join(str(d) for d in model.dimensions.tolist())}
     if model.fault() is not None:
         return line
@@ -527,8 +540,10 @@ def _factor_line(
 
 def _log_determinants(moments: ClassMoments) -> dict[str, Floats]:
     """Log-determinants (K,) of each model's covariances, in the coordinates of the moments."""
-    p, counts = moments.n_columns, moments.counts
-    common, by_class = pooled(moments, moments.total), separate(moments, counts)
+    p = moments.n_columns
+    counts = moments.counts
+    common = pooled(moments, moments.total)
+    by_class = separate(moments, counts)
     log_scale = np.log(moments.scale)
     units = 2.0 * float(log_scale.sum())
     log_variances = 2.0 * (np.log(common.sd) - log_scale)

@@ -158,7 +158,8 @@ class RowSpace:
         """
         if self.are_products:
             values, vectors = scipy.linalg.eigh(self.values)
-            values, vectors = values[::-1], vectors[:, ::-1]
+            values = values[::-1]
+            vectors = vectors[:, ::-1]
         else:
             vectors, singular, _ = np.linalg.svd(self.values, full_matrices=False)
             values = singular**2
@@ -197,7 +198,8 @@ class Directions:
         _, first, cells = np.unique(x, axis=0, return_index=True, return_inverse=True)
         found = spans(x, [[0], *groups])[1:]
         ends = np.cumsum([basis.shape[1] for basis in found])
-        whole, terms = np.arange(ends[-1]), list(np.split(np.arange(ends[-1]), ends[:-1]))
+        whole = np.arange(ends[-1])
+        terms = list(np.split(np.arange(ends[-1]), ends[:-1]))
         for t, group in enumerate(groups):
             held = terms_held(t, kind, factors)
             if held != list(range(t)):
@@ -248,7 +250,8 @@ class RowShuffle:
 
     def fixed(self, x: Floats, groups: Sequence[Sequence[int]]) -> Mask:
         """Which terms (t,) no exchange changes: all units of a block have the same in their columns of x."""
-        blocks, units = self.shuffle.blocks, x[self.members]
+        blocks = self.shuffle.blocks
+        units = x[self.members]
         one_of = np.unique(blocks, return_index=True)[1][blocks]
         same = (units == units[one_of]).all(axis=(0, 1))
         return np.array([bool(same[list(group)].all()) for group in groups])
@@ -354,7 +357,8 @@ def permuted_statistics(y: Floats, model: Directions, orders: Iterator[Codes], t
 
 def _canonical(parts: Floats, whole: Codes, term: Codes) -> Floats:
     """Squared canonical correlations (B, s) of a term, from the parts (B, d, p) of whitened responses."""
-    own, fitted = parts[:, term], parts[:, whole]
+    own = parts[:, term]
+    fitted = parts[:, whole]
     if len(term) < len(whole):
         left = np.eye(parts.shape[2]) - np.swapaxes(fitted, 1, 2) @ fitted + np.swapaxes(own, 1, 2) @ own
         values, vectors = np.linalg.eigh(left)
@@ -370,7 +374,8 @@ def _of_shares(shares: Floats) -> Floats:
         return np.full((len(shares), len(STATISTICS)), np.nan)
     shares = np.minimum(shares, 1.0)
     with np.errstate(divide="ignore"):
-        roots, logs = shares / (1 - shares), -np.log1p(-shares)
+        roots = shares / (1 - shares)
+        logs = -np.log1p(-shares)
     return np.stack([shares.sum(axis=1), logs.sum(axis=1), roots.sum(axis=1), roots.max(axis=1)], axis=1)
 
 
@@ -387,7 +392,8 @@ def class_distances(space: RowSpace, codes: Codes, centre: Centre) -> tuple[Floa
         squares = _from_centroids(space.values, codes)
     else:
         axes, values = space.axes() if space.are_products else (space.values, np.ones(space.values.shape[1]))
-        squares, real = np.zeros(len(codes)), values > 0
+        squares = np.zeros(len(codes))
+        real = values > 0
         for code in range(int(codes.max()) + 1):
             own = np.flatnonzero(codes == code)
             for some, sign in ((real, 1.0), (~real, -1.0)):
@@ -446,7 +452,8 @@ def spatial_median(x: Floats) -> Floats:
         length = np.maximum(np.linalg.norm(gaps, axis=1), FLAT)
         units = gaps / length[:, None]
         curved = np.eye(len(point)) * (1 / length).sum() - (units / length[:, None]).T @ units
-        step, last = np.linalg.solve(curved, units.sum(axis=0)), length.sum()
+        step = np.linalg.solve(curved, units.sum(axis=0))
+        last = length.sum()
         while np.linalg.norm(rows - point - step, axis=1).sum() > last and np.abs(step).max() > FLAT:
             step = step / 2
         point = point + step
@@ -487,13 +494,15 @@ class PermutedSpread:
 def permuted_spread(z: Floats, codes: Codes, orders: Iterator[Codes], total: float) -> PermutedSpread:
     """Tests of distances z (n,) by class, K of which have rows, for orders of the rows, so many in all."""
     counts = np.bincount(codes).astype(np.float64)
-    k_classes, n = len(counts), len(z)
+    k_classes = len(counts)
+    n = len(z)
     residuals = z - (np.bincount(codes, z) / counts)[codes]
     member = np.equal.outer(np.arange(k_classes), codes).astype(np.float64)
     pairs = np.array(list(combinations(range(k_classes), 2)), dtype=np.intp)
 
     def ratio(values: Floats) -> Floats:
-        sums, total = member @ values, values.sum(axis=0)
+        sums = member @ values
+        total = values.sum(axis=0)
         between = (sums**2 / counts[:, None]).sum(axis=0) - total**2 / n
         within = (values**2).sum(axis=0) - (sums**2 / counts[:, None]).sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -509,8 +518,10 @@ def permuted_spread(z: Floats, codes: Codes, orders: Iterator[Codes], total: flo
             return np.asarray((means[a] - means[b]) / se)
 
     centred = z - z.mean()
-    seen_f, seen_t = ratio(centred[:, None]), t_of_pairs(centred[:, None])[:, 0]
-    drawn_f, drawn_t = [], []
+    seen_f = ratio(centred[:, None])
+    seen_t = t_of_pairs(centred[:, None])[:, 0]
+    drawn_f = []
+    drawn_t = []
     for order in chunks(orders, n, total):
         drawn_f.append(ratio(residuals[order]))
         drawn_t.append(np.abs(t_of_pairs(centred[order])).T)

@@ -121,12 +121,15 @@ def _below_f(f: float, df1: float, df2: float, nc: float) -> float:
         return float(scipy.special.ncfdtr(df1, df2, nc, f))
     z, weights = gauss_rule(200)
     weights = weights * np.exp(-((9 * z) ** 2) / 2)
-    w, shares = np.zeros(1), np.ones(1)
+    w = np.zeros(1)
+    shares = np.ones(1)
     if df1 > 1:
         k = np.arange(8)
-        diagonal, beside = 2 * k + (df1 - 1) / 2, np.sqrt(k[1:] * (k[1:] + (df1 - 3) / 2))
+        diagonal = 2 * k + (df1 - 1) / 2
+        beside = np.sqrt(k[1:] * (k[1:] + (df1 - 3) / 2))
         values, vectors = scipy.linalg.eigh_tridiagonal(diagonal, beside)
-        w, shares = 2 * values, vectors[0] ** 2
+        w = 2 * values
+        shares = vectors[0] ** 2
     squares = (9 * z[:, None] + np.sqrt(nc)) ** 2 + w
     tails = scipy.special.chdtrc(df2, df2 * squares / (df1 * f))
     return float(weights @ tails @ shares / weights.sum())

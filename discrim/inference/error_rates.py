@@ -154,7 +154,8 @@ def counted_labels(
     k = len(shares)
     known = (actual >= 0) & (predicted >= 0) & (predicted < k)
     w = np.ones(int(known.sum())) if weights is None else weights[known]
-    codes, missed = actual[known], (actual != predicted)[known]
+    codes = actual[known]
+    missed = (actual != predicted)[known]
     rows = np.bincount(codes, w, k).astype(np.float64, copy=False)
     wrong_by_class = np.bincount(codes[missed], w[missed], k)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -213,7 +214,8 @@ def posterior_based(
     A row without posteriors is left out, as is one without a class.
     """
     known = (actual >= 0) & ~np.isnan(posteriors[:, 0])
-    p, codes = posteriors[known], actual[known]
+    p = posteriors[known]
+    codes = actual[known]
     w = np.ones(len(p)) if weights is None else weights[known]
     k = len(shares)
     if stratified:
@@ -321,7 +323,8 @@ def _weighed(apparent: float, outside: float, gamma: float) -> tuple[float, Floa
     """The .632+ estimate of its three parts, and its slopes (3,) in them."""
     bounded = min(outside, gamma)
     if not (bounded > apparent and gamma > apparent):
-        rate, slopes = 0.368 * apparent + 0.632 * bounded, np.array([0.368, 0.632, 0.0])
+        rate = 0.368 * apparent + 0.632 * bounded
+        slopes = np.array([0.368, 0.632, 0.0])
     else:
         span = gamma - apparent
         overfit = (bounded - apparent) / span
@@ -427,7 +430,9 @@ def mixed_interval(pi: Floats, shares: Floats, rows: Floats, level: float) -> tu
     >>> [round(end, 4) for end in mixed_interval(np.array([0.5, 0.5]), shares, rows, 0.95)]
     [0.0062, 0.1873]
     """
-    mean, below, above = float(pi @ shares), 0.0, 0.0
+    mean = float(pi @ shares)
+    below = 0.0
+    above = 0.0
     for weight, share, n in zip(pi.tolist(), shares.tolist(), rows.tolist(), strict=True):
         # Sums of weights leave a rounding error beyond one.
         low, high = exact_interval(min(share, 1.0) * n, n, level)
@@ -465,7 +470,8 @@ def rates_along(wrong: Floats, rows: Floats, shares: Floats, *, sampled: bool) -
         rates = wrong.sum(axis=1) / total
         return rates, np.sqrt(rates * (1 - rates) / total)
     there = (rows > 0) & (shares > 0)
-    pi, by_class = shares[there] / shares[there].sum(), wrong[:, there] / rows[there]
+    pi = shares[there] / shares[there].sum()
+    by_class = wrong[:, there] / rows[there]
     variance = np.maximum(by_class * (1 - by_class), 0.0) / rows[there]
     return by_class @ pi, np.sqrt(variance @ pi**2)
 
@@ -551,7 +557,8 @@ def kappa(counts: Floats, shares: Floats | None, level: float) -> Estimate:
         within = np.where(rows[:, None] > 0, counts / rows[:, None], 0.0)
     joint = pi[:, None] * within
     columns = joint.sum(axis=0)
-    agreed, chance = float(np.trace(joint)), float(pi @ columns)
+    agreed = float(np.trace(joint))
+    chance = float(pi @ columns)
     if not chance < 1:
         return NONE
     estimate = (agreed - chance) / (1 - chance)
@@ -573,7 +580,8 @@ def kappa(counts: Floats, shares: Floats | None, level: float) -> Estimate:
         low = exact_interval(effective, effective, level)[0]
         # With chance as it is, a low agreement of classes of unlike shares may lie beyond what kappa can be.
         return Estimate(estimate, error, max((low - chance) / (1 - chance), -1.0), 1.0)
-    centre, half = np.arctanh(estimate), check_level(level) * error / (1 - estimate**2)
+    centre = np.arctanh(estimate)
+    half = check_level(level) * error / (1 - estimate**2)
     return Estimate(estimate, error, float(np.tanh(centre - half)), float(np.tanh(centre + half)))
 
 
@@ -582,10 +590,13 @@ def class_measures(counts: Floats, shares: Floats | None, level: float) -> list[
 
     A class without rows has no sensitivity, one that is never called no positive predictive value.
     """
-    rows, called, right = counts.sum(axis=1), counts.sum(axis=0), np.diag(counts)
+    rows = counts.sum(axis=1)
+    called = counts.sum(axis=0)
+    right = np.diag(counts)
     total = float(counts.sum())
     if shares is None:
-        others, left = total - rows, total - called
+        others = total - rows
+        left = total - called
         # Rows of other classes that are called another one.
         refused = others - called + right
         parts = ((right, rows), (refused, others), (right, called), (refused, left))
@@ -601,7 +612,9 @@ def class_measures(counts: Floats, shares: Floats | None, level: float) -> list[
     for k in range(len(counts)):
         other_prior = np.where(np.arange(len(counts)) == k, 0.0, pi)
         class_prior = np.where(np.arange(len(counts)) == k, pi, 0.0)
-        called_k, passed_k, spread = within[:, k], 1 - within[:, k], variances[:, k]
+        called_k = within[:, k]
+        passed_k = 1 - within[:, k]
+        spread = variances[:, k]
         measures.append(
             (
                 _binomial(float(right[k]), float(rows[k]), level),
@@ -630,7 +643,8 @@ def _stratified(pi: Floats, shares: Floats, variances: Floats, rows: Floats, lev
     if not whole > 0:
         return NONE
     weights = pi / whole
-    share, variance = float(weights @ shares), float(weights**2 @ variances)
+    share = float(weights @ shares)
+    variance = float(weights**2 @ variances)
     there = weights > 0
     limits = mixed_interval(weights[there], shares[there], rows[there], level)
     return Estimate(share, float(np.sqrt(variance)), *limits)
@@ -643,7 +657,8 @@ def _predictive(
 
     `true` and `false` (K,) are the prior, where the call is right and where it is wrong.
     """
-    a, b = float(true @ called), float(false @ called)
+    a = float(true @ called)
+    b = float(false @ called)
     if not a + b > 0:
         return NONE
     share = a / (a + b)
@@ -655,6 +670,7 @@ def _predictive(
         near = _predictive(true, false, added, added * (1 - added) / more, more, level)
         return Estimate(share, np.nan, *((near.low, 1.0) if a > 0 else (0.0, near.high)))
     error = float(np.sqrt(true**2 @ variances / a**2 + false**2 @ variances / b**2))
-    half, logit = check_level(level) * error, float(np.log(a) - np.log(b))
+    half = check_level(level) * error
+    logit = float(np.log(a) - np.log(b))
     low, high = (float(1 / (1 + np.exp(-end))) for end in (logit - half, logit + half))
     return Estimate(share, share * (1 - share) * error, low, high)

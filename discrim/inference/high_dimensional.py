@@ -129,7 +129,8 @@ def normal_square(trace: float | Floats, product: float | Floats, df: float | Fl
 
 def unbiased_square(traces: Products, fourth: Floats, counts: Floats) -> Floats:
     """Estimates (K,) of tr Sigma_k^2 whatever the law, with sums of fourth powers (K,) of deviations."""
-    n, own = counts, np.diagonal(traces.products)
+    n = counts
+    own = np.diagonal(traces.products)
     return np.asarray(((n - 2) * own + traces.sums**2 / (n - 1) - n * fourth) / (n * (n - 2) * (n - 3)))
 
 
@@ -195,7 +196,8 @@ def largest_gap(deviations: list[Floats], weights: list[Floats | None]) -> Large
     panels = [slice(start, min(start + PANEL, p)) for start in range(0, p, PANEL)]
     for rows, columns in combinations_with_replacement(panels, 2):
         gap = np.zeros((rows.stop - rows.start, columns.stop - columns.start))
-        size, variance = gap.copy(), gap.copy()
+        size = gap.copy()
+        variance = gap.copy()
         for sign, x, w in zip((1.0, -1.0), deviations, weights, strict=True):
             mean, spread, total = _products(x[:, rows], x[:, columns], w)
             gap += sign * mean
@@ -247,12 +249,15 @@ def cai_liu_xia_test(statistic: float, n_columns: int, pair: str) -> TestResult:
 
 def dempster_test(moments: ClassMoments) -> TestResult:
     """Dempster's test that the classes have one mean, from pooled moments."""
-    unit, nu, q = moments.common_unit, moments.total - moments.n_classes, float(moments.n_classes - 1)
+    unit = moments.common_unit
+    nu = moments.total - moments.n_classes
+    q = float(moments.n_classes - 1)
     trace, product = trace_products(moments).pooled
     f = float(between_squares(moments) @ unit**2) / q / (trace / nu)
     square = float(normal_square(trace, product, nu))
     r = ((trace / nu) ** 2 - 2 * square / nu) / square
-    df1, df2 = q * r, nu * r
+    df1 = q * r
+    df2 = nu * r
     p = float(f_sf(f, df1, df2))
     return TestResult(
         "Dempster's test",
@@ -267,7 +272,9 @@ def dempster_test(moments: ClassMoments) -> TestResult:
 
 def srivastava_test(moments: ClassMoments) -> TestResult:
     """Srivastava's test that the classes have one mean, from pooled moments of columns that vary in them."""
-    nu, q, p = moments.total - moments.n_classes, moments.n_classes - 1, moments.n_columns
+    nu = moments.total - moments.n_classes
+    q = moments.n_classes - 1
+    p = moments.n_columns
     variances = moments.squares.sum(axis=0) / nu
     # Columns over their standard deviations have the covariance R.
     traces = trace_products(moments, unit=1 / np.sqrt(variances))
@@ -286,7 +293,8 @@ def chen_qin_test(moments: ClassMoments, fourth: Floats) -> TestResult:
 
     The fourth powers (K,) are as in `li_chen_test`.
     """
-    counts, unit = moments.counts, moments.common_unit
+    counts = moments.counts
+    unit = moments.common_unit
     k = len(counts)
     traces = trace_products(moments)
     means = moments.means * unit
@@ -303,10 +311,13 @@ def chen_qin_test(moments: ClassMoments, fourth: Floats) -> TestResult:
 
 def john_test(moments: ClassMoments) -> TestResult:
     """John's test that the covariance within classes is a sphere, from pooled moments of two columns."""
-    nu, p = moments.total - moments.n_classes, moments.n_columns
+    nu = moments.total - moments.n_classes
+    p = moments.n_columns
     trace, product = trace_products(moments).pooled
     u = p * product / trace**2 - 1
-    chi2, df, z = nu * p * u / 2, p * (p + 1) / 2 - 1, (nu * u - p - 1) / 2
+    chi2 = nu * p * u / 2
+    df = p * (p + 1) / 2 - 1
+    z = (nu * u - p - 1) / 2
     pvalue = float(chi2_sf(chi2, df))
     return TestResult(
         "John's test",
@@ -323,7 +334,8 @@ def john_test(moments: ClassMoments) -> TestResult:
 
 def unbiased_sphere_test(moments: ClassMoments) -> TestResult:
     """Srivastava's test that the covariance within classes is a sphere, from pooled moments."""
-    nu, p = moments.total - moments.n_classes, moments.n_columns
+    nu = moments.total - moments.n_classes
+    p = moments.n_columns
     trace, product = trace_products(moments).pooled
     u = p * float(normal_square(trace, product, nu)) / (trace / nu) ** 2 - 1
     return _normal("Srivastava's test", nu * u / 2, f"Normal classes with one covariance. {NORMAL_LIMIT}.")
@@ -334,7 +346,9 @@ def any_law_sphere_test(moments: ClassMoments, fourth: Floats) -> TestResult:
 
     The fourth powers (K,) are as in `li_chen_test`.
     """
-    counts, total, p = moments.counts, moments.total, moments.n_columns
+    counts = moments.counts
+    total = moments.total
+    p = moments.n_columns
     traces = trace_products(moments)
     own = (counts * (counts - 1)) @ unbiased_square(traces, fourth, counts)
     others = 2 * _pairs(traces.products * np.outer(counts / (counts - 1), counts / (counts - 1)))
@@ -346,7 +360,9 @@ def any_law_sphere_test(moments: ClassMoments, fourth: Floats) -> TestResult:
 
 def largest_mean_test(moments: ClassMoments) -> TestResult:
     """Cai, Liu and Xia's test that the classes have one mean, from moments of columns that vary in them."""
-    nu, q, p = moments.total - moments.n_classes, moments.n_classes - 1, moments.n_columns
+    nu = moments.total - moments.n_classes
+    q = moments.n_classes - 1
+    p = moments.n_columns
     m = float((between_squares(moments) / (moments.squares.sum(axis=0) / nu)).max())
     x = m - 2 * np.log(p) - (q - 2) * np.log(np.log(p))
     pvalue = -float(np.expm1(-np.exp(-x / 2) / scipy.special.gamma(q / 2)))

@@ -78,13 +78,15 @@ def log_odds(
     The divisor is that of the covariance within classes, and nu in the variances. A prior that is estimated
     is the class proportions, whose own variance then counts.
     """
-    n0, n1 = moments.counts[reference], moments.counts[others]
+    n0 = moments.counts[reference]
+    n1 = moments.counts[others]
     both = 1 / n0 + 1 / n1
     means = moments.means_from(moments.centres[reference])
     gap = covariance.whiten((means[others] - means[reference]).T)
     anchor = moments.centres[reference] * moments.scale
     middle = covariance.whiten((anchor + (means[others] + means[reference]) / 2).T)
-    d2, along = (gap**2).sum(axis=0), (middle * gap).sum(axis=0)
+    d2 = (gap**2).sum(axis=0)
+    along = (middle * gap).sum(axis=0)
     slopes = covariance.unwhiten(gap)
     with np.errstate(divide="ignore", invalid="ignore"):
         prior_odds = np.log(prior[others]) - np.log(prior[reference])
@@ -117,7 +119,8 @@ def log_odds_covariance(
     Of rows (1, x) let M_k = x - m_k and C_k = x - (m_0 + m_k)/2 in whitened columns and d_k = m_k - m_0,
     that of log odds k and l is [k = l] M_k'M_k/n_k + M_0'M_0/n_0 + (d_k'd_l C_k'C_l + C_k'd_l d_k'C_l)/nu.
     """
-    counts, k0 = moments.counts, reference
+    counts = moments.counts
+    k0 = reference
     others = [k for k in range(moments.n_classes) if k != k0]
     means = moments.means_from(moments.centres[k0])
     places = covariance.whiten((moments.centres[k0] * moments.scale + means).T).T
@@ -127,10 +130,12 @@ def log_odds_covariance(
     gaps = covariance.whiten((means - means[k0]).T).T
     shared = from_means[k0].T @ from_means[k0] / counts[k0]
     shared[0, 0] += estimated_prior / counts[k0]
-    p1, blocks = len(shared), []
+    p1 = len(shared)
+    blocks = []
     for k in others:
         for m in others:
-            a, b = from_middles[k], from_middles[m]
+            a = from_middles[k]
+            b = from_middles[m]
             if covariance.is_diagonal:
                 block = shared + 2 * (a.T * (gaps[k] * gaps[m])) @ b / divisor
             else:
@@ -196,11 +201,13 @@ def wald_statistic(
     """
     before = 0 if restrictions is None else len(restrictions)
     if restrictions is not None:
-        contrasts, values = np.vstack([restrictions, contrasts]), np.concatenate([np.zeros(before), values])
+        contrasts = np.vstack([restrictions, contrasts])
+        values = np.concatenate([np.zeros(before), values])
     turned = root @ contrasts.T
     size = lengths(turned)
     with np.errstate(invalid="ignore", divide="ignore"):
-        turned, gaps = turned / size, (contrasts @ estimates - values) / size
+        turned = turned / size
+        gaps = (contrasts @ estimates - values) / size
     if not (np.isfinite(turned).all() and np.isfinite(gaps).all()):
         return np.nan
     # What is given comes first, so that no square is a difference of others.
@@ -226,7 +233,8 @@ def slope_covariance(
     others = [k for k in range(moments.n_classes) if k != reference]
     means = moments.means
     gaps = covariance.whiten((means[others] - means[reference]).T)
-    slopes, precision = covariance.unwhiten(gaps).T, covariance.precision()
+    slopes = covariance.unwhiten(gaps).T
+    precision = covariance.precision()
     inner = gaps.T @ gaps
     shared = 1 / moments.counts[reference] + np.diag(1 / moments.counts[others]) + inner / nu
     q, p = slopes.shape

@@ -64,7 +64,9 @@ def wilks(roots: Floats, n_columns: int, n_classes: int, total: float) -> TestRe
     >>> round(result.statistic, 7), result.df
     (0.0234386, (8.0, 288.0))
     """
-    p, q, v = n_columns, n_classes - 1, total - n_classes
+    p = n_columns
+    q = n_classes - 1
+    v = total - n_classes
     free = p * p + q * q - 5
     t = np.sqrt((p * p * q * q - 4) / free) if free > 0 and p * q > 2 else 1.0
     df1 = float(p * q)
@@ -90,19 +92,25 @@ def manova_table(roots: Floats, n_columns: int, n_classes: int, total: float) ->
     F_is says whether the F is exact, approximate or an upper bound. It is missing where too few degrees of
     freedom are left for an approximation.
     """
-    p, q, v = n_columns, n_classes - 1, total - n_classes
-    s, m, n = min(p, q), (abs(p - q) - 1) / 2, (v - p - 1) / 2
+    p = n_columns
+    q = n_classes - 1
+    v = total - n_classes
+    s = min(p, q)
+    m = (abs(p - q) - 1) / 2
+    n = (v - p - 1) / 2
     lead = float(roots[0]) if len(roots) else 0.0
     pillai = float((roots / (1 + roots)).sum())
     hotelling = float(roots.sum())
     rao = wilks(roots, n_columns, n_classes, total)
     wilks_f, *wilks_df, _ = rao.approximations["F"]
-    df1, df2 = s * (2 * m + s + 1), s * (2 * n + s + 1)
+    df1 = s * (2 * m + s + 1)
+    df2 = s * (2 * n + s + 1)
     # s - V = sum 1/(1 + lambda) and the dimensions that are left out, without a difference.
     complement = float((1 / (1 + roots)).sum()) + s - len(roots)
     pillai_f = pillai / complement * df2 / df1
     samson = 2 * (s * n + 1)
-    r, kind = max(p, q), "exact" if s == 1 else "approximate"
+    r = max(p, q)
+    kind = "exact" if s == 1 else "approximate"
     rows = {
         "Wilks' lambda": (rao.statistic, wilks_f, *wilks_df, "exact" if s <= 2 else "approximate"),
         "Pillai's trace": (pillai, pillai_f, df1, df2, kind),
@@ -138,7 +146,8 @@ def dimension_table(roots: Floats, n_columns: int, n_classes: int, total: float)
 
     By the first axis tested: wilks, F, df1, df2, p (Rao), chi2, df, p_chi2 (Bartlett).
     """
-    p, rows = n_columns, {}
+    p = n_columns
+    rows = {}
     multiplier = total - 1 - (p + n_classes) / 2
     for k in range(len(roots)):
         rao = wilks(roots[k:], p - k, n_classes - k, total - k)
@@ -283,7 +292,8 @@ def least_squares(
     The triangle is that of the constant, the model's other columns, m in all, and the responses. N is the
     total.
     """
-    x, y = triangle[:, :n_model], triangle[:, n_model:]
+    x = triangle[:, :n_model]
+    y = triangle[:, n_model:]
     basis = spans(x, [range(n_model)])[0]
     rank = basis.shape[1]
     if rank == n_model:
@@ -338,7 +348,8 @@ STATISTICS: dict[Statistic, str] = {
 
 def hypothesis_table(numbers: LeastSquares, hypothesis: Hypothesis) -> pd.DataFrame:
     """The table of `manova_table` of a hypothesis; it is missing where degrees of freedom are."""
-    q, p = hypothesis.df, len(numbers.error)
+    q = hypothesis.df
+    p = len(numbers.error)
     if not q or numbers.df < p:
         nothing = manova_table(np.zeros(1), p, 2, p + 2)
         nothing.loc[:, ["statistic", "F", "df1", "df2", "p"]] = np.nan
@@ -375,7 +386,8 @@ def roy_critical(n_columns: int, n_classes: int, total: float, alpha: float = 0.
     >>> round(roy_critical(4, 3, 150), 4)
     0.0671
     """
-    q, v = n_classes - 1, total - n_classes
+    q = n_classes - 1
+    v = total - n_classes
     d = max(n_columns, q)
     df2 = v - d + q
     return float(d / df2 * scipy.stats.f.isf(alpha, d, df2)) if df2 > 0 else np.nan

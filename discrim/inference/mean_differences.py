@@ -58,9 +58,12 @@ def anova_table(moments: ClassMoments, terms: pd.Index, level: float | None = No
     sd_total has the divisor N - 1, sd_within N - K, and sd_between N (K - 1)/K, as SAS. A column that is
     constant within classes has an infinite F.
     """
-    within, between = moments.squares.sum(axis=0), between_squares(moments)
-    total, k = moments.total, moments.n_classes
-    df1, df2 = float(k - 1), total - k
+    within = moments.squares.sum(axis=0)
+    between = between_squares(moments)
+    total = moments.total
+    k = moments.n_classes
+    df1 = float(k - 1)
+    df2 = total - k
     # Weights that sum to no more than what is taken off leave a divisor missing.
     all_rows, free = (d if d > LIGHT * total else np.nan for d in (total - 1, df2))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -70,7 +73,10 @@ def anova_table(moments: ClassMoments, terms: pd.Index, level: float | None = No
     table["sd_total"] = np.sqrt((between + within) / all_rows) / moments.scale
     table["sd_within"] = np.sqrt(within / free) / moments.scale
     table["sd_between"] = np.sqrt(between * k / (total * (k - 1))) / moments.scale
-    table["R2"], table["F"], table["df1"], table["df2"] = r2, f, df1, df2
+    table["R2"] = r2
+    table["F"] = f
+    table["df1"] = df1
+    table["df2"] = df2
     table["p"] = f_sf(f, df1, df2)
     return table if level is None else table.assign(**shares_explained(f, df1, df2, total, level))
 
@@ -92,7 +98,8 @@ def distance_table(
     """
     gaps = squared_gaps(covariance.whiten(moments.means.T).T)
     q, apart = adjusted
-    n, p = moments.counts, moments.n_columns - q
+    n = moments.counts
+    p = moments.n_columns - q
     pairs = list(combinations(range(len(classes)), 2))
     i, j = np.array(pairs).T
     df2 = nu - p + 1
@@ -117,7 +124,8 @@ def generalized_distances(
     (m_i - m_j)' S_j^-1 (m_i - m_j) + ln|S_j| where classes have covariances of their own, - 2 ln prior_j
     where the priors differ: SAS's definition.
     """
-    means, rows = moments.means, []
+    means = moments.means
+    rows = []
     units = 2.0 * np.log(moments.scale).sum()
     separate = len(covariances) > 1
     for j in range(len(means)):
@@ -150,11 +158,15 @@ def partial_table(
     basis = np.linalg.qr(covariance.root @ axes.axes, mode="complete")[0]
     across = covariance.unwhiten(basis[:, len(roots) :])
     left = (across**2).sum(axis=1) + axes.axes**2 @ (1 / (1 + roots))
-    df1, df2 = float(n_classes - 1), nu - len(terms) + 1
+    df1 = float(n_classes - 1)
+    df2 = nu - len(terms) + 1
     f = between / left * df2 / df1
     table = pd.DataFrame(index=terms)
-    table["partial_wilks"], table["partial_R2"] = left / precision, between / precision
-    table["F"], table["df1"], table["df2"] = f, df1, df2
+    table["partial_wilks"] = left / precision
+    table["partial_R2"] = between / precision
+    table["F"] = f
+    table["df1"] = df1
+    table["df2"] = df2
     table["p"] = f_sf(f, df1, df2)
     table["tolerance"] = 1 / (precision * covariance.sd**2)
     if n_classes == 2:
@@ -219,14 +231,16 @@ def distance_quantiles(
         far = MOST // 2
         steps = np.linspace(0, n - far - 1, far).round().astype(np.intp)
         kept = np.concatenate([steps, np.arange(n - far, n)])
-        order, rank = order[kept], rank[kept]
+        order = order[kept]
+        rank = rank[kept]
     share = (rank - 0.5) / n
     quantile = distribution.ppf(share)
     if freedom is not None and fitted is not None:
         low, high = quantile * _new_row_limits(distribution, n, n_columns, freedom, fitted, level, share)
     else:
         ratio = 1.0 if freedom is None else _variance_ratio(distribution, n, n_columns, freedom, share)
-        a, b = (rank - 0.5) / ratio + 0.5, (n - rank + 0.5) / ratio + 0.5
+        a = (rank - 0.5) / ratio + 0.5
+        b = (n - rank + 0.5) / ratio + 0.5
         low, high = (
             distribution.ppf(scipy.stats.beta.ppf(end, a, b)) for end in ((1 - level) / 2, (1 + level) / 2)
         )
@@ -269,7 +283,8 @@ def _variance_ratio(distribution: Any, n: int, p: int, v: float, share: Floats) 
     covariance = (1 - 1 / n) ** 2 * (alpha - (p / v) ** 2) + 2 * beta / n**2
     scale = v * (n - 1) / n
     at = distribution.ppf(share) / scale
-    density, sd = distribution.pdf(at * scale) * scale, distribution.std() / scale
+    density = distribution.pdf(at * scale) * scale
+    sd = distribution.std() / scale
     partial_mean = -at * (1 - at) * density / (v / 2 * sd)
     return np.asarray(1 + (n - 1) * covariance / variance * partial_mean**2 / (share * (1 - share)))
 

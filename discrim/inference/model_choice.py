@@ -95,7 +95,8 @@ def _means(losses: Floats, judged: JudgedRows) -> tuple[Floats, Floats]:
     """
     shares = judged.shares()
     counted = shares > 0
-    losses, shares = losses[:, counted], shares[counted]
+    losses = losses[:, counted]
+    shares = shares[counted]
     whole = float(shares.sum())
     with np.errstate(invalid="ignore", over="ignore"):
         means = losses @ shares / whole
@@ -108,7 +109,8 @@ def _means(losses: Floats, judged: JudgedRows) -> tuple[Floats, Floats]:
         elif judged.prior is None:
             squares = (losses - means[:, None]) ** 2 @ shares
         else:
-            codes, weights = judged.codes[counted], judged.weights[counted]
+            codes = judged.codes[counted]
+            weights = judged.weights[counted]
             rows = np.bincount(codes, weights, judged.n_classes)
             unit = np.eye(judged.n_classes)[codes] * weights[:, None]
             each = np.divide(losses @ unit, rows, out=np.zeros((len(losses), len(rows))), where=rows > 0)
@@ -181,7 +183,8 @@ def corrected(
     chosen = np.zeros(losses.shape[1], dtype=np.intp)
     while len(draws) < replicates:
         times = np.bincount(rng.integers(count, size=count), minlength=count)[units]
-        drawn, out = replace(judged, weights=judged.weights * times), times == 0
+        drawn = replace(judged, weights=judged.weights * times)
+        out = times == 0
         if not out.any():
             continue
         pick = able[compared(losses[by][able], drawn, select, nothing).chosen]

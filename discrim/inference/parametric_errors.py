@@ -212,11 +212,13 @@ def _kept(means: Floats, log_prior: Floats, stretch: float) -> tuple[Floats, Flo
     constant = log_prior - 0.5 * stretch * (means**2).sum(axis=1)
     # The mean length of a standard normal vector, as a factor of a chi distribution's.
     length = np.sqrt(2) * np.exp(scipy.special.gammaln((r + 1) / 2) - scipy.special.gammaln(r / 2))
-    rates, slopes = np.ones(k), np.zeros((k, r))
+    rates = np.ones(k)
+    slopes = np.zeros((k, r))
     for code in np.flatnonzero(~np.isneginf(log_prior)):
         # The lead over each other class at distance t along a ray is start + slope t.
         gaps = stretch * (means[code] - means)
-        slope, start = rays @ gaps.T, gaps @ means[code] + constant[code] - constant
+        slope = rays @ gaps.T
+        start = gaps @ means[code] + constant[code] - constant
         with np.errstate(divide="ignore", invalid="ignore"):
             ends = -start / slope
         low = np.maximum(np.where(slope > 0, ends, 0.0).max(axis=1), 0.0)
@@ -236,7 +238,8 @@ def _paid(means: Floats, log_prior: Floats, costs: Floats, stretch: float) -> tu
     k, r = means.shape
     noise = _points(k, r)
     constant = log_prior - 0.5 * stretch * (means**2).sum(axis=1)
-    rates, slopes = np.empty(k), np.empty((k, r))
+    rates = np.empty(k)
+    slopes = np.empty((k, r))
     for code, mean in enumerate(means):
         values = stretch * (noise + mean) @ means.T + constant
         weights = np.exp(values - values.max(axis=1, keepdims=True))
@@ -309,7 +312,8 @@ def common_covariance(
     squares = gaps**2
 
     def times(v: Floats) -> Floats:
-        along, twice = v * d2, v @ gaps
+        along = v * d2
+        twice = v @ gaps
         inner = d2 * v.sum(axis=1, keepdims=True) + 2 * (along.sum(axis=1, keepdims=True) - twice)
         inner *= d2
         inner += (along * d2).sum(axis=1, keepdims=True) - 2 * (along @ gaps) + v @ squares
@@ -329,7 +333,8 @@ def separate_covariance(
 def delta_intervals(posteriors: Floats, covariance: ScoreCovariance, level: float) -> tuple[Floats, Floats]:
     """Lower and upper bounds (m, K) of posteriors (m, K), normal on the logit scale."""
     others = 1 - posteriors
-    rows, top = np.arange(len(posteriors)), posteriors.argmax(axis=1)
+    rows = np.arange(len(posteriors))
+    top = posteriors.argmax(axis=1)
     remaining = posteriors.copy()
     remaining[rows, top] = 0.0
     # Where p is one in floating point, the others' sum is what it leaves of them.

@@ -86,7 +86,8 @@ class Sphericity:
 def sphericity(numbers: LeastSquares, total: float, kind: HuynhFeldt) -> Sphericity:
     """The sphericity of a model whose responses are d orthonormal contrasts; N is the total."""
     roots = np.linalg.svd(numbers.error, compute_uv=False) ** 2
-    d, v = len(roots), numbers.df
+    d = len(roots)
+    v = numbers.df
     roots = roots / roots.mean()
     gg = d / float((roots**2).sum())
     n = v + 1 if kind == "lecoutre" else total
@@ -97,7 +98,8 @@ def sphericity(numbers: LeastSquares, total: float, kind: HuynhFeldt) -> Spheric
         return Sphericity(np.nan, np.nan, gg, hf)
     log_w = float(np.log(roots).sum())
     rho = 1 - (2 * d * d + d + 2) / (6 * d * v)
-    z, f = -v * rho * log_w, d * (d + 1) / 2 - 1
+    z = -v * rho * log_w
+    f = d * (d + 1) / 2 - 1
     w2 = (d + 2) * (d - 1) * (d - 2) * (2 * d**3 + 6 * d * d + 3 * d + 2) / (288 * (d * v * rho) ** 2)
     first, second = (float(chi2_sf(z, each)) for each in (f, f + 4))
     return Sphericity(float(np.exp(log_w)), first + w2 * (second - first), gg, hf)
@@ -111,9 +113,12 @@ def univariate_row(
     Beside the uncorrected p-value stand those by either estimate of eps; of Huynh and Feldt's it is 1 where
     the estimate is above.
     """
-    d, found = len(numbers.error), sphericity(numbers, total, kind)
-    explained, error = float((hypothesis.part**2).sum()), float((numbers.error**2).sum())
-    df1, df2 = float(hypothesis.df * d) if hypothesis.df else np.nan, numbers.df * d
+    d = len(numbers.error)
+    found = sphericity(numbers, total, kind)
+    explained = float((hypothesis.part**2).sum())
+    error = float((numbers.error**2).sum())
+    df1 = float(hypothesis.df * d) if hypothesis.df else np.nan
+    df2 = numbers.df * d
     f = explained / df1 / (error / df2)
     eps = {"": 1.0, "_GG": found.gg, "_HF": min(found.hf, 1.0)}
     row = {"SS": explained, "df1": df1, "SS_error": error, "df2": df2, "F": f}

@@ -138,7 +138,8 @@ def permutation_ratios(
             rows = rows - rows.mean(axis=1, keepdims=True)
             scatters.append(np.swapaxes(rows, 1, 2) @ rows)
         stacked = np.stack(scatters, axis=1)
-        logdets, whole = np.linalg.slogdet(stacked)[1], np.linalg.slogdet(stacked.sum(axis=1))[1]
+        logdets = np.linalg.slogdet(stacked)[1]
+        whole = np.linalg.slogdet(stacked.sum(axis=1))[1]
         return ratio(logdets, whole, counts.astype(np.float64), p)
 
     return _by_chunks(draw, replicates, n * p, "permutation")
@@ -289,7 +290,8 @@ def fold_errors(values: Floats, folds: int) -> tuple[float, float]:
     """
     if len(values) < 2 or not np.isfinite(values).all():
         return np.nan, np.nan
-    spread, share = float(values.std(ddof=1)), 1 / len(values)
+    spread = float(values.std(ddof=1))
+    share = 1 / len(values)
     return float(spread * np.sqrt(share)), float(spread * np.sqrt(share + 1 / (folds - 1)))
 
 
@@ -304,7 +306,8 @@ def corrected_t(differences: Floats, folds: int, level: float = 0.95) -> Correct
     >>> round(test.se, 4), round(test.statistic, 3), round(test.pvalue, 3)
     (0.0171, 1.169, 0.307)
     """
-    mean, df = float(differences.mean()), len(differences) - 1.0
+    mean = float(differences.mean())
+    df = len(differences) - 1.0
     _, error = fold_errors(differences, folds)
     if not differences.any():
         return CorrectedT(mean, error, 0.0, df, 1.0, mean, mean)
@@ -435,7 +438,8 @@ def deal_groups(codes: Codes, groups: Codes, folds: int, repeats: int, rng: np.r
     used = codes >= 0
     groups = groups[used]
     classes = _as_they_appear(codes[used])
-    n_groups, n_classes = int(groups.max()) + 1, int(classes.max()) + 1
+    n_groups = int(groups.max()) + 1
+    n_classes = int(classes.max()) + 1
     counts = np.zeros((n_groups, n_classes))
     np.add.at(counts, (groups, classes), 1.0)
     shares = counts / counts.sum(axis=0)

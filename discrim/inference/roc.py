@@ -94,7 +94,8 @@ def extreme_limits(auc: float, m: float, n: float, level: float) -> tuple[float,
     """
     if auc not in (0.0, 1.0) or min(m, n) < 1:
         return np.nan, np.nan
-    z, mean = check_level(level), (m + n) / 2 - 1
+    z = check_level(level)
+    mean = (m + n) / 2 - 1
 
     def beyond(area: float) -> float:
         # (1 - t)^2 = z^2 var(t), divided by 1 - t.
@@ -117,7 +118,8 @@ def against_rest(scores: Floats) -> Floats:
     """
     if scores.shape[1] == 2:
         return np.asarray(scores - scores[:, ::-1])
-    rows, best = np.arange(len(scores)), np.argmax(scores, axis=1)
+    rows = np.arange(len(scores))
+    best = np.argmax(scores, axis=1)
     top = scores[rows, best]
     others = scores.copy()
     others[rows, best] = -np.inf
@@ -157,7 +159,8 @@ def roc_area(
     0.75
     """
     _, in_class, others = _tied(scores, positive, weights)
-    m, n = float(in_class.sum()), float(others.sum())
+    m = float(in_class.sum())
+    n = float(others.sum())
     if not m or not n:
         return NO_AREA
     # Twice the pairs, so that ties are whole numbers and the sums exact.
@@ -190,7 +193,8 @@ def rectangle_limits(share: Floats, rows: float, level: float) -> tuple[Floats, 
 
 def thinned(curve: Curve, most: int = 400) -> Curve:
     """The corners of a curve, so many of them that none is off by more than a few shares of 1/most."""
-    false, true = curve.false_positive, curve.true_positive
+    false = curve.false_positive
+    true = curve.true_positive
     turns = np.ones(len(false), dtype=bool)
     turns[1:-1] = np.diff(false[:-1]) * np.diff(true[1:]) != np.diff(false[1:]) * np.diff(true[:-1])
     kept = np.flatnonzero(turns)
@@ -283,7 +287,8 @@ def pair_areas(scores: Floats, codes: Codes, weights: Floats | None = None, leve
                 summed[j] += factor * both[0]
                 summed[i] += factor * both[1]
             tell(1)
-    pairs, areas = list(by_pair), list(by_pair.values())
+    pairs = list(by_pair)
+    areas = list(by_pair.values())
     if len(there) < 2:
         return PairAreas(pairs, areas, NO_AREA)
     auc = sum(area.auc for area in areas if not np.isnan(area.auc)) * factor
@@ -304,7 +309,8 @@ def _area(classes: list[tuple[Floats, Floats]], level: float, auc: float | None 
         mean = float(placed[0] if (placed == placed[0]).all() else weights @ placed / rows)
         auc = mean if auc is None else auc
         variance += float(weights @ (placed - mean) ** 2) / (rows * (rows - 1)) if rows > 1 else np.nan
-    estimate, se = np.nan if auc is None else auc, float(np.sqrt(variance))
+    estimate = np.nan if auc is None else auc
+    se = float(np.sqrt(variance))
     if len(classes) > 2:
         return area_of(estimate, se, level)
     m, n = (float(weights.sum()) for _, weights in classes)

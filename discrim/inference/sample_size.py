@@ -102,10 +102,12 @@ def simplex_means(classes: int) -> Floats:
 def expected_error(rule: SampledRule, n: int, setting: Setting) -> tuple[float, float]:
     """Expected error of a rule that is estimated from n rows of each class, and its standard error."""
     rng = np.random.default_rng(setting.seed)
-    k, p = setting.classes, setting.p
+    k = setting.classes
+    p = setting.p
     each = {"lda": k * k, "diagonal": p * k, "qda": k * (p + k)}[rule]
     piece = max(AT_ONCE // each, 1)
-    excess, squares = 0.0, 0.0
+    excess = 0.0
+    squares = 0.0
     for start in range(0, setting.draws, piece):
         m = min(piece, setting.draws - start)
         more = _DRAWN[rule](rng, n, setting, m)
@@ -124,13 +126,15 @@ def _means(setting: Setting) -> Floats:
 
 def _more(best: Floats, own: Floats) -> Floats:
     """Whether the smallest of distances (m, K) is not the first, less the same of those of the best rule."""
-    wrong, wrong_best = own.argmin(axis=1) != 0, best.argmin(axis=1) != 0
+    wrong = own.argmin(axis=1) != 0
+    wrong_best = best.argmin(axis=1) != 0
     return np.asarray(wrong.astype(np.float64) - wrong_best)
 
 
 def _products(rng: np.random.Generator, n: int, setting: Setting, m: int) -> tuple[Floats, Floats]:
     """Columns R (m, q, K) with R'R = U'U, q at most K, and squared distances (m, K) of the best rule."""
-    k, means = setting.classes, _means(setting)
+    k = setting.classes
+    means = _means(setting)
     first = rng.standard_normal((m, k - 1))
     noise = rng.standard_normal((m, k - 1, k)) / np.sqrt(n)
     best = ((first[:, None, :] - means) ** 2).sum(axis=2)
@@ -161,7 +165,9 @@ def _linear(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Float
 
 def _quadratic(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Floats:
     products, best = _products(rng, n, setting, m)
-    k, nu, p = setting.classes, n - 1, setting.p
+    k = setting.classes
+    nu = n - 1
+    p = setting.p
     own = rng.chisquare(nu - p + 1, (m, k))
     logs = np.log(own)
     # The root of a product of chi-squares on f and f - 1 degrees of freedom is half of one on 2 f - 2.
@@ -175,7 +181,8 @@ def _quadratic(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Fl
 
 
 def _diagonal(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Floats:
-    k, p = setting.classes, setting.p
+    k = setting.classes
+    p = setting.p
     points = _spread(setting)
     row = rng.standard_normal((m, 1, p))
     squares = (row - points - rng.standard_normal((m, k, p)) / np.sqrt(n)) ** 2
@@ -185,7 +192,8 @@ def _diagonal(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Flo
 
 def _spread(setting: Setting) -> Floats:
     """Means (K, p) of the classes less that of the first, the differences spread over the columns."""
-    means, k = _means(setting), setting.classes
+    means = _means(setting)
+    k = setting.classes
     column = np.arange(setting.p) % (k - 1)
     times = np.bincount(column, minlength=k - 1)
     return np.asarray((means / np.sqrt(times))[:, column])
@@ -204,7 +212,8 @@ def rows_for(rule: SampledRule, error: float, setting: Setting) -> int | None:
     None where more than `MOST_ROWS` would be needed, or where what the error has above the least one is less
     than twice the standard error of the draws. That is about as 1/n, so that a few looks are enough.
     """
-    wanted, least = error - least_error(setting), max(fewest_rows(rule, setting), 2)
+    wanted = error - least_error(setting)
+    least = max(fewest_rows(rule, setting), 2)
     low, high = least - 1, least
     while (more := expected_error(rule, high, setting)[0] - least_error(setting)) > wanted:
         # Of few rows it falls faster than 1/n.
@@ -274,7 +283,8 @@ def power_law(n: Floats, errors: Floats, weights: Floats) -> PowerLaw:
     """
     found = PowerLaw(*(np.zeros(len(errors)) for _ in range(3)))
     least = np.full(len(errors), np.inf)
-    unit, middle = n / n.min(), weights @ errors.T / weights.sum()
+    unit = n / n.min()
+    middle = weights @ errors.T / weights.sum()
     for c in POWERS.tolist():
         x = unit**-c
         mean = weights @ x / weights.sum()
@@ -282,7 +292,8 @@ def power_law(n: Floats, errors: Floats, weights: Floats) -> PowerLaw:
         through = errors @ (weights * x) / (weights @ x**2)
         b = np.maximum(slope, 0.0)
         a = middle - b * mean
-        b, a = np.where(a < 0, through, b), np.maximum(a, 0.0)
+        b = np.where(a < 0, through, b)
+        a = np.maximum(a, 0.0)
         loss = ((errors - a[:, None] - b[:, None] * x) ** 2) @ weights
         better = loss < least
         least[better] = loss[better]

@@ -78,7 +78,8 @@ class SelectedColumns:
         self._within = UpdatedRoot(root)
         self._total = UpdatedRoot(np.asarray(np.linalg.qr(np.concatenate([root, lifts]), mode="r")))
         self.n_classes = moments.n_classes
-        self._counts, self._nu = moments.counts, moments.total - moments.n_classes
+        self._counts = moments.counts
+        self._nu = moments.total - moments.n_classes
         self._inverses: tuple[Floats, Floats] | None = None
         self._clear: NDArray[np.bool_] | None = None
 
@@ -96,7 +97,8 @@ class SelectedColumns:
         """
         if self._flat[columns].any():
             return True
-        within, m = self._within, len(self.pivots)
+        within = self._within
+        m = len(self.pivots)
         below = within.residuals(columns)
         if len(below) < len(columns):
             return True
@@ -153,7 +155,8 @@ class SelectedColumns:
         free = g**2 + q**2 - 5
         rao = np.sqrt(np.maximum(g**2 * q**2 - 4, 0.0) / np.where(free > 0, free, 1.0))
         t = np.where((free > 0) & (g * q > 2), rao, 1.0)
-        df1, df2 = g * q, t * (v - (g - q + 1) / 2) - (g * q - 2) / 2
+        df1 = g * q
+        df2 = t * (v - (g - q + 1) / 2) - (g * q - 2) / 2
         f = np.expm1(-logs / t) * df2 / df1
         columns_of = (np.exp(logs), f, df1, df2, f_sf(f, df1, df2))
         return [Partial(*row) for row in np.stack(columns_of, axis=1).tolist()]
@@ -169,7 +172,8 @@ class SelectedColumns:
             firsts = np.array([place[0] for place in places])
             part, whole = ((inverse[firsts] ** 2).sum(axis=1) for inverse in (total, within))
         else:
-            part, whole = self._within.squares()[single], self._total.squares()[single]
+            part = self._within.squares()[single]
+            whole = self._total.squares()[single]
         logs = np.log(np.where(part > 0, part / whole, 1.0))
         for i, columns in enumerate(terms):
             if len(columns) == 1:

@@ -43,7 +43,8 @@ class Costs(NamedTuple):
     @property
     def sides(self) -> tuple[float, float]:
         """What misses and false alarms cost, over the cost of looking at no score."""
-        miss, false = self.miss * self.probability, self.false_alarm * (1 - self.probability)
+        miss = self.miss * self.probability
+        false = self.false_alarm * (1 - self.probability)
         return miss / min(miss, false), false / min(miss, false)
 
     @property
@@ -91,11 +92,15 @@ class PairScores:
     def of(scores: Floats, codes: Codes) -> PairScores:
         """Those of each pair of rows with classes (m,), from scores (m, m) that are symmetric."""
         at = np.triu_indices(len(codes), 1)
-        values, one, two = scores[at], codes[at[0]], codes[at[1]]
+        values = scores[at]
+        one = codes[at[0]]
+        two = codes[at[1]]
         order = np.argsort(values, kind="stable")
         alike = one[order] == two[order]
-        of_one, of_two = order[alike], order[~alike]
-        same, other = values[of_one], values[of_two]
+        of_one = order[alike]
+        of_two = order[~alike]
+        same = values[of_one]
+        other = values[of_two]
         same_logs, other_logs = (np.logaddexp(0.0, each) / np.log(2.0) for each in (-same, other))
         n_classes = int(codes.max(initial=-1)) + 1
         return PairScores(
@@ -112,7 +117,8 @@ class PairScores:
         0.0
         """
         times = np.ones(self.n_classes) if times is None else times
-        same, other = times[self.own], times[self.one] * times[self.two]
+        same = times[self.own]
+        other = times[self.one] * times[self.two]
         if not (same.sum() > 0 and other.sum() > 0):
             return VerificationErrors(*[np.nan] * 4)
         below_same, below_other = (np.append(0.0, np.cumsum(each)) for each in (same, other))
@@ -123,7 +129,8 @@ class PairScores:
             np.column_stack([sums[scores.searchsorted(cuts, side)] for side in SIDES]).ravel() / sums[-1]
             for scores, sums in ((self.same, below_same), (self.other, below_other))
         )
-        missed, false = np.concatenate([[0.0], missed, [1.0]]), np.concatenate([[1.0], 1 - passed, [0.0]])
+        missed = np.concatenate([[0.0], missed, [1.0]])
+        false = np.concatenate([[1.0], 1 - passed, [0.0]])
         miss_cost, false_cost = costs.sides
         cost = miss_cost * missed + false_cost * false
         actual = miss_cost * below_same[self.same.searchsorted(costs.threshold)] / below_same[-1]
@@ -154,5 +161,6 @@ class PairScores:
 def _crossing(missed: Floats, false: Floats) -> float:
     """Where a share that rises from 0 to 1 crosses one that falls from 1 to 0."""
     at = int(np.argmax(missed >= false))
-    rise, fall = missed[at] - missed[at - 1], false[at - 1] - false[at]
+    rise = missed[at] - missed[at - 1]
+    fall = false[at - 1] - false[at]
     return float(missed[at - 1] + rise * (false[at - 1] - missed[at - 1]) / (rise + fall))

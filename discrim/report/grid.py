@@ -173,7 +173,8 @@ def row_texts(rows: Sequence[Sequence[float]], errors: Sequence[float]) -> list[
     [['23.54417', '15.69821'], ['7.07251', '3.68528']]
     """
     decimals = [_row_decimals(row, error) for row, error in zip(rows, errors, strict=True)]
-    least, most = min(decimals, default=0), max(decimals, default=0)
+    least = min(decimals, default=0)
+    most = max(decimals, default=0)
     tops = [_exponent(abs(x)) for row in rows for x in row if math.isfinite(x) and x != 0]
     if 0 <= most - 2 <= least and max([*tops, 0]) + 1 + most <= WIDEST:
         decimals = [most] * len(decimals)
@@ -212,7 +213,8 @@ def _row_decimals(row: Sequence[float], error: float) -> int:
     sizes = [abs(x) for x in row if math.isfinite(x) and x != 0]
     if not sizes:
         return 0
-    top, low = _exponent(max(sizes)), _exponent(min(sizes))
+    top = _exponent(max(sizes))
+    low = _exponent(min(sizes))
     digits = SIGNIFICANT if math.isinf(error) else SMALLEST
     # No number but zero shows as zero.
     decimals = max(_needed(error), digits - 1 - top, -low, 0)
@@ -290,11 +292,13 @@ def fold(text: str, width: int) -> list[str]:
         *full, rest = _pieces(word, width)
         if full:
             lines += [line, *full] if line else full
-            line, used = "", 0
+            line = ""
+            used = 0
         taken = display_width(rest)
         if line and used + 1 + taken > width:
             lines.append(line)
-            line, used = rest, taken
+            line = rest
+            used = taken
         else:
             used += 1 + taken if line else taken
             line = f"{line} {rest}" if line else rest
@@ -305,12 +309,15 @@ def _pieces(word: str, width: int) -> list[str]:
     """A word cut wherever it fills a display width, in one pass: words may be very long."""
     if display_width(word) <= width:
         return [word]
-    pieces, start, used = [], 0, 0
+    pieces = []
+    start = 0
+    used = 0
     for place, c in enumerate(word):
         taken = _character_width(c)
         if used + taken > width and place > start:
             pieces.append(word[start:place])
-            start, used = place, 0
+            start = place
+            used = 0
         used += taken
     return [*pieces, word[start:]]
 
@@ -320,7 +327,8 @@ def _decimals(numbers: Sequence[float], error: float = math.inf) -> int:
     sizes = [abs(x) for x in numbers if math.isfinite(x) and x != 0]
     if not sizes:
         return 0
-    top, low = _exponent(max(sizes)), _exponent(min(sizes))
+    top = _exponent(max(sizes))
+    low = _exponent(min(sizes))
     whole = max(top, 0) + 1
     most = SMALLEST - 1 - low
     decimals = max(0, SIGNIFICANT - 1 - top, min(most, WIDEST - whole))
@@ -407,7 +415,8 @@ MOST_WEIGHED = 31
 """Rows up to which a table is whole among others where its rows have a worth; half of them are shown of a
 longer one, and a third where they stand in groups."""
 
-LIMITS, BROOMS_LIMITS = {"low", "high"}, {"conf_low", "conf_high"}
+LIMITS = {"low", "high"}
+BROOMS_LIMITS = {"conf_low", "conf_high"}
 ESTIMATES = {"coef", "estimate", "difference", "debiased", "se", "std_error", *LIMITS, *BROOMS_LIMITS}
 """Limits, and columns that have as many decimals as the limits of their row."""
 
@@ -607,7 +616,8 @@ def _grid(section: Section, labels: tuple[int, int]) -> Grid:
     if (len(shown[0]), len(shown[1])) != (n, m):
         table = frame_of(table).iloc[shown]
     table = _columns_of(table)
-    before, errors = _before(section), _errors_of(section)
+    before = _before(section)
+    errors = _errors_of(section)
     errors = errors[shown[0]] if errors.ndim == 1 else errors[np.ix_(*shown)]
     lines = _lines(section, table, errors, labels[1])
     headers = short_labels([section.headings.get(column, column) for column in table.names], labels)
@@ -649,7 +659,8 @@ def every_text(part: Part) -> list[list[str]]:
 
 def _weighed(worth: Floats, index: pd.Index, most: int) -> list[int]:
     """Positions of the rows of the largest worth, the largest first in each group, then of those without."""
-    least, n = np.nan_to_num(-worth, nan=np.inf), len(worth)
+    least = np.nan_to_num(-worth, nan=np.inf)
+    n = len(worth)
     if n <= most:
         return list(range(n))
     rows = np.argsort(least, kind="stable")[: most // (1 + index.nlevels)]
@@ -701,7 +712,8 @@ def _lines(section: Section, part: Columns, errors: Floats, longest: int) -> lis
     """Texts of the cells of a part of the table, line by line."""
     labels = part.index if section.row_formats else [None] * len(part.index)
     special = [section.row_formats.get(label) for label in labels]
-    columns, names = part.values, list(part.names)
+    columns = part.values
+    names = list(part.names)
     values = columns.T.tolist() if isinstance(columns, np.ndarray) else list(map(list, columns))
     plain = [[v for v, form in zip(column, special, strict=True) if form is None] for column in values]
     formats = section.formats
@@ -773,7 +785,8 @@ def _with_stubs(
     table: Columns, lines: list[list[str]], gap: int, labels: tuple[int, int]
 ) -> tuple[list[str], list[list[str]]]:
     """Row labels and rows, in groups where the index has two levels; a mark where rows are left out."""
-    ends, grouped = list(table.index), len(table.levels) == 2
+    ends = list(table.index)
+    grouped = len(table.levels) == 2
     stubs = short_labels([end[-1] for end in ends] if table.levels else ends, labels)
     outer = short_labels([end[0] for end in ends], labels) if grouped else []
     blank = [""] * len(lines[0])

@@ -60,7 +60,8 @@ GROUPS = {2.8: "il,.:;!'`|[]", 3.1: "jf", 3.4: " -", 3.7: "I", 3.95: "rst()", 4.
 GROUPS |= {5.0: "ago0123456789/*?^\\$", 5.3: "kvxyq", 5.6: 'bdhnpuS"{}_', 7.2: "FLEPBTZC"}
 GROUPS |= {9.2: "mM%#", 10.3: "W", 13.4: "…"}
 WIDTHS = {c: width for width, group in GROUPS.items() for c in group}
-OTHER, WIDE = 7.8, 10.0
+OTHER = 7.8
+WIDE = 10.0
 """Widths of characters in points, of Computer Modern at 10 points; no other common typeface is much wider."""
 
 
@@ -247,10 +248,14 @@ TEXTWIDTH = 329.0
 HEIGHT = 432.0
 """Points from the top to the bottom of a float on a page of its own, likewise."""
 
-GAP, RULED = 12.0, 26.0
+GAP = 12.0
+RULED = 26.0
 """Points between columns, and those that the rules of a table and what is around it take."""
 
-WIDEST_STUB, WIDEST_CELL, WIDEST_HEADER, NARROW_HEADER = 0.46, 0.42, 0.25, 0.16
+WIDEST_STUB = 0.46
+WIDEST_CELL = 0.42
+WIDEST_HEADER = 0.25
+NARROW_HEADER = 0.16
 """Shares of the text's width that a label of a row, a text, a column's name take before they are broken; the
 last where columns do not fit beside each other."""
 
@@ -366,7 +371,8 @@ def _slugs(keys: Iterable[str]) -> dict[str, str]:
 def _floats(grid: Grid, caption: str, label: str, position: str, textwidth: float) -> Iterator[str]:
     """The floats of a section: one, or as many as its tables need pages."""
     notes = _notes(grid.notes)
-    start, end = f"\\begin{{table}}[{position}]\n\\centering\\sloppy\n", "\\end{table}"
+    start = f"\\begin{{table}}[{position}]\n\\centering\\sloppy\n"
+    end = "\\end{table}"
     head = f"\\caption{{{caption}}}\n\\label{{{label}}}\n"
     if not grid.cells:
         yield start + head + notes + end
@@ -404,11 +410,14 @@ def _narrow(grid: Grid) -> Grid:
 
 
 def _table(grid: Grid, textwidth: float, header_share: float) -> LatexTable:
-    headers, columns, widths = [], [], []
+    headers = []
+    columns = []
+    widths = []
     for j, texts in enumerate(zip(*grid.cells, strict=True)):
         align = grid.aligns[j % len(grid.aligns)]
         room = WIDEST_CELL * textwidth
-        layout, cells = f"[t]{{@{{}}{align}@{{}}}}", zip(texts, column_cells(texts), strict=True)
+        layout = f"[t]{{@{{}}{align}@{{}}}}"
+        cells = zip(texts, column_cells(texts), strict=True)
         columns.append([_box(text, cell, number_width(text), room, layout) for text, cell in cells])
         widths.append(max(box.width for box in columns[-1]))
         if grid.headers:
@@ -453,7 +462,8 @@ def _panels(table: LatexTable, textwidth: float) -> tuple[Size, list[tuple[int, 
 
 def _cut(table: LatexTable, size: Size, textwidth: float, most: int) -> list[tuple[int, int]]:
     """Panels of at most so many columns, each as wide as the text allows."""
-    panels, left = [], 0
+    panels = []
+    left = 0
     for right in range(1, len(table.columns) + 1):
         if right - left > 1 and (_width(table, size, left, right) > textwidth or right - left > most):
             panels.append((left, right - 1))
@@ -485,9 +495,11 @@ def _runs(
     table: LatexTable, grid: Grid, size: Size, panel: tuple[int, int], rows: int, most: int, room: float
 ) -> list[tuple[int, int]]:
     """Runs of at most so many rows, each as high as a page allows; they begin with groups where they can."""
-    runs, top = [], 0
+    runs = []
+    top = 0
     while top < rows:
-        bottom, last = top + 1, min(rows, top + most)
+        bottom = top + 1
+        last = min(rows, top + most)
         while bottom < last and _height(table, size, TabularPart(top, bottom + 1, *panel)) <= room:
             bottom += 1
         starts = [i for i in range((top + bottom) // 2 + 1, bottom) if not any(grid.cells[i])]
@@ -508,7 +520,8 @@ def _pages(
         height = _height(table, size, piece)
         if page and used + height > room:
             yield page
-            page, used = [], 0.0
+            page = []
+            used = 0.0
         page.append(piece)
         used += height
     yield page

@@ -148,11 +148,14 @@ def _room(grid: Grid, width: int) -> tuple[int, list[int]]:
 def runs_of_columns(grid: Grid, width: int) -> list[tuple[int, int]]:
     """Runs of columns that fit the width beside the row labels."""
     room, wide = _room(grid, width)
-    panels, low, used = [], 0, 0
+    panels = []
+    low = 0
+    used = 0
     for j, taken in enumerate(wide):
         if j > low and used + taken > room:
             panels.append((low, j))
-            low, used = j, 0
+            low = j
+            used = 0
         used += taken
     return [*panels, (low, len(wide))]
 
@@ -272,7 +275,8 @@ def html_of(title: str, parts: Iterable[Part], last: str = "") -> str:
 
 
 def _section(part: Part) -> str:
-    grid, name = grid_of(part), heading(part)
+    grid = grid_of(part)
+    name = heading(part)
     pairs = isinstance(part, Pairs)
     if pairs and not grid.cells:
         return "\n".join(
@@ -397,10 +401,12 @@ def marked_paragraph(text: str) -> str:
     return re.sub(r"^(\d+)([.)])", r"\1\\\2", re.sub(r"^([-+=%:])", r"\\\1", text))
 
 
-SHEET_ROWS, SHEET_COLUMNS = 2**20, 2**14
+SHEET_ROWS = 2**20
+SHEET_COLUMNS = 2**14
 """Rows and columns that a sheet of Excel has."""
 
-SHEET_NAME, SHEET_TEXT = 31, 2**15 - 1
+SHEET_NAME = 31
+SHEET_TEXT = 2**15 - 1
 """Characters that the name of a sheet may have, and a cell."""
 
 MEASURED = 100
@@ -419,9 +425,12 @@ def sheet_names(keys: Iterable[str]) -> list[str]:
     ['means', 'Means (2)', 'a_b', 'covariances of …lass versicolor']
     """
     # Excel keeps the name of History for itself.
-    names, taken = [], {"history"}
+    names = []
+    taken = {"history"}
     for key in keys:
-        base, tail, count = re.sub(r"[][:*?/\\]", "_", clean(key)).strip("' ") or "table", "", 1
+        base = re.sub(r"[][:*?/\\]", "_", clean(key)).strip("' ") or "table"
+        tail = ""
+        count = 1
         while (name := shorten(base, SHEET_NAME - len(tail)) + tail).lower() in taken:
             count += 1
             tail = f" ({count})"
@@ -507,7 +516,8 @@ def workbook_of(title: str, parts: Mapping[str, Part]) -> Any:
         ) from None
     pieces = []
     for key, part in parts.items():
-        frame, texts = frame_of(part.table), every_text(part)
+        frame = frame_of(part.table)
+        texts = every_text(part)
         corner = frame.columns.nlevels, frame.index.nlevels
         for top, below in sheet_ranges(frame.shape[0], SHEET_ROWS - corner[0]):
             for left, right in sheet_ranges(frame.shape[1], SHEET_COLUMNS - corner[1]):

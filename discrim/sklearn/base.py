@@ -595,7 +595,8 @@ def write_nodes(fitted: VerbClassifier, scope: Any, operator: Any, container: An
     """Add the nodes of a rule, between the inputs and the outputs of an operator of skl2onnx."""
     from skl2onnx.proto import TensorProto
 
-    model, columns = fitted.results_.to_onnx(), list(fitted._names())
+    model = fitted.results_.to_onnx()
+    columns = list(fitted._names())
     if len(fitted.results_.classes) < len(fitted.classes_):
         raise NotSupportedError("A class without rows has no place in ONNX: fit to rows of every class.")
     names = {}
@@ -610,7 +611,8 @@ def write_nodes(fitted: VerbClassifier, scope: Any, operator: Any, container: An
             f"{len(given)} inputs hold {len(columns)} columns: give one input of all, or one for each."
         )
     for each in model.graph.input:
-        j, names[each.name] = columns.index(each.name), scope.get_unique_variable_name("column")
+        j = columns.index(each.name)
+        names[each.name] = scope.get_unique_variable_name("column")
         column = given[min(j, len(given) - 1)]
         if len(given) < len(columns):
             place, column = (scope.get_unique_variable_name("column") for _ in range(2))
@@ -688,7 +690,8 @@ def class_sizes(data: Any, options: Mapping[str, Any]) -> Any:
     if data is None:
         sizes = options["moments"].counts
         return sizes[sizes > 0]
-    labels, weights = last_column(data), options.get("weights")
+    labels = last_column(data)
+    weights = options.get("weights")
     if weights is None:
         counts = labels.value_counts()
         return counts[counts > 0]
@@ -779,7 +782,8 @@ def _planes(estimator: Any) -> tuple[Floats, Floats]:
     if not hasattr(estimator, "results_"):
         raise AttributeError(f"{type(estimator).__name__} is not fitted yet: call fit first.")
     fit = estimator.results_._fit
-    rule, names = fit.rule(), list(estimator._names())
+    rule = fit.rule()
+    names = list(estimator._names())
     if not isinstance(rule, LinearRule):
         raise AttributeError(
             f"{type(estimator).__name__} as it was fitted has no linear rule, and so no coefficients: see "
@@ -793,11 +797,13 @@ def _planes(estimator: Any) -> tuple[Floats, Floats]:
             "coefficient each: see results_.terms, and its tables by term."
         )
     slopes = rule.coef * rule.scale[:, None]
-    coef, constants = np.zeros((len(fit.classes), len(names))), rule.intercept - rule.origin @ slopes
+    coef = np.zeros((len(fit.classes), len(names)))
+    constants = rule.intercept - rule.origin @ slopes
     coef[:, [position[term] for term in fit.terms]] = slopes.T
     order = estimator._order
     known = order >= 0
-    out, level = np.zeros((len(order), len(names))), np.full(len(order), -np.inf)
+    out = np.zeros((len(order), len(names)))
+    level = np.full(len(order), -np.inf)
     out[known], level[known] = coef[order[known]], constants[order[known]]
     if len(order) == 2:
         return np.diff(out, axis=0), np.diff(level)

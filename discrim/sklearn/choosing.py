@@ -44,7 +44,9 @@ class ChooseClassifier(PosteriorMethods, VerbClassifier):
 
     def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
         found = discrim.choose(formula, data, **options)
-        self.chosen_, self.table_, self.refused_ = found.chosen, found.table, found.refused
+        self.chosen_ = found.chosen
+        self.table_ = found.table
+        self.refused_ = found.refused
         self._method = found.method
         # What calibrates its posteriors is made of the rows, which an estimator does not keep.
         self._rule_of(found.fit, found.fit._fit.blocks)

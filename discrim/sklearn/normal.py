@@ -123,8 +123,10 @@ class PartialClassifier(WeightedClassifier):
             raise
         # Of what cannot be fitted yet the moments are held all the same.
         results, self._why_no_fit = self._fitted_to(whole, known)
-        self.moments_, self._response = whole, response
-        self._moments_of_fit, self._are_named = None, named
+        self.moments_ = whole
+        self._response = response
+        self._moments_of_fit = None
+        self._are_named = named
         if results is None:
             self.classes_ = known
             self.__dict__.pop("results_", None)
@@ -211,7 +213,8 @@ class PartialClassifier(WeightedClassifier):
         return super()._asked(X)
 
     def _learn(self, results: ClassifierResults) -> None:
-        fit, self._moments_of_fit = results._fit, None
+        fit = results._fit
+        self._moments_of_fit = None
         if not self._adds_up():
             return
         held = of_fit(fit, self._scatters())
@@ -229,7 +232,8 @@ class PartialClassifier(WeightedClassifier):
     def _fitted(self, X: Any, y: Any, more: Mapping[str, Any]) -> Self:
         fitted = super()._fitted(X, y, more)
         self.__dict__.pop("moments_", None)
-        self._why_no_fit, self._are_named = "", False
+        self._why_no_fit = ""
+        self._are_named = False
         self._response = self.results_._fit.blocks.design.response
         return fitted
 
@@ -285,7 +289,8 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
     def _right_side(self) -> str:
         if self.covariates is None:
             return "."
-        names, chosen = list(self._names()), []
+        names = list(self._names())
+        chosen = []
         given: Any = self.covariates
         asked: list[Any] = [given] if isinstance(given, str | int) else list(given)
         for each in asked:
@@ -341,7 +346,8 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         """
         check_is_fitted(self)
         if input_features is not None:
-            given, held = list(input_features), getattr(self, "feature_names_in_", None)
+            given = list(input_features)
+            held = getattr(self, "feature_names_in_", None)
             if len(given) != self.n_features_in_:
                 raise DataError(
                     "input_features should have length equal to number of features "

@@ -251,7 +251,9 @@ def slopes(moments: ClassMoments, q: int) -> Slopes:
     ([[3.0]], [3.0, 8.0])
     """
     root = pooled(moments, 1.0).root
-    own, cross, rest = root[:q, :q], root[:q, q:], root[q:, q:]
+    own = root[:q, :q]
+    cross = root[:q, q:]
+    rest = root[q:, q:]
     df = float(moments.total - moments.n_classes - q)
     coef, inverse = (scipy.linalg.solve_triangular(own, right) for right in (cross, np.eye(q)))
     squares = (rest**2).sum(axis=0)
@@ -262,7 +264,8 @@ def slopes(moments: ClassMoments, q: int) -> Slopes:
     whitened = scipy.linalg.solve_triangular(own, gaps[:, :q].T, trans=1)
     means = gaps[:, q:] - gaps[:, :q] @ coef
     spread = np.sqrt(1 / moments.counts + (whitened**2).sum(axis=0))
-    unit, scale = moments.scale[:q], moments.scale[q:]
+    unit = moments.scale[:q]
+    scale = moments.scale[q:]
     origin, _ = gaussian.centred(moments, centre)
     explained = (cross**2).sum(axis=0)
     singular = svd(scipy.linalg.solve_triangular(rest, cross.T, trans=1), compute_uv=False)

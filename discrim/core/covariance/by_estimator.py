@@ -99,7 +99,8 @@ class ByEstimator(Scatter):
     @classmethod
     def from_file(cls, parts: Parts) -> ByEstimator:
         """With the covariances of the file, and without the estimator."""
-        roots, text = parts.pop("covariance_roots", None), parts.pop("estimator", None)
+        roots = parts.pop("covariance_roots", None)
+        text = parts.pop("estimator", None)
         if roots is None or text is None:
             raise DataError("its covariances do not go with its structure")
         regular = np.diagonal(roots, axis1=1, axis2=2).all()

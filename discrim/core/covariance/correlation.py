@@ -100,7 +100,8 @@ class ShrunkCorrelation(Scatter):
         """With both shrinkages, from one pass."""
         if not self.needs_rows:
             return self
-        noise, found = row_noise(rows.blocks, moments), self
+        noise = row_noise(rows.blocks, moments)
+        found = self
         if self.variances.by_rows:
             found = replace(found, variances=self.variances.known([noise.variances(moments)]))
         if self.shrinkage.by_rows:
@@ -109,12 +110,15 @@ class ShrunkCorrelation(Scatter):
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
         """The covariance of both shrinkages, which are known."""
-        g, h, near = self.shrinkage.values[0], self.variances.values[0], self.scaled(moments)
+        g = self.shrinkage.values[0]
+        h = self.variances.values[0]
+        near = self.scaled(moments)
         return Estimated(self, near, (correlation_shrunk(moments, near, float(divisors[0]), g, h),))
 
     def left_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores in closed form, each row with shrinkages of its own where rows say them."""
-        rows, moments = fitted.rows, fitted.moments
+        rows = fitted.rows
+        moments = fitted.moments
         powers = None if rows is None or not self.needs_rows else correlation_powers(rows, moments)
         return correlation_left_out(fitted, (self.shrinkage, self.variances), powers)
 
@@ -180,7 +184,8 @@ def _squared_pairs(moments: ClassMoments) -> float:
 def row_noise(blocks: RowBlocks, moments: ClassMoments) -> RowNoise:
     """Sums over the rows of moments without a column that is constant within classes, in one pass."""
     lengths = np.sqrt(moments.squares.sum(axis=0))[:, None]
-    crossed, fourths = 0.0, np.zeros(moments.n_columns)
+    crossed = 0.0
+    fourths = np.zeros(moments.n_columns)
     for x, codes, weights in blocks:
         squares = (from_class_means(moments, x, codes) / lengths) ** 2
         times = np.ones(len(codes)) if weights is None else weights
@@ -222,7 +227,8 @@ def correlation_shrunk(
     lengths = np.sqrt(moments.squares.sum(axis=0)) / moments.scale
     correlation, _ = shrunk(in_units(moments, lengths), divisor, g)
     if isinstance(correlation, ThinCovariance):
-        root, factor = correlation.root * unit, correlation.inverse / unit[:, None]
+        root = correlation.root * unit
+        factor = correlation.inverse / unit[:, None]
         return replace(correlation, root=root, factor=factor, unit=correlation.unit / unit)
     return Covariance.from_root(correlation.root * unit)
 
@@ -290,10 +296,13 @@ class Taken:
 def correlation_powers(blocks: RowBlocks, moments: ClassMoments) -> CorrelationPowers:
     """Powers of the rows, in one pass."""
     lengths = _lengths(moments)[:, None]
-    k, p = moments.n_classes, moments.n_columns
+    k = moments.n_classes
+    p = moments.n_columns
     by_rows = moments.spread == "thin" or moments.rows.sum() <= (2 * k + 1) * p
     q = 0 if by_rows else p
-    fourths, thirds, seconds = np.zeros((q, p)), np.zeros((k, q, p)), np.zeros((k, q, p))
+    fourths = np.zeros((q, p))
+    thirds = np.zeros((k, q, p))
+    seconds = np.zeros((k, q, p))
     own = Powers(np.zeros((k, p)), np.zeros((k, p)), np.zeros((k, p)))
     kept: list[tuple[Floats, Codes, Floats]] = []
     for x, codes, weights in blocks:
@@ -304,7 +313,8 @@ def correlation_powers(blocks: RowBlocks, moments: ClassMoments) -> CorrelationP
         else:
             fourths += (u**2 * times) @ (u**2).T
         for c in np.unique(codes).tolist():
-            part, mass = u[:, codes == c], times[codes == c]
+            part = u[:, codes == c]
+            mass = times[codes == c]
             squares = part**2
             own.seconds[c] += squares @ mass
             own.thirds[c] += (squares * part) @ mass
@@ -320,7 +330,9 @@ def correlation_powers(blocks: RowBlocks, moments: ClassMoments) -> CorrelationP
 
 def crossed_without(powers: CorrelationPowers, taken: Taken) -> Floats:
     """The sum A (m,) without each row."""
-    e, h, codes = taken.e, taken.h, taken.codes
+    e = taken.e
+    h = taken.h
+    codes = taken.codes
     step = taken.out / (taken.count - taken.out)
     b = e * h**2
     gone = taken.count * step**4 - taken.out * (1.0 + step) ** 4
@@ -335,8 +347,12 @@ def crossed_without(powers: CorrelationPowers, taken: Taken) -> Floats:
     found = _pairs(powers.fourths, e) + gone * (b.sum(axis=0) ** 2 - (b**2).sum(axis=0))
     for c in np.unique(codes).tolist():
         mine = np.flatnonzero(codes == c)
-        mine_e, mine_b, a, s = e[:, mine], b[:, mine], (e * h)[:, mine], step[mine]
-        third, second = powers.thirds[c], powers.seconds[c]
+        mine_e = e[:, mine]
+        mine_b = b[:, mine]
+        a = (e * h)[:, mine]
+        s = step[mine]
+        third = powers.thirds[c]
+        second = powers.seconds[c]
         own = np.diagonal(second)[:, None]
         across = (third @ a) * mine_e - np.diagonal(third)[:, None] * mine_e * a
         found[mine] += 4.0 * s * across.sum(axis=0) + 4.0 * s**2 * _pairs(second, a)
@@ -358,15 +374,20 @@ def correlation_left_out(
 
     With powers an analytic shrinkage is each row's own; without, both stay.
     """
-    moments, divisor, log_prior = fitted.moments, float(fitted.divisors[0]), fitted.log_prior
+    moments = fitted.moments
+    divisor = float(fitted.divisors[0])
+    log_prior = fitted.log_prior
     correlations, variances = shrinkages
     g = correlations.values[0]
-    by_column, noise, lengths = column_held_at(variances.values[0]), None, _lengths(moments)
+    by_column = column_held_at(variances.values[0])
+    noise = None
+    lengths = _lengths(moments)
     if powers is not None:
         noise = powers if correlations.by_rows else None
         if variances.by_rows:
             # Of columns of a pooled scatter of trace one in the units of the data.
-            size, each = lengths * data_units(moments, by_class=False)[0], powers.own
+            size = lengths * data_units(moments, by_class=False)[0]
+            each = powers.own
             by_size = Powers(each.seconds * size**2, each.thirds * size**3, each.fourths * size**4)
             by_column = strimmer_without(moments, by_size, common=True)
     factored: Few | Many
@@ -374,7 +395,8 @@ def correlation_left_out(
         factored = Few.of(one_scatter(moments, None), lengths)
     else:
         factored = Many.of(moments.scatters[0] / lengths / lengths[:, None])
-    means, unit = moments.means.T, data_units(moments, by_class=False)[0]
+    means = moments.means.T
+    unit = data_units(moments, by_class=False)[0]
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         most = max(1, NUMBERS_AT_ONCE // moments.means.size)
@@ -423,7 +445,9 @@ class Many:
         self, gaps: Floats, taken: Taken, g: float, crossed: Floats | None, count: Floats
     ) -> tuple[Floats, Floats]:
         """Squared distances (K, m) of gaps (K, p, m) over standard deviations, and the shrinkages (m,)."""
-        h, e, lift = taken.h, taken.e, taken.lift
+        h = taken.h
+        e = taken.e
+        lift = taken.lift
         b = (e * h**2).sum(axis=0) ** 2 - ((e * h**2) ** 2).sum(axis=0)
         at = np.full(len(lift), g)
         if crossed is not None:
@@ -437,7 +461,8 @@ class Many:
         step = max(1, NUMBERS_AT_ONCE // self.matrix.size)
         for first in range(0, len(rest), step):
             part = rest[first : first + step]
-            f, own = np.sqrt(e[:, part]).T, h[:, part].T
+            f = np.sqrt(e[:, part]).T
+            own = h[:, part].T
             matrices = self.matrix - lift[part, None, None] * own[:, :, None] * own[:, None, :]
             matrices *= (1.0 - at[part])[:, None, None] * f[:, :, None] * f[:, None, :]
             matrices[:, range(len(h)), range(len(h))] = 1.0
@@ -453,7 +478,8 @@ class Many:
         b = (1.0 - at) * lift
         left = 1.0 - b * (variances * along**2).sum(axis=0)
         y = (gaps / np.sqrt(e)).transpose(1, 0, 2)
-        shape, delta = y.shape, (at * lift * h**2)[:, None, :]
+        shape = y.shape
+        delta = (at * lift * h**2)[:, None, :]
         turned = (axes.T @ y.reshape(len(h), -1)).reshape(shape)
 
         def solved(columns: Floats) -> Floats:
@@ -463,7 +489,8 @@ class Many:
         found = solved(turned)
         for _ in range(MOST_ITERATIONS):
             back = delta * (axes @ found.reshape(len(h), -1)).reshape(shape)
-            before, found = found, solved(turned + (axes.T @ back.reshape(len(h), -1)).reshape(shape))
+            before = found
+            found = solved(turned + (axes.T @ back.reshape(len(h), -1)).reshape(shape))
             moved = np.abs(found - before).max(axis=(0, 1)) <= 4 * EPS * np.abs(found).max(axis=(0, 1))
             if moved.all():
                 break
@@ -493,7 +520,8 @@ class Few:
     ) -> tuple[Floats, Floats]:
         """As of `Many`."""
         (r, p), m = self.root.shape, len(count)
-        at, d2 = np.full(m, g), np.full((len(gaps), m), np.nan)
+        at = np.full(m, g)
+        d2 = np.full((len(gaps), m), np.nan)
         a = (self.root @ taken.h) / self.lengths[:, None]
         for i in range(m):
             t = self.root * np.sqrt(taken.e[:, i])

@@ -305,7 +305,9 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
     """
     one = moments.pooled() if k is None else moments.classes(np.array([k]))
     rounding = EPS * np.sqrt(one.counts.sum()) * one.magnitude
-    lengths, p, turned = np.sqrt(one.squares.sum(axis=0)), one.n_columns, turning(one)
+    lengths = np.sqrt(one.squares.sum(axis=0))
+    p = one.n_columns
+    turned = turning(one)
     varies = bool((lengths > rounding).all())
     if varies and (
         one.roots is None
@@ -324,19 +326,23 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
         return constant
     barren = {dependency.column for dependency in constant}
     unit = np.where(lengths > 0, lengths, 1.0)
-    root, rounding = one.roots[0] / unit, rounding / unit
+    root = one.roots[0] / unit
+    rounding = rounding / unit
     # The columns kept are basis @ triangle, so that slopes come by substitution.
-    basis, triangle = np.zeros((len(root), p), order="F"), np.zeros((p, p), order="F")
+    basis = np.zeros((len(root), p), order="F")
+    triangle = np.zeros((p, p), order="F")
     kept: list[int] = []
     found = list(constant)
     for j in range(p):
         if j in barren:
             continue
         m = len(kept)
-        residual, along = root[:, j], np.zeros(m)
+        residual = root[:, j]
+        along = np.zeros(m)
         for _ in range(2):
             step = basis[:, :m].T @ residual
-            residual, along = residual - basis[:, :m] @ step, along + step
+            residual = residual - basis[:, :m] @ step
+            along = along + step
         length = float(np.linalg.norm(residual))
         slopes = _substituted(triangle[:m, :m], along)
         if length <= slack(slopes, rounding[j], rounding[kept], turned):
@@ -344,7 +350,9 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
             own = slopes * unit[j] / unit[kept]
             found.append(Dependency(j, tuple(on), apart(j, kept, own)))
             continue
-        basis[:, m], triangle[:m, m], triangle[m, m] = residual / length, along, length
+        basis[:, m] = residual / length
+        triangle[:m, m] = along
+        triangle[m, m] = length
         kept.append(j)
     return sorted(found, key=lambda dependency: dependency.column)
 

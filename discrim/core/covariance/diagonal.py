@@ -101,9 +101,12 @@ class Diagonal(Scatter):
             if len(divisors) > 1:
                 return Estimated(self, moments, separate(moments, divisors, diagonal=True))
             return Estimated(self, moments, (pooled(moments, float(divisors[0]), diagonal=True),))
-        moments, found, shrinkages = self.scaled(moments), [], []
+        moments = self.scaled(moments)
+        found = []
+        shrinkages = []
         for k, divisor in scatter.each(divisors):
-            one, g = one_scatter(moments, k), self.shrinkage.of(k) or 0.0
+            one = one_scatter(moments, k)
+            g = self.shrinkage.of(k) or 0.0
             found.append(median_shrunk(one.squares[0], one.scale, divisor, g))
             shrinkages.append(g)
         return Estimated(Diagonal(self.shrinkage.known(shrinkages)), moments, tuple(found))
@@ -115,9 +118,11 @@ class Diagonal(Scatter):
 
     def left_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores in closed form, column by column."""
-        moments, divisors = self.scaled(fitted.moments), fitted.divisors
+        moments = self.scaled(fitted.moments)
+        divisors = fitted.divisors
         if self.shrinkage is None:
-            distances, log_prior = gaussian.distances(moments, fitted.covariances), fitted.log_prior
+            distances = gaussian.distances(moments, fitted.covariances)
+            log_prior = fitted.log_prior
             return lambda x, codes, w: diagonal_scores(
                 x, codes, w, distances, moments.counts, divisors, log_prior
             )
@@ -261,9 +266,13 @@ def scores_without(fitted: NormalClasses, rows: WithoutRow, g: Floats, spoilt_at
 
     Where each class has its covariance, the other classes of a row keep theirs.
     """
-    moments, full, divisors = fitted.moments, fitted.covariances, fitted.divisors
+    moments = fitted.moments
+    full = fitted.covariances
+    divisors = fitted.divisors
     unit = data_units(moments, by_class=False)[0]
-    common, codes, gone = len(full) == 1, rows.codes, rows.gone
+    common = len(full) == 1
+    codes = rows.codes
+    gone = rows.gone
     shrunken = rows.shrunk(g)
     moved = shrunken / ((divisors[0] if common else divisors[codes]) - gone.out)
     # Differences of means in z, before units: nothing large cancels.
@@ -285,7 +294,8 @@ def scores_without(fitted: NormalClasses, rows: WithoutRow, g: Floats, spoilt_at
 
 def diagonal_left_out(fitted: NormalClasses, own: DiagonalIntensity) -> LeftOut:
     """Leave-one-out scores under variances that are shrunk without a row by its own shrinkage."""
-    moments, divisors = fitted.moments, fitted.divisors
+    moments = fitted.moments
+    divisors = fitted.divisors
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -121,7 +121,8 @@ def observed_moments(x: Floats, codes: Codes, weights: Floats | None, k: int) ->
     means, squares = np.zeros((2, k, x.shape[1]))
     scale = _scale(x - _first_values(x))
     for c in range(k):
-        own, weight = x[codes == c], w[codes == c, None]
+        own = x[codes == c]
+        weight = w[codes == c, None]
         if not len(own):
             continue
         there = ~np.isnan(own) * weight
@@ -129,7 +130,8 @@ def observed_moments(x: Floats, codes: Codes, weights: Floats | None, k: int) ->
         first = np.nan_to_num(_first_values(own))
         means[c] = first + np.nansum((own - first) * there, axis=0) / n
         squares[c] = np.nansum(((own - means[c]) * scale) ** 2 * there, axis=0)
-    counts, rows = np.bincount(codes, w, k).astype(np.float64), np.bincount(codes, minlength=k)
+    counts = np.bincount(codes, w, k).astype(np.float64)
+    rows = np.bincount(codes, minlength=k)
     return ClassMoments(counts, rows, means, np.zeros_like(means), scale, squares)
 
 
@@ -171,11 +173,14 @@ def observed_rows(x: Floats, codes: Codes, weights: Floats | None, n_classes: in
 
 
 def _group(kinds: list[tuple[Codes, Codes]], z: Floats, codes: Codes, w: Floats, k: int) -> _Group:
-    p, q = z.shape[1], len(kinds[0][0])
+    p = z.shape[1]
+    q = len(kinds[0][0])
     order = np.array([np.concatenate([c, np.setdiff1d(np.arange(p), c)]) for c, _ in kinds])
     counts, means, roots = (np.zeros((len(kinds), *shape)) for shape in ((k,), (k, q), (q, q)))
     for i, (columns, rows) in enumerate(kinds):
-        part, classes, weight = z[rows][:, columns], codes[rows], w[rows]
+        part = z[rows][:, columns]
+        classes = codes[rows]
+        weight = w[rows]
         counts[i] = np.bincount(classes, weight, k)
         for c in np.flatnonzero(counts[i]).tolist():
             mine = classes == c
@@ -186,8 +191,11 @@ def _group(kinds: list[tuple[Codes, Codes]], z: Floats, codes: Codes, w: Floats,
 
 def fit_observed(observed: Observed, tell: Callable[[int], None] = lambda steps: None) -> EMMaximum:
     """Means and a common covariance of largest likelihood; each sweep is told of."""
-    now, steps = _start(observed), 0
-    fallback, before, ahead = now, -np.inf, np.inf
+    now = _start(observed)
+    steps = 0
+    fallback = now
+    before = -np.inf
+    ahead = np.inf
     while steps < MOST_SWEEPS:
         first, llf = _sweep(observed, now)
         steps += 1
@@ -199,9 +207,11 @@ def fit_observed(observed: Observed, tell: Callable[[int], None] = lambda steps:
             )
         if not np.isfinite(llf) or llf < before - LIKELIHOOD * (1 + abs(before)):
             # Extrapolated too far.
-            now, before = fallback, -np.inf
+            now = fallback
+            before = -np.inf
             continue
-        last, ahead = ahead, _distance(observed, now, first)
+        last = ahead
+        ahead = _distance(observed, now, first)
         size = np.sqrt((first[1] ** 2).sum(axis=0))
         if (np.abs(np.diagonal(first[1])) / size).min() <= COLLAPSED:
             at_fault = _at_fault(observed, first[1])
@@ -217,7 +227,8 @@ def fit_observed(observed: Observed, tell: Callable[[int], None] = lambda steps:
         if settled or (moved <= TOLERANCE and moved >= ahead and ahead >= last):
             final = _sweep(observed, second)[1]
             return EMMaximum(*second, final + _units(observed), steps + 1, True)
-        fallback, before = second, middle
+        fallback = second
+        before = middle
         now = _extrapolated(now, first, second)
     return EMMaximum(*second, middle + _units(observed), steps, False)
 
@@ -228,7 +239,8 @@ _State = tuple[Floats, Floats]
 def _start(observed: Observed) -> _State:
     """Means and standard deviations of the values there are, without correlations."""
     p = len(observed.unit)
-    squares, counts = np.zeros(p), np.zeros(p)
+    squares = np.zeros(p)
+    counts = np.zeros(p)
     for group in observed.groups:
         q = group.n_observed
         sums = (group.roots**2).sum(axis=1) + np.einsum("bk,bkq->bq", group.counts, group.means**2)
@@ -240,12 +252,16 @@ def _start(observed: Observed) -> _State:
 def _sweep(observed: Observed, now: _State) -> tuple[_State, float]:
     """Means and root after one step of EM, and the log-likelihood (in z) before it."""
     means, root = now
-    p, llf = len(root), 0.0
-    completed, moved = [], np.zeros_like(means)
+    p = len(root)
+    llf = 0.0
+    completed = []
+    moved = np.zeros_like(means)
     for group in observed.groups:
-        q, order = group.n_observed, group.order
+        q = group.n_observed
+        order = group.order
         turned: Floats = np.asarray(np.linalg.qr(np.moveaxis(root[:, order], 1, 0), mode="r"))
-        observed_root, slopes = turned[:, :q, :q], np.zeros((len(order), q, p))
+        observed_root = turned[:, :q, :q]
+        slopes = np.zeros((len(order), q, p))
         slopes[:, :, :q] = np.eye(q)
         slopes[:, :, q:] = np.linalg.solve(observed_root, turned[:, :q, q:])
         gaps = group.means - np.moveaxis(means[:, order[:, :q]], 0, 1)
@@ -313,8 +329,11 @@ def _packed(state: _State) -> Floats:
 
 def _extrapolated(now: _State, first: _State, second: _State) -> _State:
     """The second of two steps, carried on along the first and the change between them."""
-    a, b, c = _packed(now), _packed(first), _packed(second)
-    step, bend = b - a, (c - b) - (b - a)
+    a = _packed(now)
+    b = _packed(first)
+    c = _packed(second)
+    step = b - a
+    bend = (c - b) - (b - a)
     size = float(np.linalg.norm(bend))
     if not size > 0:
         return second
@@ -448,7 +467,8 @@ def fit_em(
     """Moments of largest likelihood, with one scatter or one a class, and how they were found."""
     incomplete = int(np.isnan(x).any(axis=1).sum())
     kinds = len(patterns(np.isnan(x)))
-    parts, searches = [], []
+    parts = []
+    searches = []
     for k in [None] if common else range(n_classes):
         members = np.ones(len(x), dtype=bool) if k is None else codes == k
         w = None if weights is None else weights[members]
@@ -460,7 +480,8 @@ def fit_em(
         rows = np.bincount(labels, minlength=len(observed.counts))
         parts.append(maximum.moments(observed, rows))
         searches.append(maximum)
-    steps, llf = sum(each.steps for each in searches), sum(each.llf for each in searches)
+    steps = sum(each.steps for each in searches)
+    llf = sum(each.llf for each in searches)
     made = Em(steps, all(each.converged for each in searches), llf, kinds, incomplete)
     return (parts[0] if common else _joined(parts)), made
 

@@ -143,7 +143,8 @@ class FewFactors(Scatter):
             )
         if self.dimensions is None:
             return self
-        given, form = self.dimensions, self.wanted.form
+        given = self.dimensions
+        form = self.wanted.form
         given = given if isinstance(given, Mapping) else dict.fromkeys(levels, given)
         unknown = [label for label in given if label not in levels]
         if unknown:
@@ -194,7 +195,8 @@ class FewFactors(Scatter):
     def refits_left_out(self) -> bool:
         """Where classes have something in common."""
         # Of its own rows is what no other class has, and a number of dimensions that is not of all.
-        form, given = self.wanted.form, self.wanted.found == "given"
+        form = self.wanted.form
+        given = self.wanted.found == "given"
         apart = of_each_class(form) and (given or not common_dimension(form))
         return self.factors is not None and not apart
 
@@ -230,7 +232,8 @@ class FewFactors(Scatter):
         items: list[Item] = [("Form", self.wanted.form, self.wanted.form)]
         if self.factors is not None:
             dimensions = tuple(self.factors.dimensions.tolist())
-            least, most = min(dimensions), max(dimensions)
+            least = min(dimensions)
+            most = max(dimensions)
             text = f"{least}" if least == most else f"{least} to {most}"
             items.append((f"Dimensions, {self.found_label}", dimensions, text))
         return [*items, self.sphere.item]
@@ -277,11 +280,13 @@ class FactorFaultError(scatter.NoEstimateError):
 
     def __init__(self, fault: Fault, form: str) -> None:
         super().__init__("its dimensions do not go with its moments")
-        self.fault, self.form = fault, form
+        self.fault = fault
+        self.form = form
 
     def of_classes(self, levels: Sequence[Any], rows: Sequence[int]) -> DiscrimError:
         """The error that names the class, and the way out."""
-        fault, form = self.fault, self.form
+        fault = self.fault
+        form = self.form
         if fault.kind == "order":
             which = "noise" if "Bk" not in form else "signal"
             own = 'form="AkjBkQkDk"' if not common_dimension(form) else 'form="AkjBkQkD"'
@@ -351,7 +356,8 @@ def bic_by_dimension(lengths: Floats, spanned: Codes, counts: Floats, *, shared:
     Of a dimension that leaves nothing to the noise it is no number. The others are as of `by_bic`.
     """
     d = np.arange(1, lengths.shape[1] + 1)
-    n, p = counts[:, None], spanned[:, None]
+    n = counts[:, None]
+    p = spanned[:, None]
     tails = np.cumsum(lengths[:, ::-1], axis=1)[:, ::-1]
     rest = np.concatenate([tails[:, 1:], np.zeros((len(lengths), 1))], axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -404,7 +410,9 @@ def one_signal(form: str) -> bool:
 
 def free_parameters(form: str, dimensions: Codes, p: int) -> int:
     """Number of free parameters of covariances of K dimensions, these not counted."""
-    k, each, first = len(dimensions), dimensions.tolist(), int(dimensions[0])
+    k = len(dimensions)
+    each = dimensions.tolist()
+    first = int(dimensions[0])
     axes = [d * p - d * (d + 1) // 2 for d in each]
     turns = axes[0] if common_axes(form) else sum(axes)
     signal = {"Akj": sum(each), "Ak": k, "Aj": first, "A": 1}[form.split("B")[0]]
@@ -464,7 +472,8 @@ class Factors:
 
     def variances(self, divisors: Floats) -> tuple[list[Floats], Floats]:
         """Variances of the signals, (d_k,) each, and of the noise (K,), of y, by divisors (K,)."""
-        k, p = len(self.dimensions), self.n_columns
+        k = len(self.dimensions)
+        p = self.n_columns
         each = divisors if len(self.spectra) == k else divisors.sum(keepdims=True)
         signals = [s.lengths[:d] / n for (s, d), n in zip(self._pairs(), each, strict=True)]
         rests = np.array([s.lengths[d:].sum() for s, d in self._pairs()])
@@ -572,11 +581,15 @@ def _chosen(
     moments: ClassMoments, wanted: Wanted, spectra: list[Principal], ranks: Codes
 ) -> NDArray[np.intp]:
     """Dimensions (K,) that the rows choose."""
-    k, p, counts = moments.n_classes, moments.n_columns, moments.counts
-    lengths, most = [own.lengths for own in spectra], np.maximum(ranks - 1, 1)
+    k = moments.n_classes
+    p = moments.n_columns
+    counts = moments.counts
+    lengths = [own.lengths for own in spectra]
+    most = np.maximum(ranks - 1, 1)
     if common_dimension(wanted.form):
         if not common_axes(wanted.form):
-            lengths, most = [spectrum_of(moments, None)[0].lengths], most.min(keepdims=True)
+            lengths = [spectrum_of(moments, None)[0].lengths]
+            most = most.min(keepdims=True)
         counts = counts.sum(keepdims=True)
     side = np.zeros((len(lengths), max(len(own) for own in lengths)))
     for row, own in zip(side, lengths, strict=True):
@@ -629,7 +642,8 @@ def downdated(lengths: Floats, squares: Floats, q: int) -> Downdated:
     if q == r:
         width[:, -1] = squares.sum(axis=1) * (1 + EPS * r)
     low, high = np.zeros((m, q)), width.copy()
-    shifts, slopes = width / 2, np.ones((m, q))
+    shifts = width / 2
+    slopes = np.ones((m, q))
     found = np.zeros(m, dtype=bool)
     before = np.arange(r)[:, None] <= np.arange(q)
     ends = np.arange(q) == r - 1
@@ -665,14 +679,16 @@ def _step(
 ) -> Floats:
     """The next shifts, from the distances to the poles before and behind and what these stand for."""
     (psi, psi_slope), (phi, phi_slope) = before, behind
-    s, big = first**2 * psi_slope, second**2 * phi_slope
+    s = first**2 * psi_slope
+    big = second**2 * phi_slope
     level = 1.0 - (psi - first * psi_slope) - (phi - second * phi_slope)
     linear = s + big - level * (first + second)
     constant = level * first * second - s * second - big * first
     with np.errstate(divide="ignore", invalid="ignore"):
         root = np.sqrt(np.maximum(linear**2 - 4 * level * constant, 0.0))
         half = -0.5 * (linear + np.copysign(root, linear))
-        one, other = first - half / level, first - constant / half
+        one = first - half / level
+        other = first - constant / half
         width = first - second
         step = np.where((one > 0) & (one < width), one, other)
         return np.asarray(np.where(ends, s / level, step))
@@ -718,8 +734,10 @@ class _WithoutRows:
 
     def enough(self) -> int:
         """Number of the largest eigenvalues that are enough, or that of all of them."""
-        lengths, found = self.spectrum.lengths, self.factors.wanted.found
-        r, known = len(lengths), lengths[: self.rank]
+        lengths = self.spectrum.lengths
+        found = self.factors.wanted.found
+        r = len(lengths)
+        known = lengths[: self.rank]
         if found == "bic" or self.rank < 2 or np.diff(known).max() > -4 * EPS * known[0]:
             return r
         q = int(self.factors.dimensions[self.code])
@@ -746,8 +764,10 @@ class _WithoutRows:
         some = Removal(*(getattr(gone, name)[at] for name in ("out", "count", "alone", "shrink", "left")))
         again = self.by_all(turned[:, at], ranks[at], some)
         wide = np.zeros((2, turned.shape[1], len(turned)))
-        wide[0, :, :q], wide[1, :, :q] = split.lengths, split.squares
-        wide[0, at], wide[1, at] = again.lengths, again.squares
+        wide[0, :, :q] = split.lengths
+        wide[1, :, :q] = split.squares
+        wide[0, at] = again.lengths
+        wide[1, at] = again.squares
         for name in ("dimensions", "rest", "rest_squares"):
             getattr(split, name)[at] = getattr(again, name)
         return replace(split, lengths=wide[0], squares=wide[1])
@@ -756,11 +776,14 @@ class _WithoutRows:
         self, turned: Floats, ranks: Codes, gone: Removal, q: int
     ) -> tuple[_Split, NDArray[np.bool_]]:
         """From the q largest eigenvalues, and of which rows these are enough."""
-        rank, whole = self.rank, self.spectrum.lengths[: self.rank]
-        lift, t = gone.lift[:, None], turned[:rank].T
+        rank = self.rank
+        whole = self.spectrum.lengths[: self.rank]
+        lift = gone.lift[:, None]
+        t = turned[:rank].T
         squares = np.maximum(lift * t**2, EPS**2 * whole[0])
         moved = downdated(whole, squares, q)
-        lengths, known = whole[:q] - moved.shifts, moved.found
+        lengths = whole[:q] - moved.shifts
+        known = moved.found
         if self.factors.wanted.found == "given":
             d = np.full(len(t), self.factors.dimensions[self.code])
         else:
@@ -781,12 +804,14 @@ class _WithoutRows:
         scatters = -(gone.lift[:, None] * turned.T)[:, :, None] * turned.T[:, None, :]
         scatters[:, np.arange(r), np.arange(r)] += self.spectrum.lengths
         lengths, vectors = np.linalg.eigh(scatters)
-        lengths, vectors = np.maximum(lengths[:, ::-1], 0.0), vectors[:, :, ::-1]
+        lengths = np.maximum(lengths[:, ::-1], 0.0)
+        vectors = vectors[:, :, ::-1]
         squares = np.einsum("mij,im->mj", vectors, turned) ** 2
         if self.factors.wanted.found == "given":
             d = np.full(m, self.factors.dimensions[self.code])
         else:
-            most, counts = np.maximum(ranks - 1, 1), gone.count - gone.out
+            most = np.maximum(ranks - 1, 1)
+            counts = gone.count - gone.out
             d = choose(self.factors.wanted, lengths, most, self.spectrum.n_columns, counts)
         beyond = np.arange(r) >= d[:, None]
         rest, rest_squares = (np.where(beyond, each, 0.0).sum(axis=1) for each in (lengths, squares))
@@ -796,8 +821,11 @@ class _WithoutRows:
         self, split: _Split, ranks: Codes, gone: Removal, divisor: float
     ) -> tuple[Floats, NDArray[np.bool_]]:
         """Log densities (m,), but for a constant, of rows of a class without each, and what is spoilt."""
-        own_axes, after, d = self.spectrum, divisor - gone.out, split.dimensions
-        signal, p = np.arange(split.lengths.shape[1]) < d[:, None], own_axes.n_columns
+        own_axes = self.spectrum
+        after = divisor - gone.out
+        d = split.dimensions
+        signal = np.arange(split.lengths.shape[1]) < d[:, None]
+        p = own_axes.n_columns
         with np.errstate(divide="ignore", invalid="ignore"):
             noise = split.rest / ((p - d) * after)
             own = np.where(signal, split.lengths / after[:, None], 1.0)
@@ -812,7 +840,9 @@ class _WithoutRows:
 
 def factors_left_out(fitted: NormalClasses, factors: Factors) -> LeftOut:
     """Leave-one-out scores where each class has its covariance, which the other classes of a row keep."""
-    moments, divisors, log_prior = fitted.moments, fitted.divisors, fitted.log_prior
+    moments = fitted.moments
+    divisors = fitted.divisors
+    log_prior = fitted.log_prior
     rule = gaussian.separate_plugin(moments, fitted.covariances, log_prior)
     each_class = [
         _WithoutRows(factors, code, *spectrum_of(moments, code)) for code in range(moments.n_classes)
@@ -823,7 +853,9 @@ def factors_left_out(fitted: NormalClasses, factors: Factors) -> LeftOut:
         gone = removal(moments.counts[codes], weights, divisors[codes])
         spoilt = np.zeros(len(codes), dtype=bool)
         for own in each_class:
-            code, spectrum, rank = own.code, own.spectrum, own.rank
+            code = own.code
+            spectrum = own.spectrum
+            rank = own.rank
             mine = np.flatnonzero(codes == code)
             turned = spectrum.turned(from_class_means(moments, x[mine], code))
             q = own.enough()

@@ -87,8 +87,10 @@ def scatter_from_file(method: str, parts: Parts) -> Scatter:
     """The kind that options and buffers of a file are of; a DataError where they do not go together."""
     parts = {name: part for name, part in parts.items() if part is not None}
     if "components" in parts:
-        wanted, by = parts.pop("components"), parts.pop("components_by", None)
-        standardize, parts["standardize"] = parts["standardize"], False
+        wanted = parts.pop("components")
+        by = parts.pop("components_by", None)
+        standardize = parts["standardize"]
+        parts["standardize"] = False
         indicators = parts.pop("indicators", None)
         inner = scatter_from_file(method, parts)
         if not inner.goes_within_axes or (by is not None and not isinstance(wanted, int)):
@@ -99,7 +101,8 @@ def scatter_from_file(method: str, parts: Parts) -> Scatter:
             return Sliced(inner, wanted)
         which = None if indicators is None else tuple((indicators > 0).tolist())
         return Projected(inner, by or wanted, standardize, wanted if by else None, indicators=which)
-    word, robust = parts.pop("structure"), Robust.from_numbers(method, parts.pop("robust"))
+    word = parts.pop("structure")
+    robust = Robust.from_numbers(method, parts.pop("robust"))
     if word == Full.word and robust is not None:
         found: Scatter = robust
     else:

@@ -55,7 +55,8 @@ def tied_axes(eigenvalues: Floats, count: int, floor: float = 0.0) -> tuple[int,
     >>> tied_axes(np.array([3.0, 1.0, 1.0, 1.0, 0.5]), 3), tied_axes(np.array([3.0, 1.0, 1.0]), 1)
     ((2, 4), None)
     """
-    larger, smaller = eigenvalues[:-1], eigenvalues[1:]
+    larger = eigenvalues[:-1]
+    smaller = eigenvalues[1:]
     is_equal = larger - smaller <= TIED * np.maximum(larger, floor)
     if not 0 < count < len(eigenvalues) or not is_equal[count - 1]:
         return None
@@ -218,13 +219,15 @@ def principal(moments: ClassMoments, k: int | None = None) -> Principal:
     one = one_scatter(moments, k)
     ratio = one.common_unit
     if one.spread == "diagonal":
-        lengths, axes = one.scatters[0] * ratio * ratio, None
+        lengths = one.scatters[0] * ratio * ratio
+        axes = None
     elif one.roots is not None:
         _, singular, axes = svd(one.roots[0] * ratio, full_matrices=False)
         lengths = singular**2
     else:
         lengths, vectors = np.linalg.eigh(one.scatters[0] * ratio * ratio[:, None])
-        lengths, axes = lengths[::-1], vectors.T[::-1]
+        lengths = lengths[::-1]
+        axes = vectors.T[::-1]
     total = lengths.sum()
     free = int((one.rows - (one.rows > 0)).sum())
     return Principal(lengths / total, axes, ratio / np.sqrt(total), one.total, free)
@@ -257,10 +260,8 @@ class ThinCovariance(Covariance):
         if spectrum.axes is None:
             raise TypeError("The axes of a sphere are its columns: it is not thin.")
         sd = np.sqrt(variances)
-        root, factor = (
-            sd[:, None] * spectrum.axes / spectrum.unit,
-            (spectrum.axes / sd[:, None] * spectrum.unit).T,
-        )
+        root = sd[:, None] * spectrum.axes / spectrum.unit
+        factor = (spectrum.axes / sd[:, None] * spectrum.unit).T
         return ThinCovariance(root, factor, spectrum.axes, spectrum.unit, float(np.sqrt(sphere)))
 
     @property
@@ -340,13 +341,15 @@ def of_columns(covariance: Covariance, keep: Codes) -> Covariance:
 
 
 def _thin_of_columns(covariance: ThinCovariance, keep: Codes) -> ThinCovariance:
-    unit, axes = covariance.unit[keep], covariance.axes[:, keep]
+    unit = covariance.unit[keep]
+    axes = covariance.axes[:, keep]
     sd = np.sqrt(((covariance.root * covariance.unit) ** 2).sum(axis=1))
     beyond = np.sqrt(np.maximum((sd - covariance.sphere) * (sd + covariance.sphere), 0.0))
     _, lengths, turned = svd(beyond[:, None] * axes, full_matrices=False)
     if not covariance.sphere:
         # Without a sphere what lies beyond the axes is left out, as it is of all columns.
         there = lengths > EPS * max(axes.shape) * lengths.max(initial=0.0)
-        lengths, turned = lengths[there], turned[there]
+        lengths = lengths[there]
+        turned = turned[there]
     spread = np.hypot(lengths, covariance.sphere)[:, None]
     return ThinCovariance(spread * turned / unit, (turned / spread * unit).T, turned, unit, covariance.sphere)

@@ -161,7 +161,8 @@ class Scores:
         root = np.diag(covariance.root) if covariance.is_diagonal else covariance.root
         _, sd, turned = svd(root, full_matrices=False)
         unit = self.spectrum.unit
-        axes, sd = turned @ (self.axes / unit), sd[:, None]
+        axes = turned @ (self.axes / unit)
+        sd = sd[:, None]
         return ProjectedCovariance(sd * axes / unit, (axes / sd * unit).T, axes, unit, 0.0, self.more)
 
     @property
@@ -331,8 +332,10 @@ class Projected(Scatter):
         scores = self.scores(moments)
         moments = scores.spectrum.reach(moments)
         found = self.within(scores.moments, divisors)
-        count, spectrum = len(scores.axes), scores.spectrum
-        share, total = float(spectrum.lengths[:count].sum()), len(spectrum.lengths)
+        count = len(scores.axes)
+        spectrum = scores.spectrum
+        share = float(spectrum.lengths[:count].sum())
+        total = len(spectrum.lengths)
         is_saturated = total >= moments.rows.sum() - 1
         takes_long = is_saturated and not self._is_quick(moments, total, QUICK, QUICK_PRODUCTS)
         own = replace(self, inner=found.scatter, count=count, share=share, total=total, takes_long=takes_long)
@@ -342,7 +345,8 @@ class Projected(Scatter):
     def within(self, moments: ClassMoments, divisors: Floats) -> Estimated:
         """The covariances of scores, from their moments."""
         for k, _ in scatter.each(divisors):
-            inner, p = self.inner.of_class(k), moments.n_columns
+            inner = self.inner.of_class(k)
+            p = moments.n_columns
             free = int(moments.rows.sum()) - moments.n_classes if k is None else int(moments.rows[k]) - 1
             if (inner.takes_full_rank(p) and free < p) or inner.obstacles(moments, k):
                 raise self.few_degrees(p, free, k)
@@ -361,7 +365,8 @@ class Projected(Scatter):
         scores = Scores.of(fitted.moments, spectrum, self.number(spectrum))
         found = self.within(scores.moments, fitted.divisors)
         own = replace(fitted, moments=found.moments, covariances=found.covariances, rows=None)
-        left_out, unit = found.scatter.left_out(own), 0.0
+        left_out = found.scatter.left_out(own)
+        unit = 0.0
         if len(found.covariances) > 1:
             unit = 0.5 * scores.more
         return lambda x, codes, weights: left_out(scores.of_rows(x), codes, weights) - unit
@@ -393,7 +398,8 @@ class Projected(Scatter):
 
         They are missing without a rule, and if the differences of scatters lack digits.
         """
-        kind, found = self.for_other_moments(), np.full((len(x), len(fitted.log_prior)), np.nan)
+        kind = self.for_other_moments()
+        found = np.full((len(x), len(fitted.log_prior)), np.nan)
         units = float(np.log(fitted.moments.scale).sum())
         for i, row in enumerate(without.rows(x, codes, weights)):
             if row is None:
@@ -401,7 +407,8 @@ class Projected(Scatter):
             with suppress(NoEstimateError, np.linalg.LinAlgError):
                 scores = row.scores(kind.number(row.spectrum))
                 divisors = row.divisors(fitted.divisors)
-                within, y = kind.within(scores.moments, divisors), scores.of_rows(row.y)
+                within = kind.within(scores.moments, divisors)
+                y = scores.of_rows(row.y)
                 if not row.has_digits(len(scores.axes), within.covariances, divisors):
                     continue
                 values = row.settled(rule_of(within, fitted.log_prior).scores(y)[0])
@@ -492,7 +499,9 @@ class NoFreedomError(NoEstimateError):
 
     def __init__(self, wanted: int, free: int, k: int | None) -> None:
         super().__init__(f"The scores on {wanted} {self.axes} have no covariance within classes.")
-        self.wanted, self.free, self.k = wanted, free, k
+        self.wanted = wanted
+        self.free = free
+        self.k = k
 
     def of_classes(self, levels: Sequence[Any], rows: Sequence[int]) -> DiscrimError:
         """The error that names the class."""
@@ -518,7 +527,8 @@ FEW_ROWS = 1000
 """Rows up to which it is done."""
 
 
-QUICK_PRODUCTS, MOST_PRODUCTS = 2.0**33, 2.0**38
+QUICK_PRODUCTS = 2.0**33
+MOST_PRODUCTS = 2.0**38
 """Multiplications of products for new units that take about a second, and up to which they are done."""
 
 
@@ -627,7 +637,8 @@ class AxesWithout:
     ) -> AxesWithout:
         """From moments, and all axes that they have."""
         moments = comparable(moments)
-        totals, rank = ColumnTotals.from_moments(moments), len(spectrum.lengths)
+        totals = ColumnTotals.from_moments(moments)
+        rank = len(spectrum.lengths)
         is_saturated = rank >= moments.rows.sum() - 1
         if row_sums.is_thin(moments.spread):
             whole = Scores.of(moments, spectrum, rank)
@@ -647,7 +658,8 @@ class AxesWithout:
     def rows(self, x: Floats, codes: Codes, weights: Floats | None) -> Iterator[AxesWithoutRow | None]:
         """The moments without each of the rows x (m, p); None for a row that a refit has to leave out."""
         mass = np.ones(len(codes)) if weights is None else weights
-        coordinates, deviations = self.whole.of_rows(x), from_class_means(self.totals.whole, x, 0).T
+        coordinates = self.whole.of_rows(x)
+        deviations = from_class_means(self.totals.whole, x, 0).T
         parts = zip(coordinates, deviations, codes.tolist(), mass.tolist(), strict=True)
         for y, deviation, code, own in parts:
             totals = self.totals.without(deviation, min(own, 1.0))
@@ -661,7 +673,8 @@ class AxesWithout:
         if self.units is not None:
             axes = self.whole.spectrum.axes * (self.units / standard_units(totals, self.indicators))
             turn = np.asarray(np.linalg.cholesky(axes @ axes.T), dtype=np.float64)
-            y, left = (y - left.origin) @ turn, on_axes(left, turn.T)
+            y = (y - left.origin) @ turn
+            left = on_axes(left, turn.T)
             squares = squares @ turn**2
         spectrum = principal_axes(left, standardize=self.standardized, indicators=self.indicators)
         noise = EPS * float(squares @ spectrum.unit**2)
@@ -669,10 +682,13 @@ class AxesWithout:
 
     def _moments_without(self, y: Floats, code: int, mass: float) -> tuple[ClassMoments, float, bool]:
         """Moments of the coordinates, the weight that is left out, and whether its class has no other row."""
-        moments, out = self.whole.moments, min(mass, 1.0)
+        moments = self.whole.moments
+        out = min(mass, 1.0)
         count = float(moments.counts[code])
         alone = count - out <= EPS * count
-        counts, rows, means = moments.counts.copy(), moments.rows.copy(), moments.centres.copy()
+        counts = moments.counts.copy()
+        rows = moments.rows.copy()
+        means = moments.centres.copy()
         gap = y - means[code]
         rows[code] -= int(mass <= 1)
         counts[code] = 0.0 if alone else count - out
@@ -732,7 +748,8 @@ def _nested(
     """Scores (G, m, K) by full covariances, all numbers of axes by running sums."""
     found = np.full((len(numbers), len(y), len(log_prior)), np.nan)
     by_class = len(divisors) > 1
-    whole, means = moments if by_class else moments.pooled(), moments.class_means
+    whole = moments if by_class else moments.pooled()
+    means = moments.class_means
     roots = [_leading_root(whole, k if by_class else 0, noise) for k in range(len(divisors))]
     there = numbers[numbers <= min(map(len, roots))]
     if not len(there):

@@ -69,10 +69,12 @@ HELD_NUMBERS = 2**20
 FEW_COLUMNS = 16
 """Columns up to which the distances of several starts are one product."""
 
-FIRST_STEPS, NEXT_STEPS = 2, 8
+FIRST_STEPS = 2
+NEXT_STEPS = 8
 """Concentration steps from all starts, and from the best of them."""
 
-BEST, FOLLOWED = 30, 4
+BEST = 30
+FOLLOWED = 4
 """Sets of p + 1 rows that go the next steps, and the different ones of all that are followed on all rows."""
 
 SAME_START = 1e-6
@@ -176,7 +178,8 @@ def _pairwise(z: Floats, half: int) -> Floats:
     columns = np.clip(z.T, -FARTHEST_PAIR, FARTHEST_PAIR).astype(np.float32, order="C")
     for j in range(1, z.shape[1]):
         tick()
-        own, others = columns[j], columns[:j]
+        own = columns[j]
+        others = columns[:j]
         squares = _spreads(own + others, half) ** 2 - _spreads(own - others, half) ** 2
         found[j, :j] = found[:j, j] = squares / 4
     return found
@@ -187,9 +190,11 @@ def _concentrated_starts(z: Floats, sets: Codes, h: int, steps: int) -> tuple[Co
 
     A set that stays as it is goes no further.
     """
-    found, logdets = np.empty((len(sets), h), dtype=np.intp), np.empty(len(sets))
+    found = np.empty((len(sets), h), dtype=np.intp)
+    logdets = np.empty(len(sets))
     for piece in slices(len(sets), max(HELD_NUMBERS // z.size, 1)):
-        subsets, going = found[piece], np.arange(len(sets[piece]))
+        subsets = found[piece]
+        going = np.arange(len(sets[piece]))
         before = sets[piece]
         for _ in range(steps):
             tick()
@@ -368,7 +373,8 @@ def _concentrated(z: Floats, subset: Mask, h: int, passed: set[bytes]) -> _Core 
         ahead = nearest(d2, h)
         if (ahead == subset).all() or logdet >= least:
             return _Core(subset, d2, logdet)
-        subset, least = ahead, logdet
+        subset = ahead
+        least = logdet
 
 
 def _kept(z: Floats, core: _Core, h: int) -> Mcd:
@@ -544,7 +550,8 @@ class Robust(Full):
                 ("Steps of the search", self.steps, str(self.steps)),
                 last,
             ]
-        sizes, rows = self.subset_sizes(moments), moments.counts
+        sizes = self.subset_sizes(moments)
+        rows = moments.counts
         shares = sizes / (rows if len(sizes) == len(rows) else np.append(rows, moments.total))
         text = f"{100 * shares.min():.0f} to {100 * shares.max():.0f} % of rows"
         return [("Subsets h", sizes.astype(int).tolist(), text), last]

@@ -308,7 +308,8 @@ class Scatter(ABC):
         """Log-likelihood of class and row; a NotSupportedError of what maximizes no likelihood."""
         if not self.is_maximum:
             raise self.no_likelihood("A log-likelihood")
-        moments, divisors = fitted.moments, fitted.divisors
+        moments = fitted.moments
+        divisors = fitted.divisors
         counts = moments.counts if len(divisors) > 1 else np.array([moments.total])
         ratios = (counts / divisors).tolist()
         logdets = [c.divided_by(r).logdet for c, r in zip(fitted.covariances, ratios, strict=True)]
@@ -477,7 +478,9 @@ class Full(Scatter):
 
 def full_left_out(fitted: NormalClasses) -> FullLeftOut:
     """Scores with each row left out under full covariances, one or one for each class."""
-    moments, covariances, divisors = fitted.moments, fitted.covariances, fitted.divisors
+    moments = fitted.moments
+    covariances = fitted.covariances
+    divisors = fitted.divisors
     if len(divisors) > 1:
         rule = gaussian.separate_plugin(moments, covariances, fitted.log_prior)
         return FullLeftOut(rule.distances, moments.counts, moments.rows, divisors, rule.constant)

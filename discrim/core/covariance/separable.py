@@ -84,7 +84,8 @@ class Separable(Scatter):
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
         """The covariances of largest likelihood, over divisors; a NoEstimateError where there is none."""
-        moments, found = comparable(moments), []
+        moments = comparable(moments)
+        found = []
         for k, divisor in scatter.each(divisors):
             u, v = separated(moments, (self.rows, self.columns), k)
             found.append(Covariance.from_root(np.kron(u, v) / moments.common_unit / np.sqrt(divisor)))
@@ -130,7 +131,9 @@ def separated(moments: ClassMoments, shape: tuple[int, int], k: int | None = Non
         raise _no_matrix(shape, free)
     across = _root(one).reshape(-1, r, c)
     down = across.transpose(0, 2, 1)
-    u, v, before = np.eye(r), np.eye(c), np.zeros((r, r))
+    u = np.eye(r)
+    v = np.eye(c)
+    before = np.zeros((r, r))
     for _ in range(MOST_STEPS):
         u = _triangle(across, v)
         if _is_singular(u, len(across) * c):

@@ -129,7 +129,8 @@ class Shrinkage:
         A DataError says that its parts do not go together, or that a value is not from 0 to 1.
         """
         option = "chosen" if buffer == "shrinkage" else "variance_chosen"
-        rule, values = parts.pop(option, None), parts.pop(buffer, None)
+        rule = parts.pop(option, None)
+        values = parts.pop(buffer, None)
         if rule is None and values is None:
             return None
         what = "its shrinkage" if buffer == "shrinkage" else "its shrinkage of variances"
@@ -223,14 +224,16 @@ class Powers:
         Weights (m,) are taken out of classes of counts (m,). A sum is missing if so little of it is left
         that the difference has no digits.
         """
-        step, q = out / (counts - out), (e**2).sum(axis=0)
+        step = out / (counts - out)
+        q = (e**2).sum(axis=0)
         whole = float(self.fourths.sum())
         if self.seconds.ndim == 2:
             thirds = (self.thirds[codes].T * e).sum(axis=0)
             lengths = 6.0 * (self.seconds[codes].T * e**2).sum(axis=0)
             q2 = (e**4).sum(axis=0)
         else:
-            thirds, lengths = np.zeros_like(q), np.zeros_like(q)
+            thirds = np.zeros_like(q)
+            lengths = np.zeros_like(q)
             for k in np.unique(codes).tolist():
                 mine = np.flatnonzero(codes == k)
                 part = e[:, mine]
@@ -271,7 +274,9 @@ def column_powers(blocks: RowBlocks, moments: ClassMoments) -> Powers:
     """Powers by class and column, in the units that give the pooled scatter a trace of one."""
     unit = data_units(moments, by_class=False)[0][:, None]
     shape = (moments.n_classes, moments.n_columns)
-    seconds, thirds, fourths = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    seconds = np.zeros(shape)
+    thirds = np.zeros(shape)
+    fourths = np.zeros(shape)
     for x, codes, weights in blocks:
         u = from_class_means(moments, x, codes) * unit
         for k in np.unique(codes).tolist():

@@ -143,7 +143,8 @@ class Shrunk(Scatter):
 
     def trial(self, moments: ClassMoments, divisors: Floats, log_prior: Floats) -> Trial:
         """Scores of rows without themselves under each shrinkage of the grid."""
-        grid, moments = np.array(self.shrinkage.grid), comparable(moments)
+        grid = np.array(self.shrinkage.grid)
+        moments = comparable(moments)
         if len(divisors) == 1:
             return common_trial(moments, float(divisors[0]), log_prior, grid)
         return separate_trial(moments, divisors, log_prior, grid)
@@ -152,7 +153,9 @@ class Shrunk(Scatter):
         """Scores in closed form, on the principal axes of the scatters."""
         if not self.sphere.in_data:
             return self.sphere.left_out(fitted, self.plain().left_out)
-        moments, divisors, rows = self.scaled(fitted.moments), fitted.divisors, fitted.rows
+        moments = self.scaled(fitted.moments)
+        divisors = fitted.divisors
+        rows = fitted.rows
         axes = [principal(moments, k) for k, _ in scatter.each(divisors)]
         own: list[Intensity] = [self._without(k) for k, _ in scatter.each(divisors)]
         if rows is not None and self.shrinkage.rule == "ledoit-wolf":
@@ -228,7 +231,8 @@ def intensity(distance: Floats, count: float | Floats, p: int) -> Floats:
     """The formula of `oas` from |S - I/p|^2 of an S (p, p) of trace one, and the count of its rows."""
     if p == 1:
         return np.zeros_like(distance)
-    above, below = distance + 1.0 / p + 1.0, (count + 1.0) * distance
+    above = distance + 1.0 / p + 1.0
+    below = (count + 1.0) * distance
     return np.where(above >= below, 1.0, above / np.where(above >= below, 1.0, below))
 
 
@@ -313,7 +317,9 @@ class Removed:
 
     def from_sphere(self, spectrum: Principal) -> Floats:
         """Squared distances (m,) of the scatter without the row, at trace one, from the sphere."""
-        p, c, squares = spectrum.n_columns, self.gone.lift, (self.e**2).sum(axis=0)
+        p = spectrum.n_columns
+        c = self.gone.lift
+        squares = (self.e**2).sum(axis=0)
         beyond = spectrum.lengths - 1.0 / p
         found = spectrum.from_sphere - 2.0 * c * (beyond @ self.e**2) + (1.0 - 1.0 / p) * (c * squares) ** 2
         return np.asarray(found / self.trace**2)
@@ -334,7 +340,8 @@ def ledoit_wolf_without(powers: Powers) -> Intensity:
     """Each row's own shrinkage of Ledoit & Wolf, from powers on the same axes."""
 
     def found(spectrum: Principal, rows: Removed) -> Floats:
-        gone, r = rows.gone, powers.thirds.shape[1]
+        gone = rows.gone
+        r = powers.thirds.shape[1]
         codes = rows.codes if len(powers.thirds) > 1 else np.zeros_like(rows.codes)
         fourth = powers.without(rows.e[:r], codes, gone.out, gone.count) / rows.trace**2
         return shrinkage.ledoit_wolf_intensity(
@@ -367,7 +374,9 @@ class Without:
 
 def without(spectrum: Principal, rows: Removed, g: Floats, spoilt_at: float = SPOILT) -> Without:
     """The scatter shrunk by g (m,) without each row; up to `spoilt_at`, what is left is too little."""
-    e, c, trace = rows.e, rows.gone.lift, rows.trace
+    e = rows.e
+    c = rows.gone.lift
+    trace = rows.trace
     sphere = trace / spectrum.n_columns
     rest = g * sphere
     diagonal = (1.0 - g) * spectrum.lengths[:, None] + rest
@@ -395,7 +404,9 @@ def sphere_left_out(fitted: NormalClasses, own: Sequence[Intensity]) -> LeftOut:
 
     Each has its shrinkage without a row; moments are diagonal for spherical covariances.
     """
-    moments, divisors, log_prior = fitted.moments, fitted.divisors, fitted.log_prior
+    moments = fitted.moments
+    divisors = fitted.divisors
+    log_prior = fitted.log_prior
     if len(divisors) == 1:
         return common_left_out(moments, float(divisors[0]), log_prior, own[0])
     return separate_left_out(fitted, own)
@@ -421,7 +432,8 @@ def common_left_out(
 
 def common_scores(centres: Floats, rows: Removed, part: Without, divisor: float, log_prior: Floats) -> Floats:
     """Scores (K, m) of rows under the rule without each of them, from class means (r, K) on the axes."""
-    e, codes = rows.e, rows.codes
+    e = rows.e
+    codes = rows.codes
     d2 = np.empty((centres.shape[1], len(codes)))
     for k in range(len(d2)):
         gap = e + centres[:, codes] - centres[:, [k]]
@@ -434,7 +446,9 @@ def common_scores(centres: Floats, rows: Removed, part: Without, divisor: float,
 
 def separate_left_out(fitted: NormalClasses, own: Sequence[Intensity]) -> LeftOut:
     """As `common_left_out`, where each class has its covariance; the other classes of a row keep theirs."""
-    moments, divisors, log_prior = fitted.moments, fitted.divisors, fitted.log_prior
+    moments = fitted.moments
+    divisors = fitted.divisors
+    log_prior = fitted.log_prior
     rule = gaussian.separate_plugin(moments, fitted.covariances, log_prior)
     principals = [principal(moments, k) for k in range(moments.n_classes)]
 
@@ -488,8 +502,11 @@ def separate_trial(moments: ClassMoments, divisors: Floats, log_prior: Floats, g
     axes = [principal(moments, k) for k in range(moments.n_classes)]
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Iterator[Floats]:
-        m, k = len(codes), moments.n_classes
-        squares, beyond, taken = [], [], []
+        m = len(codes)
+        k = moments.n_classes
+        squares = []
+        beyond = []
+        taken = []
         for c, spectrum in enumerate(axes):
             z = from_class_means(moments, x, c)
             e = spectrum.turned(z)
@@ -500,7 +517,8 @@ def separate_trial(moments: ClassMoments, divisors: Floats, log_prior: Floats, g
             gone = removal(moments.counts[codes[mine]], given, divisors[c])
             taken.append(Removed(e[:, mine], codes[mine], gone, given))
         for g in grid.tolist():
-            out, spoilt = np.empty((k, m)), np.zeros(m, dtype=bool)
+            out = np.empty((k, m))
+            spoilt = np.zeros(m, dtype=bool)
             with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
                 for c, spectrum in enumerate(axes):
                     mine = np.flatnonzero(codes == c)

@@ -115,7 +115,8 @@ class _Weighted:
     now: Student
 
     def __iter__(self) -> Iterator[RowBlock]:
-        nu, p = self.now.nu, self.now.moments.n_columns
+        nu = self.now.nu
+        p = self.now.moments.n_columns
         for x, codes, weights in self.blocks:
             d2 = own_distances(self.now.moments, self.now.covariances, x, codes)
             u = (nu + p) / (nu + d2)
@@ -161,9 +162,12 @@ def _approached(blocks: list[RowBlock], now: Student) -> Student:
     """
     x, codes = (np.concatenate([block[part] for block in blocks]) for part in (0, 1))
     f = np.concatenate([np.ones(len(own)) if w is None else w for _, own, w in blocks])
-    moments, k = now.moments, now.moments.n_classes
+    moments = now.moments
+    k = now.moments.n_classes
     z = from_class_means(moments, x, codes)
-    rests, covariances, steps = moments.rests.copy(), [], 0
+    rests = moments.rests.copy()
+    covariances = []
+    steps = 0
     groups = [np.arange(k)] if len(now.covariances) == 1 else list(np.arange(k)[:, None])
     for group, covariance in zip(groups, now.covariances, strict=True):
         rows = np.flatnonzero(np.isin(codes, group))
@@ -186,8 +190,12 @@ def _whitened_search(
     None where the scale becomes singular, which the steps on the rows themselves are to find.
     """
     p = len(w)
-    means, half, last = np.zeros((p, indicators.shape[1])), np.eye(p), np.inf
-    from_mean, inverse, steps = w, half, 0
+    means = np.zeros((p, indicators.shape[1]))
+    half = np.eye(p)
+    last = np.inf
+    from_mean = w
+    inverse = half
+    steps = 0
     while steps < MOST_STEPS - 1:
         steps += 1
         tick()
@@ -198,9 +206,11 @@ def _whitened_search(
             half = np.linalg.cholesky((from_mean * u) @ from_mean.T / u.sum())
         except np.linalg.LinAlgError:
             return None
-        turned, moved = inverse @ half, inverse @ (ahead - means)
+        turned = inverse @ half
+        moved = inverse @ (ahead - means)
         change = float(max(np.abs(turned @ turned.T - np.eye(p)).max(), np.abs(moved).max()))
-        means, inverse = ahead, np.tril(np.linalg.inv(half))
+        means = ahead
+        inverse = np.tril(np.linalg.inv(half))
         if change <= NEAR_MAXIMUM or ROUNDED_STEP >= change >= last:
             break
         last = change
@@ -235,7 +245,8 @@ def _lengths(moments: ClassMoments) -> Floats:
 
 def _change(old: Student, new: Student) -> tuple[float, int | None]:
     """Largest change of a mean or of a scale, in units of the old scale, and the class it is of."""
-    before, after = old.moments, new.moments
+    before = old.moments
+    after = new.moments
     if (before.scale != after.scale).any():
         return np.inf, None
     gaps = (after.centres - before.centres) * before.scale + (after.rests - before.rests)
@@ -253,14 +264,16 @@ def _change(old: Student, new: Student) -> tuple[float, int | None]:
 
 def student_log_likelihood(blocks: RowBlocks, fit: Student) -> tuple[float, float]:
     """Log-likelihood of the rows given their classes, and its slope in nu."""
-    nu, p = fit.nu, fit.moments.n_columns
+    nu = fit.nu
+    p = fit.moments.n_columns
     units = 2.0 * np.log(fit.moments.scale).sum()
     logdets = np.array([c.logdet - units for c in fit.covariances])
     # Two gamma functions of large nu differ by less than their own rounding.
     gain = float(student_gain(np.array([nu + p]), p)[0])
     constant = gain + 0.5 * p * (np.log1p((p - 1) / nu) - np.log(2 * np.pi))
     rate = 0.5 * (scipy.special.digamma((nu + p) / 2) - scipy.special.digamma(nu / 2) - p / nu)
-    total, slope = 0.0, 0.0
+    total = 0.0
+    slope = 0.0
     for x, codes, weights in blocks:
         d2 = own_distances(fit.moments, fit.covariances, x, codes)
         f = np.ones(len(d2)) if weights is None else weights

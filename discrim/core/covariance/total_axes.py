@@ -138,7 +138,8 @@ class ColumnTotals:
         """Of all classes together."""
         mean = weighted_centre(moments.means, moments.counts)
         centres, rests = split_mean(moments.origin, mean, moments.scale)
-        counts, rows = np.array([moments.total]), moments.rows.sum(keepdims=True)
+        counts = np.array([moments.total])
+        rows = moments.rows.sum(keepdims=True)
         squares = total_squares(moments)[None]
         return ColumnTotals(ClassMoments(counts, rows, centres[None], rests[None], moments.scale, squares))
 
@@ -157,7 +158,8 @@ class ColumnTotals:
         ClassMoments or None
             None if a column hardly varies without the row, so that the difference has no digits.
         """
-        whole, n = self.whole, self.whole.total
+        whole = self.whole
+        n = self.whole.total
         squares = whole.scatters - out * n / (n - out) * deviation**2
         if ((squares <= MIN_SHARE_LEFT * whole.scatters) & (whole.scatters > 0)).any():
             return None

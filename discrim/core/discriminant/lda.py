@@ -119,7 +119,8 @@ class LDAFit:
     @property
     def tested(self) -> tuple[int, int, float]:
         """Columns, classes and rows of a test of equal means; each covariate takes one of both."""
-        moments, q = self.moments, self.covariates
+        moments = self.moments
+        q = self.covariates
         return moments.n_columns - q, moments.n_classes, moments.total - q
 
     @property
@@ -182,7 +183,8 @@ class LDAFit:
 
     def canonical(self) -> Canonical:
         """Canonical axes, classes weighted by rows; squared singular values are eigenvalues of W^-1 B."""
-        moments, within = self.moments, self.within()
+        moments = self.moments
+        within = self.within()
         if isinstance(within, AdjustedCovariance):
             return adjusted_axes(moments, within, self.within_divisor)
         factor = moments.total / self.within_divisor
@@ -217,7 +219,8 @@ class LDAFit:
 
     def plane(self, i: int, j: int, log_prior: Floats) -> Plane:
         """Where classes i and j have the same posterior, with its value at the midpoint of the means."""
-        moments, reduced = self.moments, self.reduced()
+        moments = self.moments
+        reduced = self.reduced()
         means = moments.means_from(moments.centres[j])
         gap = means[i] - means[j]
         slopes = (
@@ -244,7 +247,8 @@ class LDAFit:
                 f'method="{method}" has a closed form for the full covariance, not the '
                 f'{self.scatter.adjective} one: use "plugin" or "calibrated".'
             )
-        nu, p = self.residual_df, self.moments.n_columns
+        nu = self.residual_df
+        p = self.moments.n_columns
         if not self.has_freedom:
             raise no_freedom(self.moments.total, self.moments.n_classes, p)
         if convention == "MASS":
@@ -302,7 +306,9 @@ class LDAFit:
 
         With the sums of weights (K, m) and degrees of freedom (K, m) that these then have.
         """
-        distances, counts, nu = self.unbiased_distances()[0], self.moments.counts, self.residual_df
+        distances = self.unbiased_distances()[0]
+        counts = self.moments.counts
+        nu = self.residual_df
         d2, gone = common_distances(x, codes, weights, distances, counts, nu)
         left = np.repeat(counts[:, None], len(codes), axis=1)
         left[codes, np.arange(len(codes))] -= gone.out
@@ -496,7 +502,8 @@ def score_tails(entropy: Floats, n_classes: int, residual_df: float, *, empirica
 
     Empirical ones are of scores over what brings their median to that of the F distribution.
     """
-    df, over = (n_classes - 1, residual_df), float(n_classes - 1)
+    df = (n_classes - 1, residual_df)
+    over = float(n_classes - 1)
     if empirical:
         over = float(np.median(entropy) / scipy.special.fdtri(*df, 0.5))
     return np.asarray(scipy.special.fdtrc(*df, entropy / over) if over > 0 else np.full(len(entropy), np.nan))
@@ -543,11 +550,13 @@ def higher_criticism(p: Floats) -> Floats:
 
 def linear_marginal(fit: LDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
     """The rule of some columns (q,) by a method that the rule of all of them has."""
-    moments, reduced = fit.moments, fit.reduced()
+    moments = fit.moments
+    reduced = fit.reduced()
     part = means_of_columns(moments if reduced is None else _in_plane(moments, fit.covariance, reduced), keep)
     if method == "plugin":
         return gaussian.linear_rule(part, of_columns(fit.covariance, keep), log_prior)
-    covariance, nu = of_columns(fit.unbiased(), keep), fit.residual_df
+    covariance = of_columns(fit.unbiased(), keep)
+    nu = fit.residual_df
     if method == "predictive":
         gone = moments.n_columns - len(keep)
         return gaussian.common_predictive(part, covariance, log_prior, nu, gone=gone)

@@ -117,9 +117,11 @@ def regularized_mixture(
     if parametrization == "friedman":
         total = divisors.sum(axis=-1, keepdims=True)
         mixed = alpha * divisors + (1 - alpha) * total
-        own, pooled = alpha * divisors / mixed, (1 - alpha) * total / mixed
+        own = alpha * divisors / mixed
+        pooled = (1 - alpha) * total / mixed
     else:
-        own, pooled = alpha * ones, (1 - alpha) * ones
+        own = alpha * ones
+        pooled = (1 - alpha) * ones
     return (1 - gamma) * own, (1 - gamma) * pooled, gamma * (own * variances + pooled * variance)
 
 
@@ -212,10 +214,8 @@ def left_out_groups(
     columns: int | None = None,
 ) -> list[LeftOutGroup]:
     """Pairs by the decompositions that they share; as `rda_left_out`, with columns as of `path_rules`."""
-    apart, unitless = (
-        Scatters.of(comparable(moments), method, columns),
-        Scatters.unitless(moments, method, columns),
-    )
+    apart = Scatters.of(comparable(moments), method, columns)
+    unitless = Scatters.unitless(moments, method, columns)
     sources = [_Source.of(apart), _Source.of(unitless)]
     together: dict[tuple[bool, float], list[int]] = {}
     for i, pair in enumerate(pairs):
@@ -318,8 +318,10 @@ class _Mixer:
         scatters = self.scatters
         divisors = scatters.divisors.copy()
         divisors[g] -= out
-        total, p = divisors.sum(), scatters.columns
-        ones, nothing = np.ones(len(divisors)), np.zeros(len(divisors))
+        total = divisors.sum()
+        p = scatters.columns
+        ones = np.ones(len(divisors))
+        nothing = np.zeros(len(divisors))
         shares = np.empty((4, len(self.pairs)))
         for j, pair in enumerate(self.pairs):
             own, pooled, from_own = regularized_mixture(self.parametrization, pair, divisors, ones, 0.0)
@@ -332,7 +334,8 @@ class _Mixer:
         reference = int(np.argmax(a + b))
         most = a[reference] + b[reference]
         if most == 0:
-            lengths, vectors = np.zeros(len(scatters.unit)), np.eye(len(scatters.unit))
+            lengths = np.zeros(len(scatters.unit))
+            vectors = np.eye(len(scatters.unit))
         else:
             # Without the row the traces are less, and by no more than what is left to a refit.
             mixed = a + b > 0
@@ -367,7 +370,8 @@ class LeftOutGroup:
     def _fill(self, scores: Floats, x: Floats, codes: Codes, rows: Codes, out: float) -> None:
         """The scores of rows of which the weight `out` is left out."""
         scatters = self.mixer.scatters
-        moments, bases = scatters.moments, self.bases(out)
+        moments = scatters.moments
+        bases = self.bases(out)
         own = codes[rows]
         d = from_class_means(moments, x[rows], own)
         squares = column_squares(d * scatters.unit[:, None])
@@ -388,7 +392,8 @@ class LeftOutGroup:
                     gap = e * (count[at] / (count[at] - out))
                     left: Floats | float = _left_of(float(scatters.squares[k]), gone)
                 else:
-                    gap, left = e + basis.gaps[:, own[at]], float(scatters.squares[k])
+                    gap = e + basis.gaps[:, own[at]]
+                    left = float(scatters.squares[k])
                 traces = left, _left_of(float(scatters.squares.sum()), gone)
                 with np.errstate(divide="ignore", invalid="ignore"):
                     for j in range(len(self.positions)):

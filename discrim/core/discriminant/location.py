@@ -200,7 +200,8 @@ class LocationFit(NoLikelihood):
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
             found = np.full((len(x), len(log_prior)), np.nan)
-            cells, numbers = self.layout.cells(x), self.layout.numbers_of(x)
+            cells = self.layout.cells(x)
+            numbers = self.layout.numbers_of(x)
             z = standard_columns(numbers, self.cells.origin, self.cells.scale).T
             mass = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
             for k in range(len(log_prior)):
@@ -213,11 +214,13 @@ class LocationFit(NoLikelihood):
 
     def _without(self, k: int, cell: Codes, z: Floats, out: Floats, log_prior: Floats) -> Floats:
         """Scores (m, K) of rows z (m, q) of class k, each under the model without a weight of it."""
-        count, s = len(z), self.layout.n_cells
+        count = len(z)
+        s = self.layout.n_cells
         counts = self.cells.counts.reshape(-1, s)
         there = counts > 0
         raw = (self.cells.centres - self.cells.origin) * self.cells.scale + self.cells.rests
-        raw, own = raw.reshape(*counts.shape, -1), np.arange(count)
+        raw = raw.reshape(*counts.shape, -1)
+        own = np.arange(count)
         # Of the class, all cells: smoothed counts and means, and what is left of the row's cell.
         near = self.layout.nearness(cell, self.smoothing)
         left = np.repeat(counts[k][None], count, axis=0)
@@ -260,16 +263,19 @@ class LocationFit(NoLikelihood):
     def wrong_left_out(self, x: Floats, codes: Codes, weights: Floats | None, log_prior: Floats) -> Floats:
         """Rows, or their weight, (K,) of each class that are called another one, the covariance held."""
         k, s = self.counts.shape
-        cell, own = self.layout.cells(x), np.arange(len(x))
+        cell = self.layout.cells(x)
+        own = np.arange(len(x))
         mass = np.ones(len(x)) if weights is None else weights
         out = np.minimum(mass, 1.0)
         z = standard_columns(self.layout.numbers_of(x), self.cells.origin, self.cells.scale)
         places = self.places.reshape(k * s, -1).T
-        u, v = self.covariance.whiten(z), self.covariance.whiten(places).reshape(-1, k, s)
+        u = self.covariance.whiten(z)
+        v = self.covariance.whiten(places).reshape(-1, k, s)
         d2 = np.stack([((u - v[:, j, cell]) ** 2).sum(axis=0) for j in range(k)], axis=1)
         with np.errstate(divide="ignore"):
             scores = log_prior + np.log(self.probabilities[:, cell]).T
-            count, total = self.counts[codes, cell], self.counts[codes].sum(axis=1)
+            count = self.counts[codes, cell]
+            total = self.counts[codes].sum(axis=1)
             left = np.maximum(count - out, 0.0)
             others = 1 - out / self.cells.counts.reshape(k, s)[codes].sum(axis=1)
             # Nothing is left of a class of one row, which no row is then called.
@@ -387,10 +393,12 @@ def location_from_file(
     moments: ClassMoments, prior: Floats, *, smoothing: float, estimated_prior: bool, **buffers: Any
 ) -> LocationFit:
     """The numbers of a file."""
-    levels, scale = buffers["levels"], buffers["cell_scale"]
+    levels = buffers["levels"]
+    scale = buffers["cell_scale"]
     sound = bool(((levels >= 0) & (levels <= MOST_LEVELS) & (levels == np.rint(levels))).all())
     layout = CellLayout(levels.astype(np.intp) if sound else np.zeros(len(levels), dtype=np.intp))
-    q, counts = len(layout.numbers), buffers["cell_counts"]
+    q = len(layout.numbers)
+    counts = buffers["cell_counts"]
     count = len(prior) * layout.n_cells
     sizes = {"cell_counts": count, "cell_rows": count, "cell_centres": count * q, "cell_rests": count * q}
     sizes |= {"cell_scale": q, "cell_root": q * q}
@@ -425,8 +433,10 @@ class LocationRule:
 
     def scores(self, x: Floats) -> Floats:
         """Scores (m, K) of rows x (m, p)."""
-        fit, found = self.fit, np.empty((len(x), len(self.log_prior)))
-        cells, numbers = fit.layout.cells(x), fit.layout.numbers_of(x)
+        fit = self.fit
+        found = np.empty((len(x), len(self.log_prior)))
+        cells = fit.layout.cells(x)
+        numbers = fit.layout.numbers_of(x)
         for cell in np.unique(cells).tolist():
             own = np.flatnonzero(cells == cell)
             found[own] = self._of_cell(cell).scores(numbers[own])
@@ -434,7 +444,8 @@ class LocationRule:
 
     def _of_cell(self, cell: int) -> Rule:
         if cell not in self.rules:
-            fit, cells = self.fit, self.fit.cells
+            fit = self.fit
+            cells = self.fit.cells
             centres, rests = split_mean(cells.origin, fit.places[:, cell], cells.scale)
             counts = fit.counts[:, cell]
             moments = replace(

@@ -102,7 +102,8 @@ class NearestCentroidFit:
 
     def df_model(self) -> int:
         """Free parameters: means, the variance and, where estimated, prior."""
-        k, p = self.moments.n_classes, self.moments.n_columns
+        k = self.moments.n_classes
+        p = self.moments.n_columns
         return k * p + 1 + (k - 1 if self.estimated_prior else 0)
 
 

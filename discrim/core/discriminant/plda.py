@@ -63,7 +63,8 @@ from discrim.core.rules.rules import (
 )
 from discrim.errors import DataError
 
-TOL, MAXITER = 1e-9, 1000
+TOL = 1e-9
+MAXITER = 1000
 """When EM ends: where less than this is left to gain for each row, or after so many steps."""
 
 LEAST_START = 0.1
@@ -199,7 +200,8 @@ class PLDAFit:
 
     def class_laws(self) -> tuple[Floats, Floats]:
         """Means and variances (K, r) of y_k on these axes, given the rows of the classes."""
-        b, n = self.between[: self.n_axes], self.moments.counts[:, None]
+        b = self.between[: self.n_axes]
+        n = self.moments.counts[:, None]
         c = 1 / (1 + n * b)
         return n * b * c * self.class_places[:, : self.n_axes], b * c
 
@@ -226,12 +228,14 @@ class PLDAFit:
 
     def llf(self) -> float:
         """Log-likelihood of class and row."""
-        counts, logs = self.moments.counts, logs_of_prior(self.prior)
+        counts = self.moments.counts
+        logs = logs_of_prior(self.prior)
         return self.log_marginal + float(counts[counts > 0] @ logs[counts > 0])
 
     def df_model(self) -> int:
         """Free parameters: m, W, B of its rank and, where estimated, prior."""
-        k, p = self.moments.n_classes, self.moments.n_columns
+        k = self.moments.n_classes
+        p = self.moments.n_columns
         r = most_components(k, p, self.components)
         return p + p * (p + 1) // 2 + p * r - r * (r - 1) // 2 + (k - 1 if self.estimated_prior else 0)
 
@@ -292,7 +296,8 @@ class _Found(NamedTuple):
 def _log_likelihood(rows: _Means, found: _Found) -> float:
     """That of the rows, in z, given their classes."""
     mean, axes, between = found
-    n, free = rows.counts[:, None], rows.total - len(rows.counts)
+    n = rows.counts[:, None]
+    free = rows.total - len(rows.counts)
     d = (rows.means - mean) @ axes
     spread = 1 + n * between
     # What the axes stretch by has the logarithm of |W|, halved and with the other sign.
@@ -330,7 +335,8 @@ def fit_plda(
     balanced = bool((rows.counts == rows.counts[0]).all())
     found, lengths_between = _of_balanced(rows, r, balanced=balanced)
     tie = tied_axes(lengths_between**2, r) if found.between[r - 1] > 0 else None
-    steps, converged = 0, True
+    steps = 0
+    converged = True
     if not balanced:
         found, steps, converged = _by_em(rows, found, tol, maxiter, tell)
         nothing = found.between * rows.counts.max() < NEXT_TO_NOTHING
@@ -351,7 +357,9 @@ def _of_balanced(rows: _Means, r: int, *, balanced: bool) -> tuple[_Found, Float
 
     There no variance of the first r is zero, as EM would leave it so.
     """
-    n, k, total = rows.counts, len(rows.counts), rows.total
+    n = rows.counts
+    k = len(rows.counts)
+    total = rows.total
     size = (total - float((n**2).sum()) / total) / (k - 1)
     mean = rows.means.mean(axis=0)
     whitened = rows.within.whiten((rows.means - mean).T)
@@ -369,7 +377,8 @@ def _by_em(
     rows: _Means, found: _Found, tol: float, maxiter: int, tell: Callable[[int], None] | None
 ) -> tuple[_Found, int, bool]:
     """What EM ends at, its steps, and whether it ended before the last one that it may take."""
-    likelihood, before = _log_likelihood(rows, found), np.inf
+    likelihood = _log_likelihood(rows, found)
+    before = np.inf
     for step in range(1, maxiter + 1):
         found = _step(rows, found)
         gain = _log_likelihood(rows, found) - likelihood
@@ -385,8 +394,11 @@ def _by_em(
 
 def _step(rows: _Means, found: _Found) -> _Found:
     """One step of EM, and the axes of what it finds."""
-    n, free, r = rows.counts[:, None], rows.total - len(rows.counts), int(np.count_nonzero(found.between))
-    axes, between = found.axes, found.between
+    n = rows.counts[:, None]
+    free = rows.total - len(rows.counts)
+    r = int(np.count_nonzero(found.between))
+    axes = found.axes
+    between = found.between
     means = rows.means @ axes
     spread = 1 + n * between
     weights = n / spread
@@ -473,7 +485,8 @@ def all_ratios(between: Floats, one: Sets, other: Sets) -> Floats:
     out = np.empty((len(one.sizes), len(other.sizes)))
     for n in np.unique(one.sizes):
         for m in np.unique(other.sizes):
-            rows, columns = one.sizes == n, other.sizes == m
+            rows = one.sizes == n
+            columns = other.sizes == m
             part = _ratios_of_sizes(between, one.places[rows], other.places[columns], n, m)
             if rows.all() and columns.all():
                 return part

@@ -163,7 +163,8 @@ class QDAFit:
 
     def df_model(self) -> int:
         """Free parameters: means, covariances and, where estimated, prior."""
-        k, p = self.moments.n_classes, self.moments.n_columns
+        k = self.moments.n_classes
+        p = self.moments.n_columns
         return k * p + self.scatter.free_parameters(p, k) + (k - 1 if self.estimated_prior else 0)
 
     def llf(self) -> float:

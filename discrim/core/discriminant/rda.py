@@ -158,12 +158,16 @@ class RDAFit:
 
     def predictive(self, log_prior: Floats, keep: Codes | None = None) -> Rule:
         """The predictive rule of unbiased covariances, of each class or of all; of some columns (q,)."""
-        counts, moments, gone = self.moments.counts, self.moments, 0
-        divisors, nu = divisors_by_class(counts, self.method), float((counts - 1).sum())
+        counts = self.moments.counts
+        moments = self.moments
+        gone = 0
+        divisors = divisors_by_class(counts, self.method)
+        nu = float((counts - 1).sum())
         free = (counts - 1) / divisors if self.alpha == 1 else [nu / divisors.sum()]
         each = tuple(own.divided_by(float(f)) for own, f in zip(self.covariances, free, strict=False))
         if keep is not None:
-            gone, moments = moments.n_columns - len(keep), gaussian.means_of_columns(moments, keep)
+            gone = moments.n_columns - len(keep)
+            moments = gaussian.means_of_columns(moments, keep)
             each = tuple(of_columns(own, keep) for own in each)
         if self.alpha == 1:
             return gaussian.separate_predictive(moments, each, log_prior, gone=gone)
@@ -222,7 +226,8 @@ class RDAFit:
         """Log-likelihood of class and row at the means, the covariances and the prior of the fit."""
         if self.within_axes is not None:
             raise self.within_axes.no_likelihood("A log-likelihood")
-        moments, n = self.moments, self.moments.counts
+        moments = self.moments
+        n = self.moments.counts
         with np.errstate(divide="ignore"):
             classes = float(n @ np.log(self.prior))
         units = 2.0 * np.log(moments.scale).sum()
@@ -365,7 +370,8 @@ def rda_from_file(
 
 def _full(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> tuple[Covariance, ...]:
     """Covariances own_k W_k + common_k W + ridge_k I, the last in the data's `common_unit`."""
-    whole, covariances = moments.pooled(), []
+    whole = moments.pooled()
+    covariances = []
     for k in range(moments.n_classes):
         sphere = np.diag(np.sqrt(ridge[k]) / moments.common_unit) if ridge[k] else 0.0 * moments.scale[None]
         if moments.roots is not None and whole.roots is not None:
@@ -382,7 +388,8 @@ def _full(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> 
 def _thin(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> tuple[Covariance, ...]:
     """As `_full`, from thin roots: on the span of the rows, and the ridge beyond it."""
     unit = moments.common_unit
-    roots, whole = np.asarray(moments.roots) * unit, np.asarray(moments.pooled().roots)[0] * unit
+    roots = np.asarray(moments.roots) * unit
+    whole = np.asarray(moments.pooled().roots)[0] * unit
     basis, lower = np.linalg.qr(whole.T)
     covariances: list[Covariance] = []
     for k, root in enumerate(roots):
@@ -392,7 +399,8 @@ def _thin(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> 
         if not sphere > (SINGULAR_MIXTURE * singular[0]) ** 2:
             covariances.append(Covariance(np.zeros((1, 1)), None))
             continue
-        axes, sd = turned @ basis.T, np.sqrt(singular**2 + sphere)[:, None]
+        axes = turned @ basis.T
+        sd = np.sqrt(singular**2 + sphere)[:, None]
         covariance = ThinCovariance(
             sd * axes / unit, (axes / sd * unit).T, axes, unit, float(np.sqrt(sphere))
         )
@@ -564,7 +572,8 @@ class _Stack:
         each = zip(*((s.unit, s.own, s.whole, s.divisors) for s in scatters), strict=True)
         # Of many columns, of which there is one part, a copy takes memory.
         unit, own, whole, divisors = (np.stack(a) if len(a) > 1 else a[0][None] for a in each)
-        moments, columns = tuple(s.moments for s in scatters), scatters[0].columns
+        moments = tuple(s.moments for s in scatters)
+        columns = scatters[0].columns
         return _Stack(moments, unit, own, whole, divisors, columns, parametrization, log_prior)
 
     @property
@@ -592,7 +601,8 @@ def path_rules(
     alphas, gammas = np.array(pairs).T
     ridged = (alphas < 1) & (gammas < 1) if parametrization == "esl" else gammas > 0
     # Without a ridge a covariance has to have as many degrees of freedom as columns.
-    rows, p = np.stack([moments.rows for moments in parts]), columns or parts[0].n_columns
+    rows = np.stack([moments.rows for moments in parts])
+    p = columns or parts[0].n_columns
     pooled = rows.sum(axis=1, keepdims=True) - rows.shape[1] >= p
     left = ridged | np.where(alphas == 1, (rows > p).all(axis=1, keepdims=True), pooled)
     for unitless in (False, True):
@@ -662,7 +672,9 @@ def _rules(
     some = able.any(axis=0)
     if not some.any():
         return
-    positions, cells, able = positions[some], cells[some], able[:, some]
+    positions = positions[some]
+    cells = cells[some]
+    able = able[:, some]
     logdets = np.stack([path.logdet.reshape(len(able), -1)[:, cells] for path in paths], axis=1)
     logdets -= 2.0 * np.log(stack.unit).sum(axis=1)[:, None, None]
     constants = np.where(able[:, None], stack.log_prior[:, None] - 0.5 * logdets, np.nan)
@@ -683,12 +695,15 @@ def _by_gamma(stack: _Stack, pairs: Sequence[Regularization], tried: NDArray[np.
     sphere = np.trace(pooled, axis1=1, axis2=2)[:, None] / stack.columns
     lengths, vectors = np.linalg.eigh(pooled)
     lengths = np.maximum(lengths, 0.0)
-    every, along = np.unique(gammas[at]), np.unique(alphas[at])
+    every = np.unique(gammas[at])
+    along = np.unique(alphas[at])
     ridge = (1 - every) * sphere
     target = every[:, None] * lengths[:, None] + ridge[..., None]
     able = _regular(target) & (ridge > 0 if stack.beyond else True)
     some = able.any(axis=0)
-    every, ridge, able = every[some], ridge[:, some], able[:, some]
+    every = every[some]
+    ridge = ridge[:, some]
+    able = able[:, some]
     target = np.where(able[..., None], target[:, some], 1.0)
     # Classes have so few rows that decompositions of these are the shorter ones.
     few = stack.moments[0].rows - 1 <= WORTH_RANK * stack.unit.shape[1]
@@ -698,7 +713,8 @@ def _by_gamma(stack: _Stack, pairs: Sequence[Regularization], tried: NDArray[np.
     basis = np.swapaxes(vectors, 1, 2) * stack.unit[:, None]
     for start in range(0, len(every), step):
         now = slice(start, start + step)
-        paths, regular = [], np.repeat(able[:, now, None], len(along), axis=2)
+        paths = []
+        regular = np.repeat(able[:, now, None], len(along), axis=2)
         outside = stack.beyond * np.log(ridge[:, now, None] * (1 - along)) if stack.beyond else 0.0
         for k in range(len(thin)):
             path = _thin_path(stack, k, along, target[:, now], vectors) if thin[k] else None
@@ -757,7 +773,8 @@ def _factor(scatter: Floats, most: int) -> Floats:
 
 def _own_rule(stack: _Stack, at: Codes, tried: NDArray[np.bool_]) -> Iterator[PathRule]:
     """ESL's rule of alpha one, which is that of pairs (g,), unless it is ill-conditioned."""
-    paths, regular = [], np.full((len(stack.own), 1, 1), not stack.beyond)
+    paths = []
+    regular = np.full((len(stack.own), 1, 1), not stack.beyond)
     for k in range(stack.own.shape[1]):
         lengths, axes = np.linalg.eigh(stack.own[:, k] / stack.divisors[:, k, None, None])
         paths.append(_path_of(stack, axes[:, None], lengths[:, None, None], regular))
@@ -769,7 +786,8 @@ def _by_alpha(stack: _Stack, pairs: Sequence[Regularization], tried: NDArray[np.
     alphas, gammas = np.array(pairs).T
     pooled = stack.whole / stack.divisors.sum(axis=1)[:, None, None]
     at = np.flatnonzero(tried.any(axis=0))
-    every, along = np.unique(alphas[at]), np.unique(gammas[at])
+    every = np.unique(alphas[at])
+    along = np.unique(gammas[at])
     step = max(MOST_IN_AXES // stack.own.size, 1)
     nothing = np.zeros(stack.own.shape[1])
     for start in range(0, len(every), step):
@@ -782,7 +800,8 @@ def _by_alpha(stack: _Stack, pairs: Sequence[Regularization], tried: NDArray[np.
         ]
         own, common = np.moveaxis(np.array(shares), 0, 2)[..., None, None]
         own = own / stack.divisors[:, None, :, None, None]
-        paths, regular = [], np.ones((len(own), len(some), len(along)), dtype=bool)
+        paths = []
+        regular = np.ones((len(own), len(some), len(along)), dtype=bool)
         for k in range(stack.own.shape[1]):
             matrices = own[:, :, k] * stack.own[:, None, k] + common[:, :, k] * pooled[:, None]
             ridge = np.trace(matrices, axis1=2, axis2=3)[..., None] / stack.columns * along
@@ -822,5 +841,6 @@ def _where_regular(values: Floats, regular: NDArray[np.bool_]) -> Floats:
 
 def _regular(values: Floats) -> NDArray[np.bool_]:
     """Which eigenvalues (..., p) of a matrix tell that it is well-conditioned."""
-    least, most = values.min(axis=-1), values.max(axis=-1)
+    least = values.min(axis=-1)
+    most = values.max(axis=-1)
     return np.asarray((least > REGULAR_EIGENVALUES * most) & np.isfinite(most))

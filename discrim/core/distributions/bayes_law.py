@@ -101,7 +101,8 @@ def mean_over_points(
         for (replicate, _), values in zip(part, np.split(share, len(part)), strict=True):
             means[replicate] += values.mean()
             tell(1)
-        first, second = first + float(share.sum()), second + float(share @ share)
+        first = first + float(share.sum())
+        second = second + float(share @ share)
     error = float(means.std(ddof=1)) / np.sqrt(REPLICATES)
     half = float(stdtrit(REPLICATES - 1, 0.5 + CONFIDENCE / 2)) * error
     # The number of equal values that would have this sum and this sum of squares.
@@ -141,7 +142,8 @@ def _quasi_points(density: Density, size: int, rng: np.random.Generator) -> Floa
 
 Decide = Callable[[Floats], Codes]
 
-CLOSE, LOOSE = 1e-11, 1e-9
+CLOSE = 1e-11
+LOOSE = 1e-9
 """Wanted errors of a panel over the integral, of what is asked for and of the densities."""
 
 MOST_VALUES = 1_000_000
@@ -361,7 +363,8 @@ def line_regions(law: DensityLaw, decide: Decide, points: int = 0) -> DecisionIn
 
     The grid has about so many points, and 32 between two quantiles at least.
     """
-    step, grid = max(CELLS // law.n_classes, 1), _grid(law, points)
+    step = max(CELLS // law.n_classes, 1)
+    grid = _grid(law, points)
 
     def in_parts(x: Floats) -> Codes:
         return np.concatenate([decide(x[part]) for part in slices(max(len(x), 1), step)])
@@ -395,7 +398,9 @@ def _marks(density: ScipyDensity | FunctionDensity) -> Floats:
 
 def _regions(ends: tuple[float, float], grid: Floats, codes: Codes, decide: Decide) -> DecisionIntervals:
     change = np.flatnonzero(codes[1:] != codes[:-1])
-    left, right, before = grid[change], grid[change + 1], codes[change]
+    left = grid[change]
+    right = grid[change + 1]
+    before = codes[change]
     for _ in range(200):
         middle = left + 0.5 * (right - left)
         if not len(left) or ((middle == left) | (middle == right)).all():
@@ -475,12 +480,14 @@ def _excess_on_line(law: DensityLaw, prior: Floats, costs: Floats, decide: Decid
     def where_seen(x: Floats) -> Codes:
         # A rule is not asked where nothing falls: its formula may overflow there.
         joint = np.exp(rules.joint_scores(law.log_densities(x[:, None]), prior))
-        codes, seen = np.full(len(x), -1), (joint > 0).any(axis=1)
+        codes = np.full(len(x), -1)
+        seen = (joint > 0).any(axis=1)
         codes[seen] = decide(x[seen, None])
         return codes
 
     # A rule may change where no point of a grid is: what half of the points would miss tells how much.
-    ends, grid = _ends(law), _grid(law, RULE_POINTS)
+    ends = _ends(law)
+    grid = _grid(law, RULE_POINTS)
     codes = where_seen(grid)
     fine = _regions(ends, grid, codes, where_seen)
     half = _regions(ends, grid[::2], codes[::2], where_seen)
@@ -623,7 +630,8 @@ def _line_affinity(pair: DensityLaw) -> tuple[Affinity, float]:
     whole, bound = integral(
         lambda logs: np.column_stack([_powers(logs[:, k], logs[:, k], 1.0) for k in (0, 1)])
     )
-    lack, seen = np.abs(1 - whole), bound + LOOSE
+    lack = np.abs(1 - whole)
+    seen = bound + LOOSE
     lack = np.maximum(lack, seen) if (lack > seen).any() else np.zeros(2)
 
     def affinity(s: float) -> tuple[float, float]:

@@ -118,7 +118,8 @@ def plane_of(cov: Floats) -> NormalPlace:
     unit = np.where(sd > 0, sd, 1.0)
     values, vectors = np.linalg.eigh(cov / unit / unit[:, None])
     spread = values > EMPTY * values[-1]
-    axes, lengths = vectors[:, spread], np.sqrt(values[spread])
+    axes = vectors[:, spread]
+    lengths = np.sqrt(values[spread])
     root = np.linalg.qr(unit[:, None] * axes * lengths, mode="r")
     volume = float(np.log(np.abs(np.diagonal(root))).sum())
     return NormalPlace(unit, axes, lengths, vectors[:, ~spread], volume)
@@ -131,7 +132,8 @@ def rank_of(cov: Floats) -> int:
 
 def distance_of(cov: Floats, first: Floats, second: Floats) -> float:
     """Mahalanobis distance of two means (p,): infinite where their planes lie side by side."""
-    gap, plane = second - first, plane_of(cov)
+    gap = second - first
+    plane = plane_of(cov)
     if len(plane.sd) == len(cov):
         return float(np.linalg.norm(np.linalg.solve(np.linalg.cholesky(cov), gap)))
     if not plane.holds(gap, np.abs(first) + np.abs(second)):
@@ -189,7 +191,9 @@ def integrate(
     # A tail is the image of [0, 1) under anchor +- scale t/(1-t).
     for end, sign in ((0, -1), (-1, 1)):
         if np.isinf(breaks[end]):
-            kind[end], low[end], high[end] = sign, 0.0, 1.0
+            kind[end] = sign
+            low[end] = 0.0
+            high[end] = 1.0
 
     def panel(kind: Codes, low: Floats, high: Floats) -> Floats:
         # In parts, as many functions at the points of many panels fill the memory.
@@ -217,7 +221,8 @@ def _refined(
 ) -> tuple[Floats, Floats]:
     coarse = panel(kind, low, high)
     before = np.full(coarse.shape, np.inf)
-    value, bound = np.zeros(coarse.shape[1]), np.zeros(coarse.shape[1])
+    value = np.zeros(coarse.shape[1])
+    bound = np.zeros(coarse.shape[1])
     for level in range(MOST_LEVELS):
         middle = 0.5 * (low + high)
         left, right = panel(kind, low, middle), panel(kind, middle, high)
@@ -237,7 +242,8 @@ def _refined(
         if not cut.any():
             break
         coarse = np.concatenate([left[cut], right[cut]])
-        before, kind = np.tile(change[cut], (2, 1)), np.tile(kind[cut], 2)
+        before = np.tile(change[cut], (2, 1))
+        kind = np.tile(kind[cut], 2)
         low, high = np.concatenate([low[cut], middle[cut]]), np.concatenate([middle[cut], high[cut]])
     # Rounding of sums of positive numbers.
     return value, bound + 64 * np.finfo(float).eps * np.abs(value)
@@ -396,7 +402,8 @@ class ScipyDensity:
             values = np.asarray(listed, dtype=np.float64).ravel()
             return np.asarray(values - values.min() + self.support[0])
         median = self.frozen.ppf if hasattr(self.frozen, "ppf") else self.frozen.icdf
-        centre, reach = float(median(0.5)), 64.0
+        centre = float(median(0.5))
+        reach = 64.0
         if not abs(centre) < 2.0**52:
             return np.zeros(0)
         # Quantiles far out are found step by step, which takes forever in a heavy tail.
@@ -417,7 +424,8 @@ class ScipyDensity:
         if name not in ("norm", "Normal") or not is_scipys(self.frozen):
             return None
         with np.errstate(over="ignore"):
-            mean, sd = _moment(self.frozen.mean), _moment(getattr(self.frozen, "std", None), self.frozen)
+            mean = _moment(self.frozen.mean)
+            sd = _moment(getattr(self.frozen, "std", None), self.frozen)
             # A variance may underflow or overflow where the standard deviation does not.
             variance = np.array([[sd**2]])
         return Normal(np.array([mean]), variance) if TINY < variance[0, 0] < np.inf else None
@@ -441,13 +449,17 @@ class RowDensity:
             return self._plane.log_density(x, self.normal.mean)
         if self.discrete:
             possible = (x == np.floor(x)).all(axis=1)
-            log, rows = self.frozen.logpmf, x[possible].astype(np.int64)
+            log = self.frozen.logpmf
+            rows = x[possible].astype(np.int64)
         elif type(self.frozen).__name__ == "dirichlet_frozen":
             # Of rows beside the simplex, where the density is zero, scipy makes an error.
             possible = (x > 0).all(axis=1) & (np.abs(x.sum(axis=1) - 1) < SIMPLEX)
-            log, rows = self.frozen.logpdf, x[possible].T
+            log = self.frozen.logpdf
+            rows = x[possible].T
         else:
-            possible, log, rows = np.ones(len(x), dtype=bool), self.frozen.logpdf, x
+            possible = np.ones(len(x), dtype=bool)
+            log = self.frozen.logpdf
+            rows = x
         out = np.full(len(x), -np.inf)
         if possible.any():
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -582,11 +594,13 @@ def _of_scipy(given: Any) -> Density:
         from scipy.stats import norm
 
         return ScipyDensity(norm(normal.mean[0], np.sqrt(normal.cov[0, 0])), discrete=False)
-    readable, why = drawn.ndim <= 2, "they are matrices"
+    readable = drawn.ndim <= 2
+    why = "they are matrices"
     try:
         readable = readable and len(rows.log_density(drawn.reshape(2, rows.dim).astype(float))) == 2
     except ValueError as error:
-        readable, why = False, str(error)
+        readable = False
+        why = str(error)
     if not readable:
         raise NotSupportedError(
             f"{short(given)} is not a density of rows of numbers (its logpdf does not take rows): see "

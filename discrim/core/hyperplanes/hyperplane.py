@@ -69,7 +69,8 @@ def nearest_point(lowest: Callable[[Floats], tuple[Hashable, Floats]], start: Fl
     ([0, 1], [0.64, 0.36], [1.92, 1.44])
     """
     key, point = lowest(start)
-    corral, w = _Corral([key], point[:, None], np.ones(1)), point
+    corral = _Corral([key], point[:, None], np.ones(1))
+    w = point
     seen = {frozenset(corral.keys)}
     for _ in range(MOST_ROUNDS):
         tick()
@@ -101,7 +102,8 @@ class _Corral(NamedTuple):
 
 def _enlarged(corral: _Corral, key: Hashable, point: Floats) -> tuple[_Corral, Floats]:
     """The corral with one point more, those left out whose weight falls to zero on the way; its nearest."""
-    keys, points = [*corral.keys, key], np.column_stack([corral.points, point])
+    keys = [*corral.keys, key]
+    points = np.column_stack([corral.points, point])
     weights = np.append(corral.weights, 0.0)
     while True:
         goal, nearest = _affine_nearest(points)
@@ -120,7 +122,8 @@ def _enlarged(corral: _Corral, key: Hashable, point: Floats) -> tuple[_Corral, F
             # All weights fell to zero but for rounding: the new point brings the corral no nearer.
             return corral, np.asarray(corral.points @ corral.weights)
         keys = [key for key, keep in zip(keys, kept, strict=True) if keep]
-        points, weights = points[:, kept], weights[kept] / weights[kept].sum()
+        points = points[:, kept]
+        weights = weights[kept] / weights[kept].sum()
 
 
 def _affine_nearest(points: Floats) -> tuple[Floats, Floats]:
@@ -154,7 +157,8 @@ def plane_rule(origin: Floats, coef: Floats, intercept: Floats) -> LinearRule:
     Coefficients are (p, 1) or (p, K), intercepts the values at the origin.
     """
     if len(intercept) == 1:
-        coef, intercept = np.column_stack([np.zeros(len(coef)), coef]), np.append(0.0, intercept)
+        coef = np.column_stack([np.zeros(len(coef)), coef])
+        intercept = np.append(0.0, intercept)
     return LinearRule(origin, np.ones(len(origin)), coef, intercept)
 
 
@@ -245,7 +249,8 @@ def hyperplane_from_file(
         raise DataError("its multipliers, or what they leave, are negative")
     if not 0 < np.hypot.reduce(coef) < np.inf:
         raise DataError("its plane has no direction")
-    rows, multipliers = support[:, 0].astype(np.intp), support[:, 1]
+    rows = support[:, 0].astype(np.intp)
+    multipliers = support[:, 1]
     plane = OptimalPlane(coef, float(found[0]), rows, multipliers, float(found[1]))
     return HyperplaneFit(moments, prior, origin, plane)
 
@@ -276,7 +281,8 @@ def _optimal(x: Floats, positive: Mask) -> OptimalPlane | CommonPoint:
     upper, lower = (np.ascontiguousarray(x[at]) for at in rows)
 
     def lowest(w: Floats) -> tuple[tuple[int, int], Floats]:
-        i, j = int(np.argmin(upper @ w)), int(np.argmax(lower @ w))
+        i = int(np.argmin(upper @ w))
+        j = int(np.argmax(lower @ w))
         return (i, j), upper[i] - lower[j]
 
     nearest = nearest_point(lowest, upper.mean(axis=0) - lower.mean(axis=0))

@@ -58,7 +58,8 @@ def left_out_planes(
     [[-4.0, 2.0], [-1.0, 3.0], [-3.0, 2.0], [-4.0, 2.0]]
     """
     rng = None if seed is None else np.random.default_rng(seed)
-    runs, coef = _Runs(signed, begin, every), np.zeros(signed.shape)
+    runs = _Runs(signed, begin, every)
+    coef = np.zeros(signed.shape)
     for _ in range(passes):
         order = np.arange(len(signed) - 1) if rng is None else rng.permutation(len(signed) - 1)
         at_rest = runs.visit(order)
@@ -76,7 +77,9 @@ class _Runs:
 
     def __init__(self, signed: Floats, begin: Floats, every: bool) -> None:
         n = len(signed)
-        self.signed, self.step, self.every = signed, 0, every
+        self.signed = signed
+        self.step = 0
+        self.every = every
         self.without = np.arange(n)
         # A row on the plane is of the first class by the rule, which is right only if it is of this one.
         order = np.argsort(signed[:, 0] < 0, kind="stable")
@@ -89,7 +92,9 @@ class _Runs:
 
     def visit(self, order: Codes) -> Mask:
         """One pass; which of the runs (m,) moved nothing in it."""
-        signed, at_rest, values = self.signed, np.ones(len(self.coef), dtype=bool), np.empty(len(self.coef))
+        signed = self.signed
+        at_rest = np.ones(len(self.coef), dtype=bool)
+        values = np.empty(len(self.coef))
         splits = np.searchsorted(self.without, order, side="right")
         for q, split in zip(order.tolist(), splits.tolist(), strict=True):
             np.dot(self.coef[:split], signed[q + 1], out=values[:split])
@@ -122,7 +127,8 @@ class _Runs:
         """Put coefficients of runs into their pockets where none have had so few errors."""
         coef = self.coef[at]
         values = coef @ self.sorted.T
-        rows, left_out = np.arange(len(at)), self.place[self.without[at]]
+        rows = np.arange(len(at))
+        left_out = self.place[self.without[at]]
         errors = np.count_nonzero(values[:, : self.second] <= 0, axis=1)
         errors += np.count_nonzero(values[:, self.second :] < 0, axis=1)
         value = values[rows, left_out]
@@ -202,7 +208,8 @@ def perceptron(
     signed, unit = _signed(x, positive)
     rng = None if seed is None else np.random.default_rng(seed)
     run = _Run(signed, _begin(start, step, unit, signed.shape[1]))
-    history, losses = [], []
+    history = []
+    losses = []
     for number in range(1, passes + 1):
         run.number = number
         moves = run.visit(signed if rng is None else signed[rng.permutation(len(signed))])
@@ -249,19 +256,23 @@ def first_moves(
     coef = _begin(start, step, unit, signed.shape[1])
     moved: list[int] = []
     after: list[Floats] = []
-    at, order, quiet = 0, np.arange(0), False
+    at = 0
+    order = np.arange(0)
+    quiet = False
     while len(moved) < most:
         if at == len(order):
             if quiet:
                 break
             order = np.arange(len(signed)) if rng is None else rng.permutation(len(signed))
-            at, quiet = 0, True
+            at = 0
+            quiet = True
         wrong = signed[order[at:]] @ coef <= 0
         if not wrong.any():
             at = len(order)
             continue
         row = int(order[at + int(np.argmax(wrong))])
-        at, quiet = at + int(np.argmax(wrong)) + 1, False
+        at = at + int(np.argmax(wrong)) + 1
+        quiet = False
         coef = coef + signed[row]
         moved.append(row)
         after.append(step * (unit * coef))
@@ -293,26 +304,34 @@ class _Run:
         self.signed = signed
         self.coef = begin
         self.pocket, self.fewest = self.coef, len(signed)
-        self.right, self.longest = 0, 0
+        self.right = 0
+        self.longest = 0
         self.number = self.kept = 1
 
     def visit(self, rows: Floats) -> int:
         """One pass over rows in their order: the number of moves."""
-        at, moves, piece = 0, 0, PIECES[0]
-        coef, n = self.coef, len(rows)
+        at = 0
+        moves = 0
+        piece = PIECES[0]
+        coef = self.coef
+        n = len(rows)
         while at < n:
             wrong = rows[at : at + piece].dot(coef) <= 0.0
             first = int(wrong.argmax())
             if not wrong[first]:
                 self.right += len(wrong)
-                at, piece = at + piece, min(2 * piece, PIECES[1])
+                at = at + piece
+                piece = min(2 * piece, PIECES[1])
                 continue
             self.right += first
             # Runs of no row have no record to beat, and yet any coefficients are better than none.
             if n <= COUNTED or self.right > self.longest or self.fewest == n:
                 self.keep()
             self.coef = coef = coef + rows[at + first]
-            at, moves, piece, self.right = at + first + 1, moves + 1, PIECES[0], 0
+            at = at + first + 1
+            moves = moves + 1
+            piece = PIECES[0]
+            self.right = 0
         return moves
 
     def keep(self) -> int:
@@ -321,7 +340,9 @@ class _Run:
         # A row on the plane moves it, though the rule calls it of the first class and is right if it is.
         errors = int((values < 0).sum()) + int((values[self.signed[:, 0] > 0] == 0).sum())
         if errors < self.fewest and self.coef.any():
-            self.pocket, self.fewest, self.kept = self.coef, errors, self.number
+            self.pocket = self.coef
+            self.fewest = errors
+            self.kept = self.number
             self.longest = self.right
         return errors
 
@@ -375,7 +396,8 @@ class PerceptronFit:
 
     def of_classes(self, keep: Codes) -> PerceptronFit:
         """The options of some classes (C,), two or more; of two there is one plane."""
-        passes, start = self.passes, self.start
+        passes = self.passes
+        start = self.start
         if len(passes) > 1:
             passes = tuple(passes[k] for k in keep.tolist())[: 1 if len(keep) == 2 else None]
             start = None if start is None else start[:, keep][:, -len(passes) :]
@@ -423,7 +445,8 @@ def fit_perceptron(
     Options are those of `perceptron`, with `PASSES` where passes are None, and a start (p + 1, P) for the
     planes.
     """
-    columns, k = standard(x).columns, moments.n_classes
+    columns = standard(x).columns
+    k = moments.n_classes
     planes = positive_rows(codes, k)
     separable = []
     with late_bar(len(planes), "separation of the classes") as tell:
@@ -432,7 +455,8 @@ def fit_perceptron(
             tell(1)
     stop = tuple(passes or PASSES[yes] for yes in separable)
     runs = _runs(x, codes, k, step, stop, seed, start)
-    table, history = [], []
+    table = []
+    history = []
     every = zip(runs, separable, planes, _starts(start, len(planes)), strict=True)
     for number, (run, yes, positive, begin) in enumerate(every):
         moves = run.history[:, 0]

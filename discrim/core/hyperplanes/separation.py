@@ -68,7 +68,9 @@ class Differences:
     """
 
     def __init__(self, columns: Floats, codes: Codes, n_classes: int) -> None:
-        self.columns, self.codes, self.n_classes = columns, codes, n_classes
+        self.columns = columns
+        self.codes = codes
+        self.n_classes = n_classes
         self.at = codes, np.arange(len(codes))
         self.others = np.ones((n_classes, len(codes)), dtype=bool)
         self.others[self.at] = False
@@ -99,7 +101,8 @@ SLACK = 1e-7
 CLEAR = 1e3 * SLACK
 """What a difference is lifted by that is no rounding of the program's."""
 
-AHEAD, GROWS = 5.0, 0.25
+AHEAD = 5.0
+GROWS = 0.25
 """Log odds that a difference has won, and what it wins in a step, if it is gone."""
 
 CERTAIN = 34.0
@@ -108,13 +111,15 @@ CERTAIN = 34.0
 RIDGE = 1e-11
 """Share of the mean information that is added to it, without which rounding makes it singular."""
 
-PROJECTIONS, REPAIRS = 12, 6
+PROJECTIONS = 12
+REPAIRS = 6
 """Solutions for the nearest level coefficients, and times that wrong guesses are put back."""
 
 POLISHES = 4
 """Steps from a proof of overlap to the maximum, each of which squares the distance."""
 
-PIECE, FEWEST = 2**18, 256
+PIECE = 2**18
+FEWEST = 256
 """Numbers worked on at once, and fewest rows: a product of fewer costs what writing its result does."""
 
 
@@ -140,7 +145,8 @@ def recede(
     """
     rows = _Runaway(columns, codes, n_classes)
     level = rows.others.copy()
-    coef, recession = np.zeros(rows.shape), np.zeros(rows.shape)
+    coef = np.zeros(rows.shape)
+    recession = np.zeros(rows.shape)
     llf, score, information = rows.sweep(coef, level)
     for _ in range(MOST_STEPS):
         tick()
@@ -208,11 +214,13 @@ class _Runaway(Differences):
 
     def _curvature(self, shares: Floats) -> Floats:
         """Sum of (diag(p) - pp') x zz' over the rows, without the first class."""
-        p1, q = len(self.columns), self.n_classes - 1
+        p1 = len(self.columns)
+        q = self.n_classes - 1
         piece = max(PIECE // (q * p1), FEWEST)
         information = Information(p1, q, piece)
         for at in slices(len(self.codes), piece):
-            z, p = self.columns[:, at], shares[:, at]
+            z = self.columns[:, at]
+            p = shares[:, at]
             # p(1 - p) without what cancels where p is all but one.
             less = 1 - p
             for sure in np.flatnonzero(p.max(axis=1) > 0.5):
@@ -241,7 +249,8 @@ class _Runaway(Differences):
 
     def solved(self, information: Floats, score: Floats) -> Floats:
         """Newton's step (p + 1, K), with a trace of a ridge."""
-        ridge, at = RIDGE * float(np.trace(information)) / len(information), np.arange(len(information))
+        ridge = RIDGE * float(np.trace(information)) / len(information)
+        at = np.arange(len(information))
         while True:
             ridged = information.copy()
             ridged[at, at] += ridge
@@ -269,7 +278,8 @@ class _Runaway(Differences):
             whole = seen / (np.abs(seen).max() or 1.0)
             if self.raises(whole, level, strictly=True):
                 return np.asarray(whole)
-        ahead, wins = self.gaps(coef), self.gaps(step)
+        ahead = self.gaps(coef)
+        wins = self.gaps(step)
         gone = level & ((ahead > CERTAIN) | ((ahead > AHEAD) & (wins > GROWS)))
         if not gone.any():
             return None
@@ -304,7 +314,8 @@ class _Runaway(Differences):
         values = coef[:, 1:].T.ravel()
         values = values / (np.abs(values).max() or 1.0)
         for _ in range(PROJECTIONS):
-            before, values = values, ridge * cho_solve(factor, values)
+            before = values
+            values = ridge * cho_solve(factor, values)
             largest = float(np.abs(values).max())
             if largest < 1e-6:
                 return None
@@ -316,7 +327,8 @@ class _Runaway(Differences):
         """A direction and as much of a further one as takes nothing back; None if that is little."""
         if not recession.any():
             return direction
-        lifted, more = self.gaps(recession), self.gaps(direction)
+        lifted = self.gaps(recession)
+        more = self.gaps(direction)
         risen = self.others & ~level
         falls = risen & (more < 0)
         share = float(np.min(0.5 * lifted[falls] / -more[falls], initial=1.0))
@@ -374,7 +386,8 @@ ROWS_A_COEFFICIENT = 10
 MANY = 200
 """Coefficients beyond which a program takes long enough to try something else before."""
 
-FEW_SECONDS, SECONDS = 4.0, 30.0
+FEW_SECONDS = 4.0
+SECONDS = 30.0
 """Limits of one program, before and after something else was tried."""
 
 GUESSED_A_COEFFICIENT = 4
@@ -595,7 +608,8 @@ def _solve(
     cost: Floats, rows: Floats, bounds: list[tuple[float, float | None]], seconds: float
 ) -> tuple[Floats, Floats]:
     """Minimize cost'b within bounds with rows b >= 0: b, and the multipliers of the rows."""
-    zeros, options = np.zeros(len(rows)), {"time_limit": seconds}
+    zeros = np.zeros(len(rows))
+    options = {"time_limit": seconds}
 
     # In this thread: the solver's scheduler is not safe where several threads have called it. An interrupt is
     # heard when the program ends.
@@ -623,10 +637,13 @@ class ProgramRows(NamedTuple):
         """Matrix (p + 1, r + 1) from coefficients of the columns to those of the rows x (n, p)."""
         # Powers of two take no digit, and keep squares of rows in any units from overflow.
         unit = np.ldexp(1.0, np.frexp(np.abs(x).max(axis=0))[1] - 1)
-        middle, sd = unit * (x / unit).mean(axis=0), unit * (x / unit).std(axis=0)
+        middle = unit * (x / unit).mean(axis=0)
+        sd = unit * (x / unit).std(axis=0)
         slopes = self.to_unit / np.where(sd > 0, sd, 1.0)[:, None]
         matrix = np.zeros((len(slopes) + 1, slopes.shape[1] + 1))
-        matrix[0, 0], matrix[0, 1:], matrix[1:, 1:] = 1.0, -middle @ slopes, slopes
+        matrix[0, 0] = 1.0
+        matrix[0, 1:] = -middle @ slopes
+        matrix[1:, 1:] = slopes
         return matrix
 
 

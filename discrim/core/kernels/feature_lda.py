@@ -61,7 +61,8 @@ from discrim.core.rules.calibration import Calibrator
 from discrim.core.rules.leave_one_out import LeftOut, leave_lone_to_refits
 from discrim.errors import DataError
 
-FIRST, STEPS = -2, (3, 1)
+FIRST = -2
+STEPS = (3, 1)
 """Logarithm to base two of the ridge that is tried first, and the steps from there."""
 
 SMALLEST = -18
@@ -163,7 +164,9 @@ def fit_feature_ridge(sums: FeatureSums, ridge: float) -> FeatureRidge:
     >>> fit.coef.round(4).tolist(), round(fit.df, 4)
     ([[-0.1875, 0.1875]], 0.875)
     """
-    counts, total, width = sums.counts, sums.total, len(sums.mean)
+    counts = sums.counts
+    total = sums.total
+    width = len(sums.mean)
     matrix = np.array(sums.scatter, order="F")
     matrix[np.diag_indices(width)] += ridge
     root, failed = lapack.dpotrf(matrix, overwrite_a=1)
@@ -288,7 +291,8 @@ class FeatureLDAFit(ScoredIndicators):
 
     def buffers(self) -> dict[str, Floats]:
         """What a file keeps: the sample, the landmarks or directions, coefficients, the map to posteriors."""
-        regression, mapping = self.indicators.regression, self.indicators.features.mapping
+        regression = self.indicators.regression
+        mapping = self.indicators.features.mapping
         drawn = {"landmarks": mapping.points} if isinstance(mapping, Landmarks) else {}
         if isinstance(mapping, RandomWaves | RandomHinges):
             drawn = {"directions": mapping.directions}
@@ -405,7 +409,8 @@ def left_out_parts(
     """
     regression = indicators.regression
     y = np.eye(len(regression.intercept))[codes]
-    residuals, left = np.empty_like(y), np.empty(len(x))
+    residuals = np.empty_like(y)
+    left = np.empty(len(x))
     out = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
     for some in slices(len(x), indicators.features.step):
         features = indicators.features(x[some])
@@ -444,7 +449,8 @@ def feature_lda(
     estimated_prior: bool = True,
 ) -> FeatureLDAFit:
     """The fit of a regression on features with such sums; `moments` are those of the columns."""
-    counts, regression = sums.counts, indicators.regression
+    counts = sums.counts
+    regression = indicators.regression
     products = counts[:, None] * (counts / sums.total + sums.means @ regression.coef)
     products = (products + products.T) / 2
     flexible = optimal_scoring(

@@ -209,14 +209,16 @@ def landmarks_in_order(kernel: Kernel, points: Floats) -> Landmarks:
 
 def drawn_landmarks(kernel: Kernel, x: Floats, count: int, seed: int = 0) -> Codes:
     """Places of so many rows of x (n, p), in the order of their draws; of fewer, if these span all."""
-    n, done = len(x), 0
+    n = len(x)
+    done = 0
     if n <= count:
         return np.arange(n)
     refuse_beyond_memory(
         1.0 * n * count, f"What {n:,} rows have of {count:,} landmarks", "Give fewer components="
     )
     rng = np.random.default_rng(seed)
-    factor, places = np.empty((n, count)), np.empty(count, dtype=np.intp)
+    factor = np.empty((n, count))
+    places = np.empty(count, dtype=np.intp)
     left = own_values(kernel, x)
     least = SPANNED * float(left.max())
     while done < count and left.max() > least:

@@ -244,8 +244,10 @@ class KernelLDAFit(ScoredIndicators):
         there is f(u) less what the row's own response adds to it, of a size that makes the response
         itself its value without the row.
         """
-        sample, expansion = self.rows, self.indicators
-        points, kernel = expansion.points, expansion.kernel
+        sample = self.rows
+        expansion = self.indicators
+        points = expansion.points
+        kernel = expansion.kernel
         own = influence(kernel.matrix(points, points), sample.weights, self.ridge)
         residuals = residuals_of(expansion.coef, sample.weights, self.ridge)
         out = 1.0 if sample.weights is None else np.minimum(1.0, 1.0 / sample.weights)[:, None]
@@ -322,7 +324,8 @@ def sample_from_file(
     if weights is not None and not (len(weights) == len(points) and (weights > 0).all()):
         raise DataError("its weights are not positive")
     factors = [np.flatnonzero(factor == number).tolist() for number in np.unique(factor[factor >= 0])]
-    classes, groups = codes.astype(np.intp), tuple(map(tuple, factors))
+    classes = codes.astype(np.intp)
+    groups = tuple(map(tuple, factors))
     return KernelRows(Standard(centre, unit), points, classes, weights, np.eye(k)[classes], groups)
 
 
@@ -359,7 +362,10 @@ def normal_left_out(
     out = np.ones(n) if weights is None else np.minimum(weights, 1.0)
     scores = np.empty((n, k))
     for some in slices(n, max(AT_ONCE // k**2, 1)):
-        y, r, o, h = indicators[some], residuals[some], out[some, None, None], left[some, None, None]
+        y = indicators[some]
+        r = residuals[some]
+        o = out[some, None, None]
+        h = left[some, None, None]
         products = whole - o * (y[:, :, None] * y[:, None, :] - r[:, :, None] * r[:, None, :] / h)
         rest = counts - o[:, :, 0] * y
         rest[rest <= EPS * counts] = 0.0
@@ -514,7 +520,8 @@ def _check_fitted(indicators: KernelExpansion, sample: KernelRows, residuals: Fl
         raise DataError("its coefficients are not those of a regression on its rows")
 
 
-SAMPLE, AGREE = 64, 1e-5
+SAMPLE = 64
+AGREE = 1e-5
 """Rows of a file whose fitted values are computed, and how far they may be from what the residuals say."""
 
 

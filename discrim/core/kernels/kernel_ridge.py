@@ -51,10 +51,12 @@ MOST_EIGEN = 400
 LANDMARKS = 200
 """Rows that stand for all in the first part of a choice among more."""
 
-SETTLED, LEAST_SETTLED = 9e9, 5
+SETTLED = 9e9
+LEAST_SETTLED = 5
 """Multiplications and additions of the second part of a choice, and how many times it takes at least."""
 
-STEPS_OF_WIDTH, STEPS_OF_RIDGE = (0.5, 0.5**0.5, 2.0**0.5), (4.0, 0.25, 2.0, 0.5)
+STEPS_OF_WIDTH = (0.5, 0.5**0.5, 2.0**0.5)
+STEPS_OF_RIDGE = (4.0, 0.25, 2.0, 0.5)
 """Factors by which the second part of a choice goes on; landmarks are for large widths."""
 
 LEFT = 1e-10
@@ -175,7 +177,8 @@ def fit_ridge(kernel: Floats, weights: Floats | None, y: Floats, ridge: float) -
     A DataError says that the ridge is too small for the digits of doubles.
     """
     found = _inverse(kernel, weights, ridge)
-    s, u = found.s, found.u
+    s = found.s
+    u = found.u
     target = s[:, None] * y
     target = target - np.outer(u, u @ target)
     c = np.asarray(blas.dsymm(1.0, found.lower, target, lower=1))
@@ -396,7 +399,9 @@ def _log_losses(fitted: Floats, codes: Codes, weights: Floats | None) -> Floats:
     return np.asarray(np.log(np.exp(logits).sum(axis=1)) - logits[own, codes])
 
 
-STEPS, MOST_SLOPE, TINY = 12, 1e3, 1e-300
+STEPS = 12
+MOST_SLOPE = 1e3
+TINY = 1e-300
 
 
 def ridges_of(size: float, n: float) -> Floats:
@@ -467,7 +472,8 @@ def choose(sample: KernelRows, search: Search, tell: Callable[[float], object] |
     if search.function is not None:
         work.check_function()
     if not search.chooses:
-        scale, name = search.scales[0], search.kernels[0]
+        scale = search.scales[0]
+        name = search.kernels[0]
         kernel = search.kernel(name, search.width)
         ridge = 1.0 if search.ridge is None else search.ridge
         return replace(work.exactly(scale, kernel, ridge)[1], tried=())
@@ -478,7 +484,9 @@ class _Work:
     """One search: what was tried, and coordinates that several candidates share."""
 
     def __init__(self, sample: KernelRows, search: Search, tell: Callable[[float], object]) -> None:
-        self._sample, self._search, self._tell = sample, search, tell
+        self._sample = sample
+        self._search = search
+        self._tell = tell
         n = len(sample.u)
         self._few = n <= MOST_EIGEN
         order = np.random.default_rng(0).permutation(n)
@@ -506,7 +514,8 @@ class _Work:
 
     def exactly(self, scale: str, kernel: Kernel, ridge: float) -> tuple[TriedKernel, Chosen]:
         """The regression on all rows; a ridge that is chosen is one that they take."""
-        sample, z = self._sample, self.points(scale, kernel.name)
+        sample = self._sample
+        z = self.points(scale, kernel.name)
         matrix = kernel.matrix(z, z)
         if self._search.ridge is None:
             ridge = max(ridge, least_ridge(matrix, sample.weights))
@@ -517,13 +526,15 @@ class _Work:
 
     def look(self, scale: str, kernel: Kernel) -> TriedKernel:
         """A kernel with its best ridge, by all rows where they are few and by landmarks else."""
-        sample, search = self._sample, self._search
+        sample = self._sample
+        search = self._search
         z = self.points(scale, kernel.name)
         if self._few:
             spectrum = spectrum_of_kernel(kernel.matrix(z, z), sample.weights, sample.y)
         else:
             some = z[self._some]
-            between, across = kernel.matrix(z, some), kernel.matrix(some, some)
+            between = kernel.matrix(z, some)
+            across = kernel.matrix(some, some)
             spectrum = spectrum_of_landmarks(between, across, sample.weights, sample.y)
         total = float((spectrum.s**2).sum())
         trace = float(spectrum.values.sum())
@@ -582,7 +593,8 @@ class _Work:
 
     def _settled(self, finalists: list[TriedKernel]) -> Chosen:
         """The best by all rows, of finalists and what is near the better one."""
-        search, n = self._search, len(self._sample.u)
+        search = self._search
+        n = len(self._sample.u)
         most = max(int(SETTLED / n**3), LEAST_SETTLED)
         first, chosen = self._settle(finalists[0].scale, finalists[0].kernel, finalists[0].ridge)
         for other in finalists[1:]:
@@ -602,7 +614,8 @@ class _Work:
             seen.add(at)
             tried, kept = self._settle(first.scale, replace(first.kernel, width=at[0]), at[1])
             if tried.gains(first):
-                first, chosen = tried, kept
+                first = tried
+                chosen = kept
                 # As it was better there, it may be better still beyond.
                 steps.insert(0, (width, ridge))
         return replace(chosen, tried=tuple(self._tried))

@@ -72,7 +72,8 @@ class Kernel:
         """Kernels (m, n) of rows a (m, q) and b (n, q), in coordinates."""
         if self.function is not None:
             return _of_function(self.function, a, b)
-        out, fill = np.empty((len(a), len(b))), self._fill_with(b)
+        out = np.empty((len(a), len(b)))
+        fill = self._fill_with(b)
         for rows in slices(len(a), max(AT_ONCE // len(b), 1)):
             fill(a[rows], out[rows])
         return out
@@ -85,7 +86,8 @@ class Kernel:
             for rows in slices(len(a), step):
                 np.matmul(_of_function(self.function, a[rows], b), coef, out=out[rows])
             return out
-        buffer, fill = np.empty((min(step, len(a)), len(b))), self._fill_with(b)
+        buffer = np.empty((min(step, len(a)), len(b)))
+        fill = self._fill_with(b)
         for rows in slices(len(a), step):
             kernels = buffer[: rows.stop - rows.start]
             fill(a[rows], kernels)
@@ -112,7 +114,8 @@ class Kernel:
             out += 1.0
             out **= self.degree
             return
-        own, other = _halves(a / self.width), _halves(b / self.width)
+        own = _halves(a / self.width)
+        other = _halves(b / self.width)
         lengths = np.sqrt(2 * own + 1)[:, None] * np.sqrt(2 * other + 1)
         cosine = np.clip((out + 1.0) / lengths, -1.0, 1.0)
         out[...] = lengths * (np.sqrt(1 - cosine**2) + (np.pi - np.arccos(cosine)) * cosine) / np.pi

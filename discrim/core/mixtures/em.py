@@ -79,7 +79,9 @@ def keeps_units(form: str) -> bool:
 
 def form_parameters(form: str, components: int, p: int) -> int:
     """Number of free parameters of the covariances of so many components of p columns."""
-    volume, shape, orientation = form[0], form[1], form[2]
+    volume = form[0]
+    shape = form[1]
+    orientation = form[2]
     count = components if volume == "V" else 1
     if shape != "I":
         count += (p - 1) * (components if shape == "V" else 1)
@@ -132,7 +134,8 @@ def _equal_volumes(scatters: Floats, counts: Floats) -> Floats:
 
 def _common_shape(scatters: Floats, counts: Floats, settled: float) -> Floats:
     """Covariances (G, p, p), or variances (G, p), that are a volume each times a shape of all."""
-    p, before = scatters.shape[1], np.ones(len(counts))
+    p = scatters.shape[1]
+    before = np.ones(len(counts))
     shape = scatters.sum(axis=0) / counts.sum()
     for _ in range(TURNS):
         if scatters.ndim == 2:
@@ -205,7 +208,9 @@ def _common_axes(
     """Covariances (G, p, p) with common axes (p, p), and volumes that are equal or not."""
     p = scatters.shape[1]
     axes = np.linalg.eigh(scatters.sum(axis=0))[1] if axes is None else axes.copy()
-    turned, before, least = axes.T @ scatters @ axes, np.inf, np.inf
+    turned = axes.T @ scatters @ axes
+    before = np.inf
+    least = np.inf
 
     def variances() -> Floats:
         squares = np.diagonal(turned, axis1=1, axis2=2)
@@ -221,7 +226,8 @@ def _common_axes(
         is_flat = not before - value > SETTLED * (1 + abs(value))
         if largest <= STILL or (is_flat and largest >= least):
             break
-        before, least = value, min(least, largest)
+        before = value
+        least = min(least, largest)
     return np.asarray((axes * variances()[:, None, :]) @ axes.T), axes
 
 
@@ -237,7 +243,8 @@ def _rotate(turned: Floats, axes: Floats, gaps: Floats, i: int, j: int) -> float
         return 0.0
     # The angle of the eigenvector of the smaller eigenvalue.
     angle = 0.5 * np.arctan2(-2 * between, last - first)
-    cos, sin = np.cos(angle), np.sin(angle)
+    cos = np.cos(angle)
+    sin = np.sin(angle)
     turn = np.array([[cos, -sin], [sin, cos]])
     pair = [i, j]
     axes[:, pair] = axes[:, pair] @ turn
@@ -375,7 +382,8 @@ class Expected(NamedTuple):
 
 def _expected(components: Components, rows: Sequence[ClassRows], form: str, least: Floats) -> Expected:
     """What complete rows say, by the posteriors of the components of their class."""
-    posteriors, llf = [], 0.0
+    posteriors = []
+    llf = 0.0
     for at, (z, weights) in zip(components.places(), rows, strict=True):
         scores = component_scores(components, at, z)
         top, sums = normalized(scores, weights)
@@ -417,7 +425,8 @@ def of_weights(
     Common axes are sought from some, for so many turns at most. The least variances (K, p) are those of
     `least_variances`, if they are known.
     """
-    p, axial = len(rows[0].z), is_axial(form)
+    p = len(rows[0].z)
+    axial = is_axial(form)
     counts = np.concatenate([part.sum(axis=1) for part in parts])
     sizes = tuple(len(part) for part in parts)
     means = np.empty((len(counts), p))
@@ -527,7 +536,8 @@ def maximized(
         if isinstance(ended, Degenerate):
             return ended
         return replace(ended, path=(_expected(ended, rows, form, least_variances(rows)).llf,))
-    total, least = sum(float(row.weights.sum()) for row in rows), least_variances(rows)
+    total = sum(float(row.weights.sum()) for row in rows)
+    least = least_variances(rows)
 
     def expected(components: Components) -> Expected:
         return _expected(components, rows, form, least)
@@ -546,7 +556,8 @@ def climbed(
 ) -> Components | Degenerate:
     """Steps of EM, as rows expect them of components, until one gains less than `tol` in log-likelihood."""
     now = expected(components)
-    path, converged = [now.llf], False
+    path = [now.llf]
+    converged = False
     for _ in range(maxiter):
         step = now.best(components.axes)
         if isinstance(step, Degenerate):
@@ -554,7 +565,8 @@ def climbed(
         after = expected(step)
         if after.llf < path[-1] - FALLEN * (1 + abs(after.llf)):
             return _flattest(components, now.counts)
-        components, now = step, after
+        components = step
+        now = after
         path.append(now.llf)
         tell(1)
         if path[-1] - path[-2] <= tol:
@@ -575,7 +587,8 @@ def _flattest(components: Components, counts: Floats) -> Degenerate:
 def _unless_narrow(components: Components, weights: Floats) -> Components | Degenerate:
     """The components, of weights (T,), unless one of few rows is narrow beside another one of the class."""
     for k, at in enumerate(components.places()):
-        covs, counts = components.covariances[at], weights[at]
+        covs = components.covariances[at]
+        counts = weights[at]
         few = counts <= FEW_ROWS * (components.means.shape[1] + 1)
         for i, j in permutations(range(len(covs)), 2):
             if few[i] and _least_ratio(covs[i], covs[j]) < NARROW:

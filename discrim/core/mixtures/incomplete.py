@@ -90,14 +90,17 @@ def _sheets(row: ClassRows) -> _Sheets:
     """The rows of a class by what they miss."""
     kinds = patterns(np.isnan(row.z.T))
     m = -(-row.z.shape[1] // len(kinds))
-    p, places = len(row.z), []
+    p = len(row.z)
+    places = []
     for columns, rows in kinds:
         order = np.concatenate([columns, np.setdiff1d(np.arange(p), columns)])
         places += [(order, len(columns), rows[part]) for part in slices(len(rows), m)]
     b = len(places)
     order = np.stack([each for each, _, _ in places])
     there = np.arange(p) < np.array([q for _, q, _ in places])[:, None]
-    values, weights, positions = np.zeros((b, p, m)), np.zeros((b, m)), np.full((b, m), -1, dtype=np.intp)
+    values = np.zeros((b, p, m))
+    weights = np.zeros((b, m))
+    positions = np.full((b, m), -1, dtype=np.intp)
     for i, (own, q, rows) in enumerate(places):
         values[i, :q, : len(rows)] = row.z[np.ix_(own[:q], rows)]
         weights[i, : len(rows)] = row.weights[rows]
@@ -139,7 +142,8 @@ class _Turned(NamedTuple):
 
 def _turned(roots: Floats, means: Floats, sheets: _Sheets) -> _Turned:
     """Components of means (G, p) and roots (G, p, p) on sheets."""
-    order, there = sheets.order, sheets.there[:, None, :, None]
+    order = sheets.order
+    there = sheets.there[:, None, :, None]
     triangles: Floats = np.asarray(np.linalg.qr(np.moveaxis(roots[:, :, order], 2, 0), mode="r"))
     both = there & there.swapaxes(2, 3)
     inner = np.where(both, triangles, np.eye(len(order[0])))
@@ -155,9 +159,12 @@ def _class_sums(
     components: Components, at: slice, sheets: _Sheets, *, axial: bool
 ) -> tuple[ComponentSums, float]:
     """Sums of the completed rows of a class by the posteriors of its components, and the log-likelihood."""
-    means, roots = components.means[at], _full_roots(components.covariances[at])
+    means = components.means[at]
+    roots = _full_roots(components.covariances[at])
     g, p = means.shape
-    counts, steps, llf = np.zeros(g), np.zeros((g, p)), 0.0
+    counts = np.zeros(g)
+    steps = np.zeros((g, p))
+    llf = 0.0
     scatters = np.zeros((g, p, p))
     for some in _some(sheets, g):
         white, logdets, known, left = _turned(roots, means, some)
@@ -167,7 +174,8 @@ def _class_sums(
         top, sums = em.normalized(scores, some.weights)
         llf += float((some.weights * (top + np.log(sums))).sum())
         posteriors = np.moveaxis(scores, 0, 1)
-        completed, weight = known.swapaxes(2, 3) @ white, posteriors.sum(axis=2)
+        completed = known.swapaxes(2, 3) @ white
+        weight = posteriors.sum(axis=2)
         weighted = completed * posteriors[:, :, None, :]
         counts += weight.sum(axis=0)
         steps += weighted.sum(axis=(0, 3))
@@ -187,7 +195,8 @@ def _least_variances(rows: Sequence[ClassRows]) -> Floats:
     found = []
     for z, weights in rows:
         there = ~np.isnan(z) * weights
-        squares, counts = np.nansum(z**2 * weights, axis=1), there.sum(axis=1)
+        squares = np.nansum(z**2 * weights, axis=1)
+        counts = there.sum(axis=1)
         found.append(em.SINGULAR_SD**2 * squares / np.where(counts > 0, counts, 1.0))
     return np.array(found)
 
@@ -202,7 +211,9 @@ def maximized_with_gaps(
     tell: Callable[[float], None] = lambda more: None,
 ) -> Components | Degenerate:
     """As `em.maximized`, of rows of which some miss values (NaN)."""
-    sizes, axial, least = components.sizes, em.is_axial(form), _least_variances(rows)
+    sizes = components.sizes
+    axial = em.is_axial(form)
+    least = _least_variances(rows)
     sheets = [_sheets(row) for row in rows]
 
     def expected(now: Components) -> Expected:
@@ -236,7 +247,8 @@ def completed(rows: Sequence[ClassRows], seed: int) -> list[ClassRows]:
 
 
 def _completed(row: ClassRows, rng: np.random.Generator) -> ClassRows:
-    law, gaps = _normal_law(row), np.isnan(row.z)
+    law = _normal_law(row)
+    gaps = np.isnan(row.z)
     # Equal rows are one row of a larger weight, and have one draw.
     keys = np.concatenate([np.where(gaps, 0.0, row.z), gaps]).T
     different, which = np.unique(keys, axis=0, return_inverse=True)

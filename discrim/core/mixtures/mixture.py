@@ -148,7 +148,9 @@ class MixtureFit:
 
     def of_columns(self, log_prior: Floats, keep: Codes) -> MixtureRule:
         """The rule of some columns (q,), the others integrated out."""
-        components, owner, scale = self.components, self.owner, self.scale[keep]
+        components = self.components
+        owner = self.owner
+        scale = self.scale[keep]
         covariances = components.covariances
         if len(keep) < len(self.scale):
             covariances = tuple(of_columns(covariance, keep) for covariance in covariances)
@@ -175,7 +177,8 @@ class MixtureFit:
 
     def of_classes(self, keep: Codes) -> MixtureFit:
         """The components of some classes (C,), from which EM begins."""
-        at, found = np.flatnonzero(np.isin(self.owner, keep)), self.components
+        at = np.flatnonzero(np.isin(self.owner, keep))
+        found = self.components
         components = replace(
             found,
             sizes=tuple(found.sizes[k] for k in keep.tolist()),
@@ -197,7 +200,8 @@ class MixtureFit:
 
     def df_given(self) -> int:
         """Free parameters of the laws of rows within classes."""
-        p, sizes = len(self.scale), self.sizes
+        p = len(self.scale)
+        sizes = self.sizes
         count = sum(size * p + size - 1 for size in sizes)
         if self.together:
             return count + em.form_parameters(self.forms[0], sum(sizes), p)
@@ -230,11 +234,14 @@ class MixtureFit:
 
     def centred(self) -> MixtureFit:
         """The same fit whose moments are those that the components have, and not those of observed values."""
-        moments, components, scale = self.moments, self.components, self.scale
+        moments = self.moments
+        components = self.components
+        scale = self.scale
         means = np.empty_like(moments.centres)
         variances = np.empty_like(means)
         for k, at in enumerate(components.places()):
-            shares, own = components.shares[at], components.means[at]
+            shares = components.shares[at]
+            own = components.means[at]
             means[k] = shares @ own
             sd = np.stack([covariance.sd for covariance in components.covariances[at]])
             variances[k] = shares @ (sd**2 + (own - means[k]) ** 2)
@@ -299,7 +306,8 @@ def in_order(
     if tied.any() or gaps:
         later = [] if weights is None else [weights]
         first = np.lexsort((*later, *x.T[::-1], codes))
-    x, codes = x[first], codes[first]
+    x = x[first]
+    codes = codes[first]
     weights = None if weights is None else weights[first]
     if gaps:
         return observed_moments(x, codes, weights, n_classes), x, codes, weights
@@ -426,7 +434,8 @@ def _continued(plain: Sequence[ClassRows], fit: MixtureFit) -> Components | Dege
     """What EM comes to from the components of a fit."""
     parts = []
     for group in _groups(len(plain), fit.together):
-        rows, form = [plain[k] for k in group], fit.forms[group[0]]
+        rows = [plain[k] for k in group]
+        form = fit.forms[group[0]]
         start = fit.components if fit.together else of_class(fit.components, group[0])
         ended = _continued_together(start, rows, form, fit.em_plan)
         if isinstance(ended, Degenerate):
@@ -553,7 +562,8 @@ def tried_forms(
     tell: Tell = lambda more: None,
 ) -> list[Tried]:
     """Fits of each number and form to some classes, whose components share the form; each is told."""
-    shares, fits = moments.counts / moments.total, []
+    shares = moments.counts / moments.total
+    fits = []
     several = any(size > 1 for size, _ in sizes_and_forms)
     hierarchies = class_hierarchies(moments, x, codes, weights, plan.seed) if several else None
     for size, form in sizes_and_forms:
@@ -567,7 +577,8 @@ def tried_forms(
         if isinstance(fit, Degenerate):
             fits.append(Tried(size, form, 0, np.nan, np.nan))
             continue
-        df, llf = fit.df_given(), fit.llf_given
+        df = fit.df_given()
+        llf = fit.llf_given
         fits.append(Tried(size, form, df, llf, float(df * np.log(moments.total) - 2 * llf)))
     return fits
 
@@ -590,7 +601,8 @@ def left_out(fit: MixtureFit, log_prior: Floats, x: Floats, codes: Codes, weight
         groups = [_group([row], of_class(fit.components, k), fit.forms[k]) for k, row in enumerate(every)]
 
     def scores(rows: Floats, classes: Codes, times: Floats | None) -> Floats:
-        out, w = np.empty((len(rows), len(log_prior))), np.ones(len(rows)) if times is None else times
+        out = np.empty((len(rows), len(log_prior)))
+        w = np.ones(len(rows)) if times is None else times
         for i, (row, k) in enumerate(zip(rows, classes.tolist(), strict=True)):
             # Equal rows of one weight are alike, and any of them may go.
             same = (rows_of[k] == row) | (np.isnan(rows_of[k]) & np.isnan(row))
@@ -628,7 +640,10 @@ def _without(fit: MixtureFit, log_prior: Floats, group: _Group, k: int, at: int,
 def _with_class(components: Components, k: int, others: Components) -> Components:
     """The components with others in the place of those of a class."""
     at = components.places()[k]
-    shares, means = components.shares.copy(), components.means.copy()
-    shares[at], means[at] = others.shares, others.means
-    before, after = components.covariances[: at.start], components.covariances[at.stop :]
+    shares = components.shares.copy()
+    means = components.means.copy()
+    shares[at] = others.shares
+    means[at] = others.means
+    before = components.covariances[: at.start]
+    after = components.covariances[at.stop :]
     return replace(components, shares=shares, means=means, covariances=(*before, *others.covariances, *after))

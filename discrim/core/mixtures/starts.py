@@ -105,7 +105,8 @@ def hierarchies_of(z: Floats, weights: Floats) -> Hierarchies:
     kept = lengths > FLAT * lengths[0]
     if m < 2 or not kept.any():
         return Hierarchies(rows, [])
-    left, lengths = left[:, kept], lengths[kept]
+    left = left[:, kept]
+    lengths = lengths[kept]
     halfway = left[:, :AXES] * np.sqrt(lengths[:AXES])
     groups = _at_size(np.arange(m), _ward(halfway), min(m, GROUPS))
     return Hierarchies(rows, [(np.arange(m), _ward(left)), (groups, _by_covariances(halfway, groups))])
@@ -164,8 +165,11 @@ def _by_covariances(points: Floats, labels: Codes) -> Codes:
     means = members @ points / counts[:, None]
     gaps = points - means[labels]
     scatters = np.array([gaps[rows].T @ gaps[rows] for rows in members])
-    clusters, least = _Clusters(counts, means, scatters), float((points**2).sum() / (n * q))
-    costs, alive, merges = clusters.costs(least), np.ones(len(counts), dtype=bool), []
+    clusters = _Clusters(counts, means, scatters)
+    least = float((points**2).sum() / (n * q))
+    costs = clusters.costs(least)
+    alive = np.ones(len(counts), dtype=bool)
+    merges = []
     rises = np.full((len(costs), len(costs)), np.inf)
     i, j = np.triu_indices(len(costs), 1)
     rises[i, j] = clusters.united(i, j).costs(least) - costs[i] - costs[j]
@@ -177,7 +181,8 @@ def _by_covariances(points: Floats, labels: Codes) -> Codes:
             whole[a] = part[0]
         costs[a] = union.costs(least)[0]
         alive[b] = False
-        rises[b], rises[:, b] = np.inf, np.inf
+        rises[b] = np.inf
+        rises[:, b] = np.inf
         others = np.flatnonzero(alive & (np.arange(len(costs)) != a))
         if len(others):
             risen = clusters.united(a, others).costs(least) - costs[a] - costs[others]
@@ -456,7 +461,8 @@ def in_frames(components: Components, frames: Frames) -> Components:
     """Components in the coordinates of the frames of their classes."""
     if frames is None:
         return components
-    means, covariances = components.means.copy(), []
+    means = components.means.copy()
+    covariances = []
     for at, frame in zip(components.places(), frames, strict=True):
         means[at] = frame.enter(components.means[at].T).T
         covariances += [frame.root_inside(each) for each in components.covariances[at]]
@@ -468,7 +474,8 @@ def out_of_frames(components: Components, rows: Sequence[ClassRows], frames: Fra
     """Components of rows in the coordinates that these have without frames, and the log-likelihoods there."""
     if frames is None:
         return components
-    means, covariances = components.means.copy(), []
+    means = components.means.copy()
+    covariances = []
     for at, frame in zip(components.places(), frames, strict=True):
         means[at] = frame.leave(components.means[at])
         covariances += [frame.root_outside(each) for each in components.covariances[at]]

@@ -235,7 +235,8 @@ def moments_without(whole: ClassMoments, gone: ClassMoments, known: Floats | Non
     if not gone.total:
         return Remainder(whole, none)
     gone = gone.rescaled(whole.scale)
-    rows, counts = whole.rows - gone.rows, whole.counts - gone.counts
+    rows = whole.rows - gone.rows
+    counts = whole.counts - gone.counts
     for wrong, fault in (
         (rows < 0, "rows"),
         ((rows == 0) & (np.abs(counts) > UNITS * len(rows) * whole.counts.sum()), "weights"),
@@ -259,7 +260,8 @@ def moments_without(whole: ClassMoments, gone: ClassMoments, known: Floats | Non
     still = np.zeros(gap.shape, dtype=bool)
     if known is not None:
         still |= ~np.isnan(known) & (rows > 0)[:, None]
-        centres, rests = np.where(still, known, centres), np.where(still, 0.0, rests)
+        centres = np.where(still, known, centres)
+        rests = np.where(still, 0.0, rests)
     scatters, error = _left(whole, gone, lift, rows, share)
     # A pooled scatter has no part of a column that no class varies in.
     one = np.asarray(still[rows > 0].all(axis=0, keepdims=True))
@@ -318,7 +320,8 @@ def _left(
     wider = 1 + np.sqrt(share)
     if whole.spread == "pooled":
         scatters = whole.scatters - gone.scatters - lift.T @ lift
-        single, wider = np.array([(rows > 0).sum() == rows.sum()]), wider.max(axis=0, keepdims=True)
+        single = np.array([(rows > 0).sum() == rows.sum()])
+        wider = wider.max(axis=0, keepdims=True)
     else:
         single = rows <= 1
         squares = lift**2 if whole.scatters.ndim == 2 else lift[:, :, None] * lift[:, None, :]

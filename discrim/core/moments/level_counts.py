@@ -139,14 +139,16 @@ def both_merged(merge: Callable[[T, T], T], a: tuple[T, Any], b: tuple[T, Any]) 
 
 def _negative(x: SparseRows) -> NDArray[np.bool_]:
     """Columns (p,) of sparse rows in which there is a value below zero."""
-    steps, found = x.steps, np.zeros(len(x.base), dtype=bool)
+    steps = x.steps
+    found = np.zeros(len(x.base), dtype=bool)
     found[steps.indices[x.base[steps.indices] + steps.data < 0]] = True
     return found | ((x.base < 0) & (np.bincount(steps.indices, minlength=len(x.base)) < len(x)))
 
 
 def as_columns(tables: tuple[Floats, ...], counts: Floats) -> tuple[Floats, Floats]:
     """Means (K, q) and sums of squares about them (K, q) of the positions of levels that tables count."""
-    means, squares = np.zeros((len(counts), len(tables))), np.zeros((len(counts), len(tables)))
+    means = np.zeros((len(counts), len(tables)))
+    squares = np.zeros((len(counts), len(tables)))
     whole = np.where(counts > 0, counts, 1.0)[:, None]
     for j, table in enumerate(tables):
         # From the level of most rows, so that a column of one level has that as its mean to the last bit.

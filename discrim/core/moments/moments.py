@@ -401,7 +401,8 @@ def _one_pass(
         parts = codes // n_classes
         order = row_sums.sorted_by(parts, n_parts)
         # One copy of the block, whose slices are the parts.
-        columns, codes = np.take(x.T, order, axis=1), codes[order] % n_classes
+        columns = np.take(x.T, order, axis=1)
+        codes = codes[order] % n_classes
         weights = None if weights is None else weights[order]
         stops = np.cumsum(np.bincount(parts, minlength=n_parts)).tolist()
         for each, start, stop in zip(sums, [0, *stops], stops, strict=False):

@@ -116,16 +116,20 @@ class Sums:
         self._height = height = n_columns + self._indicators
         shape = (n_classes, n_columns) if spread == "diagonal" else (height, height)
         self._total = total = np.zeros((n_classes, *shape) if spread == "class" else shape)
-        self._triangular, self.products = height >= MANY, total
+        self._triangular = height >= MANY
+        self.products = total
         self.sums = np.zeros((n_columns, n_classes))
         if self._indicators:
-            self.products, self.sums = total[:n_columns, :n_columns], total[:n_columns, n_columns:]
+            self.products = total[:n_columns, :n_columns]
+            self.sums = total[:n_columns, n_columns:]
 
     def add(self, x: Floats, codes: Codes, weights: Floats | None) -> None:
         """Add the rows of one block."""
         if weights is not None and not (weights > 0).all():
             present = weights > 0
-            x, codes, weights = x[present], codes[present], weights[present]
+            x = x[present]
+            codes = codes[present]
+            weights = weights[present]
         if not len(x):
             return
         columns, (n_columns, n_classes) = x.T, self.centres.shape
@@ -176,7 +180,9 @@ class Sums:
 
     def restart(self, centres: Floats, scale: Floats) -> None:
         """Start about other centres (p, K), which stay."""
-        self.centres, self.scale, self._settled = centres, scale, True
+        self.centres = centres
+        self.scale = scale
+        self._settled = True
 
     def _place_new_centres(self, columns: Floats, codes: Codes, rows: NDArray[np.intp]) -> None:
         new = (rows > 0) & (self.rows == 0)
@@ -476,13 +482,17 @@ def gather_root(blocks: RowBlocks, *, shifted: NDArray[np.bool_]) -> RowRoot:
 
 def _root_of(blocks: RowBlocks, *, shifted: NDArray[np.bool_]) -> RowRoot:
     p = len(shifted)
-    triangle, origin = np.zeros((0, 1 + p)), np.zeros(p)
-    total, rows, first = 0.0, 0, True
+    triangle = np.zeros((0, 1 + p))
+    origin = np.zeros(p)
+    total = 0.0
+    rows = 0
+    first = True
     for x, _, weights in blocks:
         if not len(x):
             continue
         if first:
-            origin, first = np.where(shifted, x.mean(axis=0), 0.0), False
+            origin = np.where(shifted, x.mean(axis=0), 0.0)
+            first = False
         stacked = np.empty((len(triangle) + len(x), 1 + p), order="F")
         stacked[: len(triangle)] = triangle
         own = stacked[len(triangle) :]

@@ -108,15 +108,19 @@ def _moments(
 ) -> ClassMoments | None:
     if weights is not None and not (weights > 0).all():
         present = weights > 0
-        rows, codes, weights = rows.rows(present), codes[present], weights[present]
+        rows = rows.rows(present)
+        codes = codes[present]
+        weights = weights[present]
     p = len(rows.base)
-    steps, member = rows.steps, indicators(codes, weights, n_classes)
+    steps = rows.steps
+    member = indicators(codes, weights, n_classes)
     counts = np.bincount(codes, weights, minlength=n_classes).astype(np.float64)
     divisors = np.where(counts > 0, counts, 1.0)[:, None]
     means = (member @ steps).toarray() / divisors
     if not np.isfinite(means).all():
         return None
-    row, column = rows.row_of_stored(), steps.indices
+    row = rows.row_of_stored()
+    column = steps.indices
     deviations = steps.data - means[codes[row], column]
     scale = _scale(steps, deviations, means)
     deviations *= scale[column]
@@ -136,7 +140,8 @@ def _moments(
     if not np.isfinite(squares).all():
         return None
     present = counts[:, None] > 0
-    base, step = np.where(present, rows.base, 0.0), np.where(present, means + left, 0.0)
+    base = np.where(present, rows.base, 0.0)
+    step = np.where(present, means + left, 0.0)
     centres, rests = split_mean(base, step, scale)
     rows_held = np.bincount(codes, minlength=n_classes)
     made = ClassMoments(counts, rows_held, centres, rests, scale, squares)

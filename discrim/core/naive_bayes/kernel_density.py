@@ -117,7 +117,8 @@ class KernelBoxes:
     __slots__ = ("_bandwidth", "_known", "_logs", "_points", "_whole")
 
     def __init__(self, points: Floats, weights: Floats, bandwidth: float) -> None:
-        self._points, self._bandwidth = points, bandwidth
+        self._points = points
+        self._bandwidth = bandwidth
         self._logs, self._whole = np.log(weights), float(np.log(weights.sum()))
         self._known = _KnownBoxes(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.intp), _Expansions.none())
 
@@ -163,7 +164,8 @@ class KernelBoxes:
         near = np.stack([np.maximum(right - 1, 0), np.minimum(right, len(self._points) - 1)])
         gaps = np.abs(self._points[near] - centres) / h
         first = gaps.argmin(axis=0)
-        nearest, gap = near[first, np.arange(len(boxes))], gaps.min(axis=0)
+        nearest = near[first, np.arange(len(boxes))]
+        gap = gaps.min(axis=0)
         negligible = 2 * (self._whole - self._logs[nearest]) + NEGLIGIBLE
         reach = (EDGE + np.sqrt((gap + EDGE) ** 2 + negligible * (1 + STEP))) * h
         reach += 8 * EPS * (reach + np.abs(centres))
@@ -220,10 +222,13 @@ class _Expansions:
         whole = _Expansions._whole(points, logs, windows)
         middle = np.searchsorted(points, windows.centres)
         split = np.flatnonzero(np.isnan(whole.moments[0]) & (windows.low < middle) & (middle < windows.high))
-        parted, middle = windows.part(split), middle[split]
+        parted = windows.part(split)
+        middle = middle[split]
         left = _Expansions._whole(points, logs, parted._replace(high=middle))
         right = _Expansions._whole(points, logs, parted._replace(low=middle))
-        whole.means[split], whole.peaks[split], whole.moments[:, split] = left.means, left.peaks, left.moments
+        whole.means[split] = left.means
+        whole.peaks[split] = left.peaks
+        whole.moments[:, split] = left.moments
         whole.right[split] = len(whole.right) + np.arange(len(split))
         return whole.and_more(right)
 
@@ -231,11 +236,15 @@ class _Expansions:
     def _whole(points: Floats, logs: Floats, windows: _Windows) -> _Expansions:
         """With one mean for each."""
         count = len(windows.low)
-        means, peaks, moments = np.empty(count), np.empty(count), np.empty((TERMS, count))
+        means = np.empty(count)
+        peaks = np.empty(count)
+        moments = np.empty((TERMS, count))
         for boxes in pieces_of_runs(windows.lengths, PAIRS):
-            some, lengths = windows.part(boxes), windows.lengths[boxes]
+            some = windows.part(boxes)
+            lengths = windows.lengths[boxes]
             which = runs(some.low, lengths)
-            first, of = np.cumsum(lengths) - lengths, np.repeat(np.arange(len(lengths)), lengths)
+            first = np.cumsum(lengths) - lengths
+            of = np.repeat(np.arange(len(lengths)), lengths)
             t = (points[which] - some.centres[of]) / some.bandwidths[of]
             terms = logs[which] - 0.5 * t**2
             peaks[boxes] = np.maximum.reduceat(terms, first)
@@ -258,10 +267,13 @@ class _Expansions:
     def log_sums(self, box: Codes, at: Floats, bandwidths: Floats) -> Floats:
         """Logs (m,) of the sums at places (m,) of boxes (m,)."""
         b = (self.bandwidths[box] / bandwidths) ** 2
-        u, d, mean = (at - self.centres[box]) / self.bandwidths[box], 0.5 * (b - 1), self.means[box]
+        u = (at - self.centres[box]) / self.bandwidths[box]
+        d = 0.5 * (b - 1)
+        mean = self.means[box]
         a = b * u - 2 * d * mean
         if d.any():
-            before, now = np.zeros(len(box)), np.ones(len(box))
+            before = np.zeros(len(box))
+            now = np.ones(len(box))
             total = self.moments[0][box]
             for q in range(1, TERMS):
                 before, now = now, a * now - 2 * (q - 1) * d * before
@@ -307,7 +319,8 @@ def _is_good(terms: Floats, s: Floats, means: Floats, first: Codes, of: Codes) -
     """Whether expansions are good to rounding everywhere in their boxes."""
     furthest = (EDGE * (1 + 2 * TILT) + 2 * TILT * np.abs(means))[of] * np.abs(s)
     lift = np.exp(furthest + TILT * s**2)
-    least, most = np.add.reduceat(terms / lift, first), np.add.reduceat(terms * lift, first)
+    least = np.add.reduceat(terms / lift, first)
+    most = np.add.reduceat(terms * lift, first)
     beyond = np.add.reduceat(terms * np.exp(RADIUS * furthest + RADIUS**2 * TILT * s**2), first)
     beyond *= RADIUS**-TERMS / (1 - 1 / RADIUS)
     return np.asarray((beyond <= EXACT * least) & (most <= SPREAD * least))
@@ -323,7 +336,8 @@ class KernelSums:
     __slots__ = ("_boxes", "_logs", "_points", "_weights", "_whole")
 
     def __init__(self, points: Floats, weights: Floats, bandwidth: float) -> None:
-        self._points, self._weights = points, weights
+        self._points = points
+        self._weights = weights
         self._logs, self._whole = np.log(weights), float(np.log(weights.sum()))
         self._boxes = KernelBoxes(points, weights, bandwidth) if bandwidth > 0 else None
 
@@ -351,7 +365,8 @@ class KernelSums:
 
     def _term_by_term(self, at: Floats, bandwidths: Floats, less_own: tuple[Codes, Floats] | None) -> Floats:
         """The logs, of the points within reach of each place."""
-        points, logs = self._points, self._logs
+        points = self._points
+        logs = self._logs
         around = np.searchsorted(points, at)[:, None] + np.arange(-2, 2)
         there = (around >= 0) & (around < len(points))
         around = np.clip(around, 0, len(points) - 1)
@@ -413,7 +428,8 @@ class KernelDensity:
         """From the values (m,) of a class and their weights; a given bandwidth of 0 follows the rule."""
         points, where = np.unique(values, return_inverse=True)
         counts = np.bincount(where, weights, len(points)).astype(np.float64)
-        points, counts = points[counts > 0], counts[counts > 0]
+        points = points[counts > 0]
+        counts = counts[counts > 0]
         return KernelDensity(points, counts, given or normal_reference(points, counts, rule))
 
     def log_density(self, at: Floats) -> Floats:
@@ -428,7 +444,8 @@ class KernelDensity:
         without the row.
         """
         out = np.ones(len(at)) if weights is None else np.minimum(weights, 1.0)
-        own, total = np.searchsorted(self.points, at), self.order.total
+        own = np.searchsorted(self.points, at)
+        total = self.order.total
         bandwidths = np.full(len(at), given) if given else self._bandwidths_without(own, out, rule)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(self._log_sums(at, bandwidths, own, out) - np.log(total - out))
@@ -474,7 +491,8 @@ class _Order:
     @staticmethod
     def of(points: Floats, weights: Floats) -> _Order:
         centred, size = _centred(points, weights)
-        total, squares = float(weights.sum()), float(weights @ centred**2)
+        total = float(weights.sum())
+        squares = float(weights @ centred**2)
         return _Order(points, weights, np.cumsum(weights), total, centred, size, squares)
 
     def sds_without(self, own: Codes, out: Floats) -> Floats:
@@ -515,7 +533,8 @@ def normal_reference(points: Floats, weights: Floats, rule: str) -> float:
     order = _Order.of(points, weights)
     if order.total <= 1 or len(points) < 2:
         return 0.0
-    nothing, beyond = np.zeros(1), np.full(1, len(points))
+    nothing = np.zeros(1)
+    beyond = np.full(1, len(points))
     low, high = (
         order.value_without(beyond, nothing, np.array([(order.total - 1) * share])) for share in (0.25, 0.75)
     )
@@ -569,10 +588,12 @@ class KernelColumns:
         """The same of rows of the fit, each without itself; NaN where that has no bandwidth."""
         total = np.zeros((len(self.densities[0]), len(x)))
         for j, column in enumerate(self.densities):
-            values, given = x[:, self.positions[j]], float(self.given[j])
+            values = x[:, self.positions[j]]
+            given = float(self.given[j])
             there = ~np.isnan(values)
             for k, density in enumerate(column):
-                own, others = np.flatnonzero(there & (codes == k)), np.flatnonzero(there & (codes != k))
+                own = np.flatnonzero(there & (codes == k))
+                others = np.flatnonzero(there & (codes != k))
                 total[k, others] += density.log_density(values[others])
                 own_weights = None if weights is None else weights[own]
                 total[k, own] += density.log_density_without(values[own], own_weights, self.rule, given)

@@ -71,13 +71,15 @@ def available_left_out(moments: ClassMoments, counts: Floats, log_prior: Floats,
     The divisor is the weight of the rows less `short`, 1 or 0. Scores are missing where there is no variance
     without the row, or it has lost its digits.
     """
-    means, squares = moments.means, moments.scatters
+    means = moments.means
+    squares = moments.scatters
     variances = squares / (counts - short)
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         z = standard_columns(x, moments.origin, moments.scale).T
         there = ~np.isnan(z)
-        n, of_class = counts[codes], squares[codes]
+        n = counts[codes]
+        of_class = squares[codes]
         left = n - (np.ones(len(x)) if weights is None else np.minimum(weights, 1.0))[:, None]
         gap = z - means[codes]
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
@@ -115,7 +117,8 @@ class LevelTables:
         """Log probabilities (K, m) of rows x (m, p), summed over the columns that are not missing."""
         total = np.zeros((len(self.counts[0]), len(x)))
         for position, shares in zip(self.positions.tolist(), self.probabilities(), strict=True):
-            values, levels = x[:, position], shares.shape[1]
+            values = x[:, position]
+            levels = shares.shape[1]
             with np.errstate(divide="ignore"):
                 logs = np.column_stack([np.log(shares), np.zeros(len(shares))])
             # A missing value takes the column of zeros: its factor is left out.
@@ -124,13 +127,15 @@ class LevelTables:
 
     def left_out(self, x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         """The same of rows of the fit, each without itself."""
-        total, rows = self.log_densities(x), np.arange(len(x))
+        total = self.log_densities(x)
+        rows = np.arange(len(x))
         out = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
         refit = np.zeros(len(x))
         for position, n in zip(self.positions.tolist(), self.counts, strict=True):
             values = x[:, position]
             there = ~np.isnan(values)
-            count, size = n[codes, np.where(there, values, 0).astype(np.intp)], n.sum(axis=1)[codes]
+            count = n[codes, np.where(there, values, 0).astype(np.intp)]
+            size = n.sum(axis=1)[codes]
             left = np.where(count - out <= EPS * count, 0.0, count - out)
             with np.errstate(divide="ignore", invalid="ignore"):
                 logs = np.log(_shares(left, size - out, n.shape[1], self.laplace))
@@ -175,7 +180,8 @@ class CountColumns:
         """Log probabilities (K, m) of rows x (m, p), given the sum of the counts that are not missing."""
         if isinstance(x, SparseRows):
             return self._of_sparse(x.columns(self.positions))
-        counts, theta = x.T[self.positions], self.probabilities()
+        counts = x.T[self.positions]
+        theta = self.probabilities()
         known = ~np.isnan(counts)
         whole = bool(known.all())
         counts = counts if whole else np.where(known, counts, 0.0)
@@ -201,7 +207,8 @@ class CountColumns:
         """The same of complete rows of the fit, each without itself."""
         if isinstance(x, SparseRows):
             return self._left_out_of_sparse(x, codes, weights)
-        logs, counts = self.log_densities(x), x.T[self.positions]
+        logs = self.log_densities(x)
+        counts = x.T[self.positions]
         sums = self.sums.T[:, codes]
         left = sums - (counts if weights is None else np.minimum(weights, 1.0) * counts)
         left[left <= EPS * sums] = 0.0
@@ -211,13 +218,16 @@ class CountColumns:
         return logs
 
     def _left_out_of_sparse(self, x: SparseRows, codes: Codes, weights: Floats | None) -> Floats:
-        logs, counts = self.log_densities(x), x.columns(self.positions)
+        logs = self.log_densities(x)
+        counts = x.columns(self.positions)
         if counts.base.any():
             # Columns that are seldom zero are written out, a few rows at a time.
             parts = slices(len(x), max(WRITTEN // max(x.shape[1], 1), 1))
             some = ((x.rows(at).dense(), codes[at], None if weights is None else weights[at]) for at in parts)
             return np.concatenate([self.left_out(*each) for each in some], axis=1)
-        row, column, values = counts.row_of_stored(), counts.steps.indices, counts.steps.data
+        row = counts.row_of_stored()
+        column = counts.steps.indices
+        values = counts.steps.data
         out = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
         sums = self.sums[codes[row], column]
         left = sums - out[row] * values
@@ -368,7 +378,9 @@ class NaiveBayesFit:
             return available_left_out(normal.moments, self._of_normal, log_prior, short)
         if not self.smoothing:
             return normal.left_out(log_prior)
-        distances, moments, divisors = normal.distances(), normal.moments, normal.divisors
+        distances = normal.distances()
+        moments = normal.moments
+        divisors = normal.divisors
         added = added_variances(moments, self.smoothing)
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
@@ -444,7 +456,8 @@ def fit_naive_bayes(
 
     Kernel densities may lack a bandwidth: see `NaiveBayesFit.without_bandwidth`.
     """
-    plan, available = tally.plan, tally.available
+    plan = tally.plan
+    available = tally.available
     normal = tables = kernels = counts = None
     if len(plan.normal):
         of_normal = None if available is None else available[:, plan.normal]
@@ -480,7 +493,8 @@ def _fit_normal(
 
 def has_fit(moments: ClassMoments, tally: Tally) -> bool:
     """Whether every class has rows, and every density but those of kernels exists."""
-    plan, available = tally.plan, tally.available
+    plan = tally.plan
+    available = tally.available
     if (moments.rows < 1).any() or (available is not None and not (available > 0).all()):
         return False
     if len(plan.normal):
@@ -556,7 +570,8 @@ def naive_bayes_buffers(fit: NaiveBayesFit) -> dict[str, Floats]:
     4): column, class, value, weight, of kernel densities; `available` (K, p), where each column is fitted to
     the rows that have it.
     """
-    plan, k = fit.plan, fit.moments.n_classes
+    plan = fit.plan
+    k = fit.moments.n_classes
     points = [
         np.column_stack([np.full(len(d.points), j), np.full(len(d.points), c), d.points, d.weights])
         for j, column in enumerate(fit.kernels.densities if fit.kernels is not None else ())

@@ -103,19 +103,23 @@ class ShrunkenFit(NoLikelihood):
     def of_columns(self, log_prior: Floats, keep: Codes) -> LinearRule:
         """The rule of some columns (q,), the others integrated out."""
         origin = self.moments.origin + self.centre / self.moments.scale
-        means, weights = self._centroids(origin), self._weights()[keep, None]
-        centres, rests = means.centres[:, keep], means.rests[:, keep]
+        means = self._centroids(origin)
+        weights = self._weights()[keep, None]
+        centres = means.centres[:, keep]
+        rests = means.rests[:, keep]
         some = Means(centres, rests, means.scale[keep], lambda z: z * weights, lambda y: y * weights)
         return nearest_mean_rule(some, origin[keep], log_prior)
 
     def _weights(self) -> Floats:
         """What the columns (p,) are multiplied by; zero where the differences are all gone."""
-        gone, unit = np.abs(self.differences) <= self.threshold, self.unit
+        gone = np.abs(self.differences) <= self.threshold
+        unit = self.unit
         return np.divide(1.0, unit, out=np.zeros_like(unit), where=~gone.all(axis=0))
 
     def _centroids(self, origin: Floats) -> Means:
         """The centroids in units of the scales; a column whose differences are all gone has no part."""
-        moments, unit = self.moments, self.unit
+        moments = self.moments
+        unit = self.unit
         # The class mean less the threshold has digits that a sum of the differences has not.
         gone = np.abs(self.differences) <= self.threshold
         with np.errstate(invalid="ignore"):
@@ -136,7 +140,9 @@ class ShrunkenFit(NoLikelihood):
         """The same model of other rows, with the same prior; None where a class or a scale is missing."""
         if (moments.rows < 1).any() or moments.total <= moments.n_classes:
             return None
-        threshold, offset, estimated = self.threshold, self.offset, self.estimated_prior
+        threshold = self.threshold
+        offset = self.offset
+        estimated = self.estimated_prior
         fit = fit_shrunken(moments, self.prior, threshold=threshold, offset=offset, estimated_prior=estimated)
         return None if fit.without_scale() else fit
 
@@ -204,8 +210,10 @@ def labels_along(fit: ShrunkenFit, x: Floats, thresholds: Floats, log_prior: Flo
     if not len(order):
         # No column is left at any threshold: the prior alone speaks.
         return np.full((len(thresholds), len(x)), best_class(log_prior[None])[0])
-    scale, k = fit.moments.scale, fit.moments.n_classes
-    origin, differences = fit.moments.origin + fit.centre / scale, fit.differences[:, order]
+    scale = fit.moments.scale
+    k = fit.moments.n_classes
+    origin = fit.moments.origin + fit.centre / scale
+    differences = fit.differences[:, order]
     columns = standard_columns(np.take(x.T, order, axis=0).T, origin[order], scale[order])
     columns /= fit.unit[order, None]
     labels = np.empty((len(thresholds), len(x)), dtype=np.intp)
@@ -241,7 +249,8 @@ def _left_out_piece(
 ) -> Floats:
     """Scores (K, m) of a few rows; where classes are crowded, from gaps to the best class of each."""
     moments = fit.moments
-    counts, n_classes = moments.counts, moments.n_classes
+    counts = moments.counts
+    n_classes = moments.n_classes
     out = np.ones(len(codes)) if weights is None else np.minimum(weights, 1.0)
     count = counts[codes]
     left = count - out

@@ -113,7 +113,9 @@ class Tally:
         values = [[(some, position[codes], w) for some, codes, w in column] for column in self.values]
         available = None if self.available is None else self.available[keep]
         tally = Tally(self.plan, len(keep), available)
-        tally.tables, tally.sums, tally.values = [n[keep] for n in self.tables], self.sums[keep], values
+        tally.tables = [n[keep] for n in self.tables]
+        tally.sums = self.sums[keep]
+        tally.values = values
         return tally
 
     def merge(self, other: Tally) -> Tally:
@@ -129,7 +131,8 @@ class Tally:
 
     def columns(self, keep: Codes) -> Tally:
         """The tally of some of the columns."""
-        plan, kept = self.plan, set(keep.tolist())
+        plan = self.plan
+        kept = set(keep.tolist())
 
         def among(positions: Codes) -> list[int]:
             return [i for i, j in enumerate(positions.tolist()) if j in kept]
@@ -164,14 +167,16 @@ class Tally:
             counts = counts if weights is None else counts * weights
             self.sums += np.stack([np.bincount(codes, row, self.n_classes) for row in counts], axis=1)
         if len(plan.kernels):
-            codes, weights = codes.copy(), None if weights is None else weights.copy()
+            codes = codes.copy()
+            weights = None if weights is None else weights.copy()
             for position, pieces in zip(plan.kernels.tolist(), self.values, strict=True):
                 pieces.append((x[:, position].copy(), codes, weights))
 
     def _add_sparse(self, x: SparseRows, codes: Codes, weights: Floats | None) -> None:
         plan = self.plan
         if len(plan.counts):
-            counts, member = x.columns(plan.counts), indicators(codes, weights, self.n_classes)
+            counts = x.columns(plan.counts)
+            member = indicators(codes, weights, self.n_classes)
             self.sums += (member @ counts.steps).toarray()
             self.sums += np.outer(np.bincount(codes, weights, self.n_classes), counts.base)
         for part, start in self._parts(plan.tables, x, codes, weights):
@@ -206,7 +211,9 @@ class _Watched:
         return both[0]
 
     def _keep(self, whole: Tally) -> None:
-        self.tally.tables, self.tally.sums, self.tally.values = whole.tables, whole.sums, whole.values
+        self.tally.tables = whole.tables
+        self.tally.sums = whole.sums
+        self.tally.values = whole.values
 
     def __iter__(self) -> Iterator[Any]:
         # Whoever reads no further than some block leaves the last whole tally as it is.

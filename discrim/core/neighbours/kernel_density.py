@@ -58,17 +58,22 @@ AT_ONCE = 2**16
 LARGEST_VALUE = 1e48
 """Size of values, or of one over them, beyond which columns are brought near one by a power of two."""
 
-REACH, LEAST_EXPONENT = 37.0, -700.0
+REACH = 37.0
+LEAST_EXPONENT = -700.0
 """By how much the logarithm of all kernels that are left out lies below that of the nearest row's, which is
 half its rounding; and the exponent of numbers that are still normal."""
 
-PARTS, STEP = 4, 50
+PARTS = 4
+STEP = 50
 """Intervals of a series for each power of two, and the bits of a double that tell places within them."""
 
-MOST_TERMS, LONGEST = 24, 2.0**60
+MOST_TERMS = 24
+LONGEST = 2.0**60
 """Of a series, whose coefficients would else lose digits, and where its last interval may begin."""
 
-FEW_RADII, FEW_ROWS, FEW_PAIRS = 8, 64, 2**16
+FEW_RADII = 8
+FEW_ROWS = 64
+FEW_PAIRS = 2**16
 """Radii, rows of a class, and pairs of rows below which kernels one by one take less time than series."""
 
 
@@ -93,13 +98,15 @@ def normal_radius(kernel: Kernel, p: int, counts: Floats) -> Floats:
     m its variance along an axis (Silverman, 1986, sec. 4.3).
     """
     if kernel == "normal":
-        roughness, variance = -0.5 * p * log(4 * pi), 1.0
+        roughness = -0.5 * p * log(4 * pi)
+        variance = 1.0
     else:
         power = KERNELS[kernel]
         squared = (
             _log_ball(p) + lgamma(0.5 * p + 1) + lgamma(2.0 * power + 1) - lgamma(0.5 * p + 2 * power + 1)
         )
-        roughness, variance = squared + 2 * log_constant(kernel, p), 1.0 / (p + 2 + 2 * power)
+        roughness = squared + 2 * log_constant(kernel, p)
+        variance = 1.0 / (p + 2 + 2 * power)
     top = log(p) + roughness + p * log(2 * pi**0.5) - log(0.5 * p + 0.25 * p**2) - 2 * log(variance)
     return np.asarray(np.exp((top - np.log(counts)) / (p + 4)))
 
@@ -125,7 +132,8 @@ class Places:
 
     def squared(self, z: Floats) -> tuple[Floats, Floats]:
         """Squared distances (m, n) of coordinates z (p, m) from the rows, and their rounding (m,)."""
-        squares, lengths = column_squares(self.points), column_squares(z)
+        squares = column_squares(self.points)
+        lengths = column_squares(z)
         d2 = z.T @ self.points
         d2 *= -2
         d2 += squares
@@ -164,10 +172,12 @@ class KernelRule:
 
     def log_density(self, k: int, z: Floats) -> Floats:
         """Log densities (m,) of class k at coordinates z (p, m)."""
-        place, out = self.places[k], np.empty(z.shape[1])
+        place = self.places[k]
+        out = np.empty(z.shape[1])
         for part in pieces(z.shape[1], [place]):
             d2, edge = place.squared(z[:, part])
-            radii, left = np.full((1, len(d2)), self.radii[k] * place.unit), _left(place, d2, None, None)
+            radii = np.full((1, len(d2)), self.radii[k] * place.unit)
+            left = _left(place, d2, None, None)
             out[part] = log_means(self.kernel, d2, edge, radii, *left)[0]
         out += log_constant(self.kernel, len(z)) - 0.5 * place.logdet
         out -= len(z) * np.log(self.radii[k] * place.unit)
@@ -183,7 +193,8 @@ def kernel_marginal(fit: KernelDensityFit, log_prior: Floats, method: str, keep:
         root = place.covariance.root
         own = root[keep, None] * place.points[keep] if root.ndim == 1 else root[:, keep].T @ place.points
         points = covariance.whiten(own)
-        centre, scale = place.centre[keep], place.scale[keep]
+        centre = place.centre[keep]
+        scale = place.scale[keep]
         places.append(replace(place, centre=centre, scale=scale, covariance=covariance, points=points))
     return KernelRule(log_prior, tuple(places), fit.radii, fit.kernel)
 
@@ -230,7 +241,9 @@ def _far(n: int, weights: Floats) -> float:
 
 def _sums(kernel: Kernel, d2: Floats, edge: Floats, radii: Floats, weights: Floats, far: float) -> Floats:
     """Sums (L, m) of weighted kernels at squared distances (m, n), the kernels of one radius at a time."""
-    weighed, work, sums = bool((weights != 1).any()), np.empty(d2.shape), np.empty(radii.shape)
+    weighed = bool((weights != 1).any())
+    work = np.empty(d2.shape)
+    sums = np.empty(radii.shape)
     if kernel == "normal":
         d2 *= -0.5
     for radius, out in zip(radii, sums, strict=True):
@@ -277,7 +290,8 @@ class KernelSeries:
         ends = (np.arange(first, last + 2) << STEP).view(np.float64)
         starts = np.append(0.0, ends[:-1])
         halves = 0.5 * (ends - starts)
-        lost, orders = np.outer(starts, rates), np.arange(n_terms)[:, None]
+        lost = np.outer(starts, rates)
+        orders = np.arange(n_terms)[:, None]
         within = lost < far
         bessel = scipy.special.ive(orders, np.outer(halves, rates)[within]) * np.exp(-lost[within])
         chebyshev = np.zeros((n_terms, len(ends) + 1, len(radii)))
@@ -288,7 +302,8 @@ class KernelSeries:
 
     def sums(self, d2: Floats, weights: Floats) -> Floats:
         """Sums (L, m) of weighted kernels at squared distances (m, n)."""
-        m, size = len(d2), len(self.middles)
+        m = len(d2)
+        size = len(self.middles)
         u = _in_radii(d2, self.radius)
         np.minimum(u, self.middles[-1], out=u)
         interval = _interval(u)
@@ -297,8 +312,10 @@ class KernelSeries:
         u -= self.middles[interval]
         u *= self.inverses[interval]
         interval += size * np.arange(m)[:, None]
-        cells, place = interval.ravel(), u.ravel()
-        power, sums = np.broadcast_to(weights, d2.shape).flatten(), np.zeros((m, self.coefficients.shape[2]))
+        cells = interval.ravel()
+        place = u.ravel()
+        power = np.broadcast_to(weights, d2.shape).flatten()
+        sums = np.zeros((m, self.coefficients.shape[2]))
         for of_power in self.coefficients:
             sums += np.bincount(cells, power, m * size).reshape(m, size) @ of_power
             power *= place
@@ -373,9 +390,11 @@ def left_out_kernel_scores(
         free = totals.sum() - n_classes if fit.common else totals[g] - 1
         with np.errstate(divide="ignore", invalid="ignore"):
             deviations = of_rows.points - (of_rows.points @ of_rows.weights / totals[g])[:, None]
-            share, left = unit * totals[g] / (totals[g] - unit) / free, (free - unit) / free
+            share = unit * totals[g] / (totals[g] - unit) / free
+            left = (free - unit) / free
         for part in pieces(len(at), fit.places):
-            rows, scores = at[part], np.empty((len(radii), len(at[part]), n_classes))
+            rows = at[part]
+            scores = np.empty((len(radii), len(at[part]), n_classes))
             for k, place in enumerate(fit.places):
                 z = of_rows.points[:, part] if k == g else place.coordinates(x[rows])
                 changed = fit.metric != "euclidean" and (fit.common or k == g)
@@ -394,7 +413,8 @@ def left_out_kernel_scores(
 
 def _series(fit: KernelDensityFit, radii: Floats, n: int) -> list[KernelSeries | None]:
     """Of the kernels of each class, at radii (L, K), where n rows are scored and kernels take longer."""
-    series, sizes = None, [place.points.shape[1] for place in fit.places]
+    series = None
+    sizes = [place.points.shape[1] for place in fit.places]
     many = len(radii) >= FEW_RADII and n**2 >= FEW_PAIRS
     if fit.kernel == "normal" and many and (radii == radii[:, :1]).all():
         far = max(_far(size, place.weights) for size, place in zip(sizes, fit.places, strict=True))
@@ -413,7 +433,8 @@ def _density(
     series: KernelSeries | None,
 ) -> Floats:
     """Log densities (L, m) of a class at coordinates z (p, m) by radii (L, m), without each of the rows."""
-    p, logdet = len(z), np.full(z.shape[1], place.logdet)
+    p = len(z)
+    logdet = np.full(z.shape[1], place.logdet)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         d2, edge = place.squared(z)
         if rows is not None and fit.metric == "diagonal":
@@ -446,12 +467,14 @@ def _left(place: Places, d2: Floats, own: slice | None, equal: Mask | None) -> t
     What leaves is a unit of weight of the row where it is of the class, or in its place all rows that are
     equal (m, n). Their squared distances (m, n) become infinite, or zero where some weight stays.
     """
-    weights, total = place.weights, np.full(len(d2), place.weights.sum())
+    weights = place.weights
+    total = np.full(len(d2), place.weights.sum())
     if equal is not None:
         d2[equal] = np.inf
         return weights, total - equal @ weights
     if own is not None:
-        places, unit = (np.arange(len(d2)), np.arange(own.start, own.stop)), np.minimum(1.0, weights[own])
+        places = (np.arange(len(d2)), np.arange(own.start, own.stop))
+        unit = np.minimum(1.0, weights[own])
         rest = weights[own] - unit
         # The distance of a row from itself is none, whatever rounding made of it.
         d2[places] = np.where(rest > 0, 0.0, np.inf)
@@ -596,15 +619,18 @@ def fit_kernel_density(
     Of the rows x (n, p) there are diagonal moments, and those within of the spread that the metric needs, not
     singular in it.
     """
-    k, p = moments.n_classes, moments.n_columns
+    k = moments.n_classes
+    p = moments.n_columns
     diagonal = metric == "diagonal"
-    scale, unit = within.scale, 1.0
+    scale = within.scale
+    unit = 1.0
     if metric == "euclidean":
         # One power of two for all columns, which leaves distances and digits as they are.
         largest = np.abs(x).max()
         if largest > 0 and not 1 / LARGEST_VALUE <= largest <= LARGEST_VALUE:
             unit = float(2.0 ** -np.round(np.log2(largest)))
-        scale, covariances = np.full(p, unit), (Covariance.from_root(np.ones(p)),) * k
+        scale = np.full(p, unit)
+        covariances = (Covariance.from_root(np.ones(p)),) * k
     elif common:
         covariances = (pooled(within, within.total - k, diagonal=diagonal),) * k
     else:
@@ -642,7 +668,8 @@ def kernel_from_file(
     """The fit that `KernelDensityFit.buffers` and its options are of."""
     whole = roots if roots is not None else deviations
     ends = np.cumsum(np.asarray(sizes, dtype=np.intp)).tolist()
-    places, start = [], 0
+    places = []
+    start = 0
     for c, end in enumerate(ends):
         covariance = Covariance.from_root(np.empty(0) if whole is None else whole[c])
         rows = np.ascontiguousarray(points[start:end].T)

@@ -74,7 +74,9 @@ class VoteCounts:
         """Of the neighbours of a search; with few classes a row, of the classes that these are of only."""
         with np.errstate(invalid="ignore"):
             steps = neighbours.distances[:, 1:] > search.space.tied(neighbours.distances[:, :-1])
-        classes, beyond, labels = search.codes[neighbours.rows], neighbours.beyond, None
+        classes = search.codes[neighbours.rows]
+        beyond = neighbours.beyond
+        labels = None
         if few:
             classes, beyond, labels = _few(classes, beyond)
         m, n = classes.shape
@@ -178,7 +180,8 @@ def others_downdated(search: NeighbourIndex, start: int, stop: int, k: int, a: F
     from scipy.spatial.distance import cdist
 
     n = len(search.points)
-    z, places = search.points[start:stop], np.arange(start, stop)
+    z = search.points[start:stop]
+    places = np.arange(start, stop)
     # One less the leverages.
     free = np.maximum(1 - np.einsum("ij,ij->i", a, a), 0.0)
     first = search.among(start, stop, min(k + 1 + max(SPARE_ROWS, k // 4), n))
@@ -387,7 +390,8 @@ class KNNFit(NoLikelihood):
         self, grid: Sequence[int], prior: Floats, done: Callable[[int], object] | None = None
     ) -> Floats:
         """Rows (len(grid), K) of each class that are wrong by leave-one-out for each k, from one search."""
-        k, most = len(prior), max(grid)
+        k = len(prior)
+        most = max(grid)
         wrong = np.zeros((len(grid), k))
         for rows, tally in self.left_out(most, few=k > most):
             codes = self.search.codes[rows]
@@ -437,7 +441,8 @@ def fit_knn(
     largest = np.abs(x).max(axis=0)
     common = None
     if within is not None:
-        freedom, unit = within.total - within.n_classes, within.scale
+        freedom = within.total - within.n_classes
+        unit = within.scale
         if freedom < within.n_columns or covariance.dependencies(within):
             raise CollinearError("The covariance within classes is singular.")
         common = covariance.pooled(within, freedom)

@@ -66,7 +66,9 @@ def runs(starts: Codes, lengths: Codes) -> Codes:
 
 def pieces_of_runs(lengths: Codes, most: int) -> list[slice]:
     """Pieces of runs of some lengths, of no more than `most` numbers in all unless one alone has more."""
-    ends, start, parts = np.cumsum(lengths), 0, []
+    ends = np.cumsum(lengths)
+    start = 0
+    parts = []
     while start < len(lengths):
         before = ends[start - 1] if start else 0
         stop = max(int(np.searchsorted(ends, before + most, side="right")), start + 1)
@@ -107,7 +109,8 @@ class PointRows:
         All points that are as near as the k-th row are among them, which are those up to the limits (m,).
         """
         m = len(nearest)
-        sizes, starts = self.sizes[nearest], self.starts[nearest]
+        sizes = self.sizes[nearest]
+        starts = self.starts[nearest]
         taken = np.clip(k + sizes - np.cumsum(sizes, axis=1), 0, sizes)
         beyond = np.zeros((m, n_classes), dtype=np.intp)
         more = np.where(distances <= limits[:, None], sizes - taken, 0)
@@ -238,7 +241,8 @@ class ProductFilter:
         members = np.concatenate([part[1] for part in parts])
         if len(parts) > 1:
             order = np.argsort(rows, kind="stable")
-            rows, members = rows[order], members[order]
+            rows = rows[order]
+            members = members[order]
         counts = np.bincount(rows, minlength=m)
         position = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
         failed = np.zeros(m, dtype=bool)
@@ -459,7 +463,8 @@ class NeighbourIndex:
         )
 
     def _nearest(self, z: Floats, k: int) -> Neighbours:
-        m, n = len(z), len(self.points)
+        m = len(z)
+        n = len(self.points)
         if self.cells is not None and m > 1:
             order, starts = distinct_points(z)
             if len(starts) <= m:
@@ -484,7 +489,8 @@ class NeighbourIndex:
         More points are looked for where these are too few, or the last of them is tied with the k-th row.
         """
         points = self.points if self.cells is None else self.cells.points
-        left, width = np.arange(len(z)), min(k + 1, len(points))
+        left = np.arange(len(z))
+        width = min(k + 1, len(points))
         # A tree that gives a large part of its points is slower than measuring every distance.
         most = len(points) if self.cells is not None else max(len(points) // GROUP, width)
         while len(left):
@@ -512,7 +518,8 @@ class NeighbourIndex:
         limits = self.space.tied(distances[np.arange(len(z)), np.minimum(at, width - 1)])
         whole = width == (len(self.points) if self.cells is None else len(self.cells.points))
         enough = (at < width) & ((distances[:, -1] > limits) | whole)
-        kept, rows = np.flatnonzero(enough), place[enough]
+        kept = np.flatnonzero(enough)
+        rows = place[enough]
         if self.cells is not None:
             part = self.cells.nearest_rows(
                 distances[kept], points[kept], limits[kept], k, self.codes, self.n_classes
@@ -536,7 +543,8 @@ class NeighbourIndex:
 
     def _remeasure(self, candidates: Candidates, z: Floats, k: int, nearest: Neighbours) -> None:
         """Fill in the nearest of the candidates, by their distances in double precision."""
-        rows, width = candidates.rows, candidates.position.max(initial=-1) + 1
+        rows = candidates.rows
+        width = candidates.position.max(initial=-1) + 1
         distances = np.full((len(z), width), np.inf)
         members = np.zeros((len(z), width), dtype=np.intp)
         gaps = np.empty(len(rows))
@@ -578,7 +586,9 @@ class NeighbourIndex:
         row, at = np.nonzero(distances <= self.space.tied(_at_least_k(distances, k))[:, None])
         near = distances[row, at]
         order = np.lexsort((near, row))
-        row, at, near = row[order], at[order], near[order]
+        row = row[order]
+        at = at[order]
+        near = near[order]
         counts = np.bincount(row, minlength=m)
         starts = np.cumsum(counts) - counts
         rank = np.arange(len(row)) - np.repeat(starts, counts)

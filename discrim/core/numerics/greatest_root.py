@@ -50,7 +50,9 @@ def greatest_root_sf(root: float, p: int, q: float, v: float) -> float:
     >>> round(greatest_root_sf(1.0, 2, 2, 10), 6), round(greatest_root_sf(1.0, 1, 2, 10), 6)
     (0.120947, 0.03125)
     """
-    s, low, high = int(min(p, q)), 2.0 * ((abs(p - q) - 1) / 2) + 1, 2.0 * ((v - p - 1) / 2) + 1
+    s = int(min(p, q))
+    low = 2.0 * ((abs(p - q) - 1) / 2) + 1
+    high = 2.0 * ((v - p - 1) / 2) + 1
     if v < p or np.isnan(root):
         return np.nan
     if np.isinf(root):
@@ -61,7 +63,8 @@ def greatest_root_sf(root: float, p: int, q: float, v: float) -> float:
         return float(scipy.special.betaincc((low + 1) / 2, (high + 1) / 2, np.sin(angle) ** 2))
     centre = float(np.arctan2(np.sqrt(low), np.sqrt(high)))
     wide = (6 + 3 * np.sqrt(s)) / np.sqrt(low + high + s)
-    start, end = max(0.0, centre - wide), min(np.pi / 2, centre + wide)
+    start = max(0.0, centre - wide)
+    end = min(np.pi / 2, centre + wide)
     falls = high * np.tan(angle) - low / np.tan(angle)
     beyond = angle + FAR / falls if falls > 0 else end
     if angle <= start:
@@ -84,7 +87,9 @@ def _pieces(
 ) -> tuple[Floats, Floats]:
     """Integrals (s,) of the polynomials between two angles, and the part (s, s) of A that is theirs."""
     points, weights = gauss_rule(NODES + 2 * max(s - 2, 0))
-    points, weights, length = (points + 1) / 2, weights / 2, max(end - start, 0.0)
+    points = (points + 1) / 2
+    weights = weights / 2
+    length = max(end - start, 0.0)
     outer = start + length * points
     inner = start + length * points[:, None] * points
     values = _polynomials(outer, s, low, high, centre) * (weights * length)
@@ -96,7 +101,8 @@ def _pieces(
 
 def _polynomials(angle: Floats, s: int, low: float, high: float, centre: float) -> Floats:
     """Orthogonal polynomials (s, ...) of t times w in the angle, whose largest value is about one."""
-    t, both = np.sin(angle) ** 2, low + high
+    t = np.sin(angle) ** 2
+    both = low + high
     k = np.arange(1.0, s)
     middle = (2 * k * (k + both + 1) + both * (low + 1)) / ((2 * k + both) * (2 * k + both + 2))
     middle = np.concatenate([[(low + 1) / (both + 2)], middle])

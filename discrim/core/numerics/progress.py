@@ -180,10 +180,13 @@ class _LineBar(NoBar):
 def _tell(bar: Any, parts: _Parts, done: int, total: int, seconds: float) -> None:
     """Have the next drawing show this."""
     now = monotonic()
-    bar.n, bar.total = done, total if total >= done else None
-    bar.desc, bar.bar_format = parts.before, parts.form
+    bar.n = done
+    bar.total = total if total >= done else None
+    bar.desc = parts.before
+    bar.bar_format = parts.form
     # A bar that was not drawn since it began is not cleared.
-    bar.start_t, bar.last_print_t = now - seconds, now
+    bar.start_t = now - seconds
+    bar.last_print_t = now
     # The clock on the wall may be set while a task runs, which a line would show as hours.
     bar._time = lambda: now
 
@@ -206,10 +209,8 @@ class _CellBar(NoBar):
             self._widget = self._bar.container
             self._handle = shown(self._widget, display_id=True)
         else:
-            self._bar, self._widget = (
-                kind(file=io.StringIO(), leave=False, ncols=CELL, ascii=False, disable=False),
-                None,
-            )
+            self._bar = kind(file=io.StringIO(), leave=False, ncols=CELL, ascii=False, disable=False)
+            self._widget = None
             self._handle = shown(NOTHING, raw=True, display_id=True)
 
     def show(self, what: str, done: int, total: int, seconds: float, within: Within | None) -> bool:
@@ -218,7 +219,8 @@ class _CellBar(NoBar):
         if self._widget is None:
             self._handle.update({"text/plain": str(self._bar)}, raw=True)
             return True
-        bar, known = self._widget.children[1], total > 0 and done <= total
+        bar = self._widget.children[1]
+        known = total > 0 and done <= total
         bar.max, bar.bar_style = (total, "") if known else (max(done, 1), "info")
         self._bar.refresh(nolock=True)
         return True
@@ -276,7 +278,9 @@ class Task:
     """Something that takes long, of zero steps where they are not known; it is told of those done."""
 
     def __init__(self, total: int, what: str) -> None:
-        self.total, self.what, self.parts = total, what, 0.0
+        self.total = total
+        self.what = what
+        self.parts = 0.0
         self.begun, self.thread = monotonic(), get_ident()
 
     def __call__(self, more: float = 1) -> None:
@@ -342,7 +346,8 @@ class _Line:
 
     def close(self) -> None:
         """Leave nothing of the bar behind."""
-        bar, self.bar = self.bar, None
+        bar = self.bar
+        self.bar = None
         if bar is not None:
             bar.close()
 
@@ -370,7 +375,8 @@ _lines = [_Line()]
 def _line() -> _Line:
     """That of this process."""
     if _lines[0].pid != os.getpid():
-        forked, _lines[0] = _lines[0], _Line()
+        forked = _lines[0]
+        _lines[0] = _Line()
         if forked.bar is not None:
             forked.bar.forget()
     return _lines[0]
@@ -414,7 +420,8 @@ def watched(rows: Iterable[T], what: str) -> Iterator[Iterable[T]]:
 
 class _Watched(Iterable[T]):
     def __init__(self, rows: Iterable[T], tell: Task) -> None:
-        self._rows, self._tell = rows, tell
+        self._rows = rows
+        self._tell = tell
 
     def __iter__(self) -> Iterator[T]:
         yield from self._rows

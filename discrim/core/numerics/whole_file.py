@@ -25,7 +25,8 @@ from discrim.errors import (
     unwritable,
 )
 
-PREFIX, SUFFIX = ".discrim-", ".tmp"
+PREFIX = ".discrim-"
+SUFFIX = ".tmp"
 """How the name of a file that is being written begins and ends; it does not grow with the target's."""
 
 SAVED = "What is saved or loaded"

@@ -83,8 +83,10 @@ class Latent:
 
     def first(self, count: int) -> Latent:
         """The first few components, which do not depend on those after them."""
-        weights, loadings = self.weights[:, :count], self.loadings[:, :count]
-        rotations, y_loadings = self.rotations[:, :count], self.y_loadings[:, :count]
+        weights = self.weights[:, :count]
+        loadings = self.loadings[:, :count]
+        rotations = self.rotations[:, :count]
+        y_loadings = self.y_loadings[:, :count]
         squares = self.squares[:count]
         return Latent(weights, loadings, rotations, y_loadings, squares, self.x_total, self.y_total)
 
@@ -181,7 +183,8 @@ def _components_of(a: Floats, b: Floats, most: int, algorithm: Algorithm) -> tup
             axis /= np.linalg.norm(axis)
             basis = np.column_stack([basis, axis])
             product -= np.outer(axis, axis @ product)
-        weights, loadings = np.column_stack([weights, w]), np.column_stack([loadings, p])
+        weights = np.column_stack([weights, w])
+        loadings = np.column_stack([loadings, p])
     if not by_columns:
         return weights, loadings, weights
     return weights, loadings, _rotations(weights, loadings)
@@ -220,7 +223,8 @@ def orthogonal_latents(a: Floats, b: Floats, most: int) -> list[Latent]:
             break
         s, p = _score_and_loading(columns, away)
         columns -= np.outer(s, p)
-        weights, loadings = np.column_stack([weights, away]), np.column_stack([loadings, p])
+        weights = np.column_stack([weights, away])
+        loadings = np.column_stack([loadings, p])
         found.append(_parted(a, b, columns, w, weights, loadings))
     return found
 
@@ -234,9 +238,11 @@ def _score_and_loading(columns: Floats, w: Floats) -> tuple[Floats, Floats]:
 def _parted(a: Floats, b: Floats, columns: Floats, w: Floats, weights: Floats, loadings: Floats) -> Latent:
     """Predictive components within the span of w (p, k), of the columns that orthogonal ones leave of a."""
     within, _, turned = _components_of(columns @ w, b, w.shape[1], "nipals")
-    own, rotations = w @ within, w @ turned
+    own = w @ within
+    rotations = w @ turned
     signs = positive_signs(own)
-    own, rotations = own * signs, rotations * signs
+    own = own * signs
+    rotations = rotations * signs
     t = columns @ rotations
     slopes = columns.T @ t / column_squares(t)
     away = _rotations(weights, loadings)
@@ -260,7 +266,8 @@ def sparse_latent(a: Floats, b: Floats, nonzero: Sequence[int]) -> Latent:
     >>> sparse_latent(a, np.array([[1.0], [0.0], [-1.0]]), [1]).weights.tolist()
     [[0.0], [1.0]]
     """
-    least, columns = _rounding(a, b), a.copy()
+    least = _rounding(a, b)
+    columns = a.copy()
     weights, loadings = (np.zeros((a.shape[1], 0)) for _ in range(2))
     for count in nonzero:
         w = _sparse_direction(columns.T @ b, count, least)
@@ -268,7 +275,8 @@ def sparse_latent(a: Floats, b: Floats, nonzero: Sequence[int]) -> Latent:
             break
         t, p = _score_and_loading(columns, w)
         columns -= np.outer(t, p)
-        weights, loadings = np.column_stack([weights, w]), np.column_stack([loadings, p])
+        weights = np.column_stack([weights, w])
+        loadings = np.column_stack([loadings, p])
     return latent_of(a, b, weights, loadings, _rotations(weights, loadings))
 
 
@@ -284,9 +292,11 @@ def _sparse_direction(product: Floats, count: int, least: float) -> Floats | Non
     _, lengths, right = svd(product, full_matrices=False)
     if not lengths[0] > least:
         return None
-    v, w = right[0], np.zeros(len(product))
+    v = right[0]
+    w = np.zeros(len(product))
     for _ in range(TURNS):
-        before, w = w, _largest(product @ v, count)
+        before = w
+        w = _largest(product @ v, count)
         w /= np.linalg.norm(w)
         v = product.T @ w
         v /= np.linalg.norm(v)

@@ -406,7 +406,8 @@ class PLSFit(NoLikelihood):
 
         By Pareto's scaling columns are over the root of their standard deviation.
         """
-        squares, loadings = self.latent.squares[component], self.latent.loadings[:, component]
+        squares = self.latent.squares[component]
+        loadings = self.latent.loadings[:, component]
         unit = np.where(np.isfinite(self.unit), self.unit, 0.0)
         covariance = loadings * squares * unit / self.moments.scale * (self.reach / (self.moments.total - 1))
         totals = total_squares(self.moments)
@@ -441,7 +442,8 @@ class PLSFit(NoLikelihood):
 
     def regression(self) -> tuple[Floats, Floats]:
         """Coefficients (p, K) and constants (K,) of the indicators in the units of the data."""
-        slopes, scale = self.slopes(), self.moments.scale
+        slopes = self.slopes()
+        scale = self.moments.scale
         return slopes * scale[:, None], self.shares - (self.origin * scale + self.centre) @ slopes
 
     def fitted_rule(self) -> LinearRule:
@@ -464,7 +466,8 @@ class PLSFit(NoLikelihood):
 
     def along(self, x: Floats, log_prior: Floats) -> Iterator[tuple[Floats, Floats]]:
         """Scores (m, K) of the rule, and fitted indicators (m, K), with one component, two and so on."""
-        t, centroids = self.transform(x), self.centroids
+        t = self.transform(x)
+        centroids = self.centroids
         fitted = np.repeat(self.shares[None], len(x), axis=0)
         scores = np.repeat((log_prior if self.decides == "lda" else 0.0 * log_prior)[None], len(x), axis=0)
         loadings = self.latent.y_loadings * self.sizes[:, None]
@@ -472,7 +475,8 @@ class PLSFit(NoLikelihood):
         if self.decides == "lda":
             # The columns of a triangular inverse do not depend on those after them.
             whitening = self.whitening()
-            y, centroids = t @ whitening, centroids @ whitening
+            y = t @ whitening
+            centroids = centroids @ whitening
         for j in range(self.components):
             fitted += np.outer(t[:, j], loadings[:, j])
             scores += np.outer(y[:, j], centroids[:, j]) - centroids[:, j] ** 2 / 2
@@ -505,7 +509,8 @@ class PLSFit(NoLikelihood):
         """The same with the first few components."""
         if count == self.components:
             return self
-        within, nonzero = self.within[:count, :count], self.nonzero[:count]
+        within = self.within[:count, :count]
+        nonzero = self.nonzero[:count]
         return replace(
             self, components=count, latent=self.latent.first(count), within=within, nonzero=nonzero
         )
@@ -593,7 +598,8 @@ def _within(tables: Tables, parts: Latent) -> Floats:
 
 def tables_of(moments: ClassMoments, *, scale: bool, indicators: Indicators) -> Tables:
     """The tables that stand for all rows; those within classes come after the K of the means."""
-    counts, total = moments.counts, moments.total
+    counts = moments.counts
+    total = moments.total
     means = moments.means
     heights = np.sqrt(counts)[:, None]
     unit = 1.0 / moments.common_unit
@@ -666,7 +672,8 @@ def _sizes(codes: Codes, k: int, how: Regressed) -> Floats:
 def _fitted(part: _Fold, codes: Codes, k: int, how: Regressed) -> Floats:
     """Indicators (t, K) that are predicted of the rows of a fold, from the classes (m,) of the others."""
     seen = np.equal(codes[:, None], np.arange(k)).astype(np.float64)
-    shares, sizes = seen.mean(axis=0), _sizes(codes, k, how)
+    shares = seen.mean(axis=0)
+    sizes = _sizes(codes, k, how)
     responses = (seen - shares) / sizes
     if part.basis is not None:
         responses = part.basis.T @ responses

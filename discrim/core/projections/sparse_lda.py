@@ -165,7 +165,8 @@ def minimum(correlations: Correlations, c: Floats, penalty: float, ridge: float,
             over = np.array([np.argmax(excess)])
         entered = over
         at = np.append(at, over)
-        values, signs = np.append(values, np.zeros(len(over))), np.append(signs, np.sign(slope[over]))
+        values = np.append(values, np.zeros(len(over)))
+        signs = np.append(signs, np.sign(slope[over]))
     return Sparse(at, values)
 
 
@@ -217,14 +218,17 @@ def _settled(
         first = float(reach.min())
         values = values + first * step
         kept = reach > first * (1 + 1e-12)
-        at, values, signs = at[kept], values[kept], signs[kept]
+        at = at[kept]
+        values = values[kept]
+        signs = signs[kept]
     return at, values, signs
 
 
 TURNS = 500
 """Most turns between coefficients and scores."""
 
-NO_GAIN, IDLE = 1e-16, 10
+NO_GAIN = 1e-16
+IDLE = 10
 """What a turn may gain that is none, and how many such turns in a row are the end."""
 
 NO_STEP = 1e-13
@@ -242,7 +246,8 @@ MET = 1e-6
 WAYS = 4
 """Most ways down."""
 
-STEP, STRIDE = 0.8, 0.25
+STEP = 0.8
+STRIDE = 0.25
 """Ratio of two penalties on the way to a number of columns, and to a penalty."""
 
 HALVINGS = 60
@@ -319,7 +324,9 @@ def _ended(problem: Problem, start: Direction, penalty: float, before: Floats) -
     A turn goes beyond the best scores for its coefficients, ever farther as long as that is better.
     """
     best = _at(problem, start.scores, penalty, start.coef)
-    beyond, tried, idle = 0.0, frozenset[int](), 0
+    beyond = 0.0
+    tried = frozenset[int]()
+    idle = 0
     for _ in range(TURNS):
         moved = problem.free(problem.means[:, best.coef.at] @ best.coef.values, before)
         length = float(np.sqrt(moved @ moved))
@@ -336,7 +343,8 @@ def _ended(problem: Problem, start: Direction, penalty: float, before: Floats) -
             tried = pattern
             leapt = _leap(problem, moved, best.coef, penalty, before)
             if leapt is not None:
-                best, beyond = _at(problem, leapt.scores, penalty, leapt.coef), 0.0
+                best = _at(problem, leapt.scores, penalty, leapt.coef)
+                beyond = 0.0
                 continue
         farther = moved + beyond * step
         turned = _at(problem, farther / np.sqrt(farther @ farther), penalty, best.coef)
@@ -364,12 +372,14 @@ def _leap(problem: Problem, scores: Floats, coef: Sparse, penalty: float, before
     With b = H (C'x - s penalty), H the inverse of the correlations and the ridge and x the scores in a basis
     of those that are free, (C H C') x - penalty C H s = m x.
     """
-    at, signs = coef.at, np.sign(coef.values)
+    at = coef.at
+    signs = np.sign(coef.values)
     basis = _basis(problem, before)
     root = active_root(problem.correlations, at, problem.ridge)
     whitened = solve_triangular(root, (basis.T @ problem.means[:, at]).T, trans=1, check_finite=False)
     bent = solve_triangular(root, signs, trans=1, check_finite=False)
-    product, shift = whitened.T @ whitened, penalty * (whitened.T @ bent)
+    product = whitened.T @ whitened
+    shift = penalty * (whitened.T @ bent)
     x = basis.T @ scores
     x /= np.sqrt(x @ x)
     m = float(x @ (product @ x - shift))
@@ -382,7 +392,8 @@ def _leap(problem: Problem, scores: Floats, coef: Sparse, penalty: float, before
             step = np.linalg.solve(slopes, -residual)
         except np.linalg.LinAlgError:
             return None
-        x, m = x + step[:-1], m + float(step[-1])
+        x = x + step[:-1]
+        m = m + float(step[-1])
         if np.abs(step).max() <= 1e-15 * max(1.0, abs(m)):
             break
     if not np.isfinite(x).all() or abs(float(x @ x) - 1) > 1e-9 or not m > 0:
@@ -395,7 +406,8 @@ def _leap(problem: Problem, scores: Floats, coef: Sparse, penalty: float, before
     b = solve_triangular(root, whitened @ x - penalty * bent, check_finite=False)
     if penalty and (b * signs <= 0).any():
         return None
-    u, moved = basis @ x, Sparse(at, b)
+    u = basis @ x
+    moved = Sparse(at, b)
     value = _value(problem, u, moved, penalty)
     if value > _value(problem, scores, coef, penalty) + 1e-14:
         return None
@@ -451,7 +463,8 @@ def _unpenalized(problem: Problem, ncomp: int) -> list[Direction]:
 
 def _least_squares(problem: Problem, before: Floats) -> list[Direction]:
     """The directions without a penalty, of scores that are free, the one of most correlation first."""
-    every, basis = np.arange(problem.means.shape[1]), _basis(problem, before)
+    every = np.arange(problem.means.shape[1])
+    basis = _basis(problem, before)
     none = Sparse(every, np.zeros(len(every)))
 
     def fitted(u: Floats) -> Sparse:
@@ -537,13 +550,15 @@ def direction_with(problem: Problem, nonzero: int, before: Floats) -> Direction 
         return None
     if nonzero >= problem.means.shape[1]:
         return _direction_at(problem, 0.0, before)
-    high, ways = top, _starts(problem, before)
+    high = top
+    ways = _starts(problem, before)
     while True:
         low = STEP * high
         ends = _on(problem, ways, low, before)
         if len(ends[0].coef.at) > nonzero:
             break
-        high, ways = low, ends
+        high = low
+        ways = ends
         if high < FLOOR * top:
             return ends[0]
     for _ in range(HALVINGS):
@@ -554,7 +569,8 @@ def direction_with(problem: Problem, nonzero: int, before: Floats) -> Direction 
         if len(ends[0].coef.at) > nonzero:
             low = middle
         else:
-            high, ways = middle, ends
+            high = middle
+            ways = ends
     return ways[0]
 
 
@@ -662,7 +678,8 @@ class SparseFit(NoLikelihood):
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
         """The decision rule under a prior (K,)."""
         refuse_method(method, "is not defined for sparse directions")
-        axes, moments = self.directions(), self.moments
+        axes = self.directions()
+        moments = self.moments
         root = self.root() if axes.shape[1] else np.zeros((0, 0))
 
         def whiten(z: Floats) -> Floats:
@@ -718,7 +735,8 @@ def fit_sparse(
     There are `ncomp` directions at the most. A LinAlgError where a direction has neither penalty nor ridge
     and the columns are not independent.
     """
-    problem, most = Problem.of(moments, ridge), _most(moments, ncomp)
+    problem = Problem.of(moments, ridge)
+    most = _most(moments, ncomp)
     penalized = by == "penalty"
 
     def next_one(k: int, before: Floats) -> Direction | None:
@@ -738,11 +756,14 @@ def _standardized(
     moments: ClassMoments, problem: Problem, directions: list[Direction]
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """What a fit has of directions: standard deviations, class scores, coefficients and penalties."""
-    p, k = moments.n_columns, moments.n_classes
-    coef, scores = np.zeros((p, len(directions))), np.zeros((k, len(directions)))
+    p = moments.n_columns
+    k = moments.n_classes
+    coef = np.zeros((p, len(directions)))
+    scores = np.zeros((k, len(directions)))
     # In the layout that a file gives back, so that products are rounded as of a loaded fit.
     for j, each in enumerate(directions):
-        coef[:, j], scores[:, j] = each.coef.dense(p), each.scores
+        coef[:, j] = each.coef.dense(p)
+        scores[:, j] = each.scores
     within = np.sqrt(moments.squares.sum(axis=0) / moments.total) / problem.sd
     signs = positive_signs(coef * within[:, None])
     scores = scores * signs / problem.roots[:, None]
@@ -761,7 +782,8 @@ def along(
     estimated_prior: bool = True,
 ) -> list[SparseFit]:
     """Fits at each of falling penalties, the same for all directions; each begins where the last ended."""
-    problem, most = Problem.of(moments, ridge), _most(moments, ncomp)
+    problem = Problem.of(moments, ridge)
+    most = _most(moments, ncomp)
     path = zip(penalties.tolist(), sparse_path(problem, penalties, most), strict=True)
     return [
         SparseFit(
@@ -774,7 +796,8 @@ def along(
 
 def top_penalty(moments: ClassMoments) -> float:
     """The least penalty that leaves no column: the largest correlation ratio of a column and the classes."""
-    means, shares = moments.means, moments.counts / moments.total
+    means = moments.means
+    shares = moments.counts / moments.total
     anchor = means[int(np.argmax(moments.counts))]
     mean = anchor + shares @ (means - anchor)
     sd = np.sqrt(moments.squares.sum(axis=0) / moments.total + shares @ (means - mean) ** 2)

@@ -136,7 +136,8 @@ class IndicatorFit:
 
     def fitted_exactly(self) -> NDArray[np.bool_]:
         """Whether what is left of each indicator (K,) is rounding, whose errors and tests mean nothing."""
-        left, explained = self.residual_squares(), self.explained_squares()
+        left = self.residual_squares()
+        explained = self.explained_squares()
         return np.asarray(left <= (10 * max(self.basis.shape) * EPS) ** 2 * explained)
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
@@ -152,7 +153,8 @@ class IndicatorFit:
     def estimates(self) -> Estimates:
         """Coefficients with the standard errors of ordinary least squares."""
         coef, constants = self.functions()
-        scale, df = self.moments.scale, self.residual_df
+        scale = self.moments.scale
+        df = self.residual_df
         sigma = np.sqrt(self.residual_squares() / df) if df > 0 else np.full(len(self.prior), np.nan)
         slopes = np.sqrt(column_squares(self.inverse.T)) * scale
         reach = np.linalg.norm(self.inverse.T @ (self.origin * scale + self.centre))
@@ -186,7 +188,8 @@ class IndicatorFit:
 
     def scoring(self) -> Scoring:
         """Optimal scores, and their regressions; the signs are those of the discriminants of LDA."""
-        total, counts = self.moments.total, self.moments.counts
+        total = self.moments.total
+        counts = self.moments.counts
         roots = np.sqrt(np.where(counts > 0, counts, np.inf))
         most = min(self.moments.n_columns, int((counts > 0).sum()) - 1)
         _, lengths, right = svd(self.explained / roots, full_matrices=False)
@@ -200,7 +203,8 @@ class IndicatorFit:
         coef = self.coef @ turned * np.sqrt(total)
         within = np.sqrt(self.moments.squares.sum(axis=0))
         signs = positive_signs(coef * within[:, None])
-        scores, slopes = turned * np.sqrt(total) * signs, coef * self.moments.scale[:, None] * signs
+        scores = turned * np.sqrt(total) * signs
+        slopes = coef * self.moments.scale[:, None] * signs
         return Scoring(scores, slopes, lengths[:rank], column_squares(left @ turned))
 
 
@@ -213,7 +217,8 @@ def fit_indicator(moments: ClassMoments) -> IndicatorFit:
     >>> fit_indicator(m).estimates().coef.round(4).tolist()
     [[1.0952, -0.2143], [-0.0952, 0.2143]]
     """
-    counts, total = moments.counts, moments.total
+    counts = moments.counts
+    total = moments.total
     origin, _ = centred(moments, weighted_centre(moments.means, counts))
     means = moments.means_from(origin)
     centre = weighted_centre(means, counts)
@@ -333,10 +338,12 @@ def fit_flexible(
     start = starting_scores(moments.counts)
     product = start.T @ sums / moments.counts.sum()
     values, vectors = np.linalg.eigh((product + product.T) / 2)
-    every, vectors = values[::-1], vectors[:, ::-1]
+    every = values[::-1]
+    vectors = vectors[:, ::-1]
     rank = int((every > 10 * len(every) * EPS).sum())
     rank = rank if ncomp is None else min(rank, ncomp)
-    values, turn = every[:rank], vectors[:, :rank]
+    values = every[:rank]
+    turn = vectors[:, :rank]
     scores = start @ turn
     signs = positive_signs(scores)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -67,7 +67,8 @@ def start_of(
     They are those of a part of the rows, of discriminant analysis, or of the class proportions: the first
     that are likelier than the proportions and whose information exceeds the floor.
     """
-    counts, reference = moments.counts, likelihood.reference
+    counts = moments.counts
+    reference = likelihood.reference
     guess = _discriminant(moments, likelihood.frame, reference)
     if np.isfinite(guess).all():
         least = float(counts @ np.log(counts / counts.sum()))
@@ -107,7 +108,8 @@ def _of_part(
     # A part of rows on workers is no sooner read than all of them.
     if not is_read_here(likelihood.blocks) or rows < PART * ROWS_A_COEFFICIENT * guess.size:
         return None
-    part, counts = _Part(likelihood.blocks, rows), np.zeros(moments.n_classes)
+    part = _Part(likelihood.blocks, rows)
+    counts = np.zeros(moments.n_classes)
     for _, codes, weights in part:
         counts += np.bincount(codes, weights, len(counts))
     share = PART * counts / moments.counts
@@ -140,7 +142,8 @@ class _Part(RowBlocks):
         self._drawn = np.arange(size) * PART + np.random.default_rng(0).integers(0, PART, size)
 
     def __iter__(self) -> Iterator[RowBlock]:
-        first, waiting = 0, list[RowBlock]()
+        first = 0
+        waiting = list[RowBlock]()
         for x, codes, weights in self._blocks:
             low, high = np.searchsorted(self._drawn, (first, first + len(x)))
             some = self._drawn[low:high] - first
@@ -288,7 +291,8 @@ NEAR_SUPREMUM = 1e-3
 RUN_AWAY = 1e-7
 """Share of the information at the class proportions below which Newton's method hints at a separation."""
 
-TABLE, PIECE = 40, (2**14, 2**18)
+TABLE = 40
+PIECE = (2**14, 2**18)
 """Part of a large table that is worked on at once, and fewest and most numbers: what the cache holds."""
 
 FEWEST_ROWS = 256
@@ -389,7 +393,8 @@ class LogisticFit:
         blocks = inverse.reshape(q, p1, q, p1)
         if np.isfinite(half).all():
             blocks[:, 0, :, 0] += self.constants_known()
-        others, k = self.others, self.moments.n_classes
+        others = self.others
+        k = self.moments.n_classes
 
         def of_rows(x: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
             columns = self.frame.columns(x)
@@ -429,7 +434,8 @@ class LogisticFit:
         """The same fit with its coefficients against another class."""
         if reference == self.reference:
             return self
-        p1, k = len(self.newton.coef), self.moments.n_classes
+        p1 = len(self.newton.coef)
+        k = self.moments.n_classes
         whole = np.insert(self.newton.coef, self.reference, 0.0, axis=1)
         # Rows of the identity less that of the new reference: what each coefficient was in the old ones.
         turn = np.delete(np.eye(k) - np.eye(k)[reference], reference, axis=0)
@@ -479,7 +485,8 @@ class LogisticFit:
         """The fit of other columns before its first step, at the class proportions."""
         start = class_odds(moments.counts, self.reference, moments.n_columns + 1)
         begun = replace(self.newton, coef=start, steps=0, converged=False)
-        frame, counts = newton_frame(moments), moments.counts
+        frame = newton_frame(moments)
+        counts = moments.counts
         return replace(self, moments=moments, counts=counts, frame=frame, newton=begun)
 
     def resume(
@@ -527,7 +534,8 @@ class LogisticFit:
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
         """The decision rule under a prior (K,): the constants move by its log odds against the rows' own."""
         k = self.moments.n_classes
-        coef, intercept = np.zeros((len(self.frame.scale), k)), np.zeros(k)
+        coef = np.zeros((len(self.frame.scale), k))
+        intercept = np.zeros(k)
         slopes = self.frame.covariance.unwhiten(self.newton.coef[1:])
         coef[:, self.others] = slopes
         intercept[self.others] = self.newton.coef[0] - self.frame.mean @ slopes
@@ -542,7 +550,9 @@ def newton_frame(moments: ClassMoments) -> NewtonFrame:
     spread = svd(covariance.root / covariance.sd, compute_uv=False)
     if spread[0] <= np.sqrt(WEAK) * spread[-1]:
         covariance = Covariance.from_root(covariance.sd)
-    rows, p1, q = int(whole.rows[0]), moments.n_columns + 1, moments.n_classes - 1
+    rows = int(whole.rows[0])
+    p1 = moments.n_columns + 1
+    q = moments.n_classes - 1
     # A sweep has of a row: its columns and some of their pairs, numbers of classes and of their pairs.
     width = 2 * p1 if q == 1 else 3 * p1 + min(q * (q + 1) // 2, q * p1) + 5 * q
     piece = max(int(np.clip(rows * p1 // TABLE, *PIECE)) // width, min(rows, FEWEST_ROWS), 1)
@@ -567,9 +577,11 @@ def fit_logistic(
     The blocks of rows are read again and again; their moments are pooled, and no column is constant or
     collinear. One step more than to a distance of `tol` standard errors from the maximum is the last.
     """
-    frame, counts = newton_frame(moments), moments.counts
+    frame = newton_frame(moments)
+    counts = moments.counts
     likelihood = BlockLikelihood(blocks, frame, reference)
-    start, first = class_odds(counts, reference, moments.n_columns + 1), None
+    start = class_odds(counts, reference, moments.n_columns + 1)
+    first = None
     if not bias_reduction:
         start, first = start_of(likelihood, moments, _floor(counts, reference, RUN_AWAY))
     rows = int(moments.rows.sum())

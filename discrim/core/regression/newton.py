@@ -89,7 +89,8 @@ class LimitedMemory:
 
     def __call__(self, gradient: Floats) -> Floats:
         """The step of a gradient: the two loops of Nocedal & Wright (2006, Numerical Optimization, 7.4)."""
-        left, shares = gradient.copy(), []
+        left = gradient.copy()
+        shares = []
         for step, fall in reversed(self._pairs):
             shares.append(float(step @ left) / float(step @ fall))
             left -= shares[-1] * fall
@@ -115,11 +116,14 @@ class _Pairs(NamedTuple):
 
 def _parts(lines: int, most: int) -> list[_Pairs]:
     """All pairs of lines, in parts of no more than some number of pairs, or those of a single line."""
-    parts, start, size = [], 0, 0
+    parts = []
+    start = 0
+    size = 0
     for i in range(lines):
         if size and size + lines - i > most:
             parts.append(_Pairs(range(start, i), size))
-            start, size = i, 0
+            start = i
+            size = 0
         size += lines - i
     return [*parts, _Pairs(range(start, lines), size)]
 
@@ -130,7 +134,8 @@ def _products(pairs: _Pairs, left: Floats, right: Floats, buffer: Floats) -> Flo
     products = buffer[: math.prod(points) * pairs.size * m].reshape(*points, pairs.size, m)
     end = 0
     for i in pairs.firsts:
-        start, end = end, end + n - i
+        start = end
+        end = end + n - i
         np.multiply(left[..., i : i + 1, :], right[..., i:, :], out=products[..., start:end, :])
     return products
 
@@ -143,7 +148,9 @@ class Information:
     """
 
     def __init__(self, p1: int, q: int, piece: int, points: tuple[int, ...] = ()) -> None:
-        self.p1, self.q, self._points = p1, q, points
+        self.p1 = p1
+        self.q = q
+        self._points = points
         # The pairs of columns are the same for all points.
         self._few = q <= FEW_CLASSES and math.prod(points) == 1
         if self._few:
@@ -166,7 +173,8 @@ class Information:
             weights = np.vstack([diagonal, -weighted[:1] * shares[1:]])
             self._blocks += (weights[:, None] * z).reshape(-1, m) @ z.T
             return
-        less, pairs = -weighted, None
+        less = -weighted
+        pairs = None
         for j, classes in enumerate(self._classes):
             weights = _products(classes, less, shares, self._weights)
             at = 0
@@ -182,14 +190,16 @@ class Information:
 
     def whole(self) -> Floats:
         """The matrix (..., q (p + 1), q (p + 1)), class by class."""
-        p1, q = self.p1, self.q
+        p1 = self.p1
+        q = self.q
         if self._few:
             one, two, both = np.resize(self._blocks, (3, p1, p1))
             whole = one if q == 1 else np.vstack([np.hstack([one, both]), np.hstack([both, two])])
             return whole.reshape(*self._points, q * p1, q * p1)
         points = max(math.prod(self._points), 1)
         sums = np.block([[part.reshape(points, -1, part.shape[1]) for part in row] for row in self._sums])
-        columns, out = _places(p1), np.empty((points, q, p1, q, p1))
+        columns = _places(p1)
+        out = np.empty((points, q, p1, q, p1))
         for k, classes in enumerate(_places(q)):
             out[:, k] = sums[:, classes][..., columns].swapaxes(1, 2)
         return out.reshape(*self._points, q * p1, q * p1)
@@ -249,7 +259,9 @@ NEARLY_THERE = 0.1
 """Share of the tolerance at which the information is that of the maximum; a step that goes there is to go as
 much farther, since what it will do is guessed."""
 
-SLOW, MOST_SHORT, AFTER = 0.7, 2.0, 3
+SLOW = 0.7
+MOST_SHORT = 2.0
+AFTER = 3
 """What is left of the distance after a step that is too slow; the passes without the information that are
 made in a row at most, in units of those that cost what one with it does; and those that follow it."""
 
@@ -394,7 +406,9 @@ def _merged(merge: Callable[[T, T], T]) -> Callable[[list[T], list[T]], list[T]]
 
 def _sweep(blocks: RowBlocks, frame: NewtonFrame, coefs: Floats, reference: int) -> list[Swept]:
     points, p1, q = coefs.shape
-    llf, score, lightest = np.zeros(points), np.zeros((p1, points * q)), np.inf
+    llf = np.zeros(points)
+    score = np.zeros((p1, points * q))
+    lightest = np.inf
     information = Information(p1, q, frame.piece, (points,))
     turn = frame.from_deviations()
     odds = _lines(coefs, turn)
@@ -420,7 +434,8 @@ def _gradient(
     blocks: RowBlocks, frame: NewtonFrame, coefs: Floats, reference: int
 ) -> list[tuple[float, Floats]]:
     points, p1, q = coefs.shape
-    llf, score = np.zeros(points), np.zeros((p1, points * q))
+    llf = np.zeros(points)
+    score = np.zeros((p1, points * q))
     # A row takes so much less memory that more of them stay in the cache.
     piece = max(frame.piece, frame.piece * (q + 1) * p1 // (p1 + NUMBERS_A_CLASS * q))
     turn = frame.from_deviations()
@@ -441,7 +456,8 @@ def _lines(coefs: Floats, turn: Floats | None) -> Floats:
 
 def _pieces(blocks: RowBlocks, frame: NewtonFrame, piece: int, *, plain: bool) -> Iterator[RowBlock]:
     """Columns (p + 1, m) or deviations, codes and weights of some rows, good until the next are made."""
-    buffer, columns = np.empty((len(frame.scale) + 1, piece)), frame.deviations if plain else frame.columns
+    buffer = np.empty((len(frame.scale) + 1, piece))
+    columns = frame.deviations if plain else frame.columns
     for x, codes, weights in blocks:
         for at in slices(len(x), piece):
             yield columns(x[at], buffer), codes[at], None if weights is None else weights[at]
@@ -509,7 +525,8 @@ def maximize(
     """
     llf, score, information, lightest = first or likelihood.sweep(start)
     search = _Search(likelihood, tol, short)
-    bound, known = 2 * likelihood.frame.longest / lightest, not floor.any()
+    bound = 2 * likelihood.frame.longest / lightest
+    known = not floor.any()
     place = last = Newton(start, information, llf, np.inf, 0, False)
     for steps in range(maxiter + 1):
         try:
@@ -564,7 +581,9 @@ class _Search:
     """What is the same in all of a search's steps."""
 
     def __init__(self, likelihood: BlockLikelihood, tol: float, short: float) -> None:
-        self.likelihood, self.tol, self.short = likelihood, tol, short
+        self.likelihood = likelihood
+        self.tol = tol
+        self.short = short
         self.rounding = MAY_FALL * likelihood.frame.longest
 
     def rises(self, llf: float, ahead: _Ahead, size: float) -> bool:
@@ -631,7 +650,8 @@ PIECE = 2**20
 LEAST_ROOT = 1e-140
 """Least number on the diagonal of a root of the information whose inverse is sure to be finite."""
 
-ROUNDED_SCORE, OF_HEAVY_ROWS = 1e-5, 1e-3
+ROUNDED_SCORE = 1e-5
+OF_HEAVY_ROWS = 1e-3
 """Adjusted score, in standard errors, that may be rounding where no step leads up; and of heavy rows."""
 
 IN_VAIN = 20
@@ -644,7 +664,8 @@ def maximize_penalized(likelihood: BlockLikelihood, start: Floats, *, tol: float
     The search ends at an adjusted score of `tol` standard errors. The `llf` is that without the penalty.
     """
     at = _Point.of(likelihood, start)
-    beyond, progress = np.zeros_like(at.information), _Progress()
+    beyond = np.zeros_like(at.information)
+    progress = _Progress()
     for steps in range(maxiter + 1):
         if at.adjusted is None:
             return Newton(at.coef, at.information, at.llf, np.inf, steps, False)
@@ -657,11 +678,14 @@ def maximize_penalized(likelihood: BlockLikelihood, start: Floats, *, tol: float
         try:
             step = cho_solve(cho_factor(at.information + beyond), at.adjusted)
         except LinAlgError:
-            beyond[:], step = 0.0, scoring
-        near, slope = decrement <= 1e-4, float(at.adjusted @ step)
+            beyond[:] = 0.0
+            step = scoring
+        near = decrement <= 1e-4
+        slope = float(at.adjusted @ step)
         moved = _risen(likelihood, at, step, slope, near=near)
         if moved is None and beyond.any():
-            beyond[:], step = 0.0, scoring
+            beyond[:] = 0.0
+            step = scoring
             moved = _risen(likelihood, at, step, decrement**2, near=near)
         if moved is None:
             break
@@ -682,7 +706,9 @@ class _Progress:
 
     def __init__(self) -> None:
         self.best: tuple[_Point, float]
-        self._goal, self._closest, self._in_vain = -np.inf, np.inf, 0
+        self._goal = -np.inf
+        self._closest = np.inf
+        self._in_vain = 0
 
     def has_ended(self, at: _Point, decrement: float) -> bool:
         """Whether many steps have done neither, with that to a point."""
@@ -774,7 +800,8 @@ def learnt(curvature: Floats, step: Floats, fall: Floats) -> Floats:
     known = curvature @ step
     if fall @ step <= 0 or step @ known <= 0:
         return curvature
-    forgotten, taught = np.outer(known, known) / (step @ known), np.outer(fall, fall) / (fall @ step)
+    forgotten = np.outer(known, known) / (step @ known)
+    taught = np.outer(fall, fall) / (fall @ step)
     return np.asarray(curvature - forgotten + taught)
 
 
@@ -821,12 +848,15 @@ def _adjusting(
 ) -> tuple[Floats, float]:
     p1, q = coef.shape
     forms = Forms(inverse, p1)
-    gradient, farthest, piece = np.zeros((p1, q)), 0.0, forms.piece(PIECE)
+    gradient = np.zeros((p1, q))
+    farthest = 0.0
+    piece = forms.piece(PIECE)
     for x, _, weights in blocks:
         for at in slices(len(x), piece):
             z = frame.columns(x[at])
             shares = log_probabilities(coef.T @ z, reference)[1]
-            variances, across = np.empty(shares.shape), np.zeros(shares.shape)
+            variances = np.empty(shares.shape)
+            across = np.zeros(shares.shape)
             for k, form in enumerate(forms.of(z)):
                 variances[k] = form[0]
                 across[k] += np.einsum("bm,bm->m", shares[k:], form)

@@ -35,7 +35,9 @@ ON_THE_WAY = 1e-2
 STEP = 0.4
 """Ratio of two strengths on the way to one that is given."""
 
-EXPLAINED, GAINED, LATELY = 0.999, 1e-5, 5
+EXPLAINED = 0.999
+GAINED = 1e-5
+LATELY = 5
 """Share of the deviance at which a path of our own ends, or the gain of the last strengths, as glmnet's."""
 
 
@@ -50,7 +52,8 @@ class StandardColumns(NamedTuple):
     @classmethod
     def of(cls, moments: ClassMoments) -> StandardColumns:
         """Those of all rows, divisor N."""
-        means, total = moments.means, moments.total
+        means = moments.means
+        total = moments.total
         anchor = means[int(np.argmax(moments.counts))]
         mean = anchor + (moments.counts / total) @ (means - anchor)
         squares = moments.squares.sum(axis=0) + moments.counts @ (means - mean) ** 2
@@ -111,7 +114,8 @@ class PenalizedFit:
 
     def class_params(self) -> Floats:
         """Coefficients (p + 1, K) by class in the units of the data, the constants first."""
-        standard, beta = StandardColumns.of(self.moments), self.by_class
+        standard = StandardColumns.of(self.moments)
+        beta = self.by_class
         slopes = beta[1:] / standard.sd[:, None]
         in_data = slopes * standard.scale[:, None]
         constants = beta[0] - standard.mean @ slopes - standard.centre @ in_data
@@ -139,7 +143,8 @@ class PenalizedFit:
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
         """The decision rule under a prior (K,): the constants move by its log odds against the rows' own."""
-        standard, beta = StandardColumns.of(self.moments), self.by_class
+        standard = StandardColumns.of(self.moments)
+        beta = self.by_class
         coef = beta[1:] / standard.sd[:, None]
         shift = log_prior - np.log(self.moments.counts / self.moments.total)
         intercept = beta[0] - standard.mean @ coef + shift
@@ -192,14 +197,19 @@ def fit_from_end(
 
 def standard_rows(blocks: RowBlocks, moments: ClassMoments) -> Likelihood:
     """The rows that moments are of, standardized and in memory."""
-    standard, n = StandardColumns.of(moments), int(moments.rows.sum())
+    standard = StandardColumns.of(moments)
+    n = int(moments.rows.sum())
     z = np.empty((moments.n_columns + 1, n))
     z[0] = 1.0
-    codes, weights, first = np.empty(n, dtype=np.intp), np.ones(n), 0
+    codes = np.empty(n, dtype=np.intp)
+    weights = np.ones(n)
+    first = 0
     for x, some_codes, some_weights in blocks:
         if some_weights is not None and not (some_weights > 0).all():
             used = some_weights > 0
-            x, some_codes, some_weights = x[used], some_codes[used], some_weights[used]
+            x = x[used]
+            some_codes = some_codes[used]
+            some_weights = some_weights[used]
         at = slice(first, first + len(x))
         standard.columns(x, z[1:, at])
         codes[at] = some_codes

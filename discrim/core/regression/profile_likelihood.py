@@ -113,9 +113,11 @@ Search = Generator[Floats, Any, T]
 
 def ended(searches: Sequence[Search[T]], at: Callable[[list[Floats]], Sequence[Any]]) -> list[T]:
     """What searches return, whose places are looked at together: as many passes as the longest takes."""
-    waiting, found = {i: next(search) for i, search in enumerate(searches)}, dict[int, T]()
+    waiting = {i: next(search) for i, search in enumerate(searches)}
+    found = dict[int, T]()
     while waiting:
-        there, answers = waiting, at(list(waiting.values()))
+        there = waiting
+        answers = at(list(waiting.values()))
         waiting = {}
         for i, answer in zip(there, answers, strict=True):
             try:
@@ -150,7 +152,8 @@ def _on_plane(
             factor = cho_factor(bent)
         except (LinAlgError, ValueError):
             return None
-        step, normals = cho_solve(factor, gradient), cho_solve(factor, plane)
+        step = cho_solve(factor, gradient)
+        normals = cho_solve(factor, plane)
         step -= normals @ np.linalg.solve(plane.T @ normals, plane.T @ step)
         decrement = float(np.sqrt(max(gradient @ step, 0.0)))
         if decrement <= arrived:
@@ -184,7 +187,9 @@ def crossing(profile: Callable[[float], tuple[float, float]], target: float) -> 
     The profile gives value and slope, and an infinite value is beyond the target, whatever its slope. The
     point is missing where the function was seen on both sides of the target, but not at it.
     """
-    low, high, point = 0.0, np.inf, target
+    low = 0.0
+    high = np.inf
+    point = target
     for _ in range(MOST_TRIALS):
         value, slope = profile(point)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -228,7 +233,8 @@ def _value_on_plane(start: Floats, metric: _Metric) -> Search[float | None]:
 
     None where the search has not ended after as many steps as would be slower than Newton's.
     """
-    coef, memory = start, LimitedMemory(metric)
+    coef = start
+    memory = LimitedMemory(metric)
     value: float
     value, score = yield coef
     for _ in range(SHORT_STEPS):
@@ -264,7 +270,9 @@ def deviances_on(
     """
     if not planes:
         return []
-    goal, best, likelihood = _goal(fit, rows), _best(fit, rows), fit.likelihood(rows)
+    goal = _goal(fit, rows)
+    best = _best(fit, rows)
+    likelihood = fit.likelihood(rows)
     factor = cho_factor(best.curvature)
     found: list[float] = []
     for first in range(0, len(planes), TOGETHER):
@@ -310,10 +318,13 @@ def _penalized_peak(fit: LogisticFit, goal: Goal, start: Floats, plane: Floats) 
 
 def profile_bounds(fit: LogisticFit, rows: RowBlocks, drop: float) -> Floats:
     """Bounds (2, p + 1, q) of the coefficients, in units of the data: 2 [l(b^) - l_p] is the drop there."""
-    goal, best = _goal(fit, rows), _best(fit, rows)
+    goal = _goal(fit, rows)
+    best = _best(fit, rows)
     factor = cho_factor(best.curvature)
     p1, q = fit.newton.coef.shape
-    bounds, normals, estimates = np.empty((2, p1, q)), fit.frame.to_data(), fit.params()
+    bounds = np.empty((2, p1, q))
+    normals = fit.frame.to_data()
+    estimates = fit.params()
     with late_bar(2 * p1 * q, "bounds by profile likelihood") as tell:
         for k in range(q):
             for j in range(p1):
@@ -340,7 +351,9 @@ class _Profile:
     """
 
     def __init__(self, goal: Goal, best: Peak, normal: Floats, error: float) -> None:
-        self._goal, self._normal, self._error = goal, normal, error
+        self._goal = goal
+        self._normal = normal
+        self._error = error
         self._best = self._near = best
         self._at = 0.0
 
@@ -352,7 +365,8 @@ class _Profile:
         if not peaks:
             return np.inf, np.nan
         peak = max(peaks, key=lambda peak: peak.value)
-        self._near, self._at = peak, d
+        self._near = peak
+        self._at = d
         value = float(np.sqrt(max(2 * (self._best.value - peak.value), 0.0)))
         with np.errstate(divide="ignore", invalid="ignore"):
             slope = np.divide(-self._error * float(peak.gradient @ self._normal), value)
@@ -405,8 +419,10 @@ def nesting(
     The pairs, which can be iterated again, are rows x (m, p) of the large model, rows x (m, s) of the small
     one and their weights.
     """
-    p1, s1 = len(large.scale) + 1, len(small.scale) + 1
-    gram, cross = np.zeros((p1, p1)), np.zeros((p1, s1))
+    p1 = len(large.scale) + 1
+    s1 = len(small.scale) + 1
+    gram = np.zeros((p1, p1))
+    cross = np.zeros((p1, s1))
     for x, y, _ in pairs:
         z = large.columns(x)
         gram += z @ z.T
@@ -437,7 +453,8 @@ class ColumnBlocks:
     """Rows of some of the columns, block by block."""
 
     def __init__(self, rows: RowBlocks, keep: list[int]) -> None:
-        self._rows, self._keep = rows, keep
+        self._rows = rows
+        self._keep = keep
 
     def __iter__(self) -> Iterator[RowBlock]:
         for x, codes, weights in self._rows:

@@ -117,9 +117,11 @@ class Likelihood:
 
         Of one and the same array of places half is computed.
         """
-        p1, alike = len(self.z), rows is columns
+        p1 = len(self.z)
+        alike = rows is columns
         out = np.empty((len(rows), len(columns)))
-        this, other = np.divmod(rows, p1), np.divmod(columns, p1)
+        this = np.divmod(rows, p1)
+        other = np.divmod(columns, p1)
         columns_of = {d: np.flatnonzero(other[0] == d) for d in np.unique(other[0]).tolist()}
         right = {d: self.z[other[1][theirs]].T for d, theirs in columns_of.items()}
         for c in np.unique(this[0]).tolist():
@@ -194,7 +196,8 @@ class Curvature:
             before, added, root = self.solved
             if np.array_equal(before, places) and np.array_equal(added, ridge):
                 return root
-        some, at = self.of(places), np.arange(len(places))
+        some = self.of(places)
+        at = np.arange(len(places))
         diagonal = some[at, at]
         tiny = TRACE * max(float(diagonal.mean()), np.finfo(np.float64).tiny)
         while True:
@@ -210,7 +213,8 @@ class Curvature:
         """That of some coefficients (a, a)."""
         new = places[self.place[places] < 0]
         if len(new):
-            before, after = len(self.known), len(self.known) + len(new)
+            before = len(self.known)
+            after = len(self.known) + len(new)
             refuse_beyond_memory(
                 MATRICES * float(after) ** 2,
                 f"The curvature of the {after:,} coefficients that the search has come to",
@@ -242,9 +246,13 @@ class PenalizedQuadratic:
         first: float,
         second: float,
     ) -> None:
-        self.curvature, self.model, self.z = curvature, curvature.model, z
-        self.first, self.second = first, second
-        self.shape, self.columns = beta.shape, columns
+        self.curvature = curvature
+        self.model = curvature.model
+        self.z = z
+        self.first = first
+        self.second = second
+        self.shape = beta.shape
+        self.columns = columns
         self.v = beta.ravel().copy()
         penalized = np.ones(beta.shape, dtype=bool)
         penalized[:, 0] = False
@@ -253,7 +261,8 @@ class PenalizedQuadratic:
         slope[:, 0] = gradient[:, 0]
         self.slope = slope.ravel()
         # Places among all coefficients.
-        functions, p1 = beta.shape[0], len(self.model.z)
+        functions = beta.shape[0]
+        p1 = len(self.model.z)
         self.places = (np.arange(functions)[:, None] * p1 + columns).ravel()
 
     def minimum(self) -> Floats:
@@ -262,7 +271,8 @@ class PenalizedQuadratic:
         if not self.first:
             free[:] = True
         sign = np.sign(self.v) * self.penalized
-        single, rounds = False, 0
+        single = False
+        rounds = 0
         value = best = 0.0
         while rounds < ROUNDS:
             value += self._settle(free, sign)
@@ -278,7 +288,8 @@ class PenalizedQuadratic:
             flat = rounds > 1 and value > best - 1e-15 * abs(best)
             if flat and single:
                 break
-            single, best = flat, value
+            single = flat
+            best = value
             if single:
                 over = np.arange(len(over)) == np.argmax(excess)
             elif not self.second:
@@ -322,7 +333,8 @@ class PenalizedQuadratic:
                 change, slope = self._value(at, kept - start)
             else:
                 gone = wrong
-            self.v[at], self.slope = kept, slope
+            self.v[at] = kept
+            self.slope = slope
             total += change
             free[at[gone]] = False
             sign[at[gone]] = 0.0
@@ -368,7 +380,9 @@ class PenalizedQuadratic:
 MANY = 256
 """Coefficients of a ridge from which on a step is found by conjugate gradients, but for the last ones."""
 
-INEXACT, MOST_ROUNDS, WORN = 1e-4, 200, 2
+INEXACT = 1e-4
+MOST_ROUNDS = 200
+WORN = 2
 """What a step by conjugate gradients may leave of the slope, the most rounds that it has, and how many times
 as many as at first it may take until the preconditioner is made afresh."""
 
@@ -381,7 +395,8 @@ class ClassBlocks:
         at = np.arange(own.shape[1])
         own[:, at, at] += TRACE * np.trace(own, axis1=1, axis2=2)[:, None] / len(at)
         own[:, at[1:], at[1:]] += second
-        self.inverse, self.rounds = np.linalg.inv(own), 0
+        self.inverse = np.linalg.inv(own)
+        self.rounds = 0
 
     def times(self, residual: Floats) -> Floats:
         """The product with (C, p + 1)."""
@@ -389,10 +404,13 @@ class ClassBlocks:
 
     def step(self, model: Likelihood, shares: Floats, slope: Floats, second: float) -> tuple[Floats, int]:
         """Newton's step (C, p + 1) from a slope, and the rounds of conjugate gradients that it took."""
-        step, residual = np.zeros_like(slope), -slope
+        step = np.zeros_like(slope)
+        residual = -slope
         moved = self.times(residual)
-        direction, size = moved, float((residual * moved).sum())
-        least, rounds = INEXACT**2 * size, 0
+        direction = moved
+        size = float((residual * moved).sum())
+        least = INEXACT**2 * size
+        rounds = 0
         while size > least and rounds < MOST_ROUNDS:
             bent = model.gradient(model.turned(shares, direction @ model.z))
             bent[:, 1:] += second * direction[:, 1:]
@@ -446,7 +464,10 @@ class ProximalNewton:
     """
 
     def __init__(self, model: Likelihood, l1_ratio: float, tol: float, maxiter: int) -> None:
-        self.model, self.l1_ratio, self.tol, self.maxiter = model, l1_ratio, tol, maxiter
+        self.model = model
+        self.l1_ratio = l1_ratio
+        self.tol = tol
+        self.maxiter = maxiter
         self.begin(model.null())
         self.null_loss = self.place.loss
 
@@ -470,7 +491,9 @@ class ProximalNewton:
         place = self.model.at(eta)
         now = self._objective(self.place.loss, self.beta, strength)
         if self._objective(place.loss, beta, strength) < now:
-            self.beta, self.eta, self.place = beta.copy(), eta, place
+            self.beta = beta.copy()
+            self.eta = eta
+            self.place = place
 
     def minimize(self, strength: float, *, polish: bool = False, tol: float | None = None) -> Ended:
         """The minimum at one strength, lambda, from where the last search ended.
@@ -506,7 +529,8 @@ class ProximalNewton:
 
     def _violations(self, gradient: Floats, beta: Floats, strength: float) -> Floats:
         """By how much each coefficient (C, m) violates its condition; the first column has the constants."""
-        first, second = strength * self.l1_ratio, strength * (1 - self.l1_ratio)
+        first = strength * self.l1_ratio
+        second = strength * (1 - self.l1_ratio)
         slope = gradient + second * beta
         slope[:, 0] = gradient[:, 0]
         at_zero = np.maximum(np.abs(slope) - first, 0.0)
@@ -539,7 +563,8 @@ class ProximalNewton:
             now = float(self._violations(gradient, beta, strength).max())
             if now <= self._bound(strength, 0.0 if polish else tol):
                 return steps, False
-            first, second = strength * self.l1_ratio, strength * (1 - self.l1_ratio)
+            first = strength * self.l1_ratio
+            second = strength * (1 - self.l1_ratio)
             by_rounds = not self.l1_ratio and not polish and beta.size > MANY
             if not by_rounds:
                 curvature, fresh = self._curvature_at(beta, slow=now > SLOW * worst)
@@ -559,7 +584,8 @@ class ProximalNewton:
 
     def _step_by_rounds(self, gradient: Floats, beta: Floats, second: float) -> Floats:
         """Newton's step of a ridge by conjugate gradients."""
-        slope, shares = gradient.copy(), self.place.shares
+        slope = gradient.copy()
+        shares = self.place.shares
         slope[:, 1:] += second * beta[:, 1:]
         if self.blocks is None:
             self.blocks = ClassBlocks(self.model, shares, second)
@@ -579,7 +605,8 @@ class ProximalNewton:
         return self.curvature, False
 
     def _objective(self, loss: float, beta: Floats, strength: float) -> float:
-        b, ridge = beta[:, 1:], (1 - self.l1_ratio) / 2
+        b = beta[:, 1:]
+        ridge = (1 - self.l1_ratio) / 2
         return loss + strength * (ridge * float((b * b).sum()) + self.l1_ratio * float(np.abs(b).sum()))
 
     def _move(self, beta: Floats, moved: Floats, z: Floats, columns: Codes, strength: float) -> bool:
@@ -600,7 +627,8 @@ class ProximalNewton:
             place = self.model.at(eta)
             if self._objective(place.loss, target, strength) <= start + 1e-4 * size * min(fall, 0.0) + slack:
                 self.beta[:, columns] = target
-                self.eta, self.place = eta, place
+                self.eta = eta
+                self.place = place
                 return True
             size /= 2
             self.curvature = None

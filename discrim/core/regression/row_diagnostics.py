@@ -173,8 +173,10 @@ def _pulls(
     fit: LogisticFit, fitted: FittedRows, weights: Floats, z: Floats, forms: Forms
 ) -> tuple[Floats, Floats, Floats]:
     """(I - w W C)^-1 w (y - p), (q, m); C, (q, q, m); and leverages (m,)."""
-    q, m = len(fit.others), z.shape[1]
-    shares, misses = fitted.shares[fit.others], fitted.misses[fit.others]
+    q = len(fit.others)
+    m = z.shape[1]
+    shares = fitted.shares[fit.others]
+    misses = fitted.misses[fit.others]
     spread = np.empty((q, q, m))
     for k, form in enumerate(forms.of(z)):
         spread[k, k:] = spread[k:, k] = form
@@ -237,7 +239,8 @@ def difference(fit: LogisticFit, first: Floats, then: Floats, shift: Floats, wei
 
 def slope(fit: LogisticFit, z: Floats, change: Floats, shift: Floats, weights: Floats) -> Effect:
     """Of rows z (p + 1, m) that change by (p, m), or (p, 1) of all rows, for one unit of a column."""
-    shares, others = probabilities(fit, z, shift), fit.others
+    shares = probabilities(fit, z, shift)
+    others = fit.others
     odds = np.insert(fit.newton.coef[1:].T @ change, fit.reference, 0.0, axis=0)
     gaps = odds - (shares * odds).sum(axis=0)
     effects = shares * gaps

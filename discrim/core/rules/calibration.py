@@ -190,7 +190,9 @@ def _usable(scores: Floats, codes: Codes, weights: Floats | None) -> tuple[Float
             "No row that was left out has a class and a score, so that there is nothing to calibrate by: use "
             'the posteriors as they are, with method="plugin".'
         )
-    scores, codes, weights = scores[used], codes[used], weights[used]
+    scores = scores[used]
+    codes = codes[used]
+    weights = weights[used]
     if np.isposinf(scores).any():
         raise DataError(
             f"The score of {int(np.isposinf(scores).any(axis=1).sum())} rows is infinitely large, and no "
@@ -224,17 +226,21 @@ def _tempered(
     unit = float(np.median(ahead)) if len(ahead) else float(finite.max(initial=0.0))
     if not unit > 0:
         # Of a rule that never tells classes apart, or only by what is impossible.
-        unit, ceiling = 1.0, 1.0
+        unit = 1.0
+        ceiling = 1.0
     else:
         ceiling = min(max(float(finite.max()), unit), LARGEST_LEAD * unit)
     best = _slope((_leads(leads, ceiling) - base) / unit, base, codes, weights, 0.0, penalized=penalized)
-    chosen, most = ceiling, best[1] + GAINED
+    chosen = ceiling
+    most = best[1] + GAINED
     lower = ceiling / 2
     while penalized and lower >= unit:
         start = float(np.log(best[0])) if best[0] > 0 else 0.0
         found = _slope((_leads(leads, lower) - base) / unit, base, codes, weights, start, penalized=True)
         if found[1] > most:
-            best, chosen, most = found, lower, found[1]
+            best = found
+            chosen = lower
+            most = found[1]
         lower /= 2
     return best[0] / unit, chosen
 
@@ -355,7 +361,8 @@ class _Family(NamedTuple):
     def slopes(self, rows: _Rows, at: Floats) -> tuple[Floats, Floats]:
         """Gradient (P,) and information (P, P) of the log-likelihood."""
         p = len(self.centre)
-        gradient, information = np.zeros(p), np.zeros((p, p))
+        gradient = np.zeros(p)
+        information = np.zeros((p, p))
         for place, design in self.pieces(rows):
             shares = _shares(design @ at)[0]
             mean = np.einsum("ik,ikp->ip", shares, design)
@@ -405,7 +412,9 @@ class _Family(NamedTuple):
             _, slope, after = self._penalized(rows, ridge, at + step)
             if not slope @ after @ slope < gradient @ step / 4:
                 break
-            at, gradient, inverse = at + step, slope, after
+            at = at + step
+            gradient = slope
+            inverse = after
         return at, inverse
 
     def _penalized(self, rows: _Rows, ridge: Floats, at: Floats) -> tuple[float, Floats, Floats]:
@@ -420,13 +429,15 @@ class _Family(NamedTuple):
 
     def _most_likely(self, rows: _Rows) -> tuple[Floats, Floats]:
         """The same without a penalty, by Newton's method."""
-        at, value = self.centre.copy(), -np.inf
+        at = self.centre.copy()
+        value = -np.inf
         step: Floats = np.zeros(len(at))
         for _ in range(STEPS):
             # Half the step for as long as it goes down.
             while (found := self.likelihood(rows, at + step)) < value - ROUNDED * abs(value) and step.any():
                 step = step / 2
-            at, value = at + step, found
+            at = at + step
+            value = found
             gradient, information = self.slopes(rows, at)
             # What all classes share moves nothing, and the inverse leaves it where it is.
             inverse: Floats = np.linalg.pinv(information, hermitian=True).astype(np.float64)
@@ -440,10 +451,12 @@ class _Family(NamedTuple):
 
     def left_out(self, rows: _Rows, at: Floats, inverse: Floats) -> Floats:
         """Losses (n,) of rows by the map without one unit of their weight, to one step of Newton's method."""
-        losses, k = np.empty(len(rows.codes)), rows.leads.shape[1]
+        losses = np.empty(len(rows.codes))
+        k = rows.leads.shape[1]
         for place, design in self.pieces(rows):
             scores = design @ at
-            shares, codes = _shares(scores)[0], rows.codes[place]
+            shares = _shares(scores)[0]
+            codes = rows.codes[place]
             own = np.arange(len(codes))
             out = np.minimum(rows.weights[place], 1.0)[:, None]
             rest = -shares
@@ -482,7 +495,8 @@ def _family(kind: Kind, intercepts: Floats) -> _Family:
 def _expanded(tempered: Calibrator, kind: Kind, at: Floats, there: Mask) -> Calibrator:
     """The map of parameters (P,) of the classes that are there."""
     k = int(there.sum())
-    intercepts, mixing = tempered.intercepts.copy(), tempered.mixing.copy()
+    intercepts = tempered.intercepts.copy()
+    mixing = tempered.mixing.copy()
     intercepts[there] = at[-k:] - at[-k:].mean()
     if kind == "vector":
         return replace(tempered, kind=kind, slope=tempered.slope * float(at[0]), intercepts=intercepts)

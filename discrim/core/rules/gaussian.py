@@ -58,7 +58,8 @@ from discrim.core.rules.rules import Crowd, Distances, GaussianRule, LinearRule,
 ROOMY = 8.0
 """Distance of the farthest mean from the origin up to which no class is crowded: eps 8^2/2 is rounding."""
 
-CLOSE, COVERED = 0.25, 0.0625
+CLOSE = 0.25
+COVERED = 0.0625
 """Shares of the farthest mean's distance: what is close to a class, and how far it speaks for others."""
 
 NEAR_ZERO = 2.0
@@ -237,7 +238,8 @@ def classification_functions(
     moments: ClassMoments, covariance: Covariance, log_prior: Floats, reduced: Canonical | None = None
 ) -> tuple[Floats, Floats]:
     """Coefficients S^-1 m_k (p, K) and constants ln prior_k - m_k' S^-1 m_k / 2 (K,) in the data's units."""
-    centres, rests = (moments.centres * moments.scale).T, moments.rests.T
+    centres = (moments.centres * moments.scale).T
+    rests = moments.rests.T
     if reduced is not None:
         scores = reduced.axes.T @ centres + reduced.axes.T @ rests
         coef = reduced.axes @ scores
@@ -304,7 +306,8 @@ def separate_predictive(
     many columns integrated out as are gone, n_k - gone is in the place of n_k in the gamma functions and as
     the power.
     """
-    n, p = moments.counts, moments.n_columns
+    n = moments.counts
+    p = moments.n_columns
     squared = distances(moments, covariances)
     if mass:
         constant = log_prior - 0.5 * _logdets(covariances) - 0.5 * p * np.log(n + 1)
@@ -328,10 +331,12 @@ def common_debiased(
 
     MASS's has the dimension of its axes in the place of p, and -p/n_k in the place of p/(2 n_k).
     """
-    p, n = moments.n_columns, moments.counts
+    p = moments.n_columns
+    n = moments.counts
     if mass is None:
         origin, _ = centred(moments, weighted_centre(moments.means, n))
-        means, factor = class_means(moments, covariance), (nu - p - 1) / nu
+        means = class_means(moments, covariance)
+        factor = (nu - p - 1) / nu
         return nearest_mean_rule(means, origin, log_prior + 0.5 * p / n, factor)
     r = mass.axes.shape[1]
     within, origin = _means_within(moments, mass, 1.0)
@@ -346,7 +351,8 @@ def separate_debiased(
     ln prior_k - [(nu_k-p-1)/nu_k D2_k - p/n_k + ln|S_k| + p ln(nu_k/2) - sum_j digamma((n_k-j)/2)]/2,
     j = 1..p. MASS sums j to the number of classes and has nu_k-p+1 in the place of nu_k-p-1.
     """
-    n, p = moments.counts, moments.n_columns
+    n = moments.counts
+    p = moments.n_columns
     nu = n - 1
     terms = np.arange(1, (len(n) if mass else p) + 1)
     bias = determinant_bias(nu, terms)
@@ -362,7 +368,8 @@ def log_likelihood(moments: ClassMoments, logdets: Floats, log_prior: Floats) ->
 
     Their log-determinants (K,), in the coordinates of the moments, are all the same where classes share one.
     """
-    n, p = moments.counts, moments.n_columns
+    n = moments.counts
+    p = moments.n_columns
     units = 2.0 * np.log(moments.scale).sum()
     normal = float(n @ (logdets - units)) + moments.total * p * (1 + np.log(2 * np.pi))
     return float(n @ log_prior - 0.5 * normal)
@@ -373,7 +380,9 @@ def quadratic_form(
 ) -> tuple[Floats, Floats, float]:
     """Log odds of class a against b as x'Ax + x'b + c, in the units of the data."""
     scale = moments.scale
-    matrices, slopes, constants = [], [], []
+    matrices = []
+    slopes = []
+    constants = []
     for k in (a, b):
         covariance = covariances[k if len(covariances) > 1 else 0]
         mean = moments.class_means[k] * scale
@@ -411,7 +420,8 @@ class WholeLaw:
 
     def left_out(self, x: Floats, weights: Floats | None) -> Floats:
         """Those of rows of the fit, each under the law of the others."""
-        codes, counts = np.zeros(len(x), dtype=np.intp), np.array([self.count])
+        codes = np.zeros(len(x), dtype=np.intp)
+        counts = np.array([self.count])
         found, gone = common_distances(x, codes, weights, self.distances, counts, self.count - 1)
         return np.where(gone.left > 0, found[0], np.inf)
 

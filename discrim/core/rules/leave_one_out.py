@@ -128,7 +128,9 @@ def diagonal_scores(
     origins = np.broadcast_to(distances.origin, distances.means.shape)
     own = standard_columns(x, origins[codes].T, distances.scale) - distances.means[codes].T
     which = np.zeros_like(codes) if common else codes
-    whole, divisor, count = variances[which].T, divisors[which], counts[codes]
+    whole = variances[which].T
+    divisor = divisors[which]
+    count = counts[codes]
     gone = removal(count, weights, divisor, total=float(counts.sum()) if common else None)
     left = whole - gone.lift / divisor * own**2
     scores = np.empty((len(counts), len(codes)))
@@ -256,7 +258,8 @@ class FullLeftOut:
 
     def is_singular(self, codes: Codes, weights: Floats | None) -> NDArray[np.bool_]:
         """Whether without each of some rows (m,) there are too few for a covariance."""
-        p, gone = self.distances.means.shape[1], np.ones(len(codes)) if weights is None else weights
+        p = self.distances.means.shape[1]
+        gone = np.ones(len(codes)) if weights is None else weights
         free = self.rows[codes] - 2
         if self._is_common:
             free = np.full(len(codes), self.rows.sum() - len(self.rows) - 1)
@@ -291,7 +294,9 @@ class FullLeftOut:
                 common += np.where(codes[group][:, None] == own[of], shares[codes[group]][:, None], 0.0)
                 squares = common**2 if w is None else common**2 * w[of]
                 mine, there = np.nonzero(at[group][:, None] == positions[of])
-                t, m, o = common[mine, there], mass[group[mine]], out[group[mine]]
+                t = common[mine, there]
+                m = mass[group[mine]]
+                o = out[group[mine]]
                 squares[mine, there] = (1 - o * t) ** 2 / o + (m - o) * t**2
                 total[group] += squares.sum(axis=1)
         # Of a share o of a unit vector; for o = 1 as in the theory.
@@ -305,7 +310,9 @@ class FullLeftOut:
             (covariance,), origin, divisor = distances.covariances, distances.origin, self.divisors[0]
         else:
             k = int(codes[0]) if len(codes) else 0
-            covariance, origin, divisor = distances.covariances[k], distances.origin[k], self.divisors[k]
+            covariance = distances.covariances[k]
+            origin = distances.origin[k]
+            divisor = self.divisors[k]
         z = standard_columns(x, origin, distances.scale) - distances.means[codes].T
         return np.asarray(covariance.whiten(z) / np.sqrt(divisor))
 

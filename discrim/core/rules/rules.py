@@ -33,10 +33,12 @@ from discrim.errors import NotSupportedError
 MANY_CLASSES = 64
 """Classes beyond which scores lie row by row in memory, not class by class."""
 
-FEW_CLASSES, SHORT = 16, 2**19
+FEW_CLASSES = 16
+SHORT = 2**19
 """Classes for which products of rows that lie row by row are best kept short, and their multiplications."""
 
-ALONE, LEAST_PANEL = 2**18, 32
+ALONE = 2**18
+LEAST_PANEL = 32
 """Multiplications up to which OpenBLAS takes one thread, and the fewest classes of a product of so few."""
 
 NO_WEIGHT = -746.0
@@ -72,12 +74,14 @@ class LinearRule:
         many = n_classes > MANY_CLASSES
         z = standard_columns(x, self.origin, self.scale, order="C" if many else "K")
         if many:
-            scores, width = np.empty((m, n_classes)), ALONE // max(m * p, 1) & -LEAST_PANEL
+            scores = np.empty((m, n_classes))
+            width = ALONE // max(m * p, 1) & -LEAST_PANEL
             for some in slices(n_classes, width or n_classes):
                 np.matmul(z.T, self.coef[:, some], out=scores[:, some])
             return scores
         short = n_classes <= FEW_CLASSES and x.strides[0] > x.strides[1]
-        products, piece = np.empty((n_classes, m)), max(SHORT // (p * n_classes) & -64, 64) if short else m
+        products = np.empty((n_classes, m))
+        piece = max(SHORT // (p * n_classes) & -64, 64) if short else m
         # The last piece takes in a row left alone: a product with one vector is rounded in its own way.
         for start, stop in pairwise([0, *range(piece, m - 1, piece), m]):
             np.matmul(self.coef.T, z[:, start:stop], out=products[:, start:stop])
@@ -93,8 +97,10 @@ class LinearRule:
             at = home[np.argmax(scores, axis=1)]
             moved = np.flatnonzero((at != before) & (at >= 0))
             for i in np.unique(at[moved]).tolist():
-                crowd, rows = self.crowds[i], moved[at[moved] == i]
-                own, others = crowd.rule.scores(x[rows]), scores[rows]
+                crowd = self.crowds[i]
+                rows = moved[at[moved] == i]
+                own = crowd.rule.scores(x[rows])
+                others = scores[rows]
                 others += (own[:, 0] - others[:, crowd.members[0]])[:, None]
                 others[:, crowd.members] = own
                 scores[rows] = others
@@ -132,7 +138,8 @@ class Nearest:
     def squared(self, x: Floats) -> Floats:
         """Distances (K, m) of rows x (m, p)."""
         scores = self.rule.scores(x)
-        best, rows = np.argmax(scores, axis=1), np.arange(len(x))
+        best = np.argmax(scores, axis=1)
+        rows = np.arange(len(x))
         z = standard_columns(x, self.centres[best].T, self.rule.scale)
         z -= self.rests[best].T
         excess = scores[rows, best][:, None] - scores
@@ -244,7 +251,8 @@ class IndependentRule:
         rows = np.flatnonzero(np.isnan(x).any(axis=1))
         if not len(rows):
             return scores
-        distances, part = rule.distances, x[rows]
+        distances = rule.distances
+        part = x[rows]
         known = ~np.isnan(part.T)
         for k, covariance in enumerate(distances.covariances):
             z = standard_columns(part, distances.origin[k], distances.scale) - distances.means[k][:, None]
@@ -395,7 +403,8 @@ def best_class(scores: Floats) -> NDArray[np.intp]:
         best = np.argmax(rows, axis=1)
         largest = rows[np.arange(len(rows)), best]
     else:
-        best, largest = np.zeros(len(scores), dtype=np.intp), scores[:, 0].copy()
+        best = np.zeros(len(scores), dtype=np.intp)
+        largest = scores[:, 0].copy()
         for k in range(1, scores.shape[1]):
             best[scores[:, k] > largest] = k
             np.maximum(largest, scores[:, k], out=largest)

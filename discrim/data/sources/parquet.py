@@ -66,7 +66,8 @@ class ParquetSource(Source):
 
     def _end(self, file: File) -> _End:
         with _read_errors(file.path), _opened(file.path) as parquet:
-            schema, nrows = parquet.schema_arrow, parquet.metadata.num_rows
+            schema = parquet.schema_arrow
+            nrows = parquet.metadata.num_rows
         refuse_twice(schema.names, repr(file.path))
         described = schema.pandas_metadata or {}
         index = {name for name in described.get("index_columns", []) if isinstance(name, str)}
@@ -88,14 +89,16 @@ class ParquetSource(Source):
         """
         types = {file.path: end.types for file, end in zip(self._files, self._ends, strict=True)}
         refuse_lacking(name, types)
-        known, where = pa.null(), self._files[0].path
+        known = pa.null()
+        where = self._files[0].path
         numbers = set()
         for path, of_file in types.items():
             now = of_file[name]
             if pa.types.is_null(now):
                 continue
             if pa.types.is_null(known):
-                known, where = now, path
+                known = now
+                where = path
             elif arrow_kind(now) != arrow_kind(known):
                 raise DataError(
                     f"Column {name!r} is {known} in {where!r} and {now} in {path!r}: write one of "
@@ -113,7 +116,8 @@ class ParquetSource(Source):
 
     def _completed(self, batch: Any, types: dict[str, Any], file: File) -> Any:
         """A batch as a table with the columns that are asked for, in their order and of their types."""
-        columns, own = [], dict(zip(batch.schema.names, batch.columns, strict=True))
+        columns = []
+        own = dict(zip(batch.schema.names, batch.columns, strict=True))
         for name, dtype in types.items():
             if name in own:
                 columns.append(_cast(own[name], dtype, name, file.path))
@@ -168,7 +172,8 @@ def _repeated_texts(parquet: Any, columns: Sequence[str]) -> tuple[str, ...]:
 
     Batches of codes end where a group of rows ends, so that the groups have to be long.
     """
-    schema, groups = parquet.schema_arrow, parquet.metadata.num_row_groups
+    schema = parquet.schema_arrow
+    groups = parquet.metadata.num_row_groups
     texts = {name for name in columns if name in schema.names and str(schema.field(name).type) in TEXT}
     if not texts or parquet.metadata.num_rows < groups * LONG_GROUP:
         return ()

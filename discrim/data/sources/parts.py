@@ -25,7 +25,8 @@ V = TypeVar("V")
 ROWS = 2**16
 """Most rows of a part."""
 
-FEWEST_ROWS, NUMBERS = 2**10, 2**21
+FEWEST_ROWS = 2**10
+NUMBERS = 2**21
 """Rows of a part whose columns are many, and the most numbers of one whose columns are fewer."""
 
 
@@ -80,7 +81,8 @@ class Source(ABC):
 
     def _counted(self, parts: Iterator[Part]) -> Iterator[Part]:
         """The parts; an error says after how many rows it came, and all passes have as many rows."""
-        rows, where = 0, None
+        rows = 0
+        where = None
         with closed_at_end(parts):
             while True:
                 try:
@@ -202,7 +204,8 @@ class OnceSource(Source):
         return self._once(columns)
 
     def _once(self, columns: tuple[str, ...]) -> Iterator[Part]:
-        self.read_columns, self.is_read = columns, True
+        self.read_columns = columns
+        self.is_read = True
         try:
             yield from list(self._ahead)
             self._refuse_second()
@@ -254,7 +257,8 @@ def batch_rows(columns: int) -> int:
 
 def slices(frame: Any) -> Iterator[Any]:
     """The rows of a frame in parts of no more than a batch, as frames like it."""
-    step, nrows = batch_rows(len(frame.columns)), len(frame)
+    step = batch_rows(len(frame.columns))
+    nrows = len(frame)
     if nrows <= 2 * step:
         yield frame
         return

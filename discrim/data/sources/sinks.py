@@ -29,7 +29,8 @@ from discrim.data.sources.files import Dialect, format_of
 from discrim.data.sources.parts import Source, closed_at_end, quoted_names
 from discrim.errors import DataError, MissingFolderError
 
-FILE_ROWS, GROUP_ROWS = 2**20, 2**16
+FILE_ROWS = 2**20
+GROUP_ROWS = 2**16
 """Rows of a file in a folder, and fewest rows of a group in a file, where there are as many."""
 
 
@@ -249,11 +250,15 @@ class _Parquet:
         self._file: Any = None
         self._writer: Any = None
         self._waiting: list[Any] = []
-        self.begun, self.rows = False, 0
+        self.begun = False
+        self.rows = 0
 
     def begin(self, file: IO[bytes]) -> None:
         """Write what comes into this file."""
-        self._file, self._writer, self.begun, self.rows = file, None, True, 0
+        self._file = file
+        self._writer = None
+        self.begun = True
+        self.rows = 0
 
     def write(self, frame: pd.DataFrame) -> None:
         """Write rows, when they are enough for a group."""
@@ -268,7 +273,8 @@ class _Parquet:
         if self.begun:
             self._flush()
             self._writer.close()
-            self.begun, self.rows = False, 0
+            self.begun = False
+            self.rows = 0
 
     def _flush(self) -> None:
         import pyarrow as pa

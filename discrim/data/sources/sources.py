@@ -94,9 +94,11 @@ class ColumnKinds:
         names = _names(frame)
         parts.refuse_twice(names, what)
         self._compare_names(names, what)
-        labels, dtypes = dict(zip(names, frame.columns, strict=True)), _dtypes(frame)
+        labels = dict(zip(names, frame.columns, strict=True))
+        dtypes = _dtypes(frame)
         for name in columns:
-            known, dtype = self._known.get(name), dtypes[name]
+            known = self._known.get(name)
+            dtype = dtypes[name]
             # Columns of dtype object differ in what their values are.
             if known is not None and dtype == known.dtype and dtype != np.dtype(object):
                 continue
@@ -318,7 +320,8 @@ class LazyFrameSource(Source):
         super().__init__(what, frame.collect_schema().names())
 
     def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
-        chosen, empty = self._frame.select(list(columns)), True
+        chosen = self._frame.select(list(columns))
+        empty = True
         for batch in chosen.collect_batches(
             chunk_size=parts.batch_rows(len(columns)), maintain_order=True, lazy=True, engine="streaming"
         ):

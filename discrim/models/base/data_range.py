@@ -25,7 +25,8 @@ from discrim.design.blocks import Blocks
 from discrim.design.rows import used_rows
 from discrim.errors import DataError, OutOfRangeError
 
-MIN_LOG_SIZE, MAX_LOG_SIZE = -303.0, 304.0
+MIN_LOG_SIZE = -303.0
+MAX_LOG_SIZE = 304.0
 """Decimal logarithms between which the variation of a column has to lie, for its inverse to be a float64."""
 
 SUSPECT_SD = 1e50
@@ -70,8 +71,10 @@ def check_data_range(moments: ClassMoments, blocks: Blocks) -> None:
     blocks : Blocks
         The rows, if there are any, to name the row at fault.
     """
-    variances, means = _variances(moments), moments.means[moments.rows > 0]
-    sd, largest_sd = _within_sd(moments, variances), np.sqrt(variances.max(axis=0))
+    variances = _variances(moments)
+    means = moments.means[moments.rows > 0]
+    sd = _within_sd(moments, variances)
+    largest_sd = np.sqrt(variances.max(axis=0))
     extent = np.maximum(largest_sd, means.max(axis=0) - means.min(axis=0))
     sizes = np.concatenate([sd, extent])
     if (moments.scale == 1).all() and sd.min() > 1 / SUSPECT_SD and sizes.max() < SUSPECT_SD:
@@ -113,7 +116,8 @@ def _check_sizes(log_sizes: Floats, terms: tuple[str, ...]) -> None:
     log_sizes = np.where(np.isfinite(log_sizes), log_sizes, np.log10(np.finfo(np.float64).max))
     wild = np.flatnonzero((log_sizes < MIN_LOG_SIZE) | (log_sizes > MAX_LOG_SIZE))
     if len(wild):
-        name, size = terms[wild[0]], float(log_sizes[wild[0]])
+        name = terms[wild[0]]
+        size = float(log_sizes[wild[0]])
         more = f" (and {len(wild) - 1} more)" if len(wild) > 1 else ""
         raise DataError(
             f"Column {name!r} varies by about 1e{size:.0f}{more}, and its coefficients would be out of the "
@@ -140,7 +144,8 @@ def _refuse_distant_classes(moments: ClassMoments, column: int, blocks: Blocks) 
 
 def _check_rows(blocks: Blocks, columns: Codes) -> None:
     """Raise an OutOfRangeError for the first row that is far from most rows in some columns (c,)."""
-    sample, n_sampled = [], 0
+    sample = []
+    n_sampled = 0
     for _, x, _, _ in used_rows(blocks):
         sample.append(x[: SAMPLE_ROWS - n_sampled, columns])
         n_sampled += len(sample[-1])

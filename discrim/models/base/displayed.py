@@ -112,7 +112,8 @@ def _html(
 
 
 def _form(column: pd.Series, formats: dict[str, Format]) -> Format:
-    name, kind = str(column.name), column.dtype
+    name = str(column.name)
+    kind = column.dtype
     if pd.api.types.is_bool_dtype(kind) or not pd.api.types.is_numeric_dtype(kind):
         return "text"
     if name in formats or (name in FORMATS and "every" not in formats) or name in COUNTS.split():
@@ -203,7 +204,8 @@ class ShownModel(Shown):
         """Sections of the summary or of its short form, by name, computed where they are asked for."""
         from discrim.report.tables import Parts
 
-        sections, shown = summary_part(self._model(), which), (self, subject or self._subject())
+        sections = summary_part(self._model(), which)
+        shown = (self, subject or self._subject())
         if callable(sections):
             sections = sections(*shown)
         return (sections if isinstance(sections, Parts) else Parts(sections)).of(*shown)

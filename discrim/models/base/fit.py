@@ -192,10 +192,12 @@ def score_frame(
     return pd.Series(out, index=blocks.table.index, name=str(classes[1]))
 
 
-REJECTED, UNKNOWN = "rejected", "unknown"
+REJECTED = "rejected"
+UNKNOWN = "unknown"
 """Labels of rows that a reject option, or a bound on typicality, leaves without a class."""
 
-LEAST, MOST = -1022.0, 1024.0
+LEAST = -1022.0
+MOST = 1024.0
 """Binary exponents between which a variance is a double with all its digits."""
 
 BROOM = {"coef": "estimate", "se": "std_error", "z": "statistic", "t": "statistic", "p": "p_value"} | {
@@ -229,7 +231,8 @@ def labelled(
     categories of a categorical, which then has no order, and objects of other labels; a DataError says that a
     class bears their label.
     """
-    names, dtype = classes.tolist(), None if kind is None else kind.dtype
+    names = classes.tolist()
+    dtype = None if kind is None else kind.dtype
     beyond = [name for k, name in enumerate((REJECTED, UNKNOWN), len(names)) if (codes == k).any()]
     if beyond:
         taken = [name for name in (REJECTED, UNKNOWN) if name in set(names)]
@@ -460,7 +463,8 @@ def rule_of_numbers(fit: Fit[Any], prior: Floats, method: str, convention: str |
 
 def read_rows(fit: Fit[Any], data: Any, gaps: Gaps) -> Blocks:
     """The rows of a table, or those of the fit where there is none, as the fit reads them."""
-    own, part = fit.blocks, gaps.missing == "integrate"
+    own = fit.blocks
+    part = gaps.missing == "integrate"
     if gaps.missing is not None:
         own = replace(own, partial=part, incomplete=own.incomplete and part)
     if data is None:
@@ -574,7 +578,8 @@ class Fit(Generic[N]):
     _derived: dict[str, Any] = field(init=False, default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        design, numbers = self.blocks.design, cast("Any", self.numbers)
+        design = self.blocks.design
+        numbers = cast("Any", self.numbers)
         self.blocks.table.watch((*design.response_columns, *design.columns))
         object.__setattr__(self, "counts", numbers.moments.counts)
         object.__setattr__(self, "dropped", self.blocks.dropped)

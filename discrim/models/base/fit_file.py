@@ -130,7 +130,8 @@ def without_score(fit: Fit[Any], *, at_means: bool) -> str | None:
     if not strange.any():
         return None
     row, k = np.argwhere(strange)[0].tolist()
-    near, label = fit.classes[row % len(means)], fit.classes[k]
+    near = fit.classes[row % len(means)]
+    label = fit.classes[k]
     return f"near its mean of class {near!r}, class {label!r} has no score"
 
 
@@ -365,9 +366,12 @@ def fit_of(
         name = about["model"]
         model = saved_of(name)
         design = Design.from_dict(about["design"])
-        options, keep = about["options"], about["keep"]
-        left_out, written = about["left_out"], about["arguments"]
-        dropped, weighted = about["dropped"], about["weighted"]
+        options = about["options"]
+        keep = about["keep"]
+        left_out = about["left_out"]
+        written = about["arguments"]
+        dropped = about["dropped"]
+        weighted = about["weighted"]
         selection = selection_of(path, about.get("selection"))
         calibrator = _calibrator_of(path, about.get("calibration"), tensors, len(design.levels))
     except FormulaError:

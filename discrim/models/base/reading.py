@@ -192,7 +192,8 @@ def prior_vector(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) 
         prior = prior.to_dict()
     if isinstance(prior, Mapping):
         known = set(classes)
-        missing, unknown = [c for c in classes if c not in prior], [c for c in prior if c not in known]
+        missing = [c for c in classes if c not in prior]
+        unknown = [c for c in prior if c not in known]
         if missing or unknown:
             said = [f"it misses {listed(missing)}"] * bool(missing) + [
                 f"{listed(unknown)} is no class"
@@ -385,7 +386,8 @@ def _without_columns(
 
 def _refuse_no_row(blocks: Blocks) -> NoReturn:
     """Raise a DataError that names the columns without any value, or all where each has some."""
-    table, columns = blocks.table, blocks.design.columns
+    table = blocks.table
+    columns = blocks.design.columns
     bare = [name for name in columns if not table.column(name).notna().any()]
     if bare:
         be = "has" if len(bare) == 1 else "have"
@@ -411,7 +413,8 @@ def warn_of_weights(sums: ClassMoments | RowRoot, *, whole: bool) -> None:
 
     Whole numbers are taken as counts, and so are weights whose mean is one but for a percent.
     """
-    total, rows = sums.total, int(np.sum(sums.rows))
+    total = sums.total
+    rows = int(np.sum(sums.rows))
     if whole or abs(total - rows) <= EVEN * rows:
         return
     warn_user(
@@ -484,7 +487,8 @@ class DependentColumnsError(CollinearError):
 
     def __init__(self, fault: str, hint: str, columns: tuple[str, ...]) -> None:
         super().__init__(f"{fault} {hint}")
-        self.fault, self.columns = fault, columns
+        self.fault = fault
+        self.columns = columns
 
 
 def collinear_error(
@@ -608,7 +612,8 @@ def without_constants_if_wide(blocks: Blocks) -> Blocks:
 
     For what looks at the number of columns before it reads the rows.
     """
-    known, p = blocks.known, len(blocks.terms)
+    known = blocks.known
+    p = len(blocks.terms)
     if not known or known - len(blocks.design.levels) >= p:
         return blocks
     moments = class_moments(blocks, "diagonal")
@@ -637,7 +642,8 @@ def refuse_few_rows(blocks: Blocks, hint: str | None = None) -> None:
         What the verb supports instead; by default the alternatives of lda().
     """
     known = blocks.known
-    p, k = len(blocks.terms), len(blocks.design.levels)
+    p = len(blocks.terms)
+    k = len(blocks.design.levels)
     if known and known - k < p:
         _refuse_wide(known, k, blocks.terms, hint)
 
@@ -649,7 +655,8 @@ def refuse_no_freedom(
 
     The hint is as of `refuse_few_rows`.
     """
-    rows, k = int(moments.rows.sum()), moments.n_classes
+    rows = int(moments.rows.sum())
+    k = moments.n_classes
     if rows - k < (1 if diagonal else len(terms)):
         _refuse_wide(rows, k, terms, hint)
 
@@ -712,8 +719,10 @@ def refuse_large(blocks: Blocks, why: str, times: float = 0.0) -> None:
     says why they are gathered, is a NotSupportedError where three copies of them, of which one is in the
     making, are more than its memory.
     """
-    rows, columns = max(blocks.table.nrows, times), len(blocks.terms)
-    needed, there = 3 * 8 * rows * columns, at_hand()
+    rows = max(blocks.table.nrows, times)
+    columns = len(blocks.terms)
+    needed = 3 * 8 * rows * columns
+    there = at_hand()
     if needed > there:
         raise NotSupportedError(
             f"{why} in memory: {rows:,.0f} rows of {columns:,} columns take {needed / 2**30:.1f} GiB while "

@@ -119,7 +119,8 @@ def options_of(results: Any, *, anew: bool = False) -> dict[str, Any]:
     What the rows chose is held, such as alpha and gamma, a threshold, or k, and how it was chosen is left
     out; unless it is to be chosen `anew`.
     """
-    fit, model = results._fit, BY_RESULTS[type(results).__name__]
+    fit = results._fit
+    model = BY_RESULTS[type(results).__name__]
     options = {name: value for name, value in fit.options.items() if anew or name not in model.choosing}
     for name, number in () if anew else model.chosen.items():
         options[name] = _with_chosen(options[name], getattr(fit.numbers, number), fit.classes)

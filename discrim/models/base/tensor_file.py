@@ -43,9 +43,11 @@ def write_file(path: Path, about: Mapping[str, Any], tensors: Mapping[str, Float
     A header that is too long to be read is a DataError, and leaves the file as it was.
     """
     buffers = {key: np.ascontiguousarray(tensor, dtype="<f8") for key, tensor in tensors.items()}
-    entries, end = {}, 0
+    entries = {}
+    end = 0
     for key, tensor in buffers.items():
-        start, end = end, end + tensor.nbytes
+        start = end
+        end = end + tensor.nbytes
         entries[key] = {"dtype": "F64", "shape": list(tensor.shape), "data_offsets": [start, end]}
     fit = json.dumps(about, sort_keys=True)
     checksum = hashlib.sha256(fit.encode() + b"\0")
@@ -169,7 +171,9 @@ def _header(file: BinaryIO, path: Path) -> _Header:
     try:
         header = json.loads(text)
         metadata = header.pop("__metadata__")
-        kind, fit, checksum = metadata["format"], metadata["fit"], metadata["sha256"]
+        kind = metadata["format"]
+        fit = metadata["fit"]
+        checksum = metadata["sha256"]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise another_kind(path, "a file whose header is not that of a fit") from None
     if not isinstance(kind, str) or kind.split(" ")[0] != FORMAT.split(" ")[0]:
@@ -182,7 +186,8 @@ def _header(file: BinaryIO, path: Path) -> _Header:
         raise damaged(path, "its description is not text in ASCII")
     if len(header) > MOST_BUFFERS:
         raise damaged(path, f"it has {len(header):,} buffers")
-    shapes, end = {}, 0
+    shapes = {}
+    end = 0
     for key, entry in header.items():
         shapes[key], end = _shape(path, key, entry, end)
     if end != size - 8 - length:

@@ -44,7 +44,8 @@ def refuse_collinear_total(kind: Scatter, moments: ClassMoments, terms: tuple[st
     """Raise where axes whiten the columns by the covariance of all rows, and this is singular."""
     if not isinstance(kind, Sliced):
         return
-    rows, p = int(moments.rows.sum()), moments.n_columns
+    rows = int(moments.rows.sum())
+    p = moments.n_columns
     if rows <= p or moments.spread != "class":
         raise SingularTotalError(rows, p)
     if found := kind.of_all_rows(moments):
@@ -70,7 +71,8 @@ def within(model: Model) -> Model:
 CHOSEN_FROM_ROWS = "components={!r} chooses the number of axes by the rows: give a number, or a share as 0.9"
 """Why there is no choice from moments, and the way out."""
 
-FOLDS, SEED = 10, 0
+FOLDS = 10
+SEED = 0
 """Folds by which a number of axes is chosen, and what deals the rows to them, in each call alike."""
 
 AT_ONCE = 2**22
@@ -110,7 +112,8 @@ class AxesChoice:
     ) -> Floats:
         """Rows (G, K) of each class that are called another one, from their scores y (m, q)."""
         y, codes, weights = rows
-        divisors, log_prior = self.divisors(moments), logs_of_prior(self.prior)
+        divisors = self.divisors(moments)
+        log_prior = logs_of_prior(self.prior)
         found = np.zeros((len(numbers), len(log_prior)))
         step = max(AT_ONCE // (len(numbers) * len(log_prior)), 1024)
         for start in range(0, len(y), step):
@@ -143,7 +146,8 @@ def choose_axes(choice: AxesChoice, *, sampled: bool) -> tuple[Projected, pd.Dat
 
 def _by_folds(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Floats, Floats]:
     """Numbers (G,), wrong rows (G, K) and judged rows (K,), by folds whose axes are learnt without them."""
-    blocks, k = choice.blocks, choice.moments.n_classes
+    blocks = choice.blocks
+    k = choice.moments.n_classes
     used = int((used_codes(blocks) >= 0).sum())
     folds = validation.TuningFolds.read(min(FOLDS, used), SEED, blocks)
     parts, judged = folds.training_moments(blocks, choice.moments.spread, rooted=False)
@@ -151,7 +155,8 @@ def _by_folds(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Floats, F
     most = min(choice.most(part, len(own.lengths)) for part, own in learnt)
     numbers = choice.numbers(most)
     scores = [Scores.of(part, own, most) for part, own in learnt]
-    wrong, rows = np.zeros((len(numbers), k)), np.zeros(k)
+    wrong = np.zeros((len(numbers), k))
+    rows = np.zeros(k)
     with late_bar(blocks.table.nrows * folds.count, "choice of components") as tell:
         for fold, x, codes, times in validation.judged_rows(blocks, judged, tell):
             own = scores[fold].of_rows(x), codes, times
@@ -162,14 +167,17 @@ def _by_folds(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Floats, F
 
 def _by_leaving_out(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Floats, Floats]:
     """The same by leaving out each row, whose axes are learnt without it."""
-    moments, rank = choice.moments, len(spectrum.lengths)
+    moments = choice.moments
+    rank = len(spectrum.lengths)
     if not choice.kind.learns_anew(moments, rank):
         raise refuse_anew('components="loo"', moments)
     most = choice.most(moments, min(rank, int(moments.rows.sum()) - 2), out=1)
     numbers = choice.numbers(most)
-    without, kind = choice.kind.without(moments, spectrum), choice.kind
+    without = choice.kind.without(moments, spectrum)
+    kind = choice.kind
     log_prior = logs_of_prior(choice.prior)
-    divisors, wrong = choice.divisors(moments), np.zeros((len(numbers), moments.n_classes))
+    divisors = choice.divisors(moments)
+    wrong = np.zeros((len(numbers), moments.n_classes))
     for rows, x, codes, weights in used_rows(choice.blocks):
         mass = np.ones(len(codes)) if weights is None else weights
         positions = validation.positions_of(rows).tolist()
@@ -208,7 +216,8 @@ def _refitted(choice: AxesChoice, position: int, x: Floats, numbers: Codes) -> F
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
     weights[position] -= min(1.0, weights[position])
     moments = reading.class_moments(blocks.with_weights(weights), choice.moments.spread)
-    spectrum, log_prior = choice.kind.spectrum(moments), logs_of_prior(choice.prior)
+    spectrum = choice.kind.spectrum(moments)
+    log_prior = logs_of_prior(choice.prior)
     found = np.full((len(numbers), 1, len(log_prior)), np.nan)
     there = numbers[numbers <= len(spectrum.lengths)]
     if len(there):
@@ -342,7 +351,8 @@ class CorrespondenceSubspace(Subspace):
 
     def _variances(self) -> tuple[Floats, Floats]:
         """Return the share (p,) of the rows that each indicator has, and the variances along the axes."""
-        which, moments = self._indicators(), self._fit.numbers.moments
+        which = self._indicators()
+        moments = self._fit.numbers.moments
         share = np.where(which, moments.counts @ moments.class_means / moments.total, 0.0)
         total = (1.0 - share).sum()
         return share, total * self._scores().spectrum.lengths[: self.n_components]
@@ -404,7 +414,8 @@ class SlicedSubspace(Subspace):
 
     def _covariances(self) -> dict[Any, pd.DataFrame]:
         """Return the covariance of the scores in each class."""
-        spectrum, names = self._spectrum(), self._names()
+        spectrum = self._spectrum()
+        names = self._names()
         values = [spectrum.covariance_of(c, len(names)) for c in self._fit.numbers.covariances]
         frames = [pd.DataFrame(each, index=names, columns=names) for each in values]
         return dict(zip(self._fit.classes, frames, strict=True))

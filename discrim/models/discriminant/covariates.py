@@ -98,7 +98,8 @@ class CovariateModel(FitComponent):
         [0.00375, 0.00151]
         """
         check_level(level)
-        fit, found = self._fit, self._slopes()
+        fit = self._fit
+        found = self._slopes()
         q = fit.numbers.covariates
         index = pd.MultiIndex.from_product([fit.terms[:q], fit.terms[q:]], names=["covariate", "column"])
         return pd.DataFrame(_by_t(found.coef.ravel(), found.se.ravel(), found.df, level), index=index)
@@ -128,7 +129,8 @@ class CovariateModel(FitComponent):
         [40.7, 19.1, 50.6, 19.1, 44.2, 13.7]
         """
         check_level(level)
-        fit, found = self._fit, self._slopes()
+        fit = self._fit
+        found = self._slopes()
         q = fit.numbers.covariates
         index = pd.MultiIndex.from_product([fit.classes, fit.terms[q:]], names=["class", "column"])
         table = pd.DataFrame({"mean": fit.numbers.moments.class_means[:, q:].ravel()}, index=index)
@@ -157,8 +159,10 @@ class CovariateModel(FitComponent):
         >>> fit.covariate_model.tests()["p"].map("{:.2g}".format).to_dict()
         {'body_mass_g': '2.1e-48', 'parallel slopes': '0.3'}
         """
-        fit, found = self._fit, self._slopes()
-        numbers, q = fit.numbers, fit.numbers.covariates
+        fit = self._fit
+        found = self._slopes()
+        numbers = fit.numbers
+        q = fit.numbers.covariates
         p, k, _ = numbers.tested
         free = numbers.residual_df
         rows = {name: _wilks_row(found.single[i : i + 1], p, 1, free) for i, name in enumerate(fit.terms[:q])}

@@ -124,7 +124,9 @@ def _read(blocks: Blocks) -> tuple[Blocks, ObservedSample, ClassMoments]:
     held = np.full(blocks.table.nrows, -1, dtype=np.intp)
     held[positions[some]] = codes[some]
     blocks = blocks.with_codes(held)
-    x, codes, weights = x[some], codes[some], None if weights is None else weights[some]
+    x = x[some]
+    codes = codes[some]
+    weights = None if weights is None else weights[some]
     there = observed_moments(x, codes, weights, len(blocks.design.levels))
     before = len(there.counts)
     present = np.flatnonzero(there.rows > 0)
@@ -137,7 +139,8 @@ def _read(blocks: Blocks) -> tuple[Blocks, ObservedSample, ClassMoments]:
 
 def refuse_unobserved(blocks: Blocks, rows: ObservedSample, *, common: bool, pairs: bool = True) -> None:
     """Raise where there is nothing to estimate a mean or, of pairs of columns, a covariance from."""
-    levels, terms = blocks.design.levels, blocks.terms
+    levels = blocks.design.levels
+    terms = blocks.terms
     for k, label in enumerate(levels):
         bare = np.flatnonzero(np.isnan(rows.x[rows.codes == k]).all(axis=0))
         if len(bare):

@@ -90,7 +90,8 @@ class FactorModel(FitComponent):
         table = pd.DataFrame({"dimensions": factors.dimensions}, index=self._fit.classes)
         table["largest"] = factors.in_data(np.array([a.max() for a in signals]))
         table["smallest"] = factors.in_data(np.array([a.min() for a in signals]))
-        table["noise"], table["explained"] = factors.in_data(noise), factors.explained
+        table["noise"] = factors.in_data(noise)
+        table["explained"] = factors.explained
         return table
 
     @displayed(fall="share", share="share")
@@ -120,15 +121,23 @@ class FactorModel(FitComponent):
         3        0.06  0.03       5.61
         4        0.04  0.00        NaN
         """
-        factors, p = self._factors, len(self._fit.terms)
-        divisors, counts, labels = self._fit.numbers.divisors, factors.counts, list(self._fit.classes)
+        factors = self._factors
+        p = len(self._fit.terms)
+        divisors = self._fit.numbers.divisors
+        counts = factors.counts
+        labels = list(self._fit.classes)
         if common_axes(factors.form):
-            divisors, counts, labels = divisors.sum(keepdims=True), counts.sum(keepdims=True), [POOLED]
+            divisors = divisors.sum(keepdims=True)
+            counts = counts.sum(keepdims=True)
+            labels = [POOLED]
         parts = {}
         for code, label in enumerate(labels):
-            rank, whole = int(factors.ranks[code]), factors.spectra[code].lengths
-            lengths, steps = whole[:rank], falls(whole, p)
-            spanned, shared = np.array([min(p, rank)]), one_signal(factors.form)
+            rank = int(factors.ranks[code])
+            whole = factors.spectra[code].lengths
+            lengths = whole[:rank]
+            steps = falls(whole, p)
+            spanned = np.array([min(p, rank)])
+            shared = one_signal(factors.form)
             criterion = bic_by_dimension(lengths[None], spanned, counts[[code]], shared=shared)[0]
             criterion[-1] = np.nan
             columns = {

@@ -150,7 +150,8 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
         covariates it is that of the other columns given these, with divisor N - K - q or N. With
         `components=`, it is the part that lies within the principal axes.
         """
-        covariance, scale = self._fit.numbers.covariance, self._fit.numbers.moments.scale
+        covariance = self._fit.numbers.covariance
+        scale = self._fit.numbers.moments.scale
         if note := beyond_doubles([covariance], scale, self.terms):
             warn_user(note)
         q = self._fit.numbers.covariates
@@ -351,7 +352,8 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
     @available_if(_need_errors)
     def cov_params(self) -> pd.DataFrame:
         """Covariance of `params` by (class, term), by the delta method as `bse`, whose squares it has."""
-        index, fit = self.log_odds().index, self._fit.numbers
+        index = self.log_odds().index
+        fit = self._fit.numbers
         covariance = log_odds_covariance(
             fit.moments, fit.covariance, fit.divisor, 0, estimated_prior=fit.estimated_prior
         )
@@ -459,7 +461,8 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
         fit = self._fit.numbers
         # Beyond covariates as well is beyond all other columns.
         whole = fit_lda(fit.moments, fit.prior) if fit.covariates else fit
-        classes, nu = whole.moments.n_classes, whole.residual_df
+        classes = whole.moments.n_classes
+        nu = whole.residual_df
         found = partial_table(whole.canonical(), whole.unbiased(), classes, nu, self.terms)
         return found.iloc[fit.covariates :]
 
@@ -744,9 +747,11 @@ def _independent(
 def _checked_axes(ncomp: Any, stats: ClassMoments, kind: Scatter) -> int | None:
     """The number of canonical axes that is asked for; a DataError of one that there is not."""
     columns = stats.n_columns - kind.covariates
-    most, within = min(columns, stats.n_classes - 1), ""
+    most = min(columns, stats.n_classes - 1)
+    within = ""
     if isinstance(kind, Projected) and isinstance(kind.wanted, int):
-        most, within = min(most, kind.wanted), f", within {kind.wanted} principal axes,"
+        most = min(most, kind.wanted)
+        within = f", within {kind.wanted} principal axes,"
     if ncomp is not None and not (reading.is_whole(ncomp) and 1 <= ncomp <= most):
         raise DataError(
             f"ncomp={ncomp!r}: {columns} columns and {stats.n_classes} classes have"

@@ -153,7 +153,8 @@ def location(
     if smoothing is None and layout.sizes:
         fit, path = _chosen(fits, blocks, tried)
     else:
-        fit, path = fits(tried[0] if layout.sizes else 1.0), None
+        fit = fits(tried[0] if layout.sizes else 1.0)
+        path = None
     if fit is None:
         raise _singular(blocks, cells, layout, tried[0])
     return LocationResults(location_fit(fit, blocks, options, path=path))
@@ -252,7 +253,8 @@ def _recode(fit: Fit[LocationFit], blocks: Blocks, held: bool) -> tuple[Fit[Loca
 
 def _rule_of_rows(fit: Fit[LocationFit], blocks: Blocks, tried: Sequence[float] = ()) -> Rule | None:
     """The rule of other rows, with the smoothing of the fit, or the best here of those that were tried."""
-    numbers, layout = fit.numbers, layout_of(blocks)
+    numbers = fit.numbers
+    layout = layout_of(blocks)
     stats = reading.class_moments(blocks, "diagonal")
     if (stats.rows < 1).any() or not len(layout.numbers):
         return None
@@ -290,7 +292,8 @@ class LocationResults(ClassifierResults):
         return self._fit.numbers.smoothing
 
     def _cells(self) -> pd.Index:
-        fit, layout = self._fit, self._fit.numbers.layout
+        fit = self._fit
+        layout = self._fit.numbers.layout
         terms = [self.terms[j] for j in layout.categories.tolist()]
         if not terms:
             return pd.Index(["all rows"], name="cell")
@@ -361,7 +364,8 @@ class LocationResults(ClassifierResults):
     @displayed(probability="share")
     def tidy(self) -> pd.DataFrame:
         """One row for each class, cell and column of numbers: rows, probability of the cell, mean."""
-        numbers, terms = self._fit.numbers, self._number_terms()
+        numbers = self._fit.numbers
+        terms = self._number_terms()
         table = self.means.index.repeat(len(terms)).to_frame(index=False)
         table["term"] = np.tile(terms.to_numpy(), len(self.means))
         table["rows"] = np.repeat(numbers.cells.counts, len(terms))

@@ -32,7 +32,8 @@ def location_sections(results: LocationResults, fit: Fit[LocationFit]) -> Sectio
 
 def _header(results: LocationResults, fit: Fit[LocationFit]) -> Pairs:
     numbers = fit.numbers
-    cells, filled = numbers.layout.n_cells, int((numbers.cells.counts > 0).sum())
+    cells = numbers.layout.n_cells
+    filled = int((numbers.cells.counts > 0).sum())
     chosen = "given" if fit.path is None else "chosen by leave-one-out"
     items: list[headers.Item] = [
         *headers.row_items(fit),

@@ -229,8 +229,10 @@ class NearestCentroidResults(LinearGeometry, ClassMeans, GroupSummary, Classifie
             sums of squares of all columns, within classes and between the class means and the common mean.
         """
         numbers = self._fit.numbers
-        moments, unit = numbers.moments, numbers.moments.common_unit
-        within, between = moments.squares.sum(axis=0), between_squares(moments)
+        moments = numbers.moments
+        unit = numbers.moments.common_unit
+        within = moments.squares.sum(axis=0)
+        between = between_squares(moments)
         table = pd.DataFrame({"sd": np.sqrt(within / numbers.residual_df) / moments.scale}, index=self.terms)
         for name, squares in (("within", within), ("between", between)):
             size = squares * unit * unit

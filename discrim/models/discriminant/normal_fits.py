@@ -103,9 +103,12 @@ def known_of_rows(
     """
     if isinstance(scatter, Projected) and scatter.needs_rows:
         return choose_axes(AxesChoice(scatter, blocks, moments, divisors, prior), sampled=sampled)
-    unit, levels, of = scatter.unit(moments), blocks.design.levels, divisors(moments)
+    unit = scatter.unit(moments)
+    levels = blocks.design.levels
+    of = divisors(moments)
     if unit is not None:
-        blocks, moments = replace(blocks, unit=unit), in_units(moments, unit)
+        blocks = replace(blocks, unit=unit)
+        moments = in_units(moments, unit)
     if any(shrinkage.grid for shrinkage in scatter.shrinkages):
         plain = scatter.plain()
         scaled = plain.at(1.0).scaled(moments)
@@ -122,7 +125,8 @@ def _refuse_singular_kind(
     scatter: Scatter, moments: ClassMoments, terms: Sequence[str], k: int | None, where: str
 ) -> None:
     """Raise where a shrinkage leaves the covariance of a class, or the pooled one, singular."""
-    shrinkage, p = scatter.shrinkages[0], moments.n_columns
+    shrinkage = scatter.shrinkages[0]
+    p = moments.n_columns
     free = moments.rows.sum() - moments.n_classes if k is None else moments.rows[k] - 1
     if scatter.takes_full_rank(p) and free < p:
         raise CollinearError(
@@ -198,7 +202,8 @@ class ShrinkageTrials:
 
     def without(self, position: int, code: int) -> Floats:
         """Whether one row of the table is called another class by fits without it, for each shrinkage."""
-        blocks, found = self.blocks, np.full(len(self.grid), np.nan)
+        blocks = self.blocks
+        found = np.full(len(self.grid), np.nan)
         weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
         weights[position] -= min(1.0, weights[position])
         moments = reading.class_moments(blocks.with_weights(weights), self.moments.spread)
@@ -218,7 +223,8 @@ def shrinkage_path(task: ShrinkageTrials, *, sampled: bool) -> pd.DataFrame:
     _refuse_few_rows(task)
     singular = np.array([task.is_singular(task.moments, g) for g in task.grid])
     wrong = np.zeros((len(task.grid), task.moments.n_classes))
-    divisors, log_prior = task.divisors(task.moments), logs_of_prior(task.prior)
+    divisors = task.divisors(task.moments)
+    log_prior = logs_of_prior(task.prior)
     trial = task.scatter.trial(task.moments, divisors, log_prior)
     for rows, x, codes, weights in used_rows(task.blocks):
         positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
@@ -243,7 +249,8 @@ def _refuse_few_rows(task: ShrinkageTrials) -> None:
     least = 2 if task.is_common else 3
     few = np.flatnonzero(task.moments.counts < least)
     if len(few):
-        label, rows = task.blocks.design.levels[few[0]], task.moments.counts[few[0]]
+        label = task.blocks.design.levels[few[0]]
+        rows = task.moments.counts[few[0]]
         raise DataError(
             f'shrinkage="loo": class {label!r} has {rows:g} row{"s" if rows != 1 else ""}, too few to leave '
             f"one out, which takes {least}. Give the shrinkage as a number, or merge the class with another."
@@ -252,8 +259,10 @@ def _refuse_few_rows(task: ShrinkageTrials) -> None:
 
 def warn_of_units(moments: ClassMoments, terms: Sequence[str], what: str, way_out: str) -> None:
     """Warn where the units of the columns differ by much, so that a sphere is one of the widest of them."""
-    sd, still = within_sd(moments), constant_within(moments)
-    wide, narrow = int(np.argmax(sd)), int(np.argmin(sd))
+    sd = within_sd(moments)
+    still = constant_within(moments)
+    wide = int(np.argmax(sd))
+    narrow = int(np.argmin(sd))
     if sd[wide] > MUCH * sd[narrow]:
         deviations = [
             f"{terms[j]!r}, which is constant within classes, has a standard deviation of {sd[j]:.3g} over "
@@ -309,7 +318,8 @@ def _choice(scatter: Scatter) -> str:
 
 def _rule_anew(common: bool, fit: Fit[Any], blocks: Blocks) -> Rule | None:
     """The rule of other rows by what they say themselves, the prior held; None where it is singular."""
-    numbers, scatter = fit.numbers, fit.numbers.scatter.anew()
+    numbers = fit.numbers
+    scatter = fit.numbers.scatter.anew()
     moments = reading.class_moments(blocks, numbers.moments.spread)
     free = moments.rows - 1
     light = moments.total - moments.n_classes if common else (moments.counts - 1).min()
@@ -329,7 +339,8 @@ def _rule_anew(common: bool, fit: Fit[Any], blocks: Blocks) -> Rule | None:
 
 
 def _left_out(fit: Fit[Any]) -> LeftOut:
-    numbers, rows = fit.numbers, fit.rows("leave_one_out()")
+    numbers = fit.numbers
+    rows = fit.rows("leave_one_out()")
     unit = numbers.scatter.unit(numbers.moments)
     rows = rows if unit is None else replace(rows, unit=unit)
     left_out: LeftOut = numbers.left_out(fit.log_prior(), rows)
@@ -469,14 +480,16 @@ def equal_covariance_tests(fit: Fit[Any], watch: Watch | None = None) -> tuple[T
 
 
 def _tests(fit: Fit[Any], watch: Watch | None) -> tuple[TestResult, TestResult]:
-    blocks, pooled_moments = fit.rows("A test of covariances"), fit.numbers.moments
+    blocks = fit.rows("A test of covariances")
+    pooled_moments = fit.numbers.moments
     refuse_classes_of_few_rows(blocks, pooled_moments)
     try:
         refuse_wide(pooled_moments.n_classes, pooled_moments.n_columns, "class")
     except DataError as error:
         raise NotSupportedError(str(error)) from None
     moments = full_rank_moments(blocks, reading.class_moments(blocks, "class", watch))
-    counts, p = moments.counts, moments.n_columns
+    counts = moments.counts
+    p = moments.n_columns
     common = pooled(moments, moments.total).logdet
     own = np.array([c.logdet for c in separate(moments, counts)])
     df = p * (p + 1) * (len(counts) - 1) / 2
@@ -509,7 +522,8 @@ def covariance_models_of(fit: Fit[Any], dimensions: Any = None, threshold: Any =
 
 def _factors(fit: Fit[Any], moments: ClassMoments, dimensions: Any, threshold: Any) -> list[Factors]:
     """Covariances of a few large variances, of each form that these dimensions have."""
-    found, levels = [], fit.blocks.design.levels
+    found = []
+    levels = fit.blocks.design.levels
     several = isinstance(dimensions, Mapping) and len(set(dimensions.values())) > 1
     for form in FORMS:
         # Where dimensions are given, one for all is no other form than one for each.

@@ -157,7 +157,8 @@ def _slopes(results: LDAResults, fit: Fit[LDAFit]) -> Section:
 
 def _adjusted_means(results: LDAResults, fit: Fit[LDAFit]) -> Section:
     """Means at equal covariates."""
-    moments, q = fit.numbers.moments, fit.numbers.covariates
+    moments = fit.numbers.moments
+    q = fit.numbers.covariates
     means = results.covariate_model.adjusted_means()["adjusted"].to_numpy().reshape(len(fit.classes), -1)
     centre = moments.counts @ moments.class_means[:, :q] / moments.total
     at = ", ".join(f"{name} {value:.5g}" for name, value in zip(fit.terms[:q], centre, strict=True))
@@ -191,7 +192,8 @@ def _log_odds(results: LDAResults, fit: Fit[LDAFit]) -> Section:
     short = headers.instead_of(fit, title, source)
     if short is not None:
         return short
-    columns, terms = results._wald(0, 0.95, debiased=False), ["constant", *fit.terms]
+    columns = results._wald(0, 0.95, debiased=False)
+    terms = ["constant", *fit.terms]
     labels = [(label, term) for label in others for term in terms]
     table = Columns(list(columns.values()), labels, list(columns), ("class", "term"))
     formats: dict[Any, Any] = dict.fromkeys(columns, "general") | {"z": "z", "p": "p"}
@@ -265,7 +267,8 @@ def _on_the_axes(result: CanonicalResults, name: str) -> Section:
 
 
 def _structure(result: CanonicalResults, kind: Any) -> Section:
-    title, table = f"Structure: {STRUCTURES[kind]}", result.structure(kind)
+    title = f"Structure: {STRUCTURES[kind]}"
+    table = result.structure(kind)
     return Section(title, table, shared=True, source=f'.structure("{kind}")')
 
 
@@ -291,7 +294,8 @@ def variate_tests(tests: pd.DataFrame, more: str = "") -> Section:
 
 
 def _without_freedom(result: CanonicalResults) -> str:
-    tests, total = result.dimension_tests, result._numbers.moments.total
+    tests = result.dimension_tests
+    total = result._numbers.moments.total
     if tests["F"].notna().all() and tests["chi2"].notna().all():
         return ""
     return (
@@ -321,7 +325,8 @@ def qda_sections(results: QDAResults, fit: Fit[QDAFit]) -> Parts:
     if "factors" in scatter.sections:
         parts["factors"] = _factors
     parts["means"] = _means
-    wide, sliced = headers.are_many(fit.terms), isinstance(scatter, Sliced)
+    wide = headers.are_many(fit.terms)
+    sliced = isinstance(scatter, Sliced)
     if sliced:
         parts["axes"] = _save_axes
     if wide and not scatter.is_one_for_all:
@@ -344,7 +349,8 @@ def qda_sections(results: QDAResults, fit: Fit[QDAFit]) -> Parts:
 def _deviations(results: QDAResults, fit: Fit[QDAFit]) -> Section:
     """Standard deviations by class, a row a column."""
     sds = class_deviations(fit.numbers)
-    table, worth = Columns(np.column_stack(sds), fit.terms, fit.classes), headers.worth(fit.numbers.moments)
+    table = Columns(np.column_stack(sds), fit.terms, fit.classes)
+    worth = headers.worth(fit.numbers.moments)
     errors = [*headers.mean_errors(fit).values()]
     title = f"Standard deviations in the classes, divisor {'n' if fit.numbers.method == 'mle' else 'n-1'}"
     source = "fit.tidy()" if isinstance(fit.numbers.scatter, Sliced) else "fit.covs"
@@ -361,7 +367,8 @@ def _save_axes(results: QDAResults, fit: Fit[QDAFit]) -> Section:
     loadings = results.subspace.loadings
     eigenvalues = results.subspace.eigenvalues.to_numpy()
     numbers = np.vstack([loadings.to_numpy(), eigenvalues[: loadings.shape[1]]])
-    table, wide = Columns(numbers, [*fit.terms, "Eigenvalue"], list(loadings)), headers.are_many(fit.terms)
+    table = Columns(numbers, [*fit.terms, "Eigenvalue"], list(loadings))
+    wide = headers.are_many(fit.terms)
     left = len(eigenvalues) - loadings.shape[1]
     note = "On each axis the largest coefficient of columns over their standard deviations is positive."
     if left:
@@ -381,8 +388,10 @@ def _save_axes(results: QDAResults, fit: Fit[QDAFit]) -> Section:
 
 def _covariance_of_scores(results: QDAResults, fit: Fit[QDAFit], label: Any) -> Section:
     """The covariance of a class on the axes of ncomp=."""
-    k, more = list(results.classes).index(label), len(results.classes) - MOST_COVARIANCES
-    divisor, table = "n" if fit.numbers.method == "mle" else "n-1", results.covs[label]
+    k = list(results.classes).index(label)
+    more = len(results.classes) - MOST_COVARIANCES
+    divisor = "n" if fit.numbers.method == "mle" else "n-1"
+    table = results.covs[label]
     note = ""
     if more > 0 and k == MOST_COVARIANCES - 1:
         note = f"{more} more {'class' if more == 1 else 'classes'}: fit.covs."
@@ -408,8 +417,10 @@ def _factors(results: QDAResults, fit: Fit[QDAFit]) -> Section:
 
 
 def _covariance_in(results: QDAResults, fit: Fit[QDAFit], label: Any) -> Section:
-    k, more = list(results.classes).index(label), len(results.classes) - MOST_COVARIANCES
-    common, mle = fit.numbers.scatter.is_one_for_all, fit.numbers.method == "mle"
+    k = list(results.classes).index(label)
+    more = len(results.classes) - MOST_COVARIANCES
+    common = fit.numbers.scatter.is_one_for_all
+    mle = fit.numbers.method == "mle"
     where = "within classes" if common else f"in {label}"
     divisor = ("N" if mle else "N-K") if common else ("n" if mle else "n-1")
     note = ""
@@ -437,7 +448,8 @@ def rda_sections(results: RDAResults, fit: Fit[RDAFit]) -> Sections:
 
 
 def _regularized_header(results: RDAResults, fit: Fit[RDAFit]) -> Pairs:
-    numbers, chosen = fit.numbers, _chosen_by(fit)
+    numbers = fit.numbers
+    chosen = _chosen_by(fit)
     divisors = "n, N" if numbers.method == "mle" else "n-1, N-K"
     chosen += ", 1 SE rule" if numbers.cv is not None and numbers.select == "1se" else ""
     note = (
@@ -484,7 +496,8 @@ def _errors_of_pairs(results: RDAResults, fit: Fit[RDAFit]) -> Section:
 
 def _chosen_by(fit: Fit[RDAFit]) -> str:
     """How alpha and gamma were chosen, in words."""
-    cv, plan = fit.numbers.cv, fit.refits.search
+    cv = fit.numbers.cv
+    plan = fit.refits.search
     if cv is None:
         return "given"
     if plan is not None and plan.splits:
@@ -499,7 +512,8 @@ def _common_header(
     results: LDAResults | QDAResults, fit: Fit[Any], *, by_class: bool
 ) -> tuple[list[Any], list[Any]]:
     """The lines of a header that are those of linear and quadratic fits: left ones, right ones."""
-    scatter, moments = fit.numbers.scatter, fit.numbers.moments
+    scatter = fit.numbers.scatter
+    moments = fit.numbers.moments
     covariances = fit.numbers.covariances if by_class else (fit.numbers.covariance,)
     words = scatter.described(by_class=by_class, mle=fit.numbers.method == "mle")
     left = [
@@ -533,7 +547,8 @@ def _log_determinants(results: QDAResults | RDAResults, fit: Fit[Any]) -> Sectio
     formats: dict[Any, Any] = {"prior": "share", "rows": "count", "logdet": "general"}
     scatter = getattr(fit.numbers, "scatter", None)
     for shrinkage in () if scatter is None else scatter.shrinkages:
-        table["shrinkage"], formats["shrinkage"] = shrinkage.values, "general"
+        table["shrinkage"] = shrinkage.values
+        formats["shrinkage"] = "general"
     title = "Classes, with the log-determinants of their covariances"
     return Section(title, table, formats, source="fit.logdet")
 
@@ -560,10 +575,13 @@ def _covariance(
     correlations are shown in its place, as the table `name`. `where` names its rows and its divisor. It is
     that of the columns from the first on.
     """
-    moments, scatter, terms = fit.numbers.moments, fit.numbers.scatter, fit.terms[first:]
+    moments = fit.numbers.moments
+    scatter = fit.numbers.scatter
+    terms = fit.terms[first:]
     (rows, divisor), scale = where, moments.scale[first:]
     with np.errstate(over="ignore", under="ignore"):
-        sd, variances = covariance.sd / scale, (covariance.sd / scale) ** 2
+        sd = covariance.sd / scale
+        variances = (covariance.sd / scale) ** 2
     beyond = beyond_doubles([covariance], scale, terms)
     if covariance.is_diagonal or moments.spread in ("thin", "thin class"):
         title = f"Variances {rows}, divisor {divisor}"
@@ -573,7 +591,8 @@ def _covariance(
             title = f"Variances ({scatter.word} covariance {rows}, divisor {divisor})"
         table = Columns(variances[None], ["variance"], terms)
         return Section(title, table, note=f"{note} {beyond}".strip(), source=source)
-    title, note = scatter.title(rows, divisor, by_class=by_class), f"{note} {beyond}".strip()
+    title = scatter.title(rows, divisor, by_class=by_class)
+    note = f"{note} {beyond}".strip()
     values = covariance_values(covariance, scale)
     table = Columns(values, terms, terms)
     section = Section(title, table, shared=True, triangle=True, note=note, source=source)
@@ -632,7 +651,8 @@ def _shrinkage_path(results: LDAResults | QDAResults, fit: Fit[Any]) -> Section:
 
 def _axes_path(results: Any, fit: Fit[Any]) -> Section:
     """Errors of some of the numbers of principal axes that were tried, among them the one chosen."""
-    path, n_components = results.subspace.path, results.subspace.n_components
+    path = results.subspace.path
+    n_components = results.subspace.n_components
     steps = np.arange(len(path))
     if len(path) > MOST_STEPS:
         steps = np.unique(np.geomspace(1, len(path), MOST_STEPS).round().astype(int)) - 1
@@ -715,7 +735,8 @@ LABEL_SIZE = (5.0, 10.0)
 def ranking(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """The first columns of the ranking, with their scores by class."""
     table = results.ranking(top=min(MOST_DOTS, len(results.terms)))
-    scores, classes = table.iloc[:, -len(results.classes) :], list(results.classes)
+    scores = table.iloc[:, -len(results.classes) :]
+    classes = list(results.classes)
     name = "t-scores" if fit.numbers.covariance.is_diagonal else "Cat scores"
     of = f" ({len(table)} of {len(results.terms)})" if len(table) < len(results.terms) else ""
     title = f"{name} of the classes against the common mean{of}"
@@ -728,7 +749,8 @@ def slopes_picture(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes
     By default it is the column of which the covariates explain the largest share.
     """
     found = results.covariate_model._slopes()
-    q, terms = fit.numbers.covariates, list(fit.terms)
+    q = fit.numbers.covariates
+    terms = list(fit.terms)
     pair = [terms[q + int(found.explained.argmax())], terms[0]]
     if options.columns is not None:
         pair = named_columns(options, terms, "slopes", 2, 2)
@@ -740,7 +762,8 @@ def slopes_picture(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes
         )
     rows = needed_rows(fit, options, "slopes")
     x, y = rows.terms([terms[i], terms[j]]).to_numpy().T
-    classes, signs = list(fit.classes), options.signs(fit.classes)
+    classes = list(fit.classes)
+    signs = options.signs(fit.classes)
     axes, is_new = style.new_axes(options.ax)
     draw_points(axes, x, y, rows.codes, classes, signs)
     moments = fit.numbers.moments
@@ -767,7 +790,8 @@ def scree(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
             'qda(covariance="factor").'
         )
     model = results.covariance_model
-    table, noise = model.scree(), model.factors["noise"]
+    table = model.scree()
+    noise = model.factors["noise"]
     labels = list(table.index.unique(level=0))
     noise = noise.iloc[: len(labels)].set_axis(labels)
     axes = draw_scree(table, noise, ax=options.ax, signs=options.signs(labels))
@@ -801,7 +825,8 @@ def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     if fit.path is not None and "components" in fit.path:
         return choice_path(results, fit, options)
     errors = results.path.pivot(index="alpha", columns="gamma", values="error")
-    pair, title = (results.alpha, results.gamma), f"Error by {_chosen_by(fit)}"
+    pair = (results.alpha, results.gamma)
+    title = f"Error by {_chosen_by(fit)}"
     return heat_map(errors, pair, title, ax=options.ax, colormap=options.colormap("path"))
 
 
@@ -813,8 +838,10 @@ def distances(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     if not fit.numbers.scatter.is_robust:
         raise NotSupportedError('kind="distances" draws robust distances: fit with a robust "t" or "mcd".')
     model = results.covariance_model
-    table, classical = model.robust_distances(), model._classical_distances()
-    classes, signs = list(results.classes), options.signs(results.classes)
+    table = model.robust_distances()
+    classical = model._classical_distances()
+    classes = list(results.classes)
+    signs = options.signs(results.classes)
     codes = style.label_codes(table["class"], classes)
     robust = table["distance"].to_numpy(dtype=np.float64)
     cutoff = float(table["cutoff"].iloc[0])

@@ -131,10 +131,8 @@ def plda(
     """
     options = verb_options(locals())
     reading.check_flag("normalize", normalize)
-    tol, maxiter = (
-        reading.check_number("tol", tol, 0, 1, ends="[)"),
-        reading.check_whole("maxiter", maxiter, 1),
-    )
+    tol = reading.check_number("tol", tol, 0, 1, ends="[)")
+    maxiter = reading.check_whole("maxiter", maxiter, 1)
     if components is not None:
         components = reading.check_whole("components", components, 1)
     sample = Sample("plda", "pooled", moments, formula, data, weights, levels, functions, na_action)
@@ -162,7 +160,9 @@ def plda(
 
 def _refuse_singular(moments: ClassMoments, blocks: Blocks) -> None:
     """Raise where W has no inverse, and name the columns that make it so."""
-    rows, k, p = int(moments.rows.sum()), moments.n_classes, moments.n_columns
+    rows = int(moments.rows.sum())
+    k = moments.n_classes
+    p = moments.n_columns
     if rows - k < p:
         raise CollinearError(
             f"{rows} rows in {k} classes leave {rows - k} degrees of freedom within classes, too few for W "
@@ -235,7 +235,8 @@ def plda_fit(
 
 def _rule_of_rows(fit: Fit[PLDAFit], blocks: Blocks) -> Rule | None:
     """The rule of other rows, which are brought to one length anew."""
-    numbers, moments = fit.numbers, reading.class_moments(blocks, "pooled")
+    numbers = fit.numbers
+    moments = reading.class_moments(blocks, "pooled")
     if (moments.rows < 1).any() or not core.has_within(moments):
         return None
     return _fitted(blocks, moments, numbers.prior, numbers.options()).rule(fit.log_prior())

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 MOST_AXES = 12
 """Axes that the summary shows."""
 
-BINS, FARTHEST = 60, 0.01
+BINS = 60
+FARTHEST = 0.01
 """Bins of the histogram of trials, and the share of them that may lie farther left than it reaches."""
 
 
@@ -97,7 +98,8 @@ def trials(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     whole = results._fit.new_rows(options.data).table.nrows <= MOST_ROWS
     axes, is_new = new_axes(options.ax)
     lowest = min(float(np.quantile(pairs.other, FARTHEST)), float(np.quantile(pairs.same, FARTHEST)))
-    highest, left = float(max(pairs.same[-1], pairs.other[-1])), 0
+    highest = float(max(pairs.same[-1], pairs.other[-1]))
+    left = 0
     for place, (name, values) in enumerate({"two classes": pairs.other, "one class": pairs.same}.items()):
         left += int((values < lowest).sum())
         axes.hist(

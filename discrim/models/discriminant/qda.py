@@ -173,7 +173,8 @@ def qda(
         if kind.takes_full_rank(len(blocks.terms)):
             blocks = _refuse_few_rows(blocks, kind, na_action)
         thin = reading.is_wide(blocks) or (kind.of_few_axes and _is_thin(blocks))
-        spread, rooted = kind.spread("class", thin=thin), components is None
+        spread = kind.spread("class", thin=thin)
+        rooted = components is None
         blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=rooted)
         stats = stats if components is None else with_digits(kind, blocks, stats)
     levels = blocks.design.levels
@@ -219,7 +220,8 @@ def _is_thin(blocks: Blocks) -> bool:
 
 def _refuse_few_rows(blocks: Blocks, kind: Scatter, na_action: NaAction) -> Blocks:
     """Blocks, refused where a class has too few rows for many columns, before their products are formed."""
-    rows, p = blocks.rows.class_counts(), len(blocks.terms)
+    rows = blocks.rows.class_counts()
+    p = len(blocks.terms)
     # A source is read once, and its rows are counted as they are.
     if rows is None or not rows.size or rows[rows > 0].min() > p or len(rows) * p**2 <= ROOT_WORK:
         return blocks
@@ -230,7 +232,8 @@ def _refuse_few_rows(blocks: Blocks, kind: Scatter, na_action: NaAction) -> Bloc
 
 def _rule(fit: Fit[QDAFit], prior: Floats, method: str, convention: str | None) -> Rule:
     """The rule, where each class has the rows that the method needs."""
-    counts, p = fit.counts, len(fit.terms)
+    counts = fit.counts
+    p = len(fit.terms)
     if method != "plugin" and fit.numbers.has_distances:
         least = p if method == "predictive" and convention is None else 1
         reading.refuse_little_weight(counts, fit.classes, least, f'method="{method}"')
@@ -244,7 +247,8 @@ def _rule(fit: Fit[QDAFit], prior: Floats, method: str, convention: str | None) 
 
 
 def _why_no_rule(fit: Fit[QDAFit], blocks: Blocks) -> str | None:
-    kind, levels = fit.numbers.scatter.anew(), list(fit.classes)
+    kind = fit.numbers.scatter.anew()
+    levels = list(fit.classes)
     try:
         normal_fits.refuse_singular(reading.class_moments(blocks, "class"), blocks.terms, levels, kind)
     except CollinearError as error:
@@ -318,9 +322,11 @@ class QDAResults(SeparateCovariances, NormalResults):
         self._need_moments("log_determinants()")
         numbers = self._fit.numbers
         if not numbers.has_distances:
-            kind, instead = f"{numbers.scatter.word} ones", "without covariance="
+            kind = f"{numbers.scatter.word} ones"
+            instead = "without covariance="
             if numbers.within_axes is not None:
-                kind, instead = f"those {numbers.scatter.phrase}", numbers.scatter.full_instead
+                kind = f"those {numbers.scatter.phrase}"
+                instead = numbers.scatter.full_instead
             raise NotSupportedError(
                 f"log_determinants() is for full covariances of the columns, not {kind}: fit {instead}, or "
                 "see logdet."
@@ -344,7 +350,8 @@ class QDAResults(SeparateCovariances, NormalResults):
         """
         counts = self._fit.counts
         reading.refuse_little_weight(counts, self.classes, len(self.terms), "log_determinants()")
-        moments, free = self._fit.numbers.moments, self._fit.numbers.moments.counts - 1
+        moments = self._fit.numbers.moments
+        free = self._fit.numbers.moments.counts - 1
         units = 2.0 * np.log(moments.scale).sum()
         nu = moments.total - moments.n_classes
         covariances = (*self._fit.numbers.scaled(free), pooled(moments, nu))

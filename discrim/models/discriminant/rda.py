@@ -192,9 +192,11 @@ def choose(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[Reg
         blocks, moments = reading.in_own_units(blocks, moments)
         plan = replace(plan, standardize=False)
     if moments.spread == "thin class" and plan.axes is None:
-        span, splits = Span.of(moments), used_splits(plan.splits, blocks)
+        span = Span.of(moments)
+        splits = used_splits(plan.splits, blocks)
         plan = replace(plan, columns=span.columns, splits=splits)
-        blocks, moments = _in(span, blocks), span.moments
+        blocks = _in(span, blocks)
+        moments = span.moments
     errors, spread = _left_out(blocks, moments, plan) if plan.cv == "loo" else _folds(blocks, plan)
     alphas, gammas = np.array(plan.pairs, dtype=np.float64).T
     path = pd.DataFrame({"alpha": alphas, "gamma": gammas, "error": errors, "se": spread})
@@ -223,7 +225,9 @@ def _folds(blocks: Blocks, plan: PairChoice) -> tuple[Floats, Floats]:
     wrong = np.full((len(plan.pairs), plan.cv, k), np.nan)
     total = np.zeros((plan.cv, k))
     with late_bar(plan.cv * len(plan.pairs), CHOICE) as tell:
-        parts, start, p = _parts(blocks, plan), 0, len(blocks.terms)
+        parts = _parts(blocks, plan)
+        start = 0
+        p = len(blocks.terms)
         together = blocks.table.nrows * p <= TOGETHER and plan.axes is None
         most = core.parts_at_once(k, p, plan.pairs) if together else 1
         while some := list(islice(parts, most)):
@@ -233,7 +237,8 @@ def _folds(blocks: Blocks, plan: PairChoice) -> tuple[Floats, Floats]:
                     _refuse_few(part, few, fold, blocks, plan)
                 total[fold] = np.bincount(part.codes, part.weights, minlength=k)
             x, codes, weights = _side_by_side(some)
-            learnt, with_roots = [part.moments for part in some], [part.with_roots for part in some]
+            learnt = [part.moments for part in some]
+            with_roots = [part.with_roots for part in some]
             for rule in plan.rules(learnt, plan.pairs, with_roots):
                 at = np.ix_(rule.pairs, start + rule.parts)
                 found = np.swapaxes(core.wrong_by_class(rule, x, codes, weights), 0, 1)
@@ -332,15 +337,20 @@ def _parts_on_axes(blocks: Blocks, plan: PairChoice, axes: Projected) -> Iterato
 
 def _side_by_side(parts: Sequence[_Part]) -> tuple[Floats, Codes, Floats | None]:
     """The rows to judge of F parts: x (F, m, p), codes, weights (F, m), of code -1 where a part has less."""
-    most, p = max(len(part.codes) for part in parts), parts[0].x.shape[1]
+    most = max(len(part.codes) for part in parts)
+    p = parts[0].x.shape[1]
     if len(parts) == 1:
-        x, codes, weights = parts[0].x, parts[0].codes, parts[0].weights
+        x = parts[0].x
+        codes = parts[0].codes
+        weights = parts[0].weights
         return x[None], codes[None], None if weights is None else weights[None]
-    columns, codes = np.zeros((len(parts), p, most)), np.full((len(parts), most), -1)
+    columns = np.zeros((len(parts), p, most))
+    codes = np.full((len(parts), most), -1)
     weights = np.zeros((len(parts), most)) if any(part.weights is not None for part in parts) else None
     for i, part in enumerate(parts):
         m = len(part.codes)
-        columns[i, :, :m], codes[i, :m] = part.x.T, part.codes
+        columns[i, :, :m] = part.x.T
+        codes[i, :m] = part.codes
         if weights is not None:
             weights[i, :m] = 1.0 if part.weights is None else part.weights
     return np.swapaxes(columns, 1, 2), codes, weights
@@ -348,7 +358,9 @@ def _side_by_side(parts: Sequence[_Part]) -> tuple[Floats, Codes, Floats | None]
 
 def _judged_rows(blocks: Blocks, judged: Floats) -> tuple[Floats, Codes, Floats | None]:
     """The rows that are judged, so many times (n,) each: x (m, p), codes and weights (m,)."""
-    columns, codes, weights = [], [], []
+    columns = []
+    codes = []
+    weights = []
     repeated = judged.max() > 1
     for rows, x, own, times in used_rows(blocks):
         at = np.flatnonzero(judged[rows])
@@ -399,7 +411,8 @@ def _refit(blocks: Blocks, plan: PairChoice, refits: dict[int, list[int]], wrong
     with late_bar(len(refits), "refits without a row") as tell:
         for row, which in refits.items():
             tell(1)
-            code, own = int(blocks.codes[row]), float(weights[row])
+            code = int(blocks.codes[row])
+            own = float(weights[row])
             left = [i for i in which if not np.isnan(wrong[i, 0])]
             if not left:
                 continue
@@ -742,7 +755,8 @@ def _refuse_singular(fit: RDAFit, blocks: Blocks) -> None:
 
 def _why_singular(fit: RDAFit, k: int, terms: tuple[str, ...]) -> str:
     """What makes the covariance of class k singular: a mixture is so where the pooled one in it is."""
-    moments, own = fit.moments, k if fit.alpha == 1 else None
+    moments = fit.moments
+    own = k if fit.alpha == 1 else None
     where = "within classes" if own is None else "there"
     free = int(moments.rows.sum() - moments.n_classes if own is None else moments.rows[k] - 1)
     if free < len(terms):

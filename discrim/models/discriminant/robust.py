@@ -48,7 +48,8 @@ def robust_moments(
     if wanted.method == "t":
         return _t_moments(blocks, start, wanted, begin)
     x, codes = _repeated_rows(blocks)
-    n, p = np.bincount(codes, minlength=start.n_classes), start.n_columns
+    n = np.bincount(codes, minlength=start.n_classes)
+    p = start.n_columns
     few = np.flatnonzero(n <= p)
     if len(few):
         raise CollinearError(
@@ -108,7 +109,8 @@ def _warn_of_search(search: Student, levels: tuple[Any, ...]) -> None:
 
 def _repeated_rows(blocks: Blocks) -> tuple[Floats, Codes]:
     """Rows (n, p) in memory and their classes, each as often as its weight says."""
-    parts, total = [], 0.0
+    parts = []
+    total = 0.0
     most = MOST_REPEATED // len(blocks.terms)
     for place, x, codes, weights in used_rows(blocks):
         times = np.ones(len(codes)) if weights is None else weights

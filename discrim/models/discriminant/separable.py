@@ -43,7 +43,8 @@ class SeparableModel(FitComponent):
         return kind
 
     def _side(self, side: str) -> pd.DataFrame:
-        fit, kind = self._fit, self._kind
+        fit = self._fit
+        kind = self._kind
         tables = []
         for covariance in fit_covariances(fit):
             blocks = covariance_values(covariance, fit.numbers.moments.scale).reshape(
@@ -79,8 +80,11 @@ class SeparableModel(FitComponent):
         >>> round(test.statistic, 2), test.df
         (42.49, 5.0)
         """
-        fit, kind, covariances = self._fit, self._kind, fit_covariances(self._fit)
-        moments, p = fit.numbers.moments, fit.numbers.moments.n_columns
+        fit = self._fit
+        kind = self._kind
+        covariances = fit_covariances(self._fit)
+        moments = fit.numbers.moments
+        p = fit.numbers.moments.n_columns
         counts = moments.counts if len(covariances) > 1 else np.array([moments.total])
         free = moments.rows - 1 if len(covariances) > 1 else [moments.rows.sum() - moments.n_classes]
         if min(free) < p:

@@ -158,7 +158,9 @@ class ClassDifferences(NormalResults):
             classes with one covariance. A low limit of zero says that F is small for no distance at all.
         """
         numbers = self._fit.numbers
-        moments, nu, q = numbers.moments, numbers.residual_df, numbers.covariates
+        moments = numbers.moments
+        nu = numbers.residual_df
+        q = numbers.covariates
         apart = squared_gaps(covariate_gaps(moments, q)) if q else None
         table = distance_table(moments, numbers.unbiased(), nu, self._fit.classes, (q, apart), level)
         if adjust == "roy":
@@ -230,11 +232,14 @@ class ClassDifferences(NormalResults):
         """
         if adjust == "roy":
             self._need_full('differences(adjust="roy")')
-        numbers, names = self._fit.numbers, self._fit.terms
-        moments, p = numbers.by_column, len(names)
+        numbers = self._fit.numbers
+        names = self._fit.terms
+        moments = numbers.by_column
+        p = len(names)
         if combinations is not None:
             self._need_full("differences(combinations=)")
-            moments, weights = numbers.moments, _weights(combinations, terms, names)
+            moments = numbers.moments
+            weights = _weights(combinations, terms, names)
             weights = weights.div(moments.scale, axis=0)
             means = pd.DataFrame(moments.means, self._fit.classes, weights.index) @ weights
             sd = np.linalg.norm(numbers.unbiased().root @ weights.to_numpy(), axis=0)
@@ -246,7 +251,8 @@ class ClassDifferences(NormalResults):
                     f"terms={told(unknown[0])} is no term of the fit: name some of {listed(names)}."
                 )
             at = np.array([names.get_loc(each) for each in chosen])
-            moments, names = moments.columns(at), names[at]
+            moments = moments.columns(at)
+            names = names[at]
         means = pd.DataFrame(moments.means / moments.scale, self._fit.classes, names)
         sd = np.sqrt(moments.squares.sum(axis=0) / numbers.residual_df) / moments.scale
         return _adjusted_differences(means, sd, moments.counts, adjust, level, p)
@@ -319,7 +325,8 @@ class ClassDifferences(NormalResults):
         check_word("by", by, ("entropy", "average", "maximum"))
         if null is not None:
             check_word("null", null, Null)
-        fit, numbers = self._fit, self._fit.numbers
+        fit = self._fit
+        numbers = self._fit.numbers
         p = len(fit.terms)
         if top is not None and not (is_whole(top) and 1 <= top <= p):
             raise DataError(f"top={top!r}: give a number of columns from 1 to {p}, or None for all.")

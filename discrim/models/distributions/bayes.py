@@ -183,7 +183,8 @@ def points_of(known: Known, data: Any) -> tuple[Floats, pd.Index]:
     missing = np.zeros(len(index), dtype=bool)
     for column in columns:
         missing |= pd.isna(column)
-    values, complete = known.values, np.flatnonzero(~missing)
+    values = known.values
+    complete = np.flatnonzero(~missing)
     present = [column[complete].tolist() for column in columns]
     wanted = pd.Index(present[0]) if len(present) == 1 else pd.MultiIndex.from_arrays(present)
     codes = np.full(len(index), -1, dtype=np.intp)
@@ -193,7 +194,8 @@ def points_of(known: Known, data: Any) -> tuple[Floats, pd.Index]:
     if strange.any():
         row = int(np.argmax(strange))
         value = tuple(column[row] for column in columns)
-        said, names = shown(value[0] if len(value) == 1 else value), reading.listed(known.columns)
+        said = shown(value[0] if len(value) == 1 else value)
+        names = reading.listed(known.columns)
         raise DataError(
             f"The value {said} of {names} at row {shown(index[row])} is not in the table of densities: its "
             f"values are {reading.listed(values)}. Correct the value, or leave the row out."
@@ -227,7 +229,8 @@ def _numbers(known: Known, data: Any) -> tuple[Floats, pd.Index]:
             raise DataError(
                 f"x has shape {np.shape(data)}; give rows of {p}: {reading.listed(known.columns)}."
             )
-        x, index = values, data.index if isinstance(data, pd.Series) else pd.RangeIndex(len(values))
+        x = values
+        index = data.index if isinstance(data, pd.Series) else pd.RangeIndex(len(values))
     infinite = np.isinf(x)
     if infinite.any():
         row, column = np.argwhere(infinite)[0]
@@ -325,7 +328,8 @@ ROUNDINGS = 16
 
 def decision_table(fit: Any) -> pd.DataFrame:
     """Decisions value by value, or interval by interval of a line; see `BayesResults.decision`."""
-    law, classes = fit._known.law, fit.classes
+    law = fit._known.law
+    classes = fit.classes
     if isinstance(law, bayes_law.DensityLaw) and law.on_line:
         prior = fit._prior_values(None)
         regions = bayes_law.line_regions(law, lambda x: fit._codes(fit._scores(x[:, None], prior)))
@@ -375,14 +379,17 @@ def _settled(
     There two posteriors approach each other as 1/x, and their logarithms have no digit for it. From the
     region of the greatest density outwards, each takes the class of the one before where that costs as much.
     """
-    edges, codes = regions.edges, regions.codes.copy()
+    edges = regions.edges
+    codes = regions.codes.copy()
     finite = edges[np.isfinite(edges)]
     if len(codes) < 3 or not len(finite):
         return regions
     # Near either edge at every scale.
     steps = 2.0 ** np.arange(-70, 0)
     far = (finite[-1] - finite[0]) * np.append(steps, 2.0 ** np.arange(5))
-    expected_costs, scale, top = [], [], []
+    expected_costs = []
+    scale = []
+    top = []
     for low, high in pairwise(edges):
         if np.isinf(low) or np.isinf(high):
             x = finite[0] - far if np.isinf(low) else finite[-1] + far
@@ -437,7 +444,8 @@ class BayesResults(Reported):
 
     def __init__(self, known: Known, prior: Any, costs: Any, draws: int, seed: int | None) -> None:
         self._known = known
-        self._draws, self._seed = draws, seed
+        self._draws = draws
+        self._seed = seed
         self._cache: dict[Any, Any] = {}
         self.classes = known.classes
         self.columns = known.columns
@@ -641,7 +649,8 @@ class BayesResults(Reported):
 
     def _least(self) -> bayes_law.Amount:
         if "least" not in self._cache:
-            law, prior = self._known.law, self._prior_values(None)
+            law = self._known.law
+            prior = self._prior_values(None)
             with late_bar(bayes_law.REPLICATES * len(prior), "random points by class") as tell:
                 least = bayes_law.least_risk(law, prior, self._costs(), self._draws, self._seed, tell)
             self._cache["least"] = self._within_bounds(least)
@@ -650,7 +659,8 @@ class BayesResults(Reported):
 
     def _within_bounds(self, least: bayes_law.Amount) -> bayes_law.Amount:
         """An error over random points, no further off than the closed bounds of normals allow."""
-        law, k = self._known.law, len(self.classes)
+        law = self._known.law
+        k = len(self.classes)
         if (
             isinstance(law, bayes_law.MassLaw)
             or not least.method.endswith("Monte Carlo")

@@ -122,7 +122,8 @@ def _decision(results: BayesResults, known: Known) -> Section:
         return Section("Regions", shown, note=note, source="fit.decision")
     if table.index.nlevels > 1:
         table = table.set_axis([", ".join(map(str, key)) for key in table.index])
-    note, seen = "", table["probability"] if table.columns.is_unique else None
+    note = ""
+    seen = table["probability"] if table.columns.is_unique else None
     if seen is not None and (seen < LEAST).any():
         note = f"{int((seen < LEAST).sum())} values of probability below {LEAST:g} are left out."
         table = table[seen >= LEAST]
@@ -141,7 +142,8 @@ def _decision(results: BayesResults, known: Known) -> Section:
 
 def _bounds(results: BayesResults, known: Known) -> Section:
     table = results.bounds()
-    whole, pairs = table.iloc[-1], table.iloc[:-1]
+    whole = table.iloc[-1]
+    pairs = table.iloc[:-1]
     said = (
         f" For all classes together: at most {whole['chernoff']:.4g}, at least {whole['lower']:.4g}."
         if len(pairs) > 1
@@ -168,7 +170,8 @@ SAMPLE = 400
 
 def densities(results: Any, known: Known, options: PictureOptions) -> Axes:
     """Prior times density over one variable, or over the values of a table."""
-    law, prior = known.law, results._prior_values(None)
+    law = known.law
+    prior = results._prior_values(None)
     if isinstance(law, DensityLaw) and law.on_line:
         at = _span(law, prior)
         joint = pd.DataFrame(np.exp(results.decision_function(at).to_numpy()), columns=results.classes)
@@ -192,7 +195,8 @@ def densities(results: Any, known: Known, options: PictureOptions) -> Axes:
 
 def regions(results: Any, known: Known, options: PictureOptions) -> Axes:
     """Regions of two columns, by default the pair of a sample's largest F, with its rows; others are held."""
-    law, every = known.law, results.columns.tolist()
+    law = known.law
+    every = results.columns.tolist()
     if isinstance(law, MassLaw) or law.dim < 2:
         raise NotSupportedError(
             f"kind='regions' draws two columns with densities; this law has {len(every)}: use "
@@ -264,7 +268,8 @@ def draw_joint_densities(
     values = np.where(np.isfinite(values), values, np.nan)
     codes = label_codes(regions["decision"], classes)
     called = codes[np.searchsorted(regions["high"].to_numpy(dtype=np.float64)[:-1], at, side="right")]
-    names, none = (joint.index.name, "Prior times density"), np.empty(0)
+    names = (joint.index.name, "Prior times density")
+    none = np.empty(0)
     place = at, values, called, names, none, none.astype(np.intp), classes, ax, signs
     axes = draw_line(*place, title="The law, and the regions of the best rule")
     wrong = values.sum(axis=1) - np.where(called < 0, 0.0, values[np.arange(len(at)), called])
@@ -281,10 +286,12 @@ def draw_joint_masses(
 ) -> Axes:
     """Joint probabilities, values by classes, as bars; those of the class called (V,) are filled."""
     axes, is_new = new_axes(ax)
-    places, k_classes = np.arange(len(joint)), joint.shape[1]
+    places = np.arange(len(joint))
+    k_classes = joint.shape[1]
     width = 0.8 / k_classes
     for k, label in enumerate(joint.columns):
-        colour, heights = signs.colour(k), joint.iloc[:, k].to_numpy(dtype=np.float64)
+        colour = signs.colour(k)
+        heights = joint.iloc[:, k].to_numpy(dtype=np.float64)
         faces: list[Any] = [(colour, 1.0 if code == k else 0.2) for code in called]
         at = places + (k - 0.5 * (k_classes - 1)) * width
         axes.bar(at, heights, width=width, color=faces, edgecolor=colour, linewidth=0.8)

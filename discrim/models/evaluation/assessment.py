@@ -266,7 +266,8 @@ class RowsJudged:
 
 class _ShownFirst(Iterable[Block]):
     def __init__(self, blocks: Blocks, see: Callable[..., None]) -> None:
-        self._blocks, self._see = blocks, [see]
+        self._blocks = blocks
+        self._see = [see]
 
     def __iter__(self) -> Iterator[Block]:
         return self._blocks.shown_to(self._see.pop() if self._see else None)
@@ -402,7 +403,8 @@ def error_rates(
 
 def takes_long(fit: Fit[Any]) -> bool:
     """Whether to judge all rows of a fit is no matter of seconds."""
-    classes, columns = len(fit.classes), max(len(fit.terms), FEW_COLUMNS)
+    classes = len(fit.classes)
+    columns = max(len(fit.terms), FEW_COLUMNS)
     return fit.has_rows and float(fit.blocks.table.nrows) * classes * columns > LONG
 
 
@@ -542,8 +544,10 @@ def _of_normal_model(fit: Fit[Any], method: str, plan: JudgingPlan) -> Rates:
             f'method="{method}" is computed from normal classes with one full covariance: fit lda() '
             'with all its axes, or use "cv".'
         )
-    shrunk, expected = method in ("DS", "OS"), method in ("O", "OS")
-    moments, nu = numbers.moments, numbers.residual_df
+    shrunk = method in ("DS", "OS")
+    expected = method in ("O", "OS")
+    moments = numbers.moments
+    nu = numbers.residual_df
     whitened = numbers.unbiased().whiten(moments.means.T).T
     # A covariance with divisor N makes the rule's log odds N/(N - K) times those of the unbiased one.
     stretch = numbers.divisor / nu
@@ -563,7 +567,8 @@ def _of_normal_model(fit: Fit[Any], method: str, plan: JudgingPlan) -> Rates:
 
 def _bootstrapped(fit: Fit[Any], plan: JudgingPlan) -> Rates:
     """The .632+ estimate; samples are drawn within classes, as the prior is held."""
-    whole, fit = fit, fit.choosing_anew()
+    whole = fit
+    fit = fit.choosing_anew()
     blocks = fit.rows('method="632+"')
     if blocks.weights is not None:
         raise NotSupportedError(
@@ -580,7 +585,8 @@ def _bootstrapped(fit: Fit[Any], plan: JudgingPlan) -> Rates:
         f"{kept[0]:,} bootstrap samples of {kept[1]:,} rows",
         'Lower replicates=, or use "cv" instead',
     )
-    times, called = np.zeros(kept, dtype=np.int32), np.full(kept, -1, dtype=np.int32)
+    times = np.zeros(kept, dtype=np.int32)
+    called = np.full(kept, -1, dtype=np.int32)
     unlabelled = np.zeros(len(used))
     with late_bar(plan.replicates, ".632+ bootstrap") as tell:
         for b in range(plan.replicates):
@@ -605,7 +611,8 @@ def _bootstrapped(fit: Fit[Any], plan: JudgingPlan) -> Rates:
 
 def _sampled(fit: Fit[Any], samples: BootstrapSamples) -> tuple[Floats, Iterator[tuple[Codes, Floats]]]:
     """The next sample (n,), and positions and scores of the rows that it lacks, by the rule of the sample."""
-    blocks, codes = fit.blocks, samples.codes
+    blocks = fit.blocks
+    codes = samples.codes
     if fit.refits.called is not None:
         drawn = samples.draw()
         left = np.flatnonzero((drawn == 0) & (codes >= 0))
@@ -673,7 +680,8 @@ def assessed(fit: Fit[Any], data: Any, method: Counting | None, plan: JudgingPla
     elif method is None:
         fit.rows("assess()", "pass data=")
         try:
-            method, left_out = "loo", kept_scores(fit, None, "loo", plan)
+            method = "loo"
+            left_out = kept_scores(fit, None, "loo", plan)
         except NotSupportedError:
             method = "cv"
     if method == "cv":
@@ -700,7 +708,8 @@ def _with_scores(
     posteriors: bool,
 ) -> AssessedRows:
     """The rows that are judged, of all rows' classes (n,), weights (n,) and scores (n, K)."""
-    actual, predicted = codes.astype(np.intp), best_class(scores)
+    actual = codes.astype(np.intp)
+    predicted = best_class(scores)
     counts = np.ones(len(actual)) if weights is None else weights
     known = (actual >= 0) & (predicted >= 0) & (counts > 0)
     refuse_none(known)
@@ -726,7 +735,8 @@ def _way(fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan) -> str:
         return "new rows"
     if method == "apparent":
         return "rows of the fit by the rule fitted to them, which is optimistic"
-    prior, choice = validation.prior_of_rest(fit, plan.refit_prior), choice_of(fit, method)
+    prior = validation.prior_of_rest(fit, plan.refit_prior)
+    choice = choice_of(fit, method)
     said = f", prior {prior}" if prior else ""
     if choice:
         said += f"; the choice of {fit.choice} is " + ("made anew" if choice == "anew" else "held")
@@ -765,9 +775,14 @@ class Classification(Shown):
         way: str,
         labels: LabelType | None,
     ) -> None:
-        self._actual, self._proba, self._weights = actual, proba, weights
+        self._actual = actual
+        self._proba = proba
+        self._weights = weights
         self._predicted = best_class(proba)
-        self._prior, self._index, self._way, self._labels = prior, index, way, labels
+        self._prior = prior
+        self._index = index
+        self._way = way
+        self._labels = labels
 
     @property
     @displayed(every="count")
@@ -785,7 +800,8 @@ class Classification(Shown):
         """
         counts = self.confusion
         total = distinct("total", counts.index)
-        prior, whole = distinct("prior", counts.index), [*counts.index, total]
+        prior = distinct("prior", counts.index)
+        whole = [*counts.index, total]
         numbers = np.vstack([counts, counts.sum(axis=0)]).astype(np.float64)
         numbers = np.column_stack([numbers, numbers.sum(axis=1)])
         with np.errstate(invalid="ignore"):
@@ -809,7 +825,8 @@ class Classification(Shown):
         highest = self._proba[known].max(axis=1)
         weights = np.ones(len(highest)) if self._weights is None else self._weights[known]
         cells = self._actual[known] * k + self._predicted[known]
-        sums, counts = np.bincount(cells, weights * highest, k * k), np.bincount(cells, weights, k * k)
+        sums = np.bincount(cells, weights * highest, k * k)
+        counts = np.bincount(cells, weights, k * k)
         mean = np.divide(sums, counts, out=np.full(k * k, np.nan), where=counts > 0)
         return self.confusion.astype(np.float64).mask(lambda frame: frame.notna(), mean.reshape(k, k))
 
@@ -817,7 +834,8 @@ class Classification(Shown):
     def misclassified(self) -> pd.DataFrame:
         """Actual and predicted class, and posteriors, of the rows whose predicted class is not their own."""
         wrong = (self._actual >= 0) & (self._predicted >= 0) & (self._actual != self._predicted)
-        classes, index = self._prior.index, self._index[wrong]
+        classes = self._prior.index
+        index = self._index[wrong]
         frame = pd.DataFrame(
             {
                 distinct(word, classes): labelled(codes[wrong], classes, index, self._labels)

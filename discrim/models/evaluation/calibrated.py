@@ -32,7 +32,8 @@ from discrim.models.evaluation import validation
 from discrim.models.evaluation.absent_classes import absent_class_mask
 from discrim.models.evaluation.assessment import FEW_REFITS, MAX_SLOWDOWN
 
-FOLDS, SEED = 10, 0
+FOLDS = 10
+SEED = 0
 """How rows are left out where they are more, or chose the columns."""
 
 

@@ -57,9 +57,11 @@ def casewise(results: Any, data: Any, method: Any, gaps: Gaps, refit_prior: bool
 
 def _new_rows(fit: Fit[Any], blocks: Blocks) -> tuple[Codes, Floats]:
     """Actual classes (n,) of new rows, where they have the response, and their scores (n, K)."""
-    n, k = blocks.table.nrows, len(fit.classes)
+    n = blocks.table.nrows
+    k = len(fit.classes)
     refuse_many_scores(n, k, "A casewise table")
-    actual, scores = np.full(n, -1), np.full((n, k), np.nan)
+    actual = np.full(n, -1)
+    scores = np.full((n, k), np.nan)
     if set(blocks.design.response_columns) <= set(blocks.table.names):
         actual = response_codes(blocks.design, blocks.table, blocks.functions)
     for place, values in scored(blocks, fit.rule_of(blocks), k):
@@ -69,7 +71,8 @@ def _new_rows(fit: Fit[Any], blocks: Blocks) -> tuple[Codes, Floats]:
 
 def _distances(fit: Fit[Any], blocks: Blocks, axes: pd.DataFrame | None, *, left_out: bool) -> Floats:
     """Squared distances (n, K) to the centroids: by canonical variates where there are any."""
-    d2, numbers = np.full((blocks.table.nrows, len(fit.classes)), np.nan), fit.numbers
+    d2 = np.full((blocks.table.nrows, len(fit.classes)), np.nan)
+    numbers = fit.numbers
     if axes is None:
         for place, values in typical_rows(fit, blocks, lambda d2, *_: d2, seen=left_out):
             d2[place] = values.T
@@ -84,9 +87,12 @@ def _distances(fit: Fit[Any], blocks: Blocks, axes: pd.DataFrame | None, *, left
 def _table(
     fit: Fit[Any], blocks: Blocks, actual: Codes, scores: Floats, axes: pd.DataFrame | None, *, left_out: bool
 ) -> pd.DataFrame:
-    d2, p = _distances(fit, blocks, axes, left_out=left_out), posteriors(scores)
+    d2 = _distances(fit, blocks, axes, left_out=left_out)
+    p = posteriors(scores)
     df = len(fit.terms) if axes is None else axes.shape[1]
-    index, at, best = blocks.table.index, np.arange(len(scores)), best_class(scores)
+    index = blocks.table.index
+    at = np.arange(len(scores))
+    best = best_class(scores)
     second = np.where(best < 0, -1, np.argsort(-scores, axis=1, kind="stable")[:, 1])
 
     def of(codes: Codes, values: Floats) -> Floats:

@@ -218,14 +218,19 @@ def shares_of(
 
 def _informative(scores: Iterator[tuple[Floats, Floats | None]], free: NDArray[np.intp], k: int) -> _Batch:
     """The rows that tell of classes, of which only densities are kept."""
-    parts, weights, missing, impossible, kept = [], [], 0, 0, 0
+    parts = []
+    weights = []
+    missing = 0
+    impossible = 0
+    kept = 0
     for piece, piece_weights in scores:
         incomplete = np.isnan(piece).any(axis=1)
         if piece_weights is not None:
             incomplete |= np.isnan(piece_weights)
         part = piece if len(free) == k else piece[:, free]
         none = ~incomplete & np.isneginf(part).all(axis=1)
-        missing, impossible = missing + int(incomplete.sum()), impossible + int(none.sum())
+        missing = missing + int(incomplete.sum())
+        impossible = impossible + int(none.sum())
         there = ~(incomplete | none)
         if piece_weights is not None:
             there &= piece_weights > 0
@@ -282,10 +287,14 @@ class PriorEstimate(Shown):
         sample: Floats | None,
         tell: Callable[[float], object],
     ) -> None:
-        classes, densities, weights = prior.index, batch.densities, batch.weights
+        classes = prior.index
+        densities = batch.densities
+        weights = batch.weights
         covariance, known = covariance_of_shares(densities, estimate.shares, weights)
-        shares, slope = np.zeros(len(prior)), np.full(len(prior), np.nan)
-        shares[free], slope[free] = estimate.shares, estimate.slope
+        shares = np.zeros(len(prior))
+        slope = np.full(len(prior), np.nan)
+        shares[free] = estimate.shares
+        slope[free] = estimate.slope
         whole = np.full((len(prior), len(prior)), np.nan)
         if sample is not None:
             covariance = np.atleast_2d(np.cov(sample, rowvar=False))
@@ -293,7 +302,8 @@ class PriorEstimate(Shown):
         self._prior = pd.Series(shares, index=classes, name="prior")
         self._bse = pd.Series(np.sqrt(np.diag(whole)), index=classes, name="se")
         self.nobs: int | float = len(densities) if weights is None else float(weights.sum())
-        self.missing, self.impossible = batch.missing, batch.impossible
+        self.missing = batch.missing
+        self.impossible = batch.impossible
         self.steps = {"EM": estimate.em_steps, "Newton": estimate.newton_steps}
         self.converged, self.determined = estimate.converged, bool(known.all())
         self.shortfall = float(self.nobs * max(estimate.slope.max(), 0.0))
@@ -301,7 +311,10 @@ class PriorEstimate(Shown):
         self.test: TestResult | None = None
         if len(free) > 1:
             self.test = ratio_to_prior(densities, estimate.shares, prior.to_numpy()[free], weights)
-        self._title, self._note, self._interval, self._covariance = title, note, search.interval, whole
+        self._title = title
+        self._note = note
+        self._interval = search.interval
+        self._covariance = whole
         self._zero_prior = classes[np.setdiff1d(np.arange(len(prior)), free)]
         self._undetermined = classes[free[~known]]
         limits = self._limits(free, batch, estimate, search, tell)
@@ -336,7 +349,8 @@ class PriorEstimate(Shown):
             for k in free.tolist():
                 low[k], high[k] = logit_interval(self.prior.iloc[k], self.bse.iloc[k], search.level)
         elif len(free) > 1:
-            densities, weights = batch.densities, batch.weights
+            densities = batch.densities
+            weights = batch.weights
             for j, k in enumerate(free.tolist()):
                 # Samples of a batch without a class may all be without it: percentiles are no limit then.
                 if search.interval == "bootstrap" and estimate.shares[j] > 0:
@@ -361,7 +375,8 @@ class PriorEstimate(Shown):
     def notes(self) -> list[str]:
         """What one should know about these shares, as sentences."""
         zero = self.prior.index[(self.prior == 0) & (self._table["fit"] > 0)]
-        said, drawn = [], self._interval == "bootstrap"
+        said = []
+        drawn = self._interval == "bootstrap"
         if len(zero):
             said.append(
                 f"The likelihood is largest with a share of zero for {listed(zero)}: it falls with any "

@@ -224,7 +224,8 @@ def permuted_hit_rates(fit: Fit[Any], seen: float, design: Permuting) -> Permuta
     members = None if design.groups is None else numbered(design.groups, blocks.table, "groups")
     # A stream of its own: the folds of the labels seen do not depend on it.
     rng = np.random.default_rng([design.seed, 1])
-    rates, redrawn = np.empty(design.permutations), 0
+    rates = np.empty(design.permutations)
+    redrawn = 0
     with late_bar(design.permutations, "permutations") as tell:
         for i in range(design.permutations):
             while True:
@@ -252,13 +253,15 @@ def permuted_hit_rates(fit: Fit[Any], seen: float, design: Permuting) -> Permuta
 
 def _shuffle(fit: Fit[Any], used: Codes, design: Permuting) -> tuple[resampling.Shuffle, str]:
     """What exchanges labels, by the design that groups= and within= describe, and its name."""
-    table, known = fit.blocks.table, used >= 0
+    table = fit.blocks.table
+    known = used >= 0
     codes = used[known]
 
     def of(vector: Any, what: str) -> Codes | None:
         return None if vector is None else numbered(vector, table, what, known)[known]
 
-    groups, within = of(design.groups, "groups"), of(design.within, "within")
+    groups = of(design.groups, "groups")
+    within = of(design.within, "within")
     named = {what: called(vector) for what, vector in (("groups", design.groups), ("within", design.within))}
     if groups is None and within is None:
         _refuse_nested_folds(design, codes, known)
@@ -314,7 +317,8 @@ def _hit_rate(
     fit: Fit[Any], codes: Codes, members: Codes | None, design: Permuting, rng: np.random.Generator
 ) -> float:
     """Hit rate of labels (n,), -1 where the fit does not use the row, on folds dealt by them."""
-    blocks, used = fit.blocks.with_codes(codes), codes >= 0
+    blocks = fit.blocks.with_codes(codes)
+    used = codes >= 0
     refitted = replace(fit, blocks=blocks, path=None, cache={})
     counts = np.bincount(codes[used], _weights(blocks)[used], len(fit.classes))
     if fit.numbers.estimated_prior and fit.model.prior_without != "none":
@@ -325,7 +329,9 @@ def _hit_rate(
         numbers = fit.numbers.refit(class_moments(blocks, fit.refits.spread))
         if numbers is not None:
             refitted = replace(refitted, numbers=replace(numbers, prior=refitted.prior))
-    labels, nested, refit_prior = design.labels, design.nested, design.refit_prior
+    labels = design.labels
+    nested = design.nested
+    refit_prior = design.refit_prior
     predicted = []
     for fold_of in dealt:
         scores = fold_scores(
@@ -341,7 +347,8 @@ def _folds(
     """Folds (R, n) of shuffled labels, -1 for rows that are not used."""
     if design.folds is not None:
         return design.folds[None]
-    classes, n_folds = np.where(codes >= 0, codes, strata(fit.blocks)), len(design.labels)
+    classes = np.where(codes >= 0, codes, strata(fit.blocks))
+    n_folds = len(design.labels)
     if members is None:
         dealt = resampling.deal(classes, n_folds, design.repeats, rng)
     else:

@@ -103,7 +103,8 @@ def calibration_rows(
     known = (rows.actual >= 0) & ~np.isnan(scores)
     if rows.weights is not None:
         known &= rows.weights > 0
-    total, uncounted = len(known), int((~known).sum())
+    total = len(known)
+    uncounted = int((~known).sum())
     if uncounted == total:
         raise DataError(
             f"None of the {total} rows of calibration= has its class and all its values: pass rows with "
@@ -462,7 +463,8 @@ class Measure:
         if self.kind == "scores":
             return _by_scores(fit, left_out_scores(fit))
         # A class with a prior of zero would have no score.
-        equal, k = fit, len(fit.classes)
+        equal = fit
+        k = len(fit.classes)
         if self.kind == "common" or not (fit.prior > 0).all():
             equal = fit.under(np.full(k, 1.0 / k))
         left_out: Any = None
@@ -485,7 +487,8 @@ class Measure:
             with np.errstate(over="ignore", invalid="ignore"):
                 if self.kind == "distance":
                     d2, left, _ = fit.numbers.left_out_distances(x, codes, weights)
-                    values, at = d2.T, np.arange(len(x))
+                    values = d2.T
+                    at = np.arange(len(x))
                     # Without the row its class has no covariance, or the row was alone in it.
                     known = (values[at, codes] >= 0) & (left[codes, at] < fit.counts[codes])
                     values[at, codes] = np.where(known, values[at, codes], np.inf)
@@ -526,7 +529,8 @@ def distance_measure(fit: Fit[Any], *, relative: bool) -> Measure:
     adjusts = getattr(fit.numbers, "covariates", 0) > 0
     whole: WholeLaw | LawOnAxes | None = None
     if kind != "scores" and not adjusts:
-        moments, axes = fit.numbers.moments, getattr(fit.numbers, "within_axes", None)
+        moments = fit.numbers.moments
+        axes = getattr(fit.numbers, "within_axes", None)
         whole = whole_law(moments) if axes is None else LawOnAxes.of(axes.scores(moments))
     if whole is None:
         why = (
@@ -586,7 +590,8 @@ def ranked(fit: Fit[Any], method: str) -> Ranks:
 def _ranked(
     fit: Fit[Any], method: str, calibration: Any, gaps: Gaps, way_out: str
 ) -> tuple[Ranks, Floats | None, CalibrationRows, NDArray[np.intp]]:
-    measure, k = distance_measure(fit, relative=method == "relative"), len(fit.classes)
+    measure = distance_measure(fit, relative=method == "relative")
+    k = len(fit.classes)
     if calibration is not None:
         known = calibration_rows(fit, calibration, lambda blocks: measure.of_new(fit, blocks), gaps=gaps)
         return Ranks(measure, scores_by_class(known, k)), None, known, np.zeros(0, dtype=np.intp)
@@ -599,7 +604,8 @@ def _ranked(
         values = measure.of_own(fit)
     except NotSupportedError as error:
         raise NotSupportedError(f"{error} {way_out}") from None
-    codes, weights = used_codes(fit.blocks), fit.blocks.weights
+    codes = used_codes(fit.blocks)
+    weights = fit.blocks.weights
     at = np.flatnonzero(codes >= 0)
     known = CalibrationRows(values[at, codes[at]], codes[at], None if weights is None else weights[at])
     return Ranks(measure, scores_by_class(known, k)), values, known, at
@@ -736,7 +742,8 @@ def typical_rows(
     fit: Fit[Any], blocks: Blocks, law: Callable[..., Floats], *, seen: bool
 ) -> Iterator[tuple[Any, Floats]]:
     """Typicality (K, m) of some rows and where they are, block by block; those seen by the fit left out."""
-    p, numbers = len(fit.terms), fit.numbers
+    p = len(fit.terms)
+    numbers = fit.numbers
     if seen and numbers.has_distances:
         for rows, x, codes, weights in used_rows(blocks):
             d2, left, free = numbers.left_out_distances(x, codes, weights)
@@ -774,10 +781,12 @@ def posterior_intervals(
                 f'{fit.title_in_sentence} as it was fitted does not have: use method="bootstrap".'
             )
         _refuse_light(fit, 1, 'method="delta"')
-        rule, covariance = fit.rule(), _score_covariance(fit)
+        rule = fit.rule()
+        covariance = _score_covariance(fit)
         # Numbers that a row takes for its covariances.
         numbers = len(fit.classes) * (len(fit.terms) + 1 if isinstance(fit.numbers, LogisticFit) else 1)
-        parts, step = [], max(HELD // numbers, 1)
+        parts = []
+        step = max(HELD // numbers, 1)
         with late_bar(blocks.table.nrows, "posterior intervals") as tell:
             for _, block, _ in blocks.every_row():
                 for start in range(0, len(block), step):
@@ -807,7 +816,9 @@ def _score_covariance(fit: Fit[Any]) -> Callable[[Floats], ScoreCovariance]:
     unbiased, free = numbers.unbiased_distances()
     # What counts is the relative noise of a covariance, and that of the divisor N is the same.
     distances = numbers.distances()
-    counts, known, p = numbers.moments.counts, numbers.estimated_prior, len(fit.terms)
+    counts = numbers.moments.counts
+    known = numbers.estimated_prior
+    p = len(fit.terms)
     if len(unbiased.covariances) > 1:
         return lambda x: parametric_errors.separate_covariance(
             distances.squared(x).T, counts, free, p, estimated_prior=known
@@ -824,7 +835,9 @@ def _bootstrapped(fit: Fit[Any], blocks: Blocks, level: float, replicates: int, 
     """Posteriors (n, K) with the percentiles of those under fits to rows drawn again."""
     samples = BootstrapSamples(fit.rows('method="bootstrap"'), replicates, seed)
     k = len(fit.classes)
-    counts, log_prior, fitted = fit.counts, fit.log_prior(), fit.rule_of(blocks)
+    counts = fit.counts
+    log_prior = fit.log_prior()
+    fitted = fit.rule_of(blocks)
     intervals = np.empty((blocks.table.nrows, k, 3))
     for place, x, _ in blocks.every_row():
         intervals[place, :, 0] = posteriors(fitted.scores(x))

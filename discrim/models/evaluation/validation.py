@@ -91,7 +91,8 @@ def read_splits(cv: Any, blocks: Blocks, also: str) -> tuple[Split, ...]:
 
 def _times(rows_given: Any, what: str, used: NDArray[np.bool_]) -> Floats:
     """How often each row of the table is among those given."""
-    positions, rows = np.asarray(rows_given), len(used)
+    positions = np.asarray(rows_given)
+    rows = len(used)
     if positions.ndim == 1 and positions.dtype == bool:
         if len(positions) != rows:
             raise DataError(
@@ -205,7 +206,8 @@ def left_out_scores(fit: Fit[Any], refit_prior: bool | None = None) -> Floats:
 
 def kept_left_out_scores(fit: Fit[Any], refit_prior: bool | None = None) -> Kept[Floats]:
     """The same, kept where the rows lie."""
-    blocks, anew = fit.rows("leave_one_out()"), refits_prior(fit, refit_prior)
+    blocks = fit.rows("leave_one_out()")
+    anew = refits_prior(fit, refit_prior)
     if blocks.read_here:
         return Kept(left_out_scores(fit, refit_prior))
     without = _LeftOutScores(fit, blocks, anew=anew)
@@ -258,25 +260,32 @@ class _LeftOutScores:
     """Scores of rows of a fit without each, the prior held, or estimated without the row, too."""
 
     def __init__(self, fit: Fit[Any], blocks: Blocks, *, anew: bool) -> None:
-        self._fit, self._blocks, self._anew = fit, blocks, anew
+        self._fit = fit
+        self._blocks = blocks
+        self._anew = anew
         self.scores = fit.refits.left_out(fit)
         self.counts = fit.counts if anew and fit.model.prior_without == "held" else None
 
     def rows_with_unique_level(self, used: Mask) -> Codes:
         """Return positions of the used rows (n,) that alone have some level, and therefore get no scores."""
-        blocks, weights = self._blocks, self._blocks.weights
+        blocks = self._blocks
+        weights = self._blocks.weights
         lone = used & unique_level_mask(blocks.design, blocks.table, used, blocks.functions)
         # Of a larger weight, the rest of the row stays.
         return np.flatnonzero(lone if weights is None else lone & (weights <= 1))
 
     def again(self, rows: Codes, tell: Callable[[float], object]) -> Floats:
         """Scores (K, s) of rows that a difference has spoilt, from one more pass or by refits."""
-        blocks, scores = self._blocks, self.scores
-        codes, weights = blocks.codes[rows], None if blocks.weights is None else blocks.weights[rows]
-        out, refitted = np.full((len(self._fit.classes), len(rows)), np.nan), np.arange(len(rows))
+        blocks = self._blocks
+        scores = self.scores
+        codes = blocks.codes[rows]
+        weights = None if blocks.weights is None else blocks.weights[rows]
+        out = np.full((len(self._fit.classes), len(rows)), np.nan)
+        refitted = np.arange(len(rows))
         if isinstance(scores, FullLeftOut):
             refitted = np.flatnonzero(~scores.is_singular(codes, weights))
-            at, codes = rows[refitted], codes[refitted]
+            at = rows[refitted]
+            codes = codes[refitted]
             weights = None if weights is None else weights[refitted]
             if len(at):
                 x = blocks.rows_at(at)
@@ -299,7 +308,8 @@ class LeftOutTable(_LeftOutScores):
         refuse_many_scores(blocks.table.nrows, len(fit.classes), "Leave-one-out")
         super().__init__(fit, blocks, anew=anew)
         self._out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
-        self._used, self._done = np.zeros(blocks.table.nrows, dtype=bool), 0
+        self._used = np.zeros(blocks.table.nrows, dtype=bool)
+        self._done = 0
 
     def add(self, block: UsedRows | reading.StoredUsedRows) -> None:
         """Score the rows of the next block."""
@@ -315,7 +325,8 @@ class LeftOutTable(_LeftOutScores):
 
     def finished(self) -> Floats:
         """The scores (n, K), also of rows that take one more reading or a refit; the fit keeps them."""
-        blocks, out = self._blocks, self._out
+        blocks = self._blocks
+        out = self._out
         lone = self.rows_with_unique_level(self._used)
         out[:, lone] = np.nan
         without = np.setdiff1d(np.flatnonzero(self._used & np.isnan(out[0])), lone)
@@ -402,7 +413,8 @@ def dealt_groups(blocks: Blocks, groups: Codes, folds: int, seed: int | None) ->
 
 def folds_without_class(blocks: Blocks, dealt: Codes, folds: int) -> NDArray[np.bool_]:
     """Return which folds (F,) have all rows of some class."""
-    used, k = dealt >= 0, len(blocks.design.levels)
+    used = dealt >= 0
+    k = len(blocks.design.levels)
     rows = np.bincount(dealt[used] * k + blocks.codes[used], minlength=folds * k).reshape(folds, k)
     return np.asarray((rows == rows.sum(axis=0)).any(axis=1))
 
@@ -496,7 +508,8 @@ def kept_fold_scores(
 
 def _each_left_out(fit: Fit[Any], dealt: Codes, folds: int, refit_prior: bool | None) -> Floats | None:
     """Scores (n, K) where each fold is one row, in closed form; None where there is none, or not for all."""
-    refits, used = fit.refits, np.flatnonzero(dealt >= 0)
+    refits = fit.refits
+    used = np.flatnonzero(dealt >= 0)
     if (
         not len(used) == folds == len(np.unique(dealt[used]))
         or fit.rows("cross-validation").weights is not None
@@ -578,7 +591,8 @@ def _score_stored(
 
 def counts_without(blocks: Blocks, dealt: Codes, folds: int) -> Floats:
     """Rows, or sums of weights, (F, K) of each class outside each fold."""
-    used, k = dealt >= 0, len(blocks.design.levels)
+    used = dealt >= 0
+    k = len(blocks.design.levels)
     weights = None if blocks.weights is None else blocks.weights[used]
     counts = np.bincount(dealt[used] * k + blocks.codes[used], weights, folds * k).reshape(folds, k)
     return np.asarray(counts.sum(axis=0) - counts, dtype=np.float64)
@@ -652,7 +666,8 @@ HELD = 2**23
 PIECE = 2**17
 """Scores that are held at once where they are more, few enough for the cache of a processor."""
 
-UNDECIDED, IMPOSSIBLE = -2, -3
+UNDECIDED = -2
+IMPOSSIBLE = -3
 """Codes of rows whose scores a difference has spoilt, and of those that are impossible in every class."""
 
 
@@ -696,7 +711,8 @@ def left_out_codes(fit: Fit[Any], decision: Decision, refit_prior: bool | None) 
 
     Of rows on workers these go through it there, and labels alone come back.
     """
-    blocks, k = fit.rows("leave_one_out()"), len(fit.classes)
+    blocks = fit.rows("leave_one_out()")
+    k = len(fit.classes)
     anew = refits_prior(fit, refit_prior)
     few = blocks.read_here and blocks.table.nrows * k <= HELD
     if few or LEFT_OUT_KEPT_AS[anew] in fit.cache:

@@ -222,7 +222,8 @@ def hyperplane(
 
 
 def _refuse(common: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn:
-    levels, codes = blocks.design.levels, rows.codes[common.rows]
+    levels = blocks.design.levels
+    codes = rows.codes[common.rows]
     space = standard(rows.x)
     proof = separation(space.columns, rows.codes, 2)
     certificate = labelled_certificate(proof, space.to_data(rows.x), blocks, rows)
@@ -266,7 +267,8 @@ def hyperplane_fit(
 
 def _left_out(fit: Fit[HyperplaneFit]) -> Callable[..., Floats]:
     """Scores of rows beyond the margin, any of which the plane can do without; others are missing."""
-    points, columns = len(fit.numbers.plane.support), min(len(fit.terms), int(fit.nobs))
+    points = len(fit.numbers.plane.support)
+    columns = min(len(fit.terms), int(fit.nobs))
     if points**2 * columns * (points**2 + fit.nobs) > MOST_PRODUCTS:
         raise NotSupportedError(
             f"Leave-one-out of a hyperplane takes a refit of {fit.nobs} rows for each of its {points} "
@@ -309,7 +311,8 @@ class HyperplaneResults(SeparatingLines):
     @property
     def intercept(self) -> float:
         """Value of the plane at zero."""
-        plane, origin = self._fit.numbers.plane, self._fit.numbers.origin
+        plane = self._fit.numbers.plane
+        origin = self._fit.numbers.origin
         return plane.intercept - float(origin @ plane.coef)
 
     @property

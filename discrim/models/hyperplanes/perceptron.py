@@ -255,7 +255,8 @@ def _left_out(fit: Fit[PerceptronFit]) -> Floats:
     there[rows.positions] = True
     lone = unique_level_mask(blocks.design, blocks.table, there, blocks.functions)[rows.positions]
     # Without such a row a column has one value, or may have.
-    squares, n = (rows.x - rows.x.mean(axis=0)) ** 2, len(rows.x)
+    squares = (rows.x - rows.x.mean(axis=0)) ** 2
+    n = len(rows.x)
     sole = (squares * n / (n - 1) > (1 - SOLE) * squares.sum(axis=0)).any(axis=1)
     every[lone | sole | (np.bincount(rows.codes)[rows.codes] == 1)] = np.nan
     return every

@@ -34,7 +34,8 @@ MOST_SUPPORT = 30
 
 
 def _perceptron_header(results: PerceptronResults, fit: Fit[PerceptronFit]) -> Pairs:
-    seed, start = fit.numbers.seed, fit.numbers.start
+    seed = fit.numbers.seed
+    start = fit.numbers.start
     order = "of the table" if seed is None else f"shuffled, seed {seed}"
     begun = []
     if start is not None:
@@ -161,7 +162,8 @@ def distances(results: Any, fit: Fit[Any], options: PictureOptions, margin: floa
             "boundary(a, b).distance()."
         )
     rows = needed_rows(fit, options, "distances")
-    values, signs = results.boundary().distance(rows.blocks), options.signs(fit.classes)
+    values = results.boundary().distance(rows.blocks)
+    signs = options.signs(fit.classes)
     return plane_plots.draw_distances(
         values, rows.labels, list(fit.classes), margin=margin, ax=options.ax, signs=signs
     )
@@ -194,9 +196,11 @@ def history(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Errors of a perceptron after each pass."""
     # Labels that are booleans would choose rows.
     errors = results.history["errors"].unstack("plane").reindex(columns=results.planes.index)
-    fewest, classes = results.planes["errors"].tolist(), list(results.classes)
+    fewest = results.planes["errors"].tolist()
+    classes = list(results.classes)
     kept = list(fit.numbers.kept) or [None] * len(fewest)
-    first, signs = classes.index(errors.columns[0]), options.signs(classes)
+    first = classes.index(errors.columns[0])
+    signs = options.signs(classes)
     return plane_plots.passes(
         errors, list(zip(kept, fewest, strict=True)), ax=options.ax, signs=signs, first=first
     )
@@ -209,13 +213,15 @@ def updates(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
             f"kind='updates' draws lines between two classes in the plane of two columns; this fit has "
             f"{len(fit.classes)} classes and {len(fit.terms)} columns: use kind='history'."
         )
-    rows, numbers = gathered_rows(fit.drawn_rows()), fit.numbers
+    rows = gathered_rows(fit.drawn_rows())
+    numbers = fit.numbers
     begin = None if numbers.start is None else numbers.start[:, 0]
     moved, after = first_moves(
         rows.x, rows.codes == 1, step=numbers.step, seed=numbers.seed, most=MOST_MOVES, start=begin
     )
     points = pd.DataFrame(rows.x, columns=fit.terms)
-    ends, signs = (numbers.coef[:, 0], results.updates), options.signs(fit.classes)
+    ends = (numbers.coef[:, 0], results.updates)
+    signs = options.signs(fit.classes)
     return plane_plots.draw_updates(
         points, rows.codes, list(fit.classes), (moved, after), ends, ax=options.ax, signs=signs
     )

@@ -107,7 +107,8 @@ def fit_by_features(
     most = max(SAMPLED, 2 * plan.features.n if isinstance(plan.features, Landmarks) else 0)
     with late_bar(0, "sample of the rows"):
         rows = sampled_rows(blocks, most, len(blocks.terms))
-    standard, factors = _standard(moments), factor_columns(blocks)
+    standard = _standard(moments)
+    factors = factor_columns(blocks)
     sample = _as_sample(rows, standard, moments.n_classes, factors)
     compared = _as_sample(rows.first(COMPARED), standard, moments.n_classes, factors)
     kernel, scale, chosen = _kernel(compared, plan.search)
@@ -230,7 +231,8 @@ def _rule_anew(plan: FeaturePlan | None, fit: Fit[FeatureLDAFit], blocks: Blocks
         return None
     whole = len(keep) == moments.n_columns
     if not whole:
-        blocks, moments = blocks.columns(keep.tolist()), moments.columns(keep)
+        blocks = blocks.columns(keep.tolist())
+        moments = moments.columns(keep)
     try:
         made = fit_by_features(blocks, moments, fit.numbers.prior, plan)
     except DataError:
@@ -241,7 +243,8 @@ def _rule_anew(plan: FeaturePlan | None, fit: Fit[FeatureLDAFit], blocks: Blocks
 
 def _rule_held(fit: Fit[FeatureLDAFit], blocks: Blocks) -> Rule | None:
     """The rule of other rows with the features, the ridge and the map to posteriors of the fit."""
-    moments, numbers = _enough_moments(blocks), fit.numbers
+    moments = _enough_moments(blocks)
+    numbers = fit.numbers
     if moments is None:
         return None
     features = numbers.indicators.features

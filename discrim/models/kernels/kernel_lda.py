@@ -326,7 +326,8 @@ def _feature_fit(
     """A kernel discriminant analysis by features as one value, with all that was tried."""
     numbers, chosen, ridges = made
     feature_lda.say_fewer(numbers, plan.features.n)
-    kernel, least = numbers.kernel, min((each.loss for each in ridges), default=np.nan)
+    kernel = numbers.kernel
+    least = min((each.loss for each in ridges), default=np.nan)
     lines = [] if chosen is None else [_line(each, chosen) | {"chosen": False} for each in chosen.tried]
     for line in lines:
         line["by"] = "sample" if line["by"] == "all rows" else line["by"]
@@ -495,7 +496,8 @@ class _Judged:
 
 def _rows_to_permute(fit: Fit[Any], data: Data | None) -> _Judged:
     """The rows of the fit, each to be judged without it, or those of a table."""
-    numbers, log_prior = fit.numbers, fit.log_prior()
+    numbers = fit.numbers
+    log_prior = fit.log_prior()
     if data is None:
         fit.rows("importance()", "pass data=")
         if numbers.kind:

@@ -377,7 +377,8 @@ class MLMResults(Shown):
     def params(self) -> pd.DataFrame:
         """Coefficients of the columns of the model, by response."""
         self._need_full_rank(".params")
-        model, m = self._model, self._model.n_model
+        model = self._model
+        m = self._model.n_model
         coefficients = model.numbers.coefficients()
         coefficients[1:] /= model.model_unit[:, None]
         coefficients *= model.unit
@@ -420,7 +421,8 @@ class MLMResults(Shown):
         hypothesis = self._hypothesis(term, type)
         part = hypothesis.part * (self._model.unit / np.sqrt(self.df_resid))
         if size == "evidence":
-            p, q = len(self.responses), hypothesis.df
+            p = len(self.responses)
+            q = hypothesis.df
             critical = roy_critical(p, q + 1, self.df_resid + q + 1, 1 - level) if q else np.nan
             part = part / np.sqrt(critical)
         return pd.DataFrame(part.T @ part, index=self.responses, columns=self.responses)
@@ -428,7 +430,8 @@ class MLMResults(Shown):
     @displayed()
     def tidy(self) -> pd.DataFrame:
         """Coefficients with t tests of each response, as broom's `tidy`."""
-        params, level = self.params, 0.95
+        params = self.params
+        level = 0.95
         m = self._model.n_model
         inverse = solve_triangular(self._model.numbers.x[:m], np.eye(m))
         inverse = self._model.shifted_back(np.eye(m)) @ inverse
@@ -446,7 +449,9 @@ class MLMResults(Shown):
     @displayed()
     def glance(self) -> pd.DataFrame:
         """One row: rows, degrees of freedom, log-likelihood, AIC and BIC of normal residuals."""
-        n, p, rank = self.nobs, len(self.responses), self._model.numbers.rank
+        n = self.nobs
+        p = len(self.responses)
+        rank = self._model.numbers.rank
         if self._model.has_error:
             log_det = 2 * np.log(np.abs(np.diagonal(self._model.numbers.error))).sum()
         else:
@@ -752,7 +757,8 @@ def manova(
     >>> manova("species ~ .", load_iris(), distance="manhattan", seed=1)["p"].tolist()[0]
     0.001
     """
-    kind, formula = asked_type(type), dot_without(formula, (within, groups))
+    kind = asked_type(type)
+    formula = dot_without(formula, (within, groups))
     alone = one_class(formula)
     if alone is None and method is not None:
         raise NotSupportedError(

@@ -175,7 +175,8 @@ def he_of_terms(
     """Ellipses of the terms beside that of the residuals, in the plane of two responses."""
     names = _two(columns, list(results.responses), "columns", "responses")
     labels = list(results.terms) if terms is None else [terms] if isinstance(terms, str) else list(terms)
-    shapes, means = {}, {}
+    shapes = {}
+    means = {}
     for term in labels:
         at = results._model.position(term)
         label = results.terms[at]

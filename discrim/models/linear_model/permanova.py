@@ -104,8 +104,10 @@ class ModelRows:
 
     def shuffle(self, cells: Codes, exchange: Exchange) -> tuple[RowShuffle, str]:
         """Who exchanges places with whom, by the cells (n,) of the rows, and its name."""
-        groups, within = exchange.groups, exchange.within
-        units, blocks = self.of_rows(groups, "groups"), self.of_rows(within, "within")
+        groups = exchange.groups
+        within = exchange.within
+        units = self.of_rows(groups, "groups")
+        blocks = self.of_rows(within, "within")
         if units is not None and blocks is not None and mixed_unit(blocks, units) is not None:
             raise DataError(
                 f"A group of groups={called(groups)} has rows in two blocks of within={called(within)}: "
@@ -131,7 +133,8 @@ class ModelRows:
     def _need_equal(self, units: Codes, groups: Any) -> None:
         sizes = np.bincount(units)
         if len(set(sizes.tolist())) > 1:
-            small, large = int(sizes.argmin()), int(sizes.argmax())
+            small = int(sizes.argmin())
+            large = int(sizes.argmax())
             rows = [self.label(int(np.argmax(units == unit))) for unit in (small, large)]
             raise DataError(
                 f"The groups of groups={called(groups)} have different numbers of rows, {sizes[small]} with "
@@ -177,7 +180,8 @@ def rows_to_permute(
         parts.append(rows.copy() if own is None else np.repeat(rows, own.astype(np.intp), axis=0))
     if blocks.dropped and na_action == "raise":
         blocks.refuse_missing()
-    x, at = np.concatenate(parts), np.flatnonzero(used_codes(blocks) >= 0)
+    x = np.concatenate(parts)
+    at = np.flatnonzero(used_codes(blocks) >= 0)
     if blocks.weights is not None:
         at = np.repeat(at, blocks.weights[at].astype(np.intp))
     if len(x) < 2:
@@ -314,14 +318,18 @@ class PermanovaResults(Shown):
         self, rows: ModelRows, space: RowSpace, unit: float, distance: str, kind: TestType, exchange: Exchange
     ) -> None:
         self._held = HeldRows(rows, space, exchange)
-        self._unit, self._kind, self._total = unit, kind, space.total
+        self._unit = unit
+        self._kind = kind
+        self._total = space.total
         self._dropped = rows.model.blocks.dropped
         directions = rows.directions(kind)
         found, self.shuffled = rows.shuffle(directions.cells, exchange)
         self.formula: str = rows.model.blocks.design.formula
-        self.distance, self.seed = distance, exchange.seed
+        self.distance = distance
+        self.seed = exchange.seed
         self.terms = pd.Index(rows.model.labels)
-        self.nobs, self.df_resid = len(rows.places), directions.df
+        self.nobs = len(rows.places)
+        self.df_resid = directions.df
         self.labellings = found.labellings()
         self.exact = self.labellings <= exchange.permutations + 1
         orders = found.drawn(exchange.permutations, exchange.seed)
@@ -338,7 +346,8 @@ class PermanovaResults(Shown):
 
         A sum of squares outside the range of float64 is infinite or zero; R2, F and p hold in any units.
         """
-        tests, none = self._tests, [np.nan, np.nan]
+        tests = self._tests
+        none = [np.nan, np.nan]
         squares = np.append(tests.squares, self._total)
         columns = {
             "df": [*self._df, self.df_resid, self.nobs - 1],
@@ -501,10 +510,13 @@ class PermanovaResults(Shown):
 
         codes, labels, _ = self._labels(named)
         points = self.coordinates()
-        squares, total, of = ((points / self._unit) ** 2).sum(), self._total, " of all squares"
+        squares = ((points / self._unit) ** 2).sum()
+        total = self._total
+        of = " of all squares"
         if squares.sum() > total * (1 + 1e-9):
             # Negative eigenvalues, of distances that are not Euclidean, would make shares of more than 100 %.
-            total, of = squares.sum(), " of the positive eigenvalues"
+            total = squares.sum()
+            of = " of the positive eigenvalues"
         points = points.iloc[:, :2]
         named_cells = pd.Index(labels)
         shown = pd.Series(named_cells[codes], index=points.index)
@@ -582,7 +594,8 @@ class Dispersion(Shown):
         centre: Centre,
         adjust: bool,
     ) -> None:
-        rows, exchange = tested._held.rows, tested._held.exchange
+        rows = tested._held.rows
+        exchange = tested._held.exchange
         z, negative = core.class_distances(tested._held.space, codes, centre)
         if negative:
             warn_user(
@@ -602,8 +615,11 @@ class Dispersion(Shown):
         orders = found.drawn(exchange.permutations, exchange.seed)
         self._tests = core.permuted_spread(z, codes, orders, exchange.permutations)
         self._codes, self._counts, self._labels = codes, counts, pd.Index(labels, name=term)
-        self._adjusted, self._unit, self._z = adjust, tested._unit, z
-        self.term, self.centre = term, centre
+        self._adjusted = adjust
+        self._unit = tested._unit
+        self._z = z
+        self.term = term
+        self.centre = centre
         self.distances = pd.Series(z * self._unit, index=rows.index, name="distance")
         index = pd.RangeIndex(1, len(self._tests.drawn) + 1, name="permutation")
         self.permuted = pd.Series(self._tests.drawn, index=index, name="F")
@@ -798,7 +814,8 @@ def permanova(
     total     332  1.000      NaN    NaN
     """
     check_word("na_action", na_action, NaAction)
-    kind, exchange = asked_type(type), Exchange.asked(permutations, seed, within, groups)
+    kind = asked_type(type)
+    exchange = Exchange.asked(permutations, seed, within, groups)
     named = isinstance(distance, str)
     given = np.zeros((0, 0)) if named else _square(distance)
     if named:
@@ -825,7 +842,8 @@ def permanova(
 
 def _by_metric(rows: ModelRows, metric: Metric) -> tuple[RowSpace, float]:
     """The rows as a metric sees them, and the unit of its distances."""
-    y, names = rows.y, rows.model.responses
+    y = rows.y
+    names = rows.model.responses
     why, where = core.refused(metric, y)
     if where.any():
         row, column = np.argwhere(where)[0]
@@ -860,7 +878,8 @@ def _square(distance: Any) -> Floats:
 
 def _by_table(rows: ModelRows, distance: Any, values: Floats) -> RowSpace:
     """The rows as a square table of their distances sees them."""
-    table, places = rows.table, rows.places
+    table = rows.table
+    places = rows.places
     if isinstance(distance, pd.DataFrame) and not (
         distance.index.equals(table.index) and distance.columns.equals(table.index)
     ):

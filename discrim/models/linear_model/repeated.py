@@ -152,7 +152,9 @@ class ProfileResults(_WithMeans):
                 f"A profile joins two responses or more, and the model has one, {model.responses[0]!r}: name "
                 "more on the right side of the formula."
             )
-        self._model, self._at, self._kind = model, at, kind
+        self._model = model
+        self._at = at
+        self._kind = kind
         self.formula: str = model.blocks.design.formula
         self.term = model.labels[at]
         self.type = int(kind)
@@ -362,7 +364,8 @@ class RepeatedResults(_WithMeans):
             generalized eta squared. An HF above one is shown as it is, and p_HF is that of one.
         """
         check_word("huynh_feldt", huynh_feldt, HuynhFeldt)
-        unit, total = unit_of(self._model), self._model.total
+        unit = unit_of(self._model)
+        total = self._model.total
         rows = {
             label: univariate_row(stratum.numbers, hypothesis, total, huynh_feldt)
             for label, stratum, hypothesis in self._all(type)
@@ -512,7 +515,8 @@ def _design_table(within: Any, responses: pd.Index) -> Table:
 
 def _contrasts(table: Table, frame: pd.DataFrame, design: str | None) -> dict[str, Floats]:
     """The contrasts of the mean, which has no label, and of each term within rows."""
-    p, levels = len(frame), 1
+    p = len(frame)
+    levels = 1
     codes: dict[str, Codes] = {}
     for name in table.names:
         column = frame[name]
@@ -532,7 +536,8 @@ def _contrasts(table: Table, frame: pd.DataFrame, design: str | None) -> dict[st
     every = [each for k in range(1, len(codes) + 1) for each in combinations(codes, k)]
     contrasts = {"": np.full((p, 1), p**-0.5)}
     for term in every if design is None else within_terms(design, table):
-        label, columns = ":".join(term), contrasts_of([codes[name] for name in term])
+        label = ":".join(term)
+        columns = contrasts_of([codes[name] for name in term])
         if columns is None:
             raise DataError(
                 f"The term {label!r} has cells without a response: leave it out of design=, or give a "

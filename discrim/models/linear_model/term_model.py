@@ -174,7 +174,8 @@ class TermModel:
 
     def mean(self) -> Floats:
         """Means (p,) of the responses over all rows, less the origin and over their units."""
-        x, y = self.numbers.x[:, 0], self.numbers.y
+        x = self.numbers.x[:, 0]
+        y = self.numbers.y
         return np.asarray(x @ y / (x @ x))
 
     def in_units(self, means: Floats) -> Floats:
@@ -287,7 +288,9 @@ class TermCanonicalResults(Shown):
     _FIRST_SECTIONS = ("correlations", "dimensions", "raw", "centroids")
 
     def __init__(self, model: TermModel, term: int, hypothesis: Hypothesis) -> None:
-        self._model, self._at, self._hypothesis = model, term, hypothesis
+        self._model = model
+        self._at = term
+        self._hypothesis = hypothesis
         self.term = model.labels[term]
         self.df = hypothesis.df
         numbers = model.numbers
@@ -403,7 +406,8 @@ class TermCanonicalResults(Shown):
         blocks = blocks.columns(range(first, len(blocks.terms)))
         if data is not None:
             blocks = new_blocks(blocks, data, held=True)
-        raw, grand = self.raw.to_numpy(), self._model.in_units(self._model.mean())
+        raw = self.raw.to_numpy()
+        grand = self._model.in_units(self._model.mean())
         out = np.empty((blocks.table.nrows, len(self._names)))
         for place, x, _ in blocks.every_row():
             out[place] = (x - grand) @ raw

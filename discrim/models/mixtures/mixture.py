@@ -88,9 +88,13 @@ def _chosen(
     """What BIC chooses of what was left to it, and the table of all that was tried."""
     k = moments.n_classes
     groups = [np.arange(k)] if choice.together else [np.array([c]) for c in range(k)]
-    sizes, forms, tables, jobs = list(choice.sizes), list(choice.forms), [], []
+    sizes = list(choice.sizes)
+    forms = list(choice.forms)
+    tables = []
+    jobs = []
     for group in groups:
-        size, form = sizes[group[0]], forms[group[0]]
+        size = sizes[group[0]]
+        form = forms[group[0]]
         numbers = range(1, choice.most + 1) if size is None else [size]
         jobs.append(core.candidates(numbers, FORMS if form is None else [form], len(group)))
     with late_bar(sum(len(job) for job in jobs), "choice of components") as tell:
@@ -130,7 +134,8 @@ def _form_hint(given: Form, *words: MixtureCovariance) -> str:
 
 def _collapse(end: Degenerate, sizes: Sequence[int], forms: Sequence[Form], blocks: Blocks) -> CollinearError:
     """The error that names the component that has degenerated."""
-    at, complete = end.k, replace(blocks, incomplete=False, partial=False)
+    at = end.k
+    complete = replace(blocks, incomplete=False, partial=False)
     moments = reading.class_moments(complete, "class")
     if end.what == "singular" and sizes[at] == 1:
         # Of classes that are fitted together, another one than the first may be at fault.
@@ -443,7 +448,8 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
     @displayed()
     def tidy(self) -> pd.DataFrame:
         """One row for each class, component and term: share, mean and standard deviation."""
-        p, index = len(self.terms), self._index
+        p = len(self.terms)
+        index = self._index
         sd = [np.sqrt(np.diagonal(cov)) for cov in self.covs.values()]
         columns = {
             "class": index.get_level_values(0).repeat(p),
@@ -622,7 +628,8 @@ def mixture(
     """
     options = verb_options(locals())
     starts = reading.check_whole("starts", starts, 1, MOST_STARTS)
-    maxiter, seed = reading.check_whole("maxiter", maxiter, 1), reading.check_whole("seed", seed, 0)
+    maxiter = reading.check_whole("maxiter", maxiter, 1)
+    seed = reading.check_whole("seed", seed, 0)
     plan = EMPlan(starts, seed, reading.check_number("tol", tol, 0, 1, ends="[)"), maxiter)
     most = reading.check_whole("most", most, 1, MOST_TRIED, what="a number of components")
     reading.check_word("over", over, ("class", "classes"), optional=True)

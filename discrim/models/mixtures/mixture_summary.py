@@ -40,7 +40,9 @@ def mixture_sections(results: MixtureResults, fit: Fit[MixtureFit]) -> Sections:
 def _header(results: MixtureResults, fit: Fit[MixtureFit]) -> Pairs:
     numbers = fit.numbers
     over = "the components of all classes" if numbers.together else "those of each class"
-    least, most, few = min(numbers.sizes), max(numbers.sizes), len(numbers.sizes) <= 6
+    least = min(numbers.sizes)
+    most = max(numbers.sizes)
+    few = len(numbers.sizes) <= 6
     size = " + ".join(map(str, numbers.sizes)) if few else f"{least} to {most} in each class"
     size = f"{least} in each class" if least == most else size
     if fit.path is not None:
@@ -93,10 +95,12 @@ def _classes(results: MixtureResults, fit: Fit[MixtureFit]) -> Section:
         "components": "count",
         "covariance": "text",
     }
-    source, note = "fit.prior, fit.components, fit.covariance", ""
+    source = "fit.prior, fit.components, fit.covariance"
+    note = ""
     if (results.components > 1).any():
         runs = results.runs
-        table, source = table.join(runs), f"{source}, fit.runs"
+        table = table.join(runs)
+        source = f"{source}, fit.runs"
         formats |= {"runs": "count", "reached": "count"}
         if (runs["reached"] < runs["runs"]).any():
             note = (
@@ -149,7 +153,8 @@ mixture_brief: Sections = {"classes": _classes, "components": _components}
 def components(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Outlines of the components in the plane of two columns."""
     names, chosen = chosen_terms(results, fit, options, "components", 2)
-    rows, level = drawn_rows(fit, options), level_of(options, LEVEL)
+    rows = drawn_rows(fit, options)
+    level = level_of(options, LEVEL)
     axes = draw_ellipses(
         results.component_means[names],
         {key: cov.loc[names, names] for key, cov in results.covs.items()},

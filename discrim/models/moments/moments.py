@@ -156,13 +156,15 @@ def _first_complete(
     part: tuple[Table, str | None], parts: Iterator[tuple[Table, str | None]], columns: Sequence[str]
 ) -> tuple[tuple[Table, str | None], int]:
     """Return the first part with a complete row, else the last one, and the number of rows before it."""
-    skipped, table = 0, part[0]
+    skipped = 0
+    table = part[0]
     while not RowRange(table, 0, table.nrows).complete(columns)[1].any():
         following = next(parts, None)
         if following is None:
             break
         skipped += table.nrows
-        part, table = following, following[0]
+        part = following
+        table = following[0]
     return part, skipped
 
 
@@ -289,7 +291,8 @@ class Moments:
     def variances(self) -> pd.DataFrame:
         """Variances of each class, divisor n_k - 1."""
         self._need("variances", "diagonal")
-        sums, free = self._moments, self._moments.counts[:, None] - 1
+        sums = self._moments
+        free = self._moments.counts[:, None] - 1
         with np.errstate(divide="ignore", invalid="ignore"):
             variances = np.where(free > 0, sums.squares / sums.scale / sums.scale / free, np.nan)
         return pd.DataFrame(variances, index=self.classes, columns=self.terms)
@@ -338,7 +341,9 @@ class Moments:
             A column is missing; the first table did not have a category; a class is not among `levels=`; or
             there are no weights, and those of the first table were an array.
         """
-        source, design, total = rows_given(data), self._design, None
+        source = rows_given(data)
+        design = self._design
+        total = None
         column = self._weights if weights is None else weights
         source.refuse_vector(column)
         names = (*design.response_columns, *design.columns, *([column] if isinstance(column, str) else ()))
@@ -454,7 +459,8 @@ class Moments:
         self._refuse_other_scatters(other)
         levels = _common_levels(self._design, other._design)
         labels = self._design.labels if self._design.labels == other._design.labels else None
-        a, b = self._among(levels), other._among(levels)
+        a = self._among(levels)
+        b = other._among(levels)
         return replace(
             self,
             _design=replace(self._design, levels=levels, labels=labels),
@@ -481,7 +487,8 @@ class Moments:
             raise DataError(f"Moments times {times:g}: give a positive number, as 0.99 of 0.99 * moments.")
         if times == 1:
             return self
-        sums, tables = self._moments.times(times), tuple(times * each for each in self._level_counts.tables)
+        sums = self._moments.times(times)
+        tables = tuple(times * each for each in self._level_counts.tables)
         lost = (sums.rows > 0) & ~((sums.counts >= LEAST_COUNT) & (sums.counts < 1 / LEAST_COUNT))
         if lost.any():
             k = int(np.argmax(lost))
@@ -511,7 +518,8 @@ class Moments:
             return NotImplemented
         self._refuse_other_scatters(other)
         _refuse_unlike(self._design, other._design)
-        part, levels = other._with_rows(), self._design.levels
+        part = other._with_rows()
+        levels = self._design.levels
         unknown = [label for label in part._design.levels if label not in levels]
         if unknown:
             raise DataError(
@@ -700,7 +708,8 @@ def of_fit(fit: Fit[Any], scatters: Scatters) -> Moments | None:
     They are of others where columns are left out, in units of their own, or made of categories, whose levels
     a pass has to count.
     """
-    blocks, numbers = fit.blocks, fit.numbers
+    blocks = fit.blocks
+    numbers = fit.numbers
     sums = getattr(numbers, "unscaled", None) or numbers.moments
     if (
         not (blocks.design.plain and isinstance(sums, ClassMoments) and sums.spread == scatters)
@@ -739,7 +748,9 @@ def moments_of_file(
         raise
     except fit_file.BROKEN as error:
         raise damaged(path, f"its description is incomplete ({error})") from None
-    scatters, weights, dropped = about["scatters"], about["weights"], about["dropped"]
+    scatters = about["scatters"]
+    weights = about["weights"]
+    dropped = about["dropped"]
     decayed = about["decayed"]
     flags = {type(each) for each in (about["levels_given"], about["weighted"], decayed)}
     if scatters not in get_args(Scatters) or flags != {bool}:

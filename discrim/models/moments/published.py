@@ -115,7 +115,8 @@ def from_stats(
 def _class_counts(counts: Any, classes: pd.Index) -> Floats:
     if isinstance(counts, pd.Series | Mapping):
         given = dict(counts)
-        missing, unknown = [c for c in classes if c not in given], [c for c in given if c not in set(classes)]
+        missing = [c for c in classes if c not in given]
+        unknown = [c for c in given if c not in set(classes)]
         if missing or unknown:
             raise DataError(
                 f"counts and means differ in class {(missing or unknown)[0]!r}: give the same classes."
@@ -131,7 +132,8 @@ def _class_counts(counts: Any, classes: pd.Index) -> Floats:
 
 def _covariances(covs: Any, means: pd.DataFrame, sizes: Floats) -> tuple[bool, Floats]:
     """Whether there is one for each class, and the matrices."""
-    classes, columns = means.index, means.columns
+    classes = means.index
+    columns = means.columns
     if isinstance(covs, pd.DataFrame) and covs.index.nlevels == 2:
         covs = {label: covs.xs(label) for label in covs.index.unique(level=0)}
     if isinstance(covs, pd.DataFrame) or _is_matrix(covs):

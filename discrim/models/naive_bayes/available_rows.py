@@ -38,16 +38,19 @@ def available_tally(blocks: Blocks, plan: ColumnPlan) -> tuple[ClassMoments, Tal
         Its `available` (K, p) holds the count of each class and column.
     """
     blocks = blocks.with_classes()
-    k, p = len(blocks.design.levels), len(blocks.terms)
+    k = len(blocks.design.levels)
+    p = len(blocks.terms)
     used = blocks.codes >= 0
     if blocks.weights is not None:
         used &= ~np.isnan(blocks.weights)
-    weights, codes = None if blocks.weights is None else blocks.weights[used], blocks.codes[used]
+    weights = None if blocks.weights is None else blocks.weights[used]
+    codes = blocks.codes[used]
     counts = np.bincount(codes, weights, k).astype(np.float64)
     rows = np.bincount(codes if weights is None else codes[weights > 0], minlength=k)
     codes = np.where(used, blocks.codes, -1)
     parts = {name: np.zeros((k, p)) for name in ("centres", "rests", "scatters")}
-    scale, tally = np.ones(p), Tally(plan, k)
+    scale = np.ones(p)
+    tally = Tally(plan, k)
     tally.available = np.zeros((k, p))
     for columns in _missed_together(blocks):
         group = replace(blocks.with_codes(codes), partial=False, incomplete=False).columns(columns.tolist())

@@ -120,7 +120,8 @@ def _rule_of_tally(fit: Fit[NaiveBayesFit], blocks: Blocks) -> Rule | None:
     if blocks.incomplete:
         # The caller takes constant columns out of complete rows only.
         keep = np.setdiff1d(keep, constant_columns(moments))
-        moments, tally = moments.columns(keep), tally.columns(keep)
+        moments = moments.columns(keep)
+        tally = tally.columns(keep)
     refit = replace(fit.numbers, plan=tally.plan).refit(moments, tally) if len(keep) else None
     if refit is None:
         return None
@@ -183,7 +184,8 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
     def __init__(self, fit: Fit[NaiveBayesFit]) -> None:
         super().__init__(fit)
         numbers = fit.numbers
-        self.smoothing, self.laplace = numbers.smoothing, numbers.laplace
+        self.smoothing = numbers.smoothing
+        self.laplace = numbers.laplace
         self._levels = _levels(fit)
 
     # ---- the densities
@@ -244,7 +246,8 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
 
         Standard deviations of the kernels.
         """
-        terms, kernels = self.terms[self._fit.numbers.plan.kernels], self._fit.numbers.kernels
+        terms = self.terms[self._fit.numbers.plan.kernels]
+        kernels = self._fit.numbers.kernels
         return self._by_class(None if kernels is None else kernels.bandwidths(), terms)
 
     @property
@@ -253,7 +256,8 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
 
         Shape: classes by columns of counts.
         """
-        terms, counts = self.terms[self._fit.numbers.plan.counts], self._fit.numbers.counts
+        terms = self.terms[self._fit.numbers.plan.counts]
+        counts = self._fit.numbers.counts
         return self._by_class(None if counts is None else counts.probabilities(), terms)
 
     def _by_class(self, values: Any, terms: pd.Index) -> pd.DataFrame:
@@ -293,7 +297,8 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         except (TypeError, ValueError):
             raise DataError(f"at={at!r}: give the values of {term!r} as numbers.") from None
         if term in self.normal_terms:
-            mean, sd = self.means[term].to_numpy(), self.sds[term].to_numpy()
+            mean = self.means[term].to_numpy()
+            sd = self.sds[term].to_numpy()
             z = (values[:, None] - mean) / sd
             densities = np.exp(-0.5 * z**2) / (sd * np.sqrt(2 * np.pi))
         else:
@@ -570,7 +575,8 @@ def _usable_tally(
         return _usable_available(blocks, plan, na_action)
     blocks = blocks.with_counts(tuple(blocks.terms[j] for j in plan.counts))
     tally = Tally(plan, len(blocks.design.levels))
-    classes, terms = blocks.design.levels, blocks.terms
+    classes = blocks.design.levels
+    terms = blocks.terms
     # Beside others a constant count has its share of their sum.
     blocks, moments = reading.usable_rows(
         blocks, "diagonal", na_action, tally.watch, keep=plan.counts.tolist()
@@ -610,7 +616,8 @@ def _given_tally(sample: Sample, options: Options) -> tuple[Blocks, ClassMoments
     _refuse_negative(given, plan, blocks, moments)
     tally = Tally(plan, moments.n_classes)
     tally.tables, tally.sums = list(given._level_counts.tables), count_sums(moments, plan.counts)
-    classes, terms = design.levels, blocks.terms
+    classes = design.levels
+    terms = blocks.terms
     blocks, moments = fitting(given, blocks, moments, keep=plan.counts.tolist())
     tally = _tally_of_present(tally, classes, blocks)
     if len(blocks.terms) < len(terms):
@@ -620,7 +627,8 @@ def _given_tally(sample: Sample, options: Options) -> tuple[Blocks, ClassMoments
 
 def _moments_of_levels(given: Moments, terms: tuple[str, ...], names: tuple[str, ...]) -> ClassMoments:
     """Diagonal moments of columns that are positions of levels, as counted, or numbers, as given."""
-    moments, given_terms = with_scatter(given._moments, "diagonal"), given._design.terms
+    moments = with_scatter(given._moments, "diagonal")
+    given_terms = given._design.terms
     if not names:
         return moments
     means, squares = as_columns(given._level_counts.tables, moments.counts)
@@ -628,10 +636,14 @@ def _moments_of_levels(given: Moments, terms: tuple[str, ...], names: tuple[str,
     source = [given_terms.index(terms[j]) for j in numeric]
     levels = [terms.index(name) for name in names]
     shape = (moments.n_classes, len(terms))
-    centres, rests, scatters, scale = np.zeros(shape), np.zeros(shape), np.zeros(shape), np.ones(len(terms))
+    centres = np.zeros(shape)
+    rests = np.zeros(shape)
+    scatters = np.zeros(shape)
+    scale = np.ones(len(terms))
     centres[:, numeric], rests[:, numeric] = moments.centres[:, source], moments.rests[:, source]
     scatters[:, numeric], scale[numeric] = moments.scatters[:, source], moments.scale[source]
-    centres[:, levels], scatters[:, levels] = means, squares
+    centres[:, levels] = means
+    scatters[:, levels] = squares
     return replace(moments, centres=centres, rests=rests, scale=scale, scatters=scatters)
 
 
@@ -659,7 +671,8 @@ def _plan_of(blocks: Blocks, options: Options) -> ColumnPlan:
     families = np.array([NORMAL if each is None else TABLE for each in levels], dtype=np.intp)
     sizes = np.array([0 if each is None else len(each) for each in levels], dtype=np.intp)
     for name in frame_levels.boolean_terms(blocks.design):
-        families[terms.index(name)], sizes[terms.index(name)] = TABLE, 2
+        families[terms.index(name)] = TABLE
+        sizes[terms.index(name)] = 2
     for family, what, wanted in ((COUNT, "counts", options.counts), (KERNEL, "kernel", options.kernel)):
         families[_wanted(what, wanted, terms, families)] = family
     columns = set(blocks.design.columns)
@@ -722,7 +735,9 @@ def _bandwidths(bandwidth: Any, terms: list[str], families: Codes) -> tuple[str,
 
 def _refuse_no_density(moments: ClassMoments, tally: Tally, blocks: Blocks) -> None:
     """Raise a CollinearError that names class and column where a density, but for kernels, does not exist."""
-    plan, terms, levels = tally.plan, np.array(blocks.terms, dtype=object), blocks.design.levels
+    plan = tally.plan
+    terms = np.array(blocks.terms, dtype=object)
+    levels = blocks.design.levels
     if len(plan.normal):
         names = tuple(terms[plan.normal])
         available: Any = np.inf if tally.available is None else tally.available[:, plan.normal]
@@ -749,7 +764,8 @@ def _refuse_no_bandwidth(fit: NaiveBayesFit, blocks: Blocks) -> None:
     if not lacking.any():
         return
     names = [blocks.terms[j] for j in fit.plan.kernels]
-    counts, rows = fit.moments.counts, fit.moments.rows
+    counts = fit.moments.counts
+    rows = fit.moments.rows
     light = (counts <= 1) & (rows > 1) & lacking.any(axis=1)
     if light.any():
         k = int(light.argmax())
@@ -829,7 +845,8 @@ def _usable_available(
             "have no sum: leave counts= out, fill the counts, or fit the complete rows."
         )
     blocks = replace(blocks, partial=True, incomplete=True)
-    classes, terms = blocks.design.levels, blocks.terms
+    classes = blocks.design.levels
+    terms = blocks.terms
     moments, tally = available_tally(blocks, plan)
     dropped = blocks.n_dropped(blocks.codes >= 0)
     if not moments.total:

@@ -155,7 +155,8 @@ def density(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Density of a column in each class, a line a class, and the rows below zero."""
     numeric = [*results.normal_terms, *results.bandwidths.columns]
     name = one_column("density", "numbers", numeric, options)
-    densities, signs = results.density(name), options.signs(results.classes)
+    densities = results.density(name)
+    signs = options.signs(results.classes)
     axes, is_new = new_axes(options.ax)
     at = densities.index.to_numpy(dtype=np.float64)
     for k, label in enumerate(densities.columns):
@@ -194,7 +195,8 @@ def _draw_rug(axes: Axes, x: Floats, codes: Codes, k_classes: int, signs: Signs)
 def table(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Shares of the levels in each class: a line a level, and on it a dot a class, one below the other."""
     name = one_column("table", "levels", list(results._levels), options)
-    table, signs = results.tables[name], options.signs(results.classes)
+    table = results.tables[name]
+    signs = options.signs(results.classes)
     k_classes, levels = table.shape
     axes, is_new = new_axes(options.ax, levels * (1 + k_classes // 4))
     places = np.arange(levels)

@@ -54,7 +54,8 @@ def _choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: GridSearch) -> t
     moments, judged = search.folds.training_moments(blocks, "diagonal")
     parts = [_refitted(fit, part, search.folds, fold) for fold, part in enumerate(moments)]
     log_prior = logs_of_prior(fit.prior)
-    wrong, rows = np.zeros((len(thresholds), k)), np.zeros(k)
+    wrong = np.zeros((len(thresholds), k))
+    rows = np.zeros(k)
     with late_bar(blocks.table.nrows * len(parts), "choice of the threshold") as tell:
         for fold, x, codes, times in validation.judged_rows(blocks, judged, tell):
             member = np.equal(codes[:, None], np.arange(k)) * times[:, None]

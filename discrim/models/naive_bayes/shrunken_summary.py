@@ -104,7 +104,8 @@ MOST_BARS = 50
 
 def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Cross-validated error by threshold with its standard error, and how many columns are left above."""
-    path, chosen = results.path, results.threshold
+    path = results.path
+    chosen = results.threshold
     axes, _ = new_axes(options.ax)
     at, error, se, genes = numbers(path[["threshold", "error", "se", "genes"]]).T
     # Only the rule of one standard error takes a threshold whose error is not the least.
@@ -121,7 +122,8 @@ def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 def centroids(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Shrunken standardized differences as horizontal bars, the largest first, a strip for each class."""
-    survivors, signs = results.survivors(), options.signs(results.classes)
+    survivors = results.survivors()
+    signs = options.signs(results.classes)
     shown = survivors.head(MOST_BARS)
     if not len(shown):
         axes, _ = new_axes(options.ax)

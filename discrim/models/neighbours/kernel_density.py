@@ -108,8 +108,10 @@ def _choose_bandwidth(
     x, codes, weights = rows
     typical = float(np.exp(np.log(fit.normal_radii()).mean())) * fit.typical_deviation()
     grid = list(TRIED * typical) if search.grid is None else list(search.grid)
-    k, w = len(fit.prior), np.ones(len(x)) if weights is None else weights
-    wrong, llf = np.zeros((len(grid), k)), np.zeros(len(grid))
+    k = len(fit.prior)
+    w = np.ones(len(x)) if weights is None else weights
+    wrong = np.zeros((len(grid), k))
+    llf = np.zeros(len(grid))
     log_prior = logs_of_prior(fit.prior)
     member = np.equal(codes[:, None], np.arange(k)) * w[:, None]
     groups = _equal_rows(x, weights)
@@ -193,7 +195,8 @@ def _from_file(moments: ClassMoments, prior: Floats, **options: Any) -> KernelDe
         ("rule_of_radii", Radii),
     ):
         reading.check_word(name, options[name], words)
-    sizes, roots = options["sizes"], options.get("roots", options.get("deviations"))
+    sizes = options["sizes"]
+    roots = options.get("roots", options.get("deviations"))
     whole = (sizes >= 1).all() and (sizes % 1 == 0).all()
     if not whole or not sizes.sum() == len(options["points"]) == len(options["weights"]):
         raise DataError("The rows are not as many as their classes have: save the fit again.")

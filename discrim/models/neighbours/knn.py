@@ -83,7 +83,8 @@ def _refuse_zero(prior: Floats, classes: Any) -> None:
         )
 
 
-COPIED, SHARED = 0.75, 0.05
+COPIED = 0.75
+SHARED = 0.05
 """Least share of rows with a copy that is told of, and largest of places that two classes have in common."""
 
 
@@ -253,7 +254,8 @@ def _neighbours_to_try(k: int | None, grid: Sequence[int] | None, n: int) -> lis
 
 def _warn_of_copies(fit: KNNFit, x: Floats, grid: list[int]) -> None:
     """Say so where k was chosen by rows whose copies are there to vote for them, and would be another one."""
-    codes, n = fit.search.codes, len(x)
+    codes = fit.search.codes
+    n = len(x)
     places = len(np.unique(x, axis=0))
     if places == n:
         return

@@ -76,7 +76,8 @@ def _knn_path(results: KNNResults, fit: Fit[KNNFit]) -> Section:
     table = shown.set_index("k").rename_axis(index=None)
     table["chosen"] = np.where(table.index == results.k, "*", "")
     formats: dict[Any, Any] = {"error": "share", "se": "share", "chosen": "text"}
-    at_an_end, tried = "", path["k"]
+    at_an_end = ""
+    tried = path["k"]
     if len(tried) > 1 and results.k == tried.iloc[-1] < results.nobs - 1:
         at_an_end = " The chosen k is the largest that was tried; larger ones may be better: see grid=."
     elif len(tried) > 1 and results.k == tried.iloc[0] > 1:
@@ -153,7 +154,8 @@ def _kernel_classes(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -
 
 
 def _kernel_path(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> Section:
-    path, chosen = results.path, results.bandwidth.iloc[0]
+    path = results.path
+    chosen = results.bandwidth.iloc[0]
     tried = path["bandwidth"]
     table = path.set_index(tried.map("{:.4g}".format))[["error", "se", "llf"]].rename_axis(None)
     table["chosen"] = np.where(np.isclose(tried, chosen), "*", "")

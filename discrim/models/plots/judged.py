@@ -107,7 +107,8 @@ def draw_confusion_of(table: pd.DataFrame, way: str, options: PictureOptions) ->
 def said_of(table: pd.DataFrame) -> str:
     """How many rows of a confusion are wrong."""
     counts = table.to_numpy(dtype=np.float64)
-    whole, wrong = float(counts.sum()), float(counts.sum() - np.trace(counts))
+    whole = float(counts.sum())
+    wrong = float(counts.sum() - np.trace(counts))
     share = f" ({100 * wrong / whole:.1f} %)" if whole else ""
     return f"{wrong:,.7g} of {whole:,.7g} rows wrong{share}"
 
@@ -129,7 +130,9 @@ def assessed_roc(assessment: Any, options: PictureOptions) -> Axes:
 
 def _roc(fit: Fit[Any], rows: LabelledScores, options: PictureOptions) -> Axes:
     classes = fit.classes
-    curves, areas, shown = {}, {}, _shown_classes(classes, options)
+    curves = {}
+    areas = {}
+    shown = _shown_classes(classes, options)
     for k in shown:
         own = rows.codes == k
         areas[classes[k]] = roc_area(rows.values[:, k], own, rows.weights, rows.level)
@@ -182,17 +185,20 @@ def assessed_calibration(assessment: Any, options: PictureOptions) -> Axes:
 def _calibration(classes: pd.Index, rows: LabelledScores, most: int, options: PictureOptions) -> Axes:
     with np.errstate(over="ignore"):
         proba = 1 / (1 + np.exp(-rows.values))
-    what, shown = "Predicted probability of the class", _shown_classes(classes, options)
+    what = "Predicted probability of the class"
+    shown = _shown_classes(classes, options)
     if len(classes) > MOST_IN_LEGEND and options.classes is None:
         best = np.argmax(rows.values, axis=1)
         parts = {"the class predicted": (proba.max(axis=1, initial=0.0), best == rows.codes)}
-        what, shown = "Probability of the class that is predicted", [0]
+        what = "Probability of the class that is predicted"
+        shown = [0]
     else:
         parts = {classes[k]: (proba[:, k], rows.codes == k) for k in shown}
         if len(shown) == 1:
             what = f"Predicted probability of {shown_name(classes[shown[0]])}"
     edges = np.linspace(0.0, 1.0, STEPS + 1)
-    bins, counts = {}, {}
+    bins = {}
+    counts = {}
     for label, (p, true) in parts.items():
         calibrated = calibration_bins(p, true, most, rows.weights, rows.level)
         names = ("predicted", "observed", "low", "high")

@@ -163,7 +163,9 @@ def pointed_rows(fit: Fit[Any], rows: DrawnRows | None, options: PictureOptions)
     """What rows, or none, tell a pointer."""
     from discrim.report.plots.interactive import PointedRows
 
-    classes, signs, none = list(fit.classes), options.signs(fit.classes), np.empty(0, dtype=np.intp)
+    classes = list(fit.classes)
+    signs = options.signs(fit.classes)
+    none = np.empty(0, dtype=np.intp)
     if rows is None:
         return PointedRows(pd.RangeIndex(0), none, none, classes, None, signs)
     blocks = rows.blocks
@@ -212,7 +214,8 @@ def numeric_columns(design: Design) -> list[str]:
     for factor in design.spec.factors:
         into = as_numbers if factor.levels is None else as_levels
         into.update(expression(factor.code, known).columns)
-    kinds, numbers = design.kinds, as_numbers - as_levels - truths
+    kinds = design.kinds
+    numbers = as_numbers - as_levels - truths
     return [name for name in design.columns if name in numbers and kinds[name] == "numeric"]
 
 
@@ -451,7 +454,8 @@ class Pictured(ShownModel):
         'Irises'
         """
         check_word("structure", structure, Structure, optional=True)
-        axes, columns = checked_names("axes", axes), checked_names("columns", columns)
+        axes = checked_names("axes", axes)
+        columns = checked_names("columns", columns)
         check_flag("interactive", interactive)
         check_flag("standardized", standardized)
         chosen = checked_classes(classes)

@@ -98,9 +98,11 @@ class Ground:
         both = _numbers(self.rows.blocks.table, [*names, *followers])
         weights = self.rows.weights
         used = np.isfinite(both).all(axis=1) & (weights > 0)
-        x, y = both[used, : len(names)], both[used, len(names) :]
+        x = both[used, : len(names)]
+        y = both[used, len(names) :]
         share = weights[used] / weights[used].sum()
-        mean, middle = share @ x, share @ y
+        mean = share @ x
+        middle = share @ y
         root = np.sqrt(share)[:, None]
         slopes = np.linalg.lstsq(root * (x - mean), root * (y - middle), rcond=None)[0]
         low, high = y.min(axis=0), y.max(axis=0)
@@ -112,7 +114,8 @@ class Ground:
 
     def values(self, names: Sequence[str], decide: Callable[[pd.DataFrame], Any]) -> Callable[[Floats], Any]:
         """From points of a plane to what is decided there."""
-        follow, followers = self.regressed(names), self.followers(names)
+        follow = self.regressed(names)
+        followers = self.followers(names)
         held = {name: value for name, value in self.others(names).items() if name not in followers}
 
         def values(points: Floats) -> Any:
@@ -262,7 +265,8 @@ def _usual(fit: Fit[Any], rows: DrawnRows | None, name: str, numeric: bool) -> A
         means, _ = _spread_of(fit, name)
         counts = np.asarray(fit.counts)[np.asarray(fit.counts) > 0]
         return float(counts @ means / counts.sum())
-    column, weights = rows.blocks.table.column(name), rows.weights
+    column = rows.blocks.table.column(name)
+    weights = rows.weights
     used = column.notna().to_numpy() & (weights > 0)
     if (rows.codes >= 0).any():
         used &= rows.codes >= 0
@@ -354,14 +358,16 @@ def _interactive_plane(
     """The same in a figure of plotly, whose places tell their posteriors."""
     fit = ground.fit
     shares = None if fit.model.instead else ground.values(names, lambda table: _decided(ground, table))
-    points, rows = ground.points(names)[0], pointed_rows(fit, ground.rows, options)
+    points = ground.points(names)[0]
+    rows = pointed_rows(fit, ground.rows, options)
     place = ground.classify(names), ground.limits(names), names
     return plane_figure(*place, points, rows, shares, title, draw, weak=ground.off(names))
 
 
 def _matrix(results: Any, ground: Ground, options: PictureOptions) -> Axes:
     """The planes of all pairs, below the diagonal of a matrix."""
-    fit, columns = ground.fit, ground.columns
+    fit = ground.fit
+    columns = ground.columns
     signs = options.signs(list(fit.classes))
     rest = told_held(ground, ())
     outer, place = draw_triangle(options.ax, columns, list(fit.classes), signs)
@@ -411,7 +417,8 @@ DENSITIES = ("kernel_density", "naive_bayes")
 
 def _line(ground: Ground, options: PictureOptions) -> Axes:
     """The posteriors, or values, of the classes along the only column of numbers."""
-    fit, name = ground.fit, ground.columns[0]
+    fit = ground.fit
+    name = ground.columns[0]
     ((low, high),) = ground.limits([name])
     at = np.linspace(low, high, 801)
     sure = not fit.model.instead
@@ -439,11 +446,13 @@ def _decided(ground: Ground, table: pd.DataFrame) -> Floats:
 
 def _scored(ground: Ground, table: pd.DataFrame, finish: Callable[[Floats], Floats]) -> Floats:
     """What is made of the scores (m, K) of the rows of a table."""
-    fit, blocks = ground.fit, ground.read(table)
+    fit = ground.fit
+    blocks = ground.read(table)
     return finished_scores(blocks, fit.rule_of(blocks), len(fit.classes), finish)
 
 
-SHOWN, MOST = 4, 6
+SHOWN = 4
+MOST = 6
 """Columns that are drawn where none are named, and the most that can be."""
 
 
@@ -467,14 +476,16 @@ def partition(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     fit.drawn_rows()
     names, every = _columns(fit, blocks, options)
     rows = needed_rows(fit, options, "partition")
-    signs, classes = options.signs(list(fit.classes)), list(fit.classes)
+    signs = options.signs(list(fit.classes))
+    classes = list(fit.classes)
     which = "apparent error rates" if options.data is None else "error rates on the new rows"
     few = options.columns is None and len(every) > len(names)
     some = f"{said_choice(options, len(every), SHOWN)} of {len(every)} columns; " if few else ""
     title = f"{fit.title} of each pair alone, {which}\n{some}hollow: {told_hollow(len(rows.codes))}"
     outer, place = draw_triangle(options.ax, names, classes, signs)
     terms = list(blocks.terms)
-    x, codes = rows.terms(names).to_numpy(), rows.codes
+    x = rows.terms(names).to_numpy()
+    codes = rows.codes
     for i, j in combinations(range(len(names)), 2):
         keep = [terms.index(names[i]), terms.index(names[j])]
         rule = _rule_of_pair(fit, blocks.columns(sorted(keep)))

@@ -94,13 +94,15 @@ def draw_scores_of(
     results: Any, fit: Fit[Any], centroids: pd.DataFrame, options: PictureOptions, **look: Any
 ) -> Axes | Figure:
     """Scores of the rows on the axes of the class means, in a picture that is interactive or not."""
-    rows, names = drawn_rows(fit, options), list(centroids.columns)
+    rows = drawn_rows(fit, options)
+    names = list(centroids.columns)
     none = pd.DataFrame(columns=names, dtype=float)
     found = none if rows is None else results.transform(rows.blocks)[names]
     look |= {"counts": fit.rows_by_class, "level": level_of(options, 0.5)}
     if options.interactive:
         return interactive.scores_figure(found, pointed_rows(fit, rows, options), centroids, **look)
-    labels, signs = no_labels() if rows is None else rows.labels, options.signs(fit.classes)
+    labels = no_labels() if rows is None else rows.labels
+    signs = options.signs(fit.classes)
     return spaces.draw_scores(found, labels, centroids, ax=options.ax, signs=signs, **look)
 
 
@@ -170,7 +172,8 @@ MOST_PANELS = 12
 LEVEL = 0.68
 """Share of a normal class in its outline, as in R's heplots."""
 
-MOST_LARGE, SMALL = 6, 0.2
+MOST_LARGE = 6
+SMALL = 0.2
 """Classes up to which outlines over regions hold that share, and what they hold of more."""
 
 
@@ -202,7 +205,8 @@ def ellipses(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     if len(names) > 2:
         return pairs(results, fit, options)
     (means, covariances, pooled), shown = _drawn_spreads(results, fit, names, options, "ellipses")
-    level, centred = level_of(options, LEVEL), bool(options.centred)
+    level = level_of(options, LEVEL)
+    centred = bool(options.centred)
     axes = spaces.draw_ellipses(means, covariances, pooled, outline_radius(level), centred=centred, **shown)
     about = ", about one centre" if centred else ""
     said = f"Covariances of the classes{about}; outlines hold {100 * level:.6g} %"
@@ -230,7 +234,8 @@ def he(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Ellipses of hypothesis and error, in the plane of two columns, or of two discriminants with axes=."""
     results._need_full("kind='he'")
     fit.numbers.refuse_covariates("kind='he'")
-    moments, counts = fit.numbers.moments, fit.rows_by_class.to_numpy(dtype=np.float64)
+    moments = fit.numbers.moments
+    counts = fit.rows_by_class.to_numpy(dtype=np.float64)
     free = moments.total - moments.n_classes
     level = None if options.level is None else 1 - level_of(options, 0.95)
     critical = 1.0
@@ -238,7 +243,8 @@ def he(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
         critical = roy_critical(moments.n_columns, moments.n_classes, moments.total, level)
     if not free > 0 or np.isnan(critical):
         raise NotSupportedError("kind='he' needs more rows than classes and columns: fit more rows.")
-    arrows, chosen = None, ""
+    arrows = None
+    chosen = ""
     if options.axes is not None:
         if options.columns is not None:
             raise DataError("axes= and columns= name two planes: give one of them.")
@@ -246,13 +252,15 @@ def he(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
         axis = chosen_axes(list(canonical.centroids.columns), options)
         if len(axis) < 2:
             raise DataError(f"axes={told(options.axes)}: kind='he' draws a plane: name two discriminants.")
-        means, error = canonical.centroids[axis], np.eye(2)
+        means = canonical.centroids[axis]
+        error = np.eye(2)
         arrows = canonical.structure()[axis]
         shown = axis_name(axis[0], canonical.proportion), axis_name(axis[1], canonical.proportion, of="")
     else:
         names, chosen = chosen_terms(results, fit, options, "he", 2)
         unbiased = results.cov * (fit.numbers.divisor / fit.numbers.residual_df)
-        means, error = results.means[names], unbiased.loc[names, names].to_numpy()
+        means = results.means[names]
+        error = unbiased.loc[names, names].to_numpy()
         shown = shown_name(names[0]), shown_name(names[1])
     centre = counts @ means.to_numpy() / counts.sum()
     hypothesis = scatter_between(means.to_numpy(), counts) / (critical * free)
@@ -331,16 +339,21 @@ def outlines_of(
 
     It is None of a model that has neither means nor components.
     """
-    classes, held, kind = list(fit.classes), list(names), type(results)
+    classes = list(fit.classes)
+    held = list(names)
+    kind = type(results)
     level = outline_share(fit)
     sizes: Sequence[float | None] = [6.0] * len(classes)
     if hasattr(kind, "component_means"):
-        means, keys = results.component_means[held], list(results.component_means.index)
-        shapes, said = results.covs, "of each component"
+        means = results.component_means[held]
+        keys = list(results.component_means.index)
+        shapes = results.covs
+        said = "of each component"
         sizes = spaces.component_sizes(results.shares).tolist()
     elif hasattr(kind, "means") and not hasattr(kind, "sds"):
         means, shapes, _ = _spreads(results, fit, names, None)
-        keys, said = [(label,) for label in classes], "ellipses" if shapes else ""
+        keys = [(label,) for label in classes]
+        said = "ellipses" if shapes else ""
         shapes = {(label,): shape for label, shape in shapes.items()}
     else:
         return None
@@ -370,7 +383,8 @@ def _drawn_spreads(
 
 def _total(results: Any, label: Any) -> pd.DataFrame:
     """Covariance of a class that is a mixture: within its components, and between their means."""
-    shares, means = results.shares.loc[label], results.component_means.loc[label]
+    shares = results.shares.loc[label]
+    means = results.component_means.loc[label]
     deviations = means - shares @ means
     total: pd.DataFrame = deviations.T @ deviations.mul(shares, axis=0)
     return sum((share * results.covs[label, k] for k, share in shares.items()), total)
@@ -421,7 +435,8 @@ def _spreads(results: Any, fit: Fit[Any], names: Sequence[str], rows: DrawnRows 
 
 def _column_covariances(fit: Fit[Any]) -> dict[Any, pd.DataFrame]:
     """Covariances of the columns in the classes of a fit that keeps only the covariances of its scores."""
-    numbers, unit = fit.numbers, 1 / fit.numbers.moments.scale
+    numbers = fit.numbers
+    unit = 1 / fit.numbers.moments.scale
     with np.errstate(over="ignore", under="ignore"):
         values = numbers.moments.scatters / numbers.divisors[:, None, None] * unit[:, None] * unit
     frames = [pd.DataFrame(each, index=fit.terms, columns=fit.terms) for each in values]
@@ -495,7 +510,8 @@ def territory(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
         raise NotSupportedError(NO_DISCRIMINANT)
     names = chosen_axes(every, options)
     at = [every.index(name) for name in names]
-    means, log_prior = centroids.to_numpy(), fit.log_prior()
+    means = centroids.to_numpy()
+    log_prior = fit.log_prior()
     within = scores_within(results, every)
     turn = None if within is None else np.linalg.inv(np.linalg.cholesky(within)).T
 
@@ -506,13 +522,16 @@ def territory(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
         return np.asarray(log_prior - 0.5 * (white**2).sum(axis=2))
 
     rows = drawn_rows(fit, options)
-    points, codes = np.empty((0, len(at))), np.empty(0, dtype=np.intp)
+    points = np.empty((0, len(at)))
+    codes = np.empty(0, dtype=np.intp)
     if rows is not None:
-        points, codes = results.transform(rows.blocks)[names].to_numpy(), rows.codes
+        points = results.transform(rows.blocks)[names].to_numpy()
+        codes = rows.codes
     limits = [_limits(points[:, j], means[:, at[j]]) for j in range(len(at))]
     held = "" if len(names) == len(every) else f"\nheld: {_told(every, names)} = 0"
     common: dict[str, Any] = {"ax": options.ax, "signs": options.signs(fit.classes), "title": TITLE + held}
-    classes, shares = list(fit.classes), getattr(results, "explained", None)
+    classes = list(fit.classes)
+    shares = getattr(results, "explained", None)
     said = [axis_name(name, shares, *of) for name, of in zip(names, ((), ("",)), strict=False)]
     if len(at) == 1:
         line = np.linspace(*limits[0], 801)
@@ -549,16 +568,22 @@ def save_axes(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """
     if not isinstance(getattr(fit.numbers, "within_axes", None), Sliced):
         raise NotSupportedError("kind='axes' draws the axes of ncomp=: fit qda() with ncomp=2.")
-    every, moments = list(results.subspace.loadings), fit.numbers.moments
+    every = list(results.subspace.loadings)
+    moments = fit.numbers.moments
     names = chosen_axes(every, options, called="axis")
     if len(names) == 1 < len(every):
         raise DataError(f"axes={told(options.axes)}: name two of {listed(every)}.")
-    loadings, spectrum = results.subspace.loadings[names].to_numpy(), results.subspace._scores().spectrum
+    loadings = results.subspace.loadings[names].to_numpy()
+    spectrum = results.subspace._scores().spectrum
     centre = moments.counts @ moments.class_means / moments.total
-    means, rows, classes = (moments.class_means - centre) @ loadings, drawn_rows(fit, options), [*fit.classes]
-    points, codes = np.empty((0, len(names))), np.empty(0, dtype=np.intp)
+    means = (moments.class_means - centre) @ loadings
+    rows = drawn_rows(fit, options)
+    classes = [*fit.classes]
+    points = np.empty((0, len(names)))
+    codes = np.empty(0, dtype=np.intp)
     if rows is not None:
-        points, codes = (rows.terms(list(fit.terms)).to_numpy() - centre) @ loadings, rows.codes
+        points = (rows.terms(list(fit.terms)).to_numpy() - centre) @ loadings
+        codes = rows.codes
     order = [names.index(name) for name in every if name in names]
 
     def scores(plane: Floats) -> Floats:
@@ -578,7 +603,8 @@ def save_axes(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
         found = scores(line[:, None])
         place = line, posteriors(found), best_class(found), (names[0], "Posterior probability"), points[:, 0]
         return draw_line(*place, codes, classes, **common)
-    pair, plane = (limits[0], limits[1]), (names[0], names[1])
+    pair = (limits[0], limits[1])
+    plane = (names[0], names[1])
     plane_rows = PlaneRows(points, codes)
     return draw_plane(lambda each: best_class(scores(each)), pair, plane, plane_rows, classes, **common)
 

@@ -139,7 +139,8 @@ def _chosen_rule(search: GridSearch, fit: Fit[PLSFit], blocks: Blocks) -> Rule |
 
 
 def _engine_rule(engine: Any, fit: Fit[PLSFit], blocks: Blocks) -> Rule | None:
-    numbers, moments = fit.numbers, _enough_moments(fit, blocks)
+    numbers = fit.numbers
+    moments = _enough_moments(fit, blocks)
     if moments is None:
         return None
     shared = {name: getattr(numbers, name) for name in SHARED}
@@ -228,7 +229,8 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
     def __init__(self, fit: Fit[PLSFit]) -> None:
         super().__init__(fit)
-        self.ncomp, self.orthogonal = fit.numbers.predictive, fit.numbers.orthogonal
+        self.ncomp = fit.numbers.predictive
+        self.orthogonal = fit.numbers.orthogonal
         name = "P" if self.orthogonal else "PLS"
         own = [f"{name}{i + 1}" for i in range(self.ncomp)]
         self._names = pd.Index([*own, *(f"O{i + 1}" for i in range(self.orthogonal))])
@@ -459,7 +461,8 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
             There is no such number of components, or no orthogonal one.
         """
         reading.check_word("part", part, ("predictive", "orthogonal"))
-        latent, most = self._fit.numbers.latent, self.ncomp
+        latent = self._fit.numbers.latent
+        most = self.ncomp
         if part == "orthogonal" and not self.orthogonal:
             raise DataError(
                 'part="orthogonal": this fit has no orthogonal components. Fit with OrthogonalPLS(1).'

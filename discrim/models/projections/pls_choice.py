@@ -135,7 +135,8 @@ def component_grid(search: GridSearch, most: int = USUAL) -> list[int]:
     """The numbers of components to try, in increasing order; a DataError where there is none."""
     if search.grid is None:
         return list(range(1, most + 1))
-    what, also = "numbers of components", f", or None for 1 to {USUAL}"
+    what = "numbers of components"
+    also = f", or None for 1 to {USUAL}"
     return reading.check_grid(search.grid, "number of components", 1, whole=True, what=what, also=also)
 
 
@@ -302,9 +303,12 @@ def _path(
     """Errors and Q2 of the numbers of components that the fits outside the folds go along."""
     wrong, rows, q2 = _judged(blocks, fit, alongs, judged, len(x))
     validation.refuse_none_judged(rows, "components")
-    tried, sampled = np.arange(1, len(x) + 1), fit.estimated_prior
+    tried = np.arange(1, len(x) + 1)
+    sampled = fit.estimated_prior
     path = error_path(name, tried, wrong, rows, fit.prior, sampled=sampled)
-    path["R2X"], path["R2"], path["Q2"] = x, y, q2
+    path["R2X"] = x
+    path["R2"] = y
+    path["Q2"] = q2
     return path
 
 
@@ -332,7 +336,8 @@ def selection_stability(
     fit: Fit[PLSFit], names: pd.Index, folds: int, repeats: int, seed: int | None
 ) -> pd.DataFrame:
     """Shares of refits without a fold in which columns are used; see `PLSResults.stability`."""
-    blocks, numbers = fit.rows("stability()"), fit.numbers
+    blocks = fit.rows("stability()")
+    numbers = fit.numbers
     reading.check_whole("repeats", repeats, 1, MOST, what="a number of repeats")
     start = resampling.drawn_seed(seed)
     used = np.zeros((len(fit.terms), 1 + numbers.components))
@@ -360,8 +365,13 @@ def _judged(
     A are the numbers of components. Q2 is one less the squares of what is not fitted to the indicators over
     those of the indicators about their means over all rows of the fit.
     """
-    k, shares, sizes = fit.moments.n_classes, fit.shares, fit.sizes
-    wrong, rows, press, total = np.zeros((most, k)), np.zeros(k), np.zeros(most), 0.0
+    k = fit.moments.n_classes
+    shares = fit.shares
+    sizes = fit.sizes
+    wrong = np.zeros((most, k))
+    rows = np.zeros(k)
+    press = np.zeros(most)
+    total = 0.0
     with late_bar(blocks.table.nrows * len(alongs), "choice of components") as tell:
         for fold, x, codes, times in validation.judged_rows(blocks, judged, tell):
             indicators = np.equal(codes[:, None], np.arange(k))
@@ -391,7 +401,9 @@ def q2_of_shuffles(fit: Fit[PLSFit], n: int, folds: int, seed: int | None) -> Te
     reading.refuse_large(blocks, "permutation_test() gathers all rows", times=fit.nobs)
     x, codes = repeated(*weighted_rows(blocks))
     resampling.check_folds(folds, len(x))
-    numbers, k, start = fit.numbers, len(fit.classes), resampling.drawn_seed(seed)
+    numbers = fit.numbers
+    k = len(fit.classes)
+    start = resampling.drawn_seed(seed)
     how = numbers.regressed
     groups = fit.refits.groups
     if groups is None:

@@ -199,7 +199,8 @@ def loadings(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     names = chosen_axes(list(results.loadings.columns), options, most=3)
     table = results.loadings[names]
     axes, is_new = new_axes(options.ax)
-    at, values = np.arange(len(table)), numbers(table)
+    at = np.arange(len(table))
+    values = numbers(table)
     few = len(table) <= MOST_NAMES and axes.get_window_extent().width > len(table) * axes.figure.dpi / 6
     for j, name in enumerate(table.columns):
         style: dict[str, Any] = {"color": SIGNS.colour(j), "linestyle": "none" if few else SIGNS.line(j)}

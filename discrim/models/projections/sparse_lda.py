@@ -38,7 +38,8 @@ from discrim.models.results.results import ClassifierResults, ClassMeans
 MOST_TRIED = 10_000
 """Penalties that can be tried."""
 
-LEAST, LEAST_WIDE = 1e-3, 1e-2
+LEAST = 1e-3
+LEAST_WIDE = 1e-2
 """The smallest penalty of our own, as a share of the largest; of fewer rows than columns."""
 
 
@@ -97,7 +98,8 @@ def _refuse_singular(fit: SparseFit, blocks: Blocks) -> None:
 
 
 def _warn_of_no_direction(fit: SparseFit) -> None:
-    why, way_out = f"At penalty {fit.tuning[0]:g} no column is left", "Give a smaller penalty=, or nonzero="
+    why = f"At penalty {fit.tuning[0]:g} no column is left"
+    way_out = "Give a smaller penalty=, or nonzero="
     if fit.by == "penalty" and not any(fit.tuning):
         why = "The classes have equal means in all columns, so that there is no direction"
         way_out = "Name other columns"
@@ -109,7 +111,8 @@ def _warn_of_no_direction(fit: SparseFit) -> None:
 def _refuse_dependent(moments: ClassMoments, blocks: Blocks) -> None:
     """Raise where the coefficients of all columns do not leave one minimum, without a ridge."""
     p = moments.n_columns
-    rows, k = moments.rows.sum(), moments.n_classes
+    rows = moments.rows.sum()
+    k = moments.n_classes
     if moments.spread == "thin" or rows - k < p:
         raise CollinearError(
             f"{rows} rows in {k} classes cannot tell the coefficients of all {p} columns apart: give "
@@ -178,10 +181,12 @@ def _choose_penalty(
     for fit in fits:
         _refuse_singular(fit, blocks)
     validation.refuse_lone_classes(moments, blocks.design.levels, "penalty= or nonzero=")
-    k, log_prior = moments.n_classes, logs_of_prior(prior)
+    k = moments.n_classes
+    log_prior = logs_of_prior(prior)
     penalties = np.array([fit.tuning[0] for fit in fits])
     parts, judged = search.folds.training_moments(blocks, moments.spread)
-    wrong, rows = np.zeros((len(penalties), k)), np.zeros(k)
+    wrong = np.zeros((len(penalties), k))
+    rows = np.zeros(k)
     with late_bar(len(judged), "choice of the penalty") as tell:
         for fold, (part, often) in enumerate(zip(parts, judged, strict=True)):
             tell(1)
@@ -357,7 +362,8 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
 
     def _along(self, grid: Any = None) -> tuple[Floats, list[SparseFit]]:
         """Penalties, and the fits at them."""
-        fit, cache = self._fit.numbers, self._fit.cache
+        fit = self._fit.numbers
+        cache = self._fit.cache
         if grid is None and "along" in cache:
             fits: list[SparseFit] = cache["along"]
             return np.array([each.tuning[0] for each in fits]), fits
@@ -381,7 +387,8 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
 
     def _centre(self) -> Floats:
         """The prior-weighted mean (p,) of the class means, in z about the origin of the moments."""
-        means, prior = self._fit.numbers.moments.means, self._fit.prior
+        means = self._fit.numbers.moments.means
+        prior = self._fit.prior
         anchor = means[int(np.argmax(prior))]
         return np.asarray(anchor + prior @ (means - anchor))
 
@@ -427,7 +434,8 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
     def tidy(self) -> pd.DataFrame:
         """One row for each direction and selected term, the largest first: `scaling` and `standardized`."""
         rows = []
-        scaling, coef = self.scaling.to_numpy(), self._fit.numbers.coef
+        scaling = self.scaling.to_numpy()
+        coef = self._fit.numbers.coef
         for r, axis in enumerate(self._axis_names):
             order = np.argsort(-np.abs(coef[:, r]), kind="stable")[: int((coef[:, r] != 0).sum())]
             rows += [(axis, self.terms[j], scaling[j, r], coef[j, r]) for j in order.tolist()]
@@ -580,7 +588,8 @@ def sparse_lda(
     else:
         blocks, stats = sample.of_moments("pooled", "" if values else CHOSEN_FROM_ROWS)
     reading.refuse_no_spread(stats)
-    p, k = stats.n_columns, stats.n_classes
+    p = stats.n_columns
+    k = stats.n_classes
     most = min(p, k - 1)
     if ncomp is not None:
         if not (reading.is_whole(ncomp) and 1 <= ncomp <= most):
@@ -601,7 +610,8 @@ def sparse_lda(
         _, select = validation.read_choice(penalty)
         search = GridSearch(tried, TuningFolds.read(folds, seed, blocks), select, int(n_penalties))
         penalty, path, fits = _choose_penalty(blocks, stats, shares, search, shared)
-        values, chosen = [penalty], {"search": search, "path": path, "along": fits}
+        values = [penalty]
+        chosen = {"search": search, "path": path, "along": fits}
     is_dense = any(value == 0 if by == "penalty" else value >= p for value in values)
     if is_dense and not ridge > 0:
         _refuse_dependent(stats, blocks)

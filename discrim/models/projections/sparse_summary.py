@@ -116,7 +116,8 @@ def choice(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     table = results.path
     axes, _ = new_axes(options.ax)
     at, error, se, columns = numbers(table[["penalty", "error", "se", "columns"]]).T
-    chosen, one_se = fit.numbers.tuning[0], fit.options["penalty"] == "1se"
+    chosen = fit.numbers.tuning[0]
+    one_se = fit.options["penalty"] == "1se"
     limit = "least error + one standard error" if one_se else ""
     draw_errors(axes, table[["penalty", "error", "se"]], chosen, log=True, one_se=limit)
     axes.set_ylim(bottom=min(0.0, float((error - se).min())))
@@ -163,7 +164,8 @@ def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 def _lines(axes: Axes, table: pd.DataFrame, named: list[Any], style: str) -> None:
     """Lines of one direction: those of columns that the fit has before the others."""
-    at, values = table.index.to_numpy(), table.to_numpy()
+    at = table.index.to_numpy()
+    values = table.to_numpy()
     columns = table.columns.to_list()
     places = {columns.index(name): place for place, name in enumerate(named)}
     for j in np.flatnonzero(values.any(axis=0)).tolist():

@@ -54,7 +54,8 @@ def _regressed(
     estimated_prior: bool,
 ) -> tuple[FlexibleFit, Any]:
     """The flexible fit of a copy of the engine, and that copy; other arguments are as of `fit_flexible`."""
-    copy, width = _copy_of(engine), moments.n_classes - 1
+    copy = _copy_of(engine)
+    width = moments.n_classes - 1
     times = moments.total if blocks.weights is not None else 0
     reading.refuse_large(blocks, "fda() gives the engine all rows", times=times)
     rows = gathered_rows(blocks)
@@ -133,7 +134,8 @@ class _Regression:
     width: int
 
     def __call__(self, x: Floats) -> Floats:
-        name, shape = text_of(self.engine), (len(x), self.width)
+        name = text_of(self.engine)
+        shape = (len(x), self.width)
         try:
             fitted = np.asarray(self.engine.predict(x), dtype=np.float64)
         except Exception as error:
@@ -270,10 +272,12 @@ def fda_fit(
 
 
 def _refitted_rule(engine: Any, fit: Fit[FlexibleFit], blocks: Blocks) -> Rule | None:
-    moments, numbers = reading.class_moments(blocks, "diagonal"), fit.numbers
+    moments = reading.class_moments(blocks, "diagonal")
+    numbers = fit.numbers
     if not (moments.counts > 0).all():
         return None
-    ncomp, estimated = fit.options["ncomp"], numbers.estimated_prior
+    ncomp = fit.options["ncomp"]
+    estimated = numbers.estimated_prior
     refit, _ = _regressed(engine, blocks, moments, numbers.prior, ncomp=ncomp, estimated_prior=estimated)
     return refit.rule(fit.log_prior())
 

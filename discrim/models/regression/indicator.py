@@ -42,7 +42,9 @@ class OptimalScoring(Shown):
     """
 
     def __init__(self, fit: IndicatorFit, classes: pd.Index, terms: pd.Index) -> None:
-        self._fit, self._classes, self._terms = fit, classes, terms
+        self._fit = fit
+        self._classes = classes
+        self._terms = terms
         self._scoring = fit.scoring()
         self._names = pd.Index([f"LD{i + 1}" for i in range(len(self._scoring.correlations))])
 
@@ -85,7 +87,8 @@ class OptimalScoring(Shown):
             A column is constant within classes, or a combination of others there, so that a score is
             predicted without error.
         """
-        scoring, moments = self._scoring, self._fit.moments
+        scoring = self._scoring
+        moments = self._fit.moments
         collinear = [self._terms[dependency.column] for dependency in dependencies(moments)]
         if collinear:
             raise CollinearError(

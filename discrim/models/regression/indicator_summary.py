@@ -80,7 +80,8 @@ def _regressions(results: IndicatorResults, fit: Fit[IndicatorFit]) -> Section:
     table = results.regressions().rename_axis(index=None).drop(columns=["df1", "df2"])
     title = f"Regressions, F on {len(results.terms)} and {results.df_resid:.10g} degrees of freedom"
     formats: dict[Any, Any] = {"R2": "share", "sigma": "general", "F": "z", "p": "tail"}
-    exact, note = results.classes[fit.numbers.fitted_exactly()], ""
+    exact = results.classes[fit.numbers.fitted_exactly()]
+    note = ""
     if len(exact):
         note = f"Fitted without error: {listed(exact)}. Their standard errors and tests are rounding errors."
     headings = {"p": "P > F"}
@@ -147,14 +148,19 @@ def fitted(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
         raise DataError(f"columns={told(column)} is not in the formula: name one of {listed(used)}.")
     fitted = values.to_numpy(dtype=np.float64)
     codes = label_codes(rows.labels, list(values.columns))
-    signs, masked = options.signs(fit.classes), list(results.masked)
+    signs = options.signs(fit.classes)
+    masked = list(results.masked)
     along = column is None and (len(used) > 1 or not numeric_columns(fit.blocks.design))
     if along:
-        x, name = _first_discriminant(results, fitted), "First discriminant"
+        x = _first_discriminant(results, fitted)
+        name = "First discriminant"
     else:
         x, name = _column(blocks, used if column is None else [column])
     known = np.isfinite(x) & np.isfinite(fitted).all(axis=1)
-    x, fitted, codes, weights = x[known], fitted[known], codes[known], rows.weights[known]
+    x = x[known]
+    fitted = fitted[known]
+    codes = codes[known]
+    weights = rows.weights[known]
     axes, is_new = new_axes(options.ax)
     alone = len(used) == 1 and name == used[0]
     if alone:

@@ -39,7 +39,8 @@ from discrim.models.results.results import ClassifierResults
 
 def against_reference(fit: Fit[LogisticFit], scores: Floats) -> Floats:
     """Log odds against the reference, or the first class that has a prior; of two classes the scores."""
-    prior, at = fit.prior_values(), fit.numbers.reference
+    prior = fit.prior_values()
+    at = fit.numbers.reference
     at = at if prior[at] > 0 else int(np.argmax(prior > 0))
     return scores if scores.shape[1] == 2 else log_odds_against(scores, at)
 
@@ -124,7 +125,8 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         """
         if "separation" not in self._fit.cache:
             blocks = self._fit.rows("separation")
-            numbers, search = self._fit.numbers, logistic_search
+            numbers = self._fit.numbers
+            search = logistic_search
             prove = search.certify if numbers.bias_reduction else search.overlap_by_score
             self._fit.cache["separation"] = prove(numbers, blocks)
         certificate: Certificate = self._fit.cache["separation"]
@@ -504,7 +506,9 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         check_flag("scaled", scaled)
         blocks = logistic_search.rows_with_maximum(self._fit, "dfbetas()")
         p1, q = self.bse.shape
-        n, turn, bse = blocks.table.nrows, self._fit.numbers.frame.to_data(), self.bse.to_numpy()
+        n = blocks.table.nrows
+        turn = self._fit.numbers.frame.to_data()
+        bse = self.bse.to_numpy()
         what = f"dfbetas() of {n:,} rows and {p1 * q:,} coefficients"
         refuse_beyond_memory(float(n) * p1 * q, what, "Ask for influence()")
         # Class by class, before anything is multiplied: units whose squares are no doubles cancel here.
@@ -765,7 +769,8 @@ def _residuals(fit: Fit[LogisticFit], kind: str) -> pd.Series | pd.DataFrame:
     """Residuals of the rows; see `LogisticResults.residuals`."""
     check_word("kind", kind, ("deviance", "pearson", "response", "working"))
     blocks = logistic_search.rows_with_maximum(fit, "residuals()")
-    numbers, n = fit.numbers, blocks.table.nrows
+    numbers = fit.numbers
+    n = blocks.table.nrows
     classes = {"deviance": 1, "working": len(fit.classes) - 1}.get(kind, len(fit.classes))
     out = np.full((classes, n), np.nan)
     with late_bar(n, "residuals") as tell:
@@ -783,7 +788,8 @@ def _residuals(fit: Fit[LogisticFit], kind: str) -> pd.Series | pd.DataFrame:
 def _influence(fit: Fit[LogisticFit], what: str = "influence()") -> pd.DataFrame:
     """Influence of the rows; see `LogisticResults.influence`."""
     blocks = logistic_search.rows_with_maximum(fit, what)
-    two, names = len(fit.classes) == 2, ("leverage", "cooks_distance", "studentized_pearson")
+    two = len(fit.classes) == 2
+    names = ("leverage", "cooks_distance", "studentized_pearson")
     table: dict[str, Floats] = {name: np.full(blocks.table.nrows, np.nan) for name in names}
     for rows, part, sign in _influence_by_piece(fit, blocks, moves=False):
         table["leverage"][rows] = part.leverage

@@ -95,7 +95,8 @@ def refuse_many_coefficients(count: int, columns: int, n_classes: int, others: s
 
 def refuse_many_levels(blocks: Blocks) -> None:
     """Raise, before a product of columns is formed, where there are too many coefficients."""
-    spec, n_classes = blocks.design.spec, len(blocks.design.levels)
+    spec = blocks.design.spec
+    n_classes = len(blocks.design.levels)
     count = (len(blocks.terms) + 1) * max(n_classes - 1, 1)
     refuse_many_coefficients(count, len(blocks.terms), n_classes, "use lda(), naive_bayes() or knn()")
     if spec is None:
@@ -202,7 +203,8 @@ def to_statsmodels(fit: Fit[LogisticFit]) -> Any:
         event = numbers.others[0]
         endog = pd.Series((codes == event).astype(np.float64), index=exog.index)
         model = discrete_model.Logit(endog.rename(f"{response}={fit.classes[event]}"), exog, check_rank=False)
-        results, wrapper = discrete_model.LogitResults, discrete_model.BinaryResultsWrapper
+        results = discrete_model.LogitResults
+        wrapper = discrete_model.BinaryResultsWrapper
         params = numbers.params()[:, 0]
     else:
         order = [numbers.reference, *numbers.others]
@@ -210,7 +212,8 @@ def to_statsmodels(fit: Fit[LogisticFit]) -> Any:
         labels = pd.Categorical.from_codes(np.argsort(order)[codes], categories)
         endog = pd.Series(labels, index=exog.index, name=response)
         model = discrete_model.MNLogit(endog, exog, check_rank=False)
-        results, wrapper = discrete_model.MultinomialResults, discrete_model.MultinomialResultsWrapper
+        results = discrete_model.MultinomialResults
+        wrapper = discrete_model.MultinomialResultsWrapper
         params = numbers.params()
     # Its own search would begin again from raw columns, whose offsets and units cost digits.
     kind = "nonrobust" if numbers.robust is None else numbers.robust.kind
@@ -256,10 +259,12 @@ def refuse_empty_cells(blocks: Blocks) -> None:
         at = np.argwhere(empty)
         if len(at):
             level, code = at[0]
-            rows, bare = int(cells.rows[level].sum()), int(empty.any(axis=1).sum())
+            rows = int(cells.rows[level].sum())
+            bare = int(empty.any(axis=1).sum())
             verb = "misses" if bare == 2 else "miss"
             more = f" and {bare - 1:,} more of its {len(cells.levels):,} levels {verb} a class" * (bare > 1)
-            where, label = f"where {cells.label!r} is {cells.levels[level]!r}", shown(classes[code])
+            where = f"where {cells.label!r} is {cells.levels[level]!r}"
+            label = shown(classes[code])
             several = f"none of the {rows:,} rows {where} is of class {label}"
             said.append((several if rows > 1 else f"the only row {where} is not of class {label}") + more)
     if said:
@@ -413,7 +418,8 @@ def _unfinished_penalized(fit: LogisticFit, maxiter: int) -> str:
     said = f"The penalized likelihood has not converged in {steps} step{'s' * (steps != 1)}"
     if steps >= PENALIZED_STEPS * maxiter:
         return f"{said}: raise maxiter=."
-    weight, rows = float(fit.counts.sum()), int(fit.moments.rows.sum())
+    weight = float(fit.counts.sum())
+    rows = int(fit.moments.rows.sum())
     if weight > 1e3 * rows:
         return (
             f"{said}, and more would not help: beside weights that sum to {weight:.3g} over {rows:,} rows "

@@ -59,7 +59,8 @@ logistic_brief: Sections = {"classes": headers.classes_section, "params": _param
 
 
 def _header(results: LogisticResults, fit: Fit[LogisticFit]) -> Pairs:
-    test, numbers = results.lr_test(), fit.numbers
+    test = results.lr_test()
+    numbers = fit.numbers
     method = "bias reduced (Firth)" if numbers.bias_reduction else "maximum likelihood"
     robust = []
     if results.cov_type != "nonrobust":
@@ -109,7 +110,8 @@ def _lr_terms(results: LogisticResults, fit: Fit[LogisticFit]) -> Section:
         table = results.lr_test(by="term")
     except DataError as error:
         # One test that was not found is no reason to show nothing of the fit.
-        table, note = pd.DataFrame(columns=list(formats)), f"Not tested. {error}"
+        table = pd.DataFrame(columns=list(formats))
+        note = f"Not tested. {error}"
     return Section("Likelihood ratio by term", table, formats, note=note, source='fit.lr_test(by="term")')
 
 
@@ -141,8 +143,10 @@ def penalized_logistic_sections(results: PenalizedLogisticResults, fit: Fit[Any]
 
 
 def _penalized_header(results: PenalizedLogisticResults, fit: Fit[Any]) -> Pairs:
-    numbers, penalty = results._numbers, results.penalty
-    by_path, search = fit.path is not None, fit.refits.search
+    numbers = results._numbers
+    penalty = results.penalty
+    by_path = fit.path is not None
+    search = fit.refits.search
     chosen = "not in the file" if fit.loaded else "given"
     if by_path:
         chosen = f"{search.folds.words}, {'one SE' if search.penalty.select == '1se' else 'least deviance'}"
@@ -180,12 +184,16 @@ def _penalized_params(
     results: PenalizedLogisticResults, fit: Fit[Any], most: int = MOST_TERMS, *, by_class: bool = False
 ) -> Section:
     """The coefficients of the constant and of the largest terms."""
-    selected, every = results.selected, len(results.terms)
-    heading, table, source = f"Log odds against {results.reference}", results.params, "fit.params"
+    selected = results.selected
+    every = len(results.terms)
+    heading = f"Log odds against {results.reference}"
+    table = results.params
+    source = "fit.params"
     notes = ["Largest first, of standardized columns."]
     if by_class:
         heading = "Coefficients by class, symmetric parametrization"
-        table, source = results.class_params, "fit.class_params"
+        table = results.class_params
+        source = "fit.class_params"
         notes.append("The penalty is on these; their differences are the log odds.")
     if len(selected) > most:
         notes.append(f"And {len(selected) - most} more: fit.params.")
@@ -256,7 +264,8 @@ def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     along = fit_path(fit)
     betas = np.stack([ended.beta for ended in along.ends])[:, :, 1:]
     axes, _ = new_axes(options.ax)
-    at, functions = along.table["strength"].to_numpy(), betas.shape[1]
+    at = along.table["strength"].to_numpy()
+    functions = betas.shape[1]
     lines = ["-"] if functions == 1 else [SIGNS.line(c) for c in range(functions)]
     named = results.terms.get_indexer(results.selected[:MOST_NAMED]).tolist()
     for c, j in np.argwhere(betas.any(axis=0)).tolist():

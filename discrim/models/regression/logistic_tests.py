@@ -66,9 +66,12 @@ def with_covariance(
         return replace(fit, numbers=replace(fit.numbers, robust=None), cache=kept)
     blocks = logistic_search.rows_with_maximum(fit, "robust()")
     numbers = fit.numbers
-    ended, coefficients = numbers.newton, numbers.newton.coef.size
-    at, total = (numbers.frame, ended.coef, numbers.reference), float(numbers.counts.sum())
-    count, name = 0, ""
+    ended = numbers.newton
+    coefficients = numbers.newton.coef.size
+    at = (numbers.frame, ended.coef, numbers.reference)
+    total = float(numbers.counts.sum())
+    count = 0
+    name = ""
     if groups is None:
         with watched(blocks, "squares of the scores") as passed:
             squares = logistic.score_squares(passed, *at)
@@ -83,7 +86,8 @@ def with_covariance(
     else:
         codes, name, labels = _group_codes(groups, blocks)
         sums = _sums_by_group(fit, blocks, codes, labels)
-        squares, count = sums.T @ sums, len(sums)
+        squares = sums.T @ sums
+        count = len(sums)
         factor = count / (count - 1)
         if convention == "statsmodels":
             factor *= (total - 1) / (total - coefficients)
@@ -101,7 +105,8 @@ def _group_codes(groups: Any, blocks: Blocks) -> tuple[Codes, str, pd.Index]:
             f", which is read part by part: give a vector of {table.nrows:,} values, as a Series or an "
             "array.",
         )
-        values, name = table.column(groups), groups
+        values = table.column(groups)
+        name = groups
     else:
         if isinstance(groups, pd.Series) and not groups.index.equals(table.index):
             raise DataError("The index of groups= differs from the table's: align them, or pass an array.")
@@ -135,7 +140,8 @@ def _sums_by_group(fit: Fit[LogisticFit], blocks: Blocks, codes: Codes, labels: 
         f"The scores of {len(labels):,} groups and {ended.coef.size:,} coefficients",
         'Use cov_type="HC1" where groups are single rows, or fewer columns',
     )
-    sums, there = np.zeros((len(labels), ended.coef.size)), np.zeros(len(labels), dtype=bool)
+    sums = np.zeros((len(labels), ended.coef.size))
+    there = np.zeros(len(labels), dtype=bool)
     with watched(blocks, "scores of the groups") as _:
         for rows, x, classes, weights in used_rows(blocks):
             groups = codes[rows]
@@ -253,7 +259,8 @@ def _of_matrix(values: Floats) -> Hypothesis:
 
 def _text(fit: Fit[LogisticFit], text: str, index: pd.MultiIndex) -> Hypothesis:
     """A term of the formula, or equations in coefficients, which hold for each class where none is named."""
-    columns, q = ["constant", *fit.terms], len(fit.numbers.others)
+    columns = ["constant", *fit.terms]
+    q = len(fit.numbers.others)
     parts = logistic_search.parts_of(fit.blocks)
     wanted = [1 + j for j in parts[text]] if text in parts else None
     if wanted is None and text in columns:
@@ -366,7 +373,8 @@ class TermFits:
     ) -> None:
         self.parts = logistic_search.parts_of(blocks)
         self.margins = Margins(blocks.design, self.parts)
-        self._blocks, self._moments = blocks, moments
+        self._blocks = blocks
+        self._moments = moments
         self._rows = logistic_search.cached_rows(blocks, logistic_search.FEW)
         self._options: dict[str, Any] = {"reference": reference, "bias_reduction": bias_reduction}
         self._options |= {"tol": tol, "maxiter": maxiter}
@@ -420,9 +428,11 @@ def drop1(fit: Fit[LogisticFit]) -> pd.DataFrame:
     if "drop1" in fit.cache:
         kept: pd.DataFrame = fit.cache["drop1"]
         return kept.copy()
-    numbers, reduced = fit.numbers, fit.numbers.bias_reduction
+    numbers = fit.numbers
+    reduced = fit.numbers.bias_reduction
     fits = TermFits(blocks, numbers.moments, reference=numbers.reference, bias_reduction=reduced)
-    deviance, q = -2 * numbers.llf(), len(numbers.others)
+    deviance = -2 * numbers.llf()
+    q = len(numbers.others)
     rows: dict[str, tuple[float, ...]] = {
         "<none>": (np.nan, deviance, deviance + 2 * numbers.df_model(), np.nan, np.nan)
     }
@@ -454,10 +464,12 @@ class _Pairs:
     """The rows of two fits side by side; both of the same rows, in the same order."""
 
     def __init__(self, large: Blocks, small: Blocks) -> None:
-        self._large, self._small = large, small
+        self._large = large
+        self._small = small
 
     def __iter__(self) -> Iterator[tuple[Floats, Floats, Floats | None]]:
-        ours, theirs = used_rows(self._large), used_rows(self._small)
+        ours = used_rows(self._large)
+        theirs = used_rows(self._small)
         y = np.empty((0, len(self._small.terms)))
         for _, x, _, weights in ours:
             # Blocks of other widths break at other rows.
@@ -537,10 +549,14 @@ def wald_by_term(fit: Fit[LogisticFit], kind: TestType) -> pd.DataFrame:
     """Wald's test of each term of the formula; see `LogisticResults.wald_test`."""
     logistic_search.refuse_no_maximum(fit, "wald_test()")
     numbers = fit.numbers
-    q, root, estimates = len(numbers.others), numbers.root(), numbers.params().T.ravel()
-    tests, statistics = _tests(fit.blocks, kind), {}
+    q = len(numbers.others)
+    root = numbers.root()
+    estimates = numbers.params().T.ravel()
+    tests = _tests(fit.blocks, kind)
+    statistics = {}
     for label, test in tests.items():
-        contrasts, given = _for_each(q, test.contrasts), _for_each(q, test.in_both)
+        contrasts = _for_each(q, test.contrasts)
+        given = _for_each(q, test.in_both)
         statistics[label] = wald_statistic(root, estimates, contrasts, np.zeros(len(contrasts)), given)
         if np.isnan(statistics[label]):
             raise NotSupportedError(
@@ -623,7 +639,8 @@ def _tested(spec: Spec, factor: int, coding: int) -> Floats:
 
 def _averages(spec: Spec, term: Product, other: Product) -> Floats | None:
     """What the coefficients of a product of factors have in the contrasts of a term; None if nothing."""
-    wanted, there = dict(term), dict(other)
+    wanted = dict(term)
+    there = dict(other)
     numbers = {j for j in wanted if spec.factors[j].levels is None}
     if numbers != {j for j in there if spec.factors[j].levels is None}:
         return None
@@ -633,7 +650,8 @@ def _averages(spec: Spec, term: Product, other: Product) -> Floats | None:
         if levels is None:
             parts[factor] = np.eye(spec.factors[factor].width)
             continue
-        effects, values = np.full((1, len(levels)), 1 / len(levels)), np.ones((len(levels), 1))
+        effects = np.full((1, len(levels)), 1 / len(levels))
+        values = np.ones((len(levels), 1))
         if factor in wanted:
             effects = _tested(spec, factor, wanted[factor])
         if factor in there:

@@ -70,7 +70,8 @@ def marginal_effects(
     survey = rows.survey()
     changes = [change for name in wanted for change in rows.changes(name, survey, dummy=dummy)]
     # What a given prior moves the log odds of the classes by, (K,).
-    numbers, shift = fit.numbers, np.zeros(len(fit.classes))
+    numbers = fit.numbers
+    shift = np.zeros(len(fit.classes))
     if not numbers.estimated_prior:
         shift = logs_of_prior(fit.prior_values()) - np.log(numbers.counts / numbers.counts.sum())
     if isinstance(at, str) and at == "mean":
@@ -82,11 +83,13 @@ def _table(
     fit: Fit[LogisticFit], changes: list[Change], effects: list[Effect], total: float, half: float
 ) -> pd.DataFrame:
     numbers = fit.numbers
-    root, known = numbers.root_in_frame(), numbers.constants_known()
+    root = numbers.root_in_frame()
+    known = numbers.constants_known()
     p1 = len(numbers.newton.coef)
     # Of two classes one is what the other lacks.
     classes = numbers.others if len(fit.classes) == 2 else list(range(len(fit.classes)))
-    lines, index = [], []
+    lines = []
+    index = []
     for k in classes:
         for change, effect in zip(changes, effects, strict=True):
             jacobian = effect.jacobian[k] / total
@@ -154,7 +157,9 @@ class _AveragedRows:
     def __init__(
         self, fit: Fit[LogisticFit], data: Any, unseen: Unseen | None, values: dict[Any, Any] | None
     ) -> None:
-        self._fit, self._numbers, self._of_fit = fit, fit.numbers, data is None
+        self._fit = fit
+        self._numbers = fit.numbers
+        self._of_fit = data is None
         if data is None:
             blocks = fit.rows("marginal_effects()", "pass data=")
         else:
@@ -176,7 +181,8 @@ class _AveragedRows:
         if self._plain:
             yield from self._plain_pieces()
             return
-        blocks, known = self._blocks, self._blocks.design.label_kinds
+        blocks = self._blocks
+        known = self._blocks.design.label_kinds
         used, weights = self._used()
         for start in range(0, blocks.table.nrows, ROWS):
             stop = min(start + ROWS, blocks.table.nrows)
@@ -187,7 +193,8 @@ class _AveragedRows:
 
     def _used(self) -> tuple[Any, Floats]:
         """Which rows (n,) of the table count, and their weights."""
-        blocks, counted = self._blocks, self._counted
+        blocks = self._blocks
+        counted = self._counted
         if self._of_fit:
             weights = np.ones(counted.table.nrows) if counted.weights is None else counted.weights
             return used_codes(counted) >= 0, weights
@@ -198,22 +205,27 @@ class _AveragedRows:
         return used, np.ones(blocks.table.nrows)
 
     def _plain_pieces(self) -> Iterator[tuple[Any, Floats]]:
-        k, q = len(self._fit.classes), len(self._numbers.others)
+        k = len(self._fit.classes)
+        q = len(self._numbers.others)
         m = max(marginal.PIECE // (k * q + len(self.names) + 1), 64)
-        blocks, counted = self._blocks, self._counted
+        blocks = self._blocks
+        counted = self._counted
         codes, weights = (used_codes(counted), counted.weights) if self._of_fit else (None, None)
         for place, x, missing in blocks.every_row():
             used = np.ones(len(x), dtype=bool) if missing is None else ~missing
             used = used if codes is None else used & (codes[place] >= 0)
             times = np.ones(len(x)) if weights is None else weights[place]
             if not used.all():
-                x, times = x[used], times[used]
+                x = x[used]
+                times = times[used]
             for start in range(0, len(x), m):
                 yield x[start : start + m], times[start : start + m]
 
     def survey(self) -> _Survey:
         """What a first pass tells."""
-        total, sums, binary = 0.0, dict.fromkeys(self.names, 0.0), set(self.names)
+        total = 0.0
+        sums = dict.fromkeys(self.names, 0.0)
+        binary = set(self.names)
         centres: dict[str, float] = {}
         shares: dict[int, Floats] = {}
         for rows, weights in self._pieces():
@@ -286,13 +298,15 @@ class _AveragedRows:
             if change.then is None:
                 yield marginal.slope(self._numbers, z, self._unit(j), shift, weights)
             else:
-                first, then = moved(j, float(change.first)), moved(j, float(change.then))
+                first = moved(j, float(change.first))
+                then = moved(j, float(change.then))
                 yield marginal.difference(self._numbers, first, then, shift, weights)
 
     def _of_changing(
         self, changing: Changing, changes: list[Change], shift: Floats, weights: Floats
     ) -> Iterator[Effect]:
-        fit, frame = self._numbers, self._numbers.frame
+        fit = self._numbers
+        frame = self._numbers.frame
         keep = slice(None) if self._blocks.keep is None else list(self._blocks.keep)
         z = frame.columns(changing.at({})[:, keep])
         levels: dict[tuple[str, Any], Effect] = {}

@@ -154,9 +154,11 @@ def _choose_strength(
     """
     path = _coefficient_path(model, search)
     strengths = path.table["strength"].to_numpy()
-    deviances, sizes = np.empty((0, len(strengths))), np.empty(0)
+    deviances = np.empty((0, len(strengths)))
+    sizes = np.empty(0)
     k = model.n_classes
-    wrong, judged = np.zeros((len(strengths), k)), np.zeros(k)
+    wrong = np.zeros((len(strengths), k))
+    judged = np.zeros(k)
     shift = logs_of_prior(prior) - np.log(model.class_shares)
     folds: Any = search.folds
     l1_ratio = search.penalty.l1_ratio
@@ -186,7 +188,8 @@ def _choose_strength(
             if scores.shape[1] == 1:
                 scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
             scores = np.swapaxes(scores, 1, 2)
-            times, codes = model.weights[at] * test[at], model.codes[at]
+            times = model.weights[at] * test[at]
+            codes = model.codes[at]
             logs = np.stack([log_posteriors(each)[np.arange(len(at)), codes] for each in scores])
             deviances = np.vstack([deviances, -2 * (logs @ times)[None] / times.sum()])
             sizes = np.append(sizes, times.sum())
@@ -258,7 +261,8 @@ MODEL = Model(
 
 def _rows_in_memory(blocks: Blocks, moments: ClassMoments) -> Likelihood:
     """The rows that moments are of, in memory."""
-    rows, p = int(moments.rows.sum()), moments.n_columns
+    rows = int(moments.rows.sum())
+    p = moments.n_columns
     refuse_beyond_memory(
         COPIES * float(rows) * (p + 1),
         f"A penalized logistic regression of {rows:,} rows by {p:,} columns, which are held in memory,",
@@ -305,11 +309,14 @@ def _searched(
 ) -> tuple[PenalizedFit, Path | None]:
     """The numbers at the strength that is given, or chosen with its path."""
     model = _rows_in_memory(blocks, moments)
-    strength, l1_ratio = search.penalty.strength, search.penalty.l1_ratio
-    path, start = None, None
+    strength = search.penalty.strength
+    l1_ratio = search.penalty.l1_ratio
+    path = None
+    start = None
     if strength is None:
         at, path = _choose_strength(blocks, model, search, prior, sampled=fit.estimated_prior)
-        strength, start = float(path.table["strength"].iloc[at]), path.ends[at].beta
+        strength = float(path.table["strength"].iloc[at])
+        start = path.ends[at].beta
     ended = core.fit_at(model, l1_ratio, strength, tol=search.tol, maxiter=search.maxiter, start=start)
     if not ended.converged:
         by_rounding = ended.steps < search.maxiter

@@ -40,7 +40,8 @@ from discrim.report.plots.interactive import element_of, script_of
 
 def sizes(fit: Fit[Any]) -> list[tuple[str, str]]:
     """Rows and columns, in words."""
-    blocks, design = fit.blocks, fit.blocks.design
+    blocks = fit.blocks
+    design = fit.blocks.design
     given = fit.has_rows and not blocks.rows.read_from
     items = [
         *([("Rows of the table", f"{blocks.table.nrows:,}")] if given else []),
@@ -58,7 +59,8 @@ def sizes(fit: Fit[Any]) -> list[tuple[str, str]]:
 
 def described(fit: Fit[Any]) -> tuple[dict[str, Section], str]:
     """Tables of the classes and the columns, and a sentence on what could not be told."""
-    parts, why = {"classes": _classes(fit)}, ""
+    parts = {"classes": _classes(fit)}
+    why = ""
     if not fit.has_rows:
         why = "The fit was loaded or made of moments, so that the ranges of its columns are not known."
     elif read_from := fit.blocks.rows.read_from:
@@ -141,7 +143,8 @@ def check_load(load: Any) -> None:
 
 def given_options(results: Any) -> dict[str, Any]:
     """Options of the verb that are not its defaults, by name; a DiscrimError where the fit does not tell."""
-    defaults, options = argument_defaults(BY_VERB[results._verb()]), options_of(results)
+    defaults = argument_defaults(BY_VERB[results._verb()])
+    options = options_of(results)
     options = {name: value for name, value in options.items() if not _same(value, defaults.get(name))}
     levels = list(results._fit.blocks.design.levels)
     if not _sorted(levels):
@@ -168,9 +171,11 @@ def _sorted(levels: list[Any]) -> bool:
 def code_of(results: Any, load: str | None) -> str:
     """A program that loads the table by an expression, fits, and shows what came of it."""
     options = given_options(results)
-    fit, verb = results._fit, results._verb()
+    fit = results._fit
+    verb = results._verb()
     imports = {"import discrim"}
-    before, lines = [], [f"    {fit.formula!r},", "    data=data,"]
+    before = []
+    lines = [f"    {fit.formula!r},", "    data=data,"]
     for name, value in options.items():
         text, brings, note = _literal(value, name)
         imports |= brings
@@ -213,7 +218,8 @@ def _repeated_categories(fit: Any) -> list[str]:
     design = fit.blocks.design
     if design.spec is None:
         return []
-    names, lines = {quote(name): name for name in design.columns}, []
+    names = {quote(name): name for name in design.columns}
+    lines = []
     for factor in design.spec.factors:
         if factor.levels is not None and factor.code in names and not _sorted(list(factor.levels)):
             column = f"data[{names[factor.code]!r}]"
@@ -234,7 +240,8 @@ def _literal(value: Any, name: str) -> tuple[str, set[str], list[str]]:
         return f"[{', '.join(map(_plain, value))}]", set(), []
     if value is None or isinstance(value, str | int | float | bool):
         return _plain(value), set(), []
-    kind, text = type(value), " ".join(repr(value).split())
+    kind = type(value)
+    text = " ".join(repr(value).split())
     module = kind.__module__.split("._")[0]
     if text.startswith(f"{kind.__name__}(") and _is_expression(text):
         return text, {f"from {module} import {kind.__name__}"}, []
@@ -343,7 +350,8 @@ WORTH = (
 )
 """Kinds of pictures in the order in which they are worth a look, after the one that shows the model."""
 
-OPEN, FOLDED = 4, 2
+OPEN = 4
+FOLDED = 2
 """Pictures of a page that are seen at once, and those that are seen where they are asked for."""
 
 
@@ -413,7 +421,8 @@ def _each(
     page: Page, parts: Mapping[str, Callable[[], Any]], lacking: str
 ) -> tuple[dict[str, Any], list[str]]:
     """Sections by name, and sentences on those that are lacking."""
-    made, missing = {}, []
+    made = {}
+    missing = []
     for name, make in parts.items():
         try:
             made[name] = make()
@@ -539,7 +548,8 @@ MOST_TOLD = 1_000
 
 def _told_rows(results: Any) -> list[str]:
     """What each row tells a pointer; of no row where they are many, or are not those of the fit any more."""
-    fit, options = getattr(results, "_fit", None), PictureOptions()
+    fit = getattr(results, "_fit", None)
+    options = PictureOptions()
     if fit is None or not fit.has_rows or fit.blocks.table.nrows > MOST_TOLD:
         return []
     try:
@@ -550,7 +560,9 @@ def _told_rows(results: Any) -> list[str]:
 
 def _pictures(page: Page, results: Any, gallery: Gallery, judging: Counting) -> str:
     drawn: list[str] = []
-    missing, others, told = [], [], _told_rows(results)
+    missing = []
+    others = []
+    told = _told_rows(results)
     known: dict[str, Any] = {kind.name: kind for kind in BY_MODEL[results._model()].pictures}
     with late_bar(min(len(gallery.kinds), gallery.drawn), "pictures") as tell:
         for number, name in enumerate(gallery.kinds):
@@ -567,12 +579,14 @@ def _pictures(page: Page, results: Any, gallery: Gallery, judging: Counting) -> 
                     body = element_of(results.plot(name, interactive=True), f"g{number}")
                     drawn.append(page.captioned(body, line, f'fit.plot("{name}", interactive=True)', "live"))
                     continue
-                draw, alt = partial(results.plot, name, **options), f"{line}. {_classes_named(results)}"
+                draw = partial(results.plot, name, **options)
+                alt = f"{line}. {_classes_named(results)}"
                 drawn.append(page.picture(Drawing(name, number, draw, told, alt, line, call)))
             except DiscrimError as error:
                 missing.append(page.paragraph(f"{line}: not drawn. {error}", "note"))
             tell(1)
-    first, more = drawn[: gallery.seen], drawn[gallery.seen :]
+    first = drawn[: gallery.seen]
+    more = drawn[gallery.seen :]
     lines = [page.figures(first) if first else page.paragraph("No picture is drawn here.")]
     if more:
         lines.append(page.folded(f"{len(more)} more pictures", [page.figures(more)]))
@@ -592,7 +606,8 @@ def _classes_named(results: Any) -> str:
 
 def _fitted(page: Page, results: Any) -> str:
     verb = results._verb()
-    row, fit = BY_VERB[verb], getattr(results, "_fit", None)
+    row = BY_VERB[verb]
+    fit = getattr(results, "_fit", None)
     items = [
         ("Model", results._title()),
         ("Verb", f"discrim.{verb}()" + (f", {row.command}" if row.command else "")),

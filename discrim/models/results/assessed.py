@@ -78,12 +78,15 @@ class Assessment(Shown):
         level: float,
         bins: int,
     ) -> None:
-        self._fit, self._level, self._bins = fit, level, bins
+        self._fit = fit
+        self._level = level
+        self._bins = bins
         self._classify: Any = classify
         self._figures = rows.then(partial(_Figures, level, bins))
         self._rows, self._confusion, total = self._figures.told(_without_rows)
         self.classes = fit.classes
-        self.unlabelled, self.unpredicted = self._rows.unlabelled, self._rows.unpredicted
+        self.unlabelled = self._rows.unlabelled
+        self.unpredicted = self._rows.unpredicted
         self.nobs = total if self._rows.weighted else round(total)
         self._counts = self._confusion.astype(np.float64)
         self.absent = [label for label, n in zip(fit.classes, self._counts.sum(axis=1), strict=True) if not n]
@@ -110,7 +113,8 @@ class Assessment(Shown):
         log loss and Brier's score are log-normal, with an upper limit that allows for errors of which the
         rows show none; it assumes that a label is no likelier to be wrong where the rule is surer.
         """
-        shares, level = self._rows.shares, self._level
+        shares = self._rows.shares
+        level = self._level
         found: dict[str, Any] = {
             "accuracy": measures.accuracy(self._counts, shares, level),
             "balanced accuracy": measures.balanced_accuracy(self._counts, level),
@@ -215,7 +219,8 @@ class Assessment(Shown):
     @displayed(every="count")
     def confusion(self) -> pd.DataFrame:
         """Actual by predicted classes, counts or sums of weights."""
-        actual, predicted = self.classes.rename("actual"), self.classes.rename("predicted")
+        actual = self.classes.rename("actual")
+        predicted = self.classes.rename("predicted")
         return pd.DataFrame(self._confusion.copy(), index=actual, columns=predicted)
 
     @available_if(lambda self: self._rows.posteriors, "assess a model with posterior probabilities")
@@ -317,7 +322,9 @@ class _Figures:
     """Figures of the rows that are judged, made where these are kept."""
 
     def __init__(self, level: float, bins: int, rows: AssessedRows) -> None:
-        self.rows, self.level, self.bins = rows, level, bins
+        self.rows = rows
+        self.level = level
+        self.bins = bins
 
     @property
     def judged(self) -> JudgedRows:
@@ -344,7 +351,8 @@ class _Figures:
 
     @cached_property
     def losses(self) -> dict[str, Estimate]:
-        rows, other = self.rows, runner_up(self.rows.values)
+        rows = self.rows
+        other = runner_up(self.rows.values)
         found = {
             name: Estimate(
                 *loss_rate(
@@ -367,7 +375,9 @@ class _Figures:
 
     @cached_property
     def brier(self) -> list[Any]:
-        rows, shares, k = self.rows, self.judged.shares(), self.rows.values.shape[1]
+        rows = self.rows
+        shares = self.judged.shares()
+        k = self.rows.values.shape[1]
         # Of two classes the parts of the second are those of the first.
         wanted = [1, 1] if k == 2 else range(k)
         return [brier_parts(self.proba[:, k], rows.codes == k, self.bins, shares) for k in wanted]
@@ -377,7 +387,9 @@ def _calibrated(
     calibrator: Calibrator | None, log_prior: Floats | None, figures: _Figures
 ) -> dict[str, tuple[float, ...]]:
     """Losses as they are and calibrated, their difference and its se, by a map or by one of other folds."""
-    rows, judged, own = figures.rows, figures.judged, np.arange(len(figures.rows.codes))
+    rows = figures.rows
+    judged = figures.judged
+    own = np.arange(len(figures.rows.codes))
     logs = rows.values if rows.posteriors or rows.values.shape[1] == 2 else None
     scores = rows.values if logs is None else -np.logaddexp(0.0, -logs)
     weights = judged.shares()
@@ -388,7 +400,8 @@ def _calibrated(
         lone = absent_class_mask(rows.codes, rows.weights, rows.values.shape[1])
         codes = np.where(lone, -1, rows.codes)
         kind = fit_calibrator(scores, codes, weights, log_prior=log_prior).kind
-        found, dealt = np.empty_like(scores), dealt_codes(rows.codes, min(FOLDS, len(own)), SEED)
+        found = np.empty_like(scores)
+        dealt = dealt_codes(rows.codes, min(FOLDS, len(own)), SEED)
         for fold in range(int(dealt.max()) + 1):
             out = dealt == fold
             rest = scores[~out], codes[~out], weights[~out]
@@ -441,7 +454,8 @@ def _without_rows(figures: _Figures) -> tuple[AssessedRows, NDArray[Any], float]
 
 def _bins(figures: _Figures) -> dict[int, Any]:
     """Bins of probabilities by class; of two classes those of the second."""
-    rows, k = figures.rows, figures.rows.values.shape[1]
+    rows = figures.rows
+    k = figures.rows.values.shape[1]
     return {
         k: calibration_bins(figures.proba[:, k], rows.codes == k, figures.bins, rows.weights, figures.level)
         for k in ([1] if k == 2 else range(k))

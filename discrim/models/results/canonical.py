@@ -43,9 +43,11 @@ def axis_stability(
     """Eigenvalues and cosines over bootstrap samples; see `CanonicalResults.stability`."""
     check_level(level)
     samples = BootstrapSamples(fit.rows("stability()"), replicates, seed)
-    root, rank = fit.numbers.unbiased().root, len(names)
+    root = fit.numbers.unbiased().root
+    rank = len(names)
     ours = root @ axes.axes
-    roots, cosines = np.zeros((replicates, rank)), np.zeros((replicates, rank, rank))
+    roots = np.zeros((replicates, rank))
+    cosines = np.zeros((replicates, rank, rank))
 
     def refitted(drawn: Blocks) -> LDAFit | None:
         return fit.numbers.refit(class_moments(drawn, "pooled"))
@@ -131,7 +133,8 @@ class CanonicalResults(Shown):
             check_word("convention", convention, Convention)
         self.convention = convention
         self._system = SYSTEMS[convention] if convention is not None else OURS
-        self._fit, self._numbers = fit, numbers
+        self._fit = fit
+        self._numbers = numbers
         self._covariance, self._axes = numbers.within(), numbers.canonical()
         rank = len(self._axes.singular)
         self._names = pd.Index([f"{self._system.axis}{i + 1}" for i in range(rank)])
@@ -239,7 +242,8 @@ class CanonicalResults(Shown):
         check_word("kind", kind, Structure)
         if kind != "within":
             self._refuse_total(f'structure("{kind}")')
-        nu, roots = self._numbers.within_divisor, self._axes.singular**2
+        nu = self._numbers.within_divisor
+        roots = self._axes.singular**2
         # S a: covariances within classes of columns and scores, whose variance is one.
         shared = self._covariance.times(self._axes.axes) * np.sign(self._factor)
         if kind == "within":

@@ -36,10 +36,12 @@ from discrim.formula.transforms import LARGEST, State
 from discrim.models.base.fit import Fit, as_log_posteriors, distinct
 from discrim.models.base.reading import check_word, told
 
-LOWEST, HIGHEST = -708.0, 709.0
+LOWEST = -708.0
+HIGHEST = 709.0
 """Between which exponentials are doubles with all their digits: engines refuse others, or make them zero."""
 
-FARTHEST, WIDEST = 1e100, 1e300
+FARTHEST = 1e100
+WIDEST = 1e300
 """What a feature may add to a score or a distance, and what it may be: sums and squares stay finite."""
 
 
@@ -150,7 +152,8 @@ def exported(fit: Fit[Any], prior: Any = None) -> ExportedRule:
     categories, every = _features(design)
     every = [every[j] for j in keep.tolist()]
     read = {name for each in every for name in _columns(each)}
-    n_classes, decide = len(fit.classes), fit.model.decision
+    n_classes = len(fit.classes)
+    decide = fit.model.decision
     return ExportedRule(
         numbers=tuple(name for name in design.columns if name in read),
         truths=frozenset(design.boolean_columns),
@@ -180,9 +183,12 @@ def _scores(fit: Fit[Any], rule: Any) -> tuple[tuple[Point, ...], tuple[Floats, 
         return (point,), (np.asarray(rule.coef),), None, np.asarray(rule.intercept)
     if not isinstance(rule, GaussianRule):
         raise _staying(fit, "gives scores that are neither linear nor those of one normal law a class")
-    distances, n_classes = rule.distances, len(rule.constant)
-    single, one = np.ndim(distances.origin) == 1, len(distances.covariances) == 1
-    points, weights = [], []
+    distances = rule.distances
+    n_classes = len(rule.constant)
+    single = np.ndim(distances.origin) == 1
+    one = len(distances.covariances) == 1
+    points = []
+    weights = []
     for k in range(n_classes):
         origin = distances.origin if single else distances.origin[k]
         points.append(Point(origin, distances.scale, distances.means[k]))
@@ -229,7 +235,8 @@ def _features(design: Design) -> tuple[tuple[Category, ...], list[Feature]]:
 
 
 def _coded(spec: Spec, factor: int, coding: int, j: int, places: dict[int, int]) -> Coded:
-    levels, code = range(len(spec.factors[factor].levels or ())), spec.codings[coding]
+    levels = range(len(spec.factors[factor].levels or ()))
+    code = spec.codings[coding]
     if code.picks is not None:
         return Coded(places[factor], tuple(float(code.picks[j] == level) for level in levels))
     return Coded(places[factor], tuple(float((code.matrix or ())[level][j]) for level in levels))
@@ -275,7 +282,8 @@ def _lowered(node: Node, states: Iterator[State], code: str) -> list[Node]:
             unit = Number(_LOGARITHMS[function])
             return [_of_two(Call("log", (x,), ()), "/", unit) for x in _lowered(inner, states, code)]
         case Call(("center" | "scale" | "standardize" | "poly"), (inner,)):
-            columns, state = _lowered(inner, states, code), next(states)
+            columns = _lowered(inner, states, code)
+            state = next(states)
             if len(dict(state.values).get("centres", ())) > HIGHEST_DEGREE:
                 raise _not_written(code, f"poly() of a degree beyond {HIGHEST_DEGREE}")
             return _learnt(state, columns)
@@ -304,14 +312,16 @@ def _learnt(state: State, columns: list[Node]) -> list[Node]:
     if "raw_degree" in learnt:
         return [_of_two(x, "**", Number(float(power))) for power in range(1, learnt["raw_degree"] + 1)]
     scaled = _of_two(_of_two(x, "-", Number(learnt["middle"])), "/", Number(learnt["spread"]))
-    norms, made = (1.0, *learnt["norms"]), []
+    norms = (1.0, *learnt["norms"])
+    made = []
     before: Node = Number(0.0)
     now: Node = Number(1.0)
     for j, centre in enumerate(learnt["centres"]):
         risen = _of_two(_of_two(scaled, "-", Number(centre)), "*", now)
         if j:
             risen = _of_two(risen, "-", _of_two(Number(norms[j + 1] / norms[j]), "*", before))
-        before, now = now, risen
+        before = now
+        now = risen
         made.append(_of_two(now, "/", Number(math.sqrt(norms[j + 2]))))
     return made
 
@@ -423,7 +433,10 @@ class _Query:
     def __init__(
         self, rule: ExportedRule, dialect: Syntax, table: Sequence[str], keep: Sequence[str]
     ) -> None:
-        self.rule, self.dialect, self.keep, self.table = rule, dialect, keep, table
+        self.rule = rule
+        self.dialect = dialect
+        self.keep = keep
+        self.table = table
         # Names of our own are no beginnings of names of others.
         self.own = "r_"
         while any(name.lower().startswith(self.own) for name in (*table, *keep)):
@@ -479,7 +492,8 @@ class _Query:
 
     def stage(self, columns: Iterable[tuple[str, str]]) -> None:
         """Add a stage of expressions and their names; the columns to keep go through it."""
-        n, kept = len(self.stages), [self.name(each) for each in self.keep]
+        n = len(self.stages)
+        kept = [self.name(each) for each in self.keep]
         source = f"{self.own}{n}"
         if n == 0:
             source = ".".join(map(self.name, self.table)) + " AS t"
@@ -497,7 +511,8 @@ class _Query:
             self.stage(self.whitened())
         self.stage(self.scores())
         scores = [f"{self.own}s{k}" for k in self.rule.possible]
-        largest, total = f"{self.own}m", f"{self.own}total"
+        largest = f"{self.own}m"
+        total = f"{self.own}total"
         self.stage([*((each, each) for each in scores), (self.greatest(scores), largest)])
         if set(wanted) != {"label"}:
             weights = [self.exponential(f"{each} - {largest}") for each in scores]
@@ -611,7 +626,8 @@ class _Query:
 
     def exponential(self, inner: str) -> str:
         """exp() of a number, which is zero where some engines would raise an error."""
-        least, zero = self.number(LOWEST), self.number(0.0)
+        least = self.number(LOWEST)
+        zero = self.number(0.0)
         return f"CASE WHEN {inner} >= {least} THEN EXP({inner}) WHEN {inner} < {least} THEN {zero} END"
 
     def bounded(self) -> Iterator[tuple[str, str]]:
@@ -652,7 +668,8 @@ class _Query:
         """Scores of the classes that are possible."""
         rule = self.rule
         for k in rule.possible:
-            score, constant = f"{self.own}s{k}", self.number(rule.constant[k])
+            score = f"{self.own}s{k}"
+            constant = self.number(rule.constant[k])
             if rule.factor is not None:
                 names = [f"{self.own}w{k}_{i}" for i in range(rule.weights[k].shape[1])]
                 squares = self.joined([f"{name} * {name}" for name in names])
@@ -692,7 +709,8 @@ class _Query:
 
     def as_decision(self) -> list[tuple[str, str]]:
         """The values of `decision_function`; of two classes their difference."""
-        n_classes, possible = len(self.rule.classes), self.rule.possible
+        n_classes = len(self.rule.classes)
+        possible = self.rule.possible
         if len(possible) < n_classes:
             raise NotSupportedError(
                 'output="decision" is infinite for a class whose prior is zero: ask for "log_proba".'

@@ -19,7 +19,8 @@ from discrim.formula.grammar import Call, Column, Negative, Number, Operation
 from discrim.models.base.fit import Fit
 from discrim.models.results.exported import Coded, ExportedRule, Feature, Times, exported
 
-OPSET, IR_VERSION = 19, 9
+OPSET = 19
+IR_VERSION = 9
 """The first set of operators that compares text, and the format of its files."""
 
 _KINDS: dict[str, tuple[Any, Scalar]] = {
@@ -70,7 +71,8 @@ class _Graph:
     """Nodes, inputs and constants of one graph."""
 
     def __init__(self, onnx: Any, rule: ExportedRule) -> None:
-        self.onnx, self.rule = onnx, rule
+        self.onnx = onnx
+        self.rule = rule
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.inputs: list[Any] = []
@@ -176,10 +178,13 @@ class _Graph:
 
     def scores(self, features: str) -> str:
         """Scores (rows, K) of features (rows, p)."""
-        rule, constant = self.rule, self.constant(self.rule.constant[None])
+        rule = self.rule
+        constant = self.constant(self.rule.constant[None])
         origin, scale, mean = (np.stack(each)[:, None] for each in zip(*rule.points, strict=True))
         if rule.factor is None:
-            origin, scale, mean = origin[0], scale[0], mean[0]
+            origin = origin[0]
+            scale = scale[0]
+            mean = mean[0]
         centred = self.add("Mul", self.add("Sub", features, self.constant(origin)), self.constant(scale))
         if mean.any():
             centred = self.add("Sub", centred, self.constant(mean))

@@ -29,7 +29,8 @@ class MarginalModel(ModelAbstract):
     """
 
     def __init__(self, results: Any) -> None:
-        self._results, fit = results, results._fit
+        self._results = results
+        fit = results._fit
         fit.need_posteriors("to_marginaleffects()")
         params = getattr(results, "params", None)
         self._has_params = params is not None

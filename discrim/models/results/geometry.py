@@ -70,7 +70,10 @@ class Boundary(Shown):
     """
 
     def __init__(self, fit: Fit[Any], classes: tuple[Any, Any], plane: Plane, midpoint: Floats) -> None:
-        self._fit, self._classes, self._plane, self._midpoint = fit, classes, plane, midpoint
+        self._fit = fit
+        self._classes = classes
+        self._plane = plane
+        self._midpoint = midpoint
 
     @property
     def normal(self) -> pd.Series:
@@ -116,7 +119,8 @@ class Boundary(Shown):
         Series
             Positive on the side of the first class; missing for a row with a missing value.
         """
-        plane, blocks = self._proper_plane(), self._fit.new_rows(data, Gaps(unseen))
+        plane = self._proper_plane()
+        blocks = self._fit.new_rows(data, Gaps(unseen))
         out = np.empty(blocks.table.nrows)
         for place, x, _ in blocks.every_row():
             out[place] = plane.distances(x)
@@ -137,7 +141,8 @@ class Boundary(Shown):
         DataFrame, rows by terms
             The nearest point of the plane, which is the row less its distance times the normal of length one.
         """
-        plane, blocks = self._proper_plane(), self._fit.new_rows(data, Gaps(unseen))
+        plane = self._proper_plane()
+        blocks = self._fit.new_rows(data, Gaps(unseen))
         out = np.empty((blocks.table.nrows, len(self._fit.terms)))
         for place, x, _ in blocks.every_row():
             out[place] = plane.feet(x)
@@ -238,7 +243,8 @@ def _pair(fit: Fit[Any], a: Any, b: Any) -> tuple[int, int]:
             f"A plane lies between two of the classes {listed(fit.classes)}: name both, as "
             f"({shown(fit.classes[1])}, {shown(fit.classes[0])})."
         )
-    i, j = class_code(a, fit.classes), class_code(b, fit.classes)
+    i = class_code(a, fit.classes)
+    j = class_code(b, fit.classes)
     if i == j:
         raise DataError(f"There is no plane between {a!r} and itself: name two classes.")
     return i, j
@@ -362,7 +368,8 @@ def coefficients(fit: Any) -> pd.DataFrame:
     for level, ends in INTERVALS.items():
         table[list(ends)] = fit.log_odds(level=level)[["low", "high"]].to_numpy()
     constant = "(Intercept)" if "Intercept" in fit.terms else "Intercept"
-    labels, terms = odds.index.get_level_values(0), odds.index.get_level_values(1)
+    labels = odds.index.get_level_values(0)
+    terms = odds.index.get_level_values(1)
     # The first row of each class is the constant, whatever a column is called.
     names = [constant if i % (len(fit.terms) + 1) == 0 else str(term) for i, term in enumerate(terms)]
     named: pd.DataFrame = table.set_axis(pd.MultiIndex.from_arrays([labels, names], names=odds.index.names))
@@ -508,7 +515,8 @@ def group_summary(fit: Fit[Any]) -> pd.DataFrame:
     """
     rows = fit.rows("group_summary()")
     moments = class_moments(rows, "diagonal")
-    counts, total = moments.counts, moments.total
+    counts = moments.counts
+    total = moments.total
     overall = moments.origin + weighted_centre(moments.means, counts) / moments.scale
     squares = np.vstack([moments.scatters, moments.scatters.sum(axis=0) + between_squares(moments)])
     sizes = np.append(counts, total)
@@ -531,7 +539,8 @@ class ClassCovariances(GroupSummary):
     @available_if(lambda self: self._need_covariances("covs"))
     def covs(self) -> dict[Any, pd.DataFrame]:
         """Covariance of each class."""
-        covariances, scale = self._fit.numbers.covariances, self._fit.numbers.moments.scale
+        covariances = self._fit.numbers.covariances
+        scale = self._fit.numbers.moments.scale
         if note := beyond_doubles(covariances, scale, self.terms):
             warn_user(note)
         return {
@@ -562,7 +571,8 @@ class ClassCovariances(GroupSummary):
         Quadratic
             A (p, p), b (p,) and c, under the names of the columns.
         """
-        i, j = class_code(a, self.classes), class_code(b, self.classes)
+        i = class_code(a, self.classes)
+        j = class_code(b, self.classes)
         if not self.prior.iloc[[i, j]].to_numpy().any():
             raise DataError(
                 f"{shown(a)} and {shown(b)} both have a prior of zero, so that there are no odds between "

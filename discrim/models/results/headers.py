@@ -32,10 +32,12 @@ Item = tuple[str, Any, str]
 
 LEFT_OUT = "Error, leave-one-out"
 
-MOST_ABREAST, ROOM = 8, 84
+MOST_ABREAST = 8
+ROOM = 84
 """Columns, and width of their names, up to which a summary has a row a class; beyond, a row a column."""
 
-MOST_CLASSES, MOST_NUMBERS = 1000, 2**18
+MOST_CLASSES = 1000
+MOST_NUMBERS = 2**18
 """Classes, and numbers, beyond which a table of classes by columns has no place in a summary."""
 
 
@@ -78,7 +80,8 @@ def error_item(fit: Fit[Any], method: Literal["apparent", "loo"]) -> Item:
         return label, np.nan, "not available"
     if not rates.total > 0:
         return label, np.nan, "not available"
-    wrong, total = number(rates.wrong), number(rates.total)
+    wrong = number(rates.wrong)
+    total = number(rates.total)
     return label, float(rates.estimate), f"{100 * rates.estimate:.1f} %  ({wrong}/{total})"
 
 
@@ -165,7 +168,8 @@ def error_items(fit: Fit[Any], *, left_out: bool = True) -> list[Item]:
 
 def instead_of(fit: Fit[Any], heading: str, source: str) -> Section | None:
     """In the place of a table of classes by columns that is too long to be made for a few of its lines."""
-    classes, columns = len(fit.classes), len(fit.terms)
+    classes = len(fit.classes)
+    columns = len(fit.terms)
     if classes <= MOST_CLASSES or classes * columns <= MOST_NUMBERS:
         return None
     note = f"{classes:,} classes by {columns:,} columns: {source}."
@@ -257,7 +261,8 @@ MOST_TRIED = 25
 def path_table(path: pd.DataFrame, chosen: float) -> pd.DataFrame:
     """What was tried, the first column as texts, in lines up to a number, and where the choice is."""
     tried = path.columns[0]
-    at, shown = int((path[tried] - chosen).abs().argmin()), np.arange(len(path))
+    at = int((path[tried] - chosen).abs().argmin())
+    shown = np.arange(len(path))
     if len(path) > MOST_TRIED:
         shown = np.union1d(np.linspace(0, len(path) - 1, MOST_TRIED - 1).round().astype(int), [at])
     table = path.iloc[shown].set_index(tried)
@@ -306,11 +311,14 @@ def _balance_note(fit: Fit[Any]) -> str:
     fall by p/(2 n (n - 1)). If the noise of the means prevails they have a standard deviation of about
     sqrt(2 p/n). The note appears if the ratio exceeds 1/30, about one percentage point of error.
     """
-    counts, components = fit.counts, getattr(fit.numbers, "components", None)
+    counts = fit.counts
+    components = getattr(fit.numbers, "components", None)
     if fit.model.name not in ("lda", "nearest_centroid") or components is not None:
         return ""
-    least, p = float(counts.min()), float(len(fit.terms))
-    shift, sd = p / (2 * least * max(least - 1, 1)), np.sqrt(2 * p / least)
+    least = float(counts.min())
+    p = float(len(fit.terms))
+    shift = p / (2 * least * max(least - 1, 1))
+    sd = np.sqrt(2 * p / least)
     if p < counts.sum() or counts.max() > 1.5 * least or not shift > sd / 30:
         return ""
     return (

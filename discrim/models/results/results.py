@@ -70,9 +70,11 @@ def selection_note(fit: Fit[Any]) -> str:
 def _header(make: Callable[[], Any], fit: Fit[Any]) -> Pairs:
     """The header, with how the rows chose the columns, and the error of that."""
     made: Pairs = make()
-    items, said = list(made.items), [made.note, selection_note(fit)]
+    items = list(made.items)
+    said = [made.note, selection_note(fit)]
     if fit.choosing_anew() is not fit:
-        item, the_model = _error(fit), fit.selection is not None and fit.selection.what == "model"
+        item = _error(fit)
+        the_model = fit.selection is not None and fit.selection.what == "model"
         items += [] if item is None else [item]
         said.append(
             f'error_rates(["cv"]) chooses {"it" if the_model else "them"} anew in each fold.'
@@ -436,7 +438,8 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
         return {"facts": facts(self._fit, header, argument_defaults(BY_MODEL[self._model()]))}
 
     def _brief(self) -> Summary:
-        brief, said = super()._brief(), selection_note(self._fit)
+        brief = super()._brief()
+        said = selection_note(self._fit)
         return brief.noted(said) if said else brief
 
     def _is_plane(self) -> bool:

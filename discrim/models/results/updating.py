@@ -116,7 +116,8 @@ class Updating(FittedResults):
                     "one after the other."
                 )
             return cast("Self", _with_batch(results, batches[0], changes))
-        fit, given = results._fit, options_of(results, anew=True)
+        fit = results._fit
+        given = options_of(results, anew=True)
         if formula is None or str(formula).lstrip()[:1] in (".", "~"):
             given |= _given_levels(fit.blocks.design)
         if data is None:
@@ -266,7 +267,8 @@ def _moments_so_far(fit: Fit[Any], row: Row) -> Moments:
     if MOMENTS in fit.cache:
         held: Moments = fit.cache[MOMENTS]
         return held
-    scatters, blocks = SCATTERS[fit.numbers.moments.spread], fit.blocks
+    scatters = SCATTERS[fit.numbers.moments.spread]
+    blocks = fit.blocks
     if not fit.has_rows:
         found = of_fit(fit, scatters)
         if found is None:

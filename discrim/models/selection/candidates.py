@@ -161,7 +161,8 @@ RULES = (
 
 def own_candidates(shape: Shape) -> tuple[list[Candidate], dict[str, Refusal]]:
     """The candidates that go with a table, and why each of the others does not."""
-    suited, refused = [], {}
+    suited = []
+    refused = {}
     for rule in RULES:
         if rule.unfit(shape):
             refused[rule.name] = Refusal("not suited", f"{rule.why[0].upper()}{rule.why[1:]}.")
@@ -276,7 +277,8 @@ class Trial:
         """A candidate that was tried with calibrated posteriors; a DiscrimError where there are none."""
         start = monotonic()
         losses, if_wrong = tried.validation._folded.told(partial(_calibrated_losses, self.costs))
-        name, seconds = tried.name + CALIBRATED, tried.seconds + monotonic() - start
+        name = tried.name + CALIBRATED
+        seconds = tried.seconds + monotonic() - start
         return replace(
             tried, name=name, losses=losses, if_wrong=if_wrong, seconds=seconds, method="calibrated"
         )
@@ -297,8 +299,11 @@ def _losses(costs: Floats | None, rows: FoldedRows) -> tuple[dict[str, Floats], 
 
 def _calibrated_losses(costs: Floats | None, rows: FoldedRows) -> tuple[dict[str, Floats], dict[str, Floats]]:
     """What rows lose by posteriors that the left-out scores of the other folds' rows have calibrated."""
-    at, codes, shares = rows.at, rows.judged.codes, rows.judged.shares()
-    scores, fold_of = rows.scores[0][at], rows.dealt[0][at]
+    at = rows.at
+    codes = rows.judged.codes
+    shares = rows.judged.shares()
+    scores = rows.scores[0][at]
+    fold_of = rows.dealt[0][at]
     mapped = np.full(rows.scores[0].shape, np.nan)
     places = np.flatnonzero(at)
     for fold in np.unique(fold_of):

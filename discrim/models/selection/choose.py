@@ -279,9 +279,14 @@ class ChooseResults(ChosenAnew):
         select: Select,
         on_rows: Callable[[Codes], ChooseResults],
     ) -> None:
-        self.formula, self.by, self.seed, self.select = trial.formula, trial.by, trial.seed, select
+        self.formula = trial.formula
+        self.by = trial.by
+        self.seed = trial.seed
+        self.select = select
         # The table stays with the fits, which leave it behind when they travel.
-        self._folds, self._costs, self._grouped = trial.folds, trial.costs, trial.groups is not None
+        self._folds = trial.folds
+        self._costs = trial.costs
+        self._grouped = trial.groups is not None
         self._tried = tried
         self._judged = tried[0].validation._rows()
         self._refused = dict(refused)
@@ -289,7 +294,8 @@ class ChooseResults(ChosenAnew):
             self._losses(trial.by), self._judged, select, self._nothing[trial.by]
         )
         pick = tried[self._compared.chosen]
-        self.chosen, self.method = pick.name, pick.method
+        self.chosen = pick.name
+        self.method = pick.method
         self.validations = {each.name: each.validation for each in tried}
         warn_unlabelled(pick.validation)
         if self._compared.in_vain:
@@ -452,7 +458,8 @@ class ChooseResults(ChosenAnew):
         """
         check_level(level)
         measures = self._measures()
-        shares, place = self._judged.shares(), self._compared.chosen
+        shares = self._judged.shares()
+        place = self._compared.chosen
         chosen = self._tried[place]
         rates = [
             loss_rate(
@@ -613,7 +620,8 @@ def candidates_picture(results: Any, options: PictureOptions) -> Axes:
     """What each candidate loses more than the best."""
     from discrim.report.plots.judged import draw_candidates as draw
 
-    table, name = results.table, WORDS[results.by]
+    table = results.table
+    name = WORDS[results.by]
     table["text"] = [f"{value:.3g}" for value in table[results.by]]
     names = (
         f"{name[0].upper()}{name[1:]} more than the least, ± one standard error",

@@ -62,9 +62,13 @@ def _refuse_counts(first: ClassifierResults, fit: ClassifierResults, place: int,
         if missing
         else "fit all to one table with the same weights"
     )
-    ours, theirs, by = number(first.nobs), number(fit.nobs), ""
+    ours = number(first.nobs)
+    theirs = number(fit.nobs)
+    by = ""
     if ours == theirs:
-        ours, theirs, by = listed(first.counts), listed(fit.counts.reindex(first.classes)), " by class"
+        ours = listed(first.counts)
+        theirs = listed(fit.counts.reindex(first.classes))
+        by = " by class"
     raise DataError(
         f"Fit {place} of {what} uses {theirs} rows{by}, and the first {ours}: figures of other rows are "
         f"not comparable, so {way_out}."
@@ -108,7 +112,8 @@ def refuse_other_values(first: ClassifierResults, fit: ClassifierResults, place:
     rows that one of the fits drops are no matter. Of fits that read no column in common, one that either
     reads and both tables have is the same in both.
     """
-    ours, theirs = first._fit.rows(what), fit._fit.rows(what)
+    ours = first._fit.rows(what)
+    theirs = fit._fit.rows(what)
     if ours.table.data is theirs.table.data:
         return
     both = [used_codes(each) >= 0 for each in (ours, theirs)]
@@ -192,7 +197,8 @@ def llf_given_row(results: ClassifierResults) -> float:
     if not fit.has_rows:
         given_row = fit.model.likelihood_of == "class given row" and fit.numbers.estimated_prior
         return float(results.llf) if given_row else np.nan
-    rule, total = fit.rule_of(fit.blocks), 0.0
+    rule = fit.rule_of(fit.blocks)
+    total = 0.0
     for _, x, codes, weights in used_rows(fit.blocks):
         logs: NDArray[Any] = log_posteriors(rule.scores(x))[np.arange(len(codes)), codes]
         total += float(logs.sum() if weights is None else weights @ logs)

@@ -97,7 +97,8 @@ def _fold_differences(a: CrossValidation, b: CrossValidation) -> Floats:
     """Mean differences (R, F) of errors by fold, over rows that both judge."""
     both, wrong, rows = _wrong_in_both(a, b)
     together = zip(*wrong, a._dealt[:, both], strict=True)
-    count, shares = len(a._fold_labels), rows.shares()
+    count = len(a._fold_labels)
+    shares = rows.shares()
     return np.stack([fold_means(errors - others, shares, dealt, count) for errors, others, dealt in together])
 
 
@@ -110,7 +111,8 @@ def paired(validations: Sequence[CrossValidation], names: Sequence[str]) -> pd.D
 
 def _fold_pair(a: CrossValidation, b: CrossValidation) -> dict[str, float]:
     both, wrong, rows = _wrong_in_both(a, b)
-    weights, shares = rows.weights, rows.shares()
+    weights = rows.weights
+    shares = rows.shares()
     by_fold = _fold_differences(a, b).ravel()
     test = corrected_t(by_fold[~np.isnan(by_fold)], len(a._fold_labels))
     errors = [float(shares @ each.mean(axis=0)) / float(shares.sum()) for each in wrong]
@@ -487,7 +489,8 @@ def differences_picture(cv: Any, options: PictureOptions) -> Axes:
     values = fold_differences(cv, other)
     test = paired([cv, other], ["a", "b"]).iloc[0]
     mean = float(values.mean()), float(test["low"]), float(test["high"])
-    a, b = name_of(cv), name_of(other)
+    a = name_of(cv)
+    b = name_of(other)
     a, b = (f"{a} (1)", f"{b} (2)") if a == b else (a, b)
     names = (
         f"Error of {a} less that of {b}",

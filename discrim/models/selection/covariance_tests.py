@@ -194,8 +194,10 @@ def lr_test(
         raise NotSupportedError(
             "lr_test() compares lda() with qda(), or two fits of logistic(): give the smaller model first."
         )
-    small, large = lda_fit._fit, qda_fit._fit
-    linear, quadratic = small.numbers, large.numbers
+    small = lda_fit._fit
+    large = qda_fit._fit
+    linear = small.numbers
+    quadratic = large.numbers
     if "factors" in quadratic.scatter.sections:
         raise NotSupportedError(
             'One covariance is no special case of covariance="factor", so that the ratio has no '
@@ -441,7 +443,8 @@ def _estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[Floats, F
     refuse_penalized((logit,), "hausman()")
     if isinstance(logit, LogisticResults):
         for name in ("classes", "terms"):
-            ours, theirs = getattr(lda_fit, name), getattr(logit, name)
+            ours = getattr(lda_fit, name)
+            theirs = getattr(logit, name)
             if not ours.equals(theirs):
                 raise DataError(
                     f"The two fits differ in {name}, {listed(ours)} and {listed(theirs)}: fit both with the "
@@ -469,7 +472,8 @@ def _estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[Floats, F
             "give what logistic() returns, or statsmodels' Logit or MNLogit."
         )
     params = np.asarray(logit.params, dtype=np.float64)
-    params, cov = params.reshape(len(params), -1), np.asarray(logit.cov_params(), dtype=np.float64)
+    params = params.reshape(len(params), -1)
+    cov = np.asarray(logit.cov_params(), dtype=np.float64)
     if len(params) != len(of_unit):
         return params, cov
     stacked = np.tile(of_unit[:, 0], params.shape[1])

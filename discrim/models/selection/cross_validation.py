@@ -77,16 +77,19 @@ class FoldedRows:
 
     def scored(self, *scores: Floats) -> FoldedRows:
         """The same rows with the scores of each repeat; on the way there classes and weights are short."""
-        codes, weights = self.judged.codes.astype(np.intp), self.judged.weights.astype(np.float64)
+        codes = self.judged.codes.astype(np.intp)
+        weights = self.judged.weights.astype(np.float64)
         return replace(self, judged=replace(self.judged, codes=codes, weights=weights), scores=scores)
 
     def losses(self) -> dict[str, Floats]:
         """By measure, what each of the m rows that are judged loses, (R, m)."""
-        at, actual = self.at, self.judged.codes
+        at = self.at
+        actual = self.judged.codes
         losses = {"error": (self.predicted[:, at] != actual).astype(np.float64)}
         if not self.posteriors:
             return losses
-        unit, rows = np.eye(self.judged.n_classes)[actual], np.arange(len(actual))
+        unit = np.eye(self.judged.n_classes)[actual]
+        rows = np.arange(len(actual))
         own = [each[at] for each in self.scores]
         losses["log loss"] = np.stack([-log_posteriors(each)[rows, actual] for each in own])
         losses["Brier"] = np.stack([((posteriors(each) - unit) ** 2).sum(axis=1) for each in own])
@@ -106,10 +109,13 @@ class FoldedRows:
 
     def means(self) -> list[dict[str, NDArray[Any]]]:
         """For each repeat the rows, wrong rows and mean losses (F,) of each fold."""
-        weights, shares, found = self.judged.weights, self.judged.shares(), []
+        weights = self.judged.weights
+        shares = self.judged.shares()
+        found = []
         losses = self.losses()
         for r, dealt in enumerate(self.dealt):
-            fold_of, wrong = dealt[self.at], losses["error"][r]
+            fold_of = dealt[self.at]
+            wrong = losses["error"][r]
             part: dict[str, NDArray[Any]] = {"rows": np.bincount(fold_of, weights, self.n_folds)}
             part["wrong"] = np.bincount(fold_of, weights * wrong, self.n_folds)
             for name, loss in losses.items():
@@ -174,10 +180,15 @@ class CrossValidation(Shown):
         refit_prior: bool | None = None,
     ) -> None:
         blocks = fit.rows("cross_validate()")
-        self.seed, self.nested, self._refit_prior = seed, nested, refit_prior
+        self.seed = seed
+        self.nested = nested
+        self._refit_prior = refit_prior
         self.permutations: Permutations | None = None
         self.prior = prior_of_rest(fit, refit_prior)
-        self._fit, self._scores, self._dealt, self._clusters = fit, scores, dealt, clusters
+        self._fit = fit
+        self._scores = scores
+        self._dealt = dealt
+        self._clusters = clusters
         self._fold_labels = fold_labels
         self._index = blocks.table.index
         self._actual = used_codes(blocks)
@@ -232,8 +243,10 @@ class CrossValidation(Shown):
     def _folded(self) -> Kept[FoldedRows]:
         """The rows with their scores, where these are kept."""
         kind = np.min_scalar_type(-max(len(self._fit.classes), len(self._fold_labels)))
-        folds, predicted = self._dealt.astype(kind), self._predicted.astype(kind)
-        has, judged = not self._fit.model.instead, self._rows()
+        folds = self._dealt.astype(kind)
+        predicted = self._predicted.astype(kind)
+        has = not self._fit.model.instead
+        judged = self._rows()
         weights: Any = judged.weights if self._weighted else judged.weights.astype(np.int8)
         judged = replace(judged, codes=judged.codes.astype(kind), weights=weights)
         rows = FoldedRows(self._judged, judged, predicted, folds, len(self._fold_labels), has)
@@ -266,7 +279,8 @@ class CrossValidation(Shown):
 
     def _rows(self) -> JudgedRows:
         """The rows that are judged, with their weights."""
-        at, fit = self._judged, self._fit
+        at = self._judged
+        fit = self._fit
         prior = None if fit.numbers.estimated_prior else fit.prior_values()
         clusters = None if self._clusters is None else self._clusters[at]
         return JudgedRows(self._actual[at], self._weights[at], len(fit.classes), prior, clusters)
@@ -296,7 +310,8 @@ class CrossValidation(Shown):
     @displayed(every="share")
     def by_class(self) -> pd.DataFrame:
         """Errors within the classes."""
-        judged, at = self._rows(), self._judged
+        judged = self._rows()
+        at = self._judged
         wrong = (self._predicted[:, at] != judged.codes).astype(np.float64).mean(axis=0)
         rows = []
         for k in range(len(self._fit.classes)):
@@ -305,7 +320,8 @@ class CrossValidation(Shown):
             in_class = JudgedRows(
                 judged.codes[own], judged.weights[own], len(self._fit.classes), None, clusters
             )
-            total, wrong_rows = in_class.weights.sum(), float(in_class.weights @ wrong[own])
+            total = in_class.weights.sum()
+            wrong_rows = float(in_class.weights @ wrong[own])
             rows.append((total, wrong_rows, *loss_rate(wrong[own], in_class, 0.95, counts=True)))
         columns = ["rows", "wrong", "error", "se", "low", "high"]
         return pd.DataFrame(rows, index=self._fit.classes, columns=columns)
@@ -331,7 +347,8 @@ class CrossValidation(Shown):
             + n2/n1) s (Nadeau & Bengio, 2003). Rates are weighted by a prior that was given.
         """
         check_level(level)
-        by_fold, rows = self.by_fold, {}
+        by_fold = self.by_fold
+        rows = {}
         for name, rate in self._folded.told(partial(FoldedRows.rates, level=level)).items():
             folds = by_fold[COLUMNS[name]].dropna().to_numpy()
             rows[name] = (*rate, *fold_errors(folds, len(self._fold_labels)))
@@ -708,9 +725,11 @@ def cross_validation_summary(cv: CrossValidation, sections: Sequence[str] | None
 
 
 def _header(cv: CrossValidation) -> Pairs:
-    fit, judged = cv._fit, cv._rows()
+    fit = cv._fit
+    judged = cv._rows()
     total = float(judged.weights.sum())
-    folds, repeats = len(cv._fold_labels), len(cv._dealt)
+    folds = len(cv._fold_labels)
+    repeats = len(cv._dealt)
     prior = {"held": "class proportions, held", "refitted": "class proportions, refitted", "": "none"}.get(
         cv.prior, "given, held"
     )
@@ -743,9 +762,11 @@ def uneven_note(cv: CrossValidation) -> str:
     place = uneven(np.concatenate(cv._counts_outside()), counts) if cv.prior == "held" else None
     if place is None:
         return ""
-    shares, code = cv.class_shares(), place[1]
+    shares = cv.class_shares()
+    code = place[1]
     repeat, fold = shares.index[place[0]]
-    share, prior = float(shares.to_numpy()[place]), float(cv._fit.prior[code])
+    share = float(shares.to_numpy()[place])
+    prior = float(cv._fit.prior[code])
     where = f"fold {shown(fold)}" + (f" of repeat {repeat}" if len(cv._dealt) > 1 else "")
     return (
         f"The folds are uneven by class: of the rows outside {where}, {share:.3g} are of class "
@@ -755,7 +776,8 @@ def uneven_note(cv: CrossValidation) -> str:
 
 
 def _choice_note(cv: CrossValidation) -> str:
-    chosen, refits = cv._fit.choice, cv._fit.refits
+    chosen = cv._fit.choice
+    refits = cv._fit.refits
     if refits.called is not None and not chosen:
         return "The function is called with the rows outside each fold, and its fit judges those of the fold."
     if not chosen:

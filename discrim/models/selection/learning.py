@@ -99,7 +99,10 @@ class LearningCurve(Shown):
         self, fit: Fit[Any], found: Sequence[_Judged], weights: Floats, frequencies: Floats,
         clusters: Codes | None, failed: dict[float, str], seed: int, level: float,
     ) -> None:  # fmt: skip
-        self.seed, self.failed, self._level, self._fit = seed, failed, level, fit
+        self.seed = seed
+        self.failed = failed
+        self._level = level
+        self._fit = fit
         wrong, judged = (np.stack([getattr(each, name) for each in found]) for name in ("wrong", "judged"))
         n = np.array([each.rows for each in found])
         errors = (wrong @ weights) / (judged @ weights)
@@ -236,11 +239,13 @@ def learning_curve(
     """As `Judging.learning_curve`."""
     blocks = fit.rows("learning_curve()")
     check_level(level)
-    fit, seed = fit.choosing_anew() if nested else fit, drawn_seed(seed)
+    fit = fit.choosing_anew() if nested else fit
+    seed = drawn_seed(seed)
     shares = SIZES if sizes is None else sizes
     if not isinstance(shares, Sequence | np.ndarray) or isinstance(shares, str):
         raise DataError(f"sizes={told(sizes)}: give shares of the rows, as [0.1, 0.3, 0.5, 0.8].")
-    found, failed = [], {}
+    found = []
+    failed = {}
     for share in sorted({check_number("sizes", each, 0, 1, ends="()") for each in shares}):
         try:
             found.append(_judged_at(fit, share, repeats, groups, seed, nested=nested))
@@ -275,7 +280,8 @@ def _judged_at(fit: Fit[Any], share: float, repeats: int, groups: Any, seed: int
     of_one = share < 0.5 and parts > 2
     if of_one:
         # The rows of one part are outside the fold of all others, and those are judged.
-        dealt, labels = np.where(dealt < 0, -1, (dealt == 0).astype(np.intp)), ["the rest", "a part"]
+        dealt = np.where(dealt < 0, -1, (dealt == 0).astype(np.intp))
+        labels = ["the rest", "a part"]
     cv = folded(fit, dealt, labels, None, None, nested=nested)
     judged = (dealt == 0 if of_one else dealt >= 0) & (cv._predicted >= 0)
     wrong = judged & (cv._predicted != cv._actual)
@@ -290,7 +296,8 @@ def _judged_at(fit: Fit[Any], share: float, repeats: int, groups: Any, seed: int
 
 def curve_summary(curve: LearningCurve, sections: Sequence[str] | None = None) -> Summary:
     """Header, errors by rows, and what the law says of more rows."""
-    table, fit = curve.table, curve._fit
+    table = curve.table
+    fit = curve._fit
     limit, falls, power = curve.params
     n = round(float(np.sum(fit.counts)))
     ahead = curve.predict([n, 2 * n, 5 * n, 10 * n])
@@ -321,7 +328,8 @@ def curve_picture(curve: Any, options: PictureOptions) -> Axes:
     """Errors by rows with intervals, and their law."""
     from discrim.report.plots.judged import draw_by_rows
 
-    first, n = curve._table.index[0], float(np.sum(curve._fit.counts))
+    first = curve._table.index[0]
+    n = float(np.sum(curve._fit.counts))
     rows = np.unique(np.geomspace(first, AHEAD * n, 60).astype(np.int64))
     law = curve.predict(rows)
     return draw_by_rows(

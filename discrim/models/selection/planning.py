@@ -66,8 +66,11 @@ class Plan(Shown):
         error: float | None,
         judging: tuple[float, float, float, int | None] | None,
     ) -> None:
-        self._setting, self._error, self._judging = setting, error, judging
-        self._table, self._wanted = table, wanted
+        self._setting = setting
+        self._error = error
+        self._judging = judging
+        self._table = table
+        self._wanted = wanted
         self.least_error = sample_size.least_error(setting)
         self.judged = None if judging is None else judging[-1]
 

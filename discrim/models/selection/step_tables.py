@@ -39,7 +39,11 @@ def step_tables(
     selected = SelectedColumns(moments)
     for term in start:
         selected.move(parts[term])
-    chosen, inside, outside, overall, pairs = list(start), [], [], [], []
+    chosen = list(start)
+    inside = []
+    outside = []
+    overall = []
+    pairs = []
     with late_bar(len(moves) + 1, "steps") as tell:
         for step, move in enumerate(["", *moves]):
             if move:
@@ -81,7 +85,8 @@ def _inside(
         row: dict[str, Any] = {"step": step, "term": term}
         row |= {"tolerance": min(tolerances[column] for column in parts[term].tolist())}
         row |= {"F": test.F, "df1": test.df1, "df2": test.df2, "p": test.pvalue}
-        value, pair = np.nan, None
+        value = np.nan
+        pair = None
         if len(terms) > 1:
             value, pair = selected.without_term(parts[term], criterion)
         rows.append(row | {criterion: value, "pair": pair})

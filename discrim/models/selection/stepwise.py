@@ -386,7 +386,8 @@ def _selected(
 ) -> Fit[Any]:
     """The fit to the chosen columns, which says that its rows chose them and how to choose anew."""
     words = f"stepwise by {criterion}, of {len(parts)} terms"
-    what, anew = f"the columns ({words})", None
+    what = f"the columns ({words})"
+    anew = None
     if choice.by_moments is not None:
         anew = term_choice.anew_by_moments(fit, blocks, parts, choice.by_moments, what)
     way = "calls" if anew is None else "moments"
@@ -430,10 +431,14 @@ class StepwiseResults(ChosenAnew):
     def __init__(
         self, formula: str, criterion: str, choice: Choice, fit: ClassifierResults | None, nobs: float
     ) -> None:
-        self.formula, self.criterion = formula, criterion
+        self.formula = formula
+        self.criterion = criterion
         self.selected = pd.Index(choice.terms, name="term", dtype=object)
-        self._steps, self._note, self._trace = choice.steps, choice.note, choice.trace
-        self._nobs, self._fit = nobs, fit
+        self._steps = choice.steps
+        self._note = choice.note
+        self._trace = choice.trace
+        self._nobs = nobs
+        self._fit = fit
         self._make_tables = choice.tables
         self._tables: StepTables | None = None
 
@@ -612,7 +617,8 @@ class StepwiseResults(ChosenAnew):
         if self._fit is not None:
             note += " error_rates() and cross_validate() repeat the search in each fold."
         if self._fit is not None and self._fit.nobs != self._nobs:
-            rows, fitted = number(self._nobs), number(self._fit.nobs)
+            rows = number(self._nobs)
+            fitted = number(self._fit.nobs)
             note += f" Chosen with the {rows} rows that are complete in all candidates; fitted to {fitted}."
         # Its own criterion takes the place of what can be counted or is seldom asked for.
         spare = [] if self.criterion in ("wilks", "cv", "aic", "bic") else ["terms_in", "ascc"]
@@ -660,7 +666,8 @@ def steps_picture(results: Any, options: PictureOptions) -> Axes:
     """The criterion after each step of a choice of terms."""
     from discrim.report.plots.judged import draw_steps as draw
 
-    table, by_error = results.steps, results.criterion == "cv"
+    table = results.steps
+    by_error = results.criterion == "cv"
     column = {"cv": "error"}.get(results.criterion, results.criterion)
     value = table[column].to_numpy(dtype=np.float64)
     spread = table["se"].to_numpy(dtype=np.float64) if by_error else np.full(len(table), np.nan)

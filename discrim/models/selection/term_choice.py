@@ -166,7 +166,8 @@ class StepwiseSearch:
         self, fit: Callable[[Sequence[str]], ClassifierResults], terms: list[str], chance: float
     ) -> Choice:
         """Add or take back one term at a time, as long as the error falls; without terms it is chance."""
-        include, direction = self.include, self.direction
+        include = self.include
+        direction = self.direction
         known: dict[frozenset[str], tuple[float, float]] = {frozenset(): (chance, np.nan)}
 
         def error(chosen: Sequence[str]) -> tuple[float, float]:
@@ -194,12 +195,14 @@ class StepwiseSearch:
             if direction != "forward":
                 moves += [("removed", t, [c for c in chosen if c != t]) for t in chosen if t not in include]
             with late_bar(len(moves), f"step {len(rows) + 1}") as tell:
-                best, lowest = None, error(chosen)[0]
+                best = None
+                lowest = error(chosen)[0]
                 for move in moves:
                     value = error(move[2])[0]
                     # Of equal errors the fewer terms.
                     if value < lowest or (value == lowest and move[0] == "removed"):
-                        best, lowest = move, value
+                        best = move
+                        lowest = value
                     tell(1)
             if best is None:
                 break
@@ -257,7 +260,9 @@ class _PartialFSteps:
         limits: Limits,
         moments: ClassMoments,
     ) -> None:
-        self._selected, self._parts, self._criterion = SelectedColumns(moments), parts, criterion
+        self._selected = SelectedColumns(moments)
+        self._parts = parts
+        self._criterion = criterion
         self._limits = limits
         self.entered: list[str] = []
         self._rows: list[dict[str, Any]] = []
@@ -317,7 +322,8 @@ class _PartialFSteps:
             )
 
     def _remove(self, include: list[str]) -> bool:
-        limits, tests = self._limits, self._tests([term for term in self.entered if term not in include])
+        limits = self._limits
+        tests = self._tests([term for term in self.entered if term not in include])
         weak = min(tests, key=lambda term: limits.strength(tests[term]), default=None)
         if weak is None or limits.keeps(tests[weak]):
             return False
@@ -365,7 +371,8 @@ class _PartialFSteps:
         value, pair = selected.value(self._criterion)
         row |= {self._criterion: value, "pair": pair}
         if self._criterion == "rao":
-            change, df = value - before, (selected.n_classes - 1) * len(self._parts[term])
+            change = value - before
+            df = (selected.n_classes - 1) * len(self._parts[term])
             row |= {"change": change, "p_change": np.nan if change < 0 else float(chi2_sf(change, df))}
         self._rows.append(row)
 
@@ -385,7 +392,8 @@ ALIKE = 1e-7
 
 
 def _term_fits(blocks: Blocks, moments: ClassMoments, options: Mapping[str, Any]) -> TermFits:
-    reference, reduced = options.get("reference"), options.get("bias_reduction", False)
+    reference = options.get("reference")
+    reduced = options.get("bias_reduction", False)
     reading.check_flag("bias_reduction", reduced)
     limits = {name: options[name] for name in ("tol", "maxiter") if name in options}
     check_search(limits.get("tol", 0.5), limits.get("maxiter", 1))
@@ -397,7 +405,8 @@ class _InformationSteps:
     """The steps of one choice by AIC or BIC."""
 
     def __init__(self, fits: TermFits, criterion: str, total: float, include: list[str]) -> None:
-        self._fits, self._name = fits, criterion
+        self._fits = fits
+        self._name = criterion
         self._charge = 2.0 if criterion == "aic" else float(np.log(total))
         self._rows: list[dict[str, Any]] = []
         self._trace: list[dict[str, Any]] = []
@@ -429,7 +438,8 @@ class _InformationSteps:
 
     def _best(self, chosen: list[str], direction: str) -> Move | None:
         """The move that lowers the criterion most; the trace keeps what was looked at."""
-        margins, step = self._fits.margins, len(self._rows) + 1
+        margins = self._fits.margins
+        step = len(self._rows) + 1
         moves: list[Move] = []
         if direction != "forward":
             removable = margins.removable(chosen, self._include)
@@ -445,7 +455,8 @@ class _InformationSteps:
                 value = self._value(then)
                 values.append((value, f"{'-' if action == 'removed' else '+'} {term}", then))
                 if value < lowest:
-                    best, lowest = (action, term, then), value
+                    best = (action, term, then)
+                    lowest = value
                 tell(1)
         before = self._fits.fit(chosen)
         for value, move, then in sorted(values, key=lambda each: each[0]):

@@ -318,10 +318,14 @@ class MarkdownPage:
         return "\n".join(bodies)
 
 
-TWIPS, EMUS = 1440, 914_400
+TWIPS = 1440
+EMUS = 914_400
 """Units of Word in an inch: of lengths, and of pictures."""
 
-TEXT, HEIGHT, CHARACTER, MARGIN = 9638, 13_500, 92, 1134
+TEXT = 9638
+HEIGHT = 13_500
+CHARACTER = 92
+MARGIN = 1134
 """Of a page of A4 the width of the text, the height of pictures, and widths of a character and of margins."""
 
 _WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -405,7 +409,8 @@ def _grid_tables(grid: Grid) -> str:
     # Blanks that bring points in line have the width of a figure here.
     cells = [[text.rstrip(" ").ljust(len(text), "\u2007") for text in line] for line in grid.cells]
     stubs = [stub.replace("  ", "\u2003", 1) if stub.startswith("  ") else stub for stub in grid.stubs]
-    tables, whole = [], [(0, len(cells[0]))] if cells else []
+    tables = []
+    whole = [(0, len(cells[0]))] if cells else []
     for low, high in runs_of_columns(grid, TEXT // CHARACTER) if grid.headers else whole:
         lines = [["", *grid.headers[low:high]]] if grid.headers else []
         lines += [[stub, *line[low:high]] for stub, line in zip(stubs, cells, strict=True)]

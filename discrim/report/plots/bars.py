@@ -83,7 +83,8 @@ def draw_scree_bars(shares: pd.Series, eigenvalues: pd.Series, p: pd.Series, ax:
     """
     axes, _ = style.new_axes(ax)
     count = min(len(shares), MOST_AXES)
-    places, heights = np.arange(count), 100 * shares.to_numpy(dtype=np.float64)[:count]
+    places = np.arange(count)
+    heights = 100 * shares.to_numpy(dtype=np.float64)[:count]
     axes.bar(places, heights, width=0.6, color=style.SIGNS.colour(0), label="share")
     together = 100 * np.cumsum(shares.to_numpy(dtype=np.float64))[:count]
     axes.plot(
@@ -265,7 +266,8 @@ def heat_map(
     up, across = (np.arange(size) + 0.5 for size in values.shape)
     axes.set_xticks(across, [f"{value:g}" for value in table.columns])
     axes.set_yticks(up, [f"{value:g}" for value in table.index])
-    row, column = table.index.get_loc(marked[0]), table.columns.get_loc(marked[1])
+    row = table.index.get_loc(marked[0])
+    column = table.columns.get_loc(marked[1])
     axes.plot(across[column], up[row], marker="X", markersize=12, color="white", markeredgecolor="black")
     axes.set(xlabel=str(table.columns.name), ylabel=str(table.index.name))
     style.set_title(axes, f"{title}; the cross marks the pair chosen")

@@ -49,7 +49,8 @@ def draw_pairs(
     outlines of the covariances (p, p) lie at a Mahalanobis distance in the plane of two columns. The axes are
     the outer ones; `child_axes` are the panels, row by row.
     """
-    names, classes = list(means.columns), list(means.index)
+    names = list(means.columns)
+    classes = list(means.index)
     p = len(names)
     outer, inner = style.panels(
         ax, p, p, size=style.inches(INCHES * p + 1.4, INCHES * p + 0.8), gaps=(0.1, 0.1)

@@ -148,7 +148,9 @@ def _points(
     traces: list[Trace] = []
     # Rows of no class are drawn only where no row has one.
     there = np.isfinite(places).all(axis=1) & ((rows.codes >= 0) | (rows.codes < 0).all())
-    wrong, drawn, every = rows.wrong & there, rows.drawn(there), int(there.sum())
+    wrong = rows.wrong & there
+    drawn = rows.drawn(there)
+    every = int(there.sum())
     seen = sum(map(len, drawn.values()))
     size, ring = (5, 0.8) if seen > MOST_LARGE else (8, 2.0)
     # Of many that are wrong, rings would hide the rest.
@@ -300,13 +302,15 @@ def scores_figure(
 
     The options are those of `discrim.report.plots.spaces.draw_scores`.
     """
-    x, means = style.numbers(scores), style.numbers(centroids)
+    x = style.numbers(scores)
+    means = style.numbers(centroids)
     shown = [_text(name) + axis_share(name, shares, "" if j else of) for j, name in enumerate(centroids)]
     if len(shown) < 2:
         return _strips(x[:, 0], rows, shown[0], "Discriminant scores", centroids.iloc[:, 0])
     where = "{} %{{x:.2f}}, {} %{{y:.2f}}".format(*map(_text, centroids))
     traces, said = _points(rows, x, where)
-    spread, radius = np.eye(2) if within is None else within, outline_radius(level)
+    spread = np.eye(2) if within is None else within
+    radius = outline_radius(level)
     for k, label in enumerate(centroids.index):
         group = {"legendgroup": str(k), "name": _text(label)}
         traces.append(_curve(outline(means[k], spread, radius), _line(rows.signs, k), **group))
@@ -383,7 +387,8 @@ def _read_from(draw: Callable[[Axes], None], limits: Sequence[tuple[float, float
     from matplotlib.colors import to_hex
     from matplotlib.figure import Figure as Sheet
 
-    axes, traces = Sheet().add_subplot(xlim=limits[0], ylim=limits[1]), []
+    axes = Sheet().add_subplot(xlim=limits[0], ylim=limits[1])
+    traces = []
     draw(axes)
     for line in axes.lines:
         xy = np.column_stack(line.get_data())
@@ -401,7 +406,8 @@ def _read_from(draw: Callable[[Axes], None], limits: Sequence[tuple[float, float
 def _shades(codes: Codes, across: Floats, up: Floats, rows: PointedRows, *, cells: bool) -> Trace:
     """Classes (h, g) of points of a grid that ends as the sides do, or of cells that fill it, as colours."""
     (h, g), k_classes = codes.shape, len(rows.classes)
-    dx, dy = np.ptp(across) / (g - 1 + cells), np.ptp(up) / (h - 1 + cells)
+    dx = np.ptp(across) / (g - 1 + cells)
+    dy = np.ptp(up) / (h - 1 + cells)
     place = {"x0": across[0] + dx / 2 * cells, "dx": dx, "y0": up[0] + dy / 2 * cells, "dy": dy}
     scale = [[0.0, "rgba(0,0,0,0)"], [1 / (k_classes + 1), "rgba(0,0,0,0)"]]
     for k in range(k_classes):
@@ -419,8 +425,10 @@ def pairs_figure(
     title: str,
 ) -> Figure:
     """Each pair of p columns as a panel; rows that are chosen in one panel are chosen in all."""
-    names, p = [_text(name, 18) for name in means], means.shape[1]
-    xy, centres = np.empty((0, p)) if points is None else style.numbers(points), style.numbers(means)
+    names = [_text(name, 18) for name in means]
+    p = means.shape[1]
+    xy = np.empty((0, p)) if points is None else style.numbers(points)
+    centres = style.numbers(means)
 
     def panels(some: Floats) -> Trace:
         shown = [{"label": name, "values": values} for name, values in zip(names, some.T, strict=True)]
@@ -439,7 +447,8 @@ def pairs_figure(
 
 def simplex_figure(shares: pd.DataFrame, rows: PointedRows, note: str) -> Figure:
     """Rows in a triangle: the nearer a corner, the larger the posterior of its class, of three."""
-    places, middle = style.numbers(shares) @ CORNERS, CORNERS.mean(axis=0)
+    places = style.numbers(shares) @ CORNERS
+    middle = CORNERS.mean(axis=0)
     traces = [_curve(np.vstack([CORNERS, CORNERS[:1]]), {"color": style.ink(), "width": 1.4})]
     for corner in CORNERS:
         half = np.vstack([middle, (CORNERS.sum(axis=0) - corner) / 2])

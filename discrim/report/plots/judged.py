@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 
     from discrim.report.plots.style import Axes, Signs
 
-LARGEST, SMALLEST = 1.1, 5.0
+LARGEST = 1.1
+SMALLEST = 5.0
 """Size of the numbers in the cells, of that of other text, and points below which they are left out."""
 
 BLACK = "#010101"
 """Of numbers on light cells: vectors leave black itself out, and by night it would be thought to be ink."""
 
-SIDE, CELL = 4.6, 0.46
+SIDE = 4.6
+CELL = 0.46
 """Inches of all cells of a figure of our own, and of one where the classes are many."""
 
 
@@ -123,9 +125,11 @@ def _write(axes: Axes, counts: Floats, shares: Floats, colours: Floats) -> None:
 def _size_in(axes: Axes, text: str, k: int) -> float:
     """Points of a text that fills most of one of so many cells, across or up."""
     drawn = axes.text(0, 0, text, fontsize=10, linespacing=1.1)
-    box, window = drawn.get_window_extent(), axes.get_window_extent()
+    box = drawn.get_window_extent()
+    window = axes.get_window_extent()
     drawn.remove()
-    across, up = 0.84 * window.width / k / max(box.width, 1), 0.84 * window.height / k / max(box.height, 1)
+    across = 0.84 * window.width / k / max(box.width, 1)
+    up = 0.84 * window.height / k / max(box.height, 1)
     return float(min(10 * across, 10 * up, LARGEST * style.letters()))
 
 
@@ -270,7 +274,8 @@ def _name_curves(axes: Axes) -> str:
     one_class = len({curve.class_label for _, curve in drawn}) == 1
     names: Counter[str] = Counter()
     for line, curve in drawn:
-        source, parts = curve.source, []
+        source = curve.source
+        parts = []
         if source.label is not None or len(sources) > 1:
             parts.append(source.model if source.label is None else source.label)
         if not one_class or not parts:
@@ -336,7 +341,8 @@ def draw_calibration(
     lower = outer.inset_axes((0.0, 0.0, 1.0, HISTOGRAM), sharex=upper)
     upper.plot([0, 1], [0, 1], color=style.faint(0.6), linewidth=0.8, zorder=1)
     for k, (label, at) in enumerate(bins.items()):
-        colour, line = signs.colour(places[k]), signs.line(k)
+        colour = signs.colour(places[k])
+        line = signs.line(k)
         limits = np.abs(at[["low", "high"]].to_numpy().T - at["observed"].to_numpy())
         look: dict[str, Any] = {"color": colour, "linestyle": line, "label": style.shown_name(label)}
         look |= {"marker": signs.marker(places[k]), "markersize": 5}
@@ -445,7 +451,8 @@ def draw_permuted(
         width = 0.85 * float(np.diff(at).min()) if len(at) > 1 else 0.02
     else:
         counts, edges = np.histogram(values, bins=MOST_BARS)
-        at, width = (edges[1:] + edges[:-1]) / 2, float(edges[1] - edges[0])
+        at = (edges[1:] + edges[:-1]) / 2
+        width = float(edges[1] - edges[0])
     axes.bar(at, counts, width=width, color=signs.colour(0), alpha=0.75, linewidth=0, zorder=2)
     axes.axvline(seen, color=style.ink(), linewidth=1.6, zorder=3)
     low, high = min(float(at.min()) - width, seen), max(float(at.max()) + width, seen)

@@ -53,12 +53,15 @@ class Regions:
 
 def find_regions(classify: Classify, across: Floats, up: Floats) -> Regions:
     """Classes at the points of a grid, rising at even steps (g,) and (h,), and the borders between them."""
-    g, h = len(across), len(up)
+    g = len(across)
+    h = len(up)
     points = np.stack(np.meshgrid(across, up), axis=-1)
     codes = np.asarray(classify(points.reshape(-1, 2))).reshape(h, g)
     places = np.full((4, h - 1, g - 1, 2), np.nan)
-    level, upright = np.full((h, g - 1, 2), np.nan), np.full((h - 1, g, 2), np.nan)
-    here, above = codes[:, :-1] != codes[:, 1:], codes[:-1] != codes[1:]
+    level = np.full((h, g - 1, 2), np.nan)
+    upright = np.full((h - 1, g, 2), np.nan)
+    here = codes[:, :-1] != codes[:, 1:]
+    above = codes[:-1] != codes[1:]
     near = np.concatenate([points[:, :-1][here], points[:-1][above]])
     far = np.concatenate([points[:, 1:][here], points[1:][above]])
     first = np.concatenate([codes[:, :-1][here], codes[:-1][above]])
@@ -74,7 +77,8 @@ def _crossed(classify: Classify, near: Floats, far: Floats, first: Codes) -> Flo
     for _ in range(HALVINGS if len(first) else 0):
         middle = (near + far) / 2
         same = (np.asarray(classify(middle)) == first)[:, None]
-        near, far = np.where(same, middle, near), np.where(same, far, middle)
+        near = np.where(same, middle, near)
+        far = np.where(same, far, middle)
     return (near + far) / 2
 
 
@@ -113,7 +117,8 @@ def _coloured(classify: Classify, across: Floats, up: Floats, codes: Codes) -> C
     return out
 
 
-GRID, COARSE = 110, 80
+GRID = 110
+COARSE = 80
 """Points a side of the grid on which regions are looked for, and of that of panels and of pages."""
 
 MOST_RINGS = 2_000
@@ -247,7 +252,8 @@ def draw_plane(
     -------
     Axes
     """
-    points, codes = rows.points, rows.codes
+    points = rows.points
+    codes = rows.codes
     axes, is_new = style.new_axes(ax)
     found = draw_regions(axes, classify, limits, signs, COARSE if panel else GRID)
     before = set(axes.collections), set(axes.images)
@@ -345,7 +351,8 @@ def draw_simplex(
     """
     classes = list(proba.columns)
     axes, is_new = style.new_axes(ax)
-    p, codes = style.numbers(proba), style.label_codes(labels, classes)
+    p = style.numbers(proba)
+    codes = style.label_codes(labels, classes)
     places = p @ CORNERS
     border = np.vstack([CORNERS, CORNERS[:1]])
     axes.plot(*border.T, color=style.ink(), linewidth=1.2, zorder=2)
@@ -432,7 +439,9 @@ def passes(
         axes.step(line.index, line, where="mid", color=style.faint(0.6), linewidth=0.8, zorder=1.5)
     for k in named:
         name, (number, fewest) = errors.columns[k], kept[k]
-        line, look, colour = errors[name].dropna(), signs.line(k + first), signs.colour(k + first)
+        line = errors[name].dropna()
+        look = signs.line(k + first)
+        colour = signs.colour(k + first)
         told = f"kept: {fewest}" + (f" wrong, in pass {number}" if number else " wrong")
         label = f"{style.shown_name(name, 20)}; {told}" if errors.shape[1] > 1 else None
         axes.step(line.index, line, where="mid", color=colour, linestyle=look, label=label)
@@ -554,7 +563,8 @@ def draw_updates(
 
 def _limits(xy: Floats, lines: list[Floats]) -> tuple[Floats, Floats]:
     """Corners (2,) of what holds the rows, and of each line the point next to them unless it is too far."""
-    low, size = xy.min(axis=0), np.ptp(xy, axis=0)
+    low = xy.min(axis=0)
+    size = np.ptp(xy, axis=0)
     size[size == 0] = 1.0
     places = [np.zeros(2), np.ones(2)]
     for line in lines:
@@ -568,8 +578,10 @@ def _limits(xy: Floats, lines: list[Floats]) -> tuple[Floats, Floats]:
 
 def _draw_line(axes: Axes, coef: Floats) -> None:
     """The line c + a x + b y = 0 within the limits of the axes, and an arrow upright on it as it is seen."""
-    across, up = axes.get_xlim(), axes.get_ylim()
-    low, size = np.array([across[0], up[0]]), np.array([across[1] - across[0], up[1] - up[0]])
+    across = axes.get_xlim()
+    up = axes.get_ylim()
+    low = np.array([across[0], up[0]])
+    size = np.array([across[1] - across[0], up[1] - up[0]])
     window = axes.get_window_extent()
     shape = np.array([window.width, window.height])
     # In units of the screen the line is c' + a'u + b'v = 0, and (a', b') is upright on it.

@@ -123,7 +123,8 @@ def _draw_shades(axes: Axes, x: Floats, y: Floats, codes: Codes, colours: Sequen
     # Cells of two pixels at 100 dots to the inch, whatever the figure has.
     wide, high = (max(int(50 * side / axes.figure.dpi), 20) for side in (box.width, box.height))
     (left, right), (low, top) = ((float(v.min()), float(v.max())) for v in (x, y))
-    width, height = (right - left) or 1.0, (top - low) or 1.0
+    width = (right - left) or 1.0
+    height = (top - low) or 1.0
     column = np.minimum((x - left) / width * wide, wide - 1).astype(np.intp)
     row = np.minimum((y - low) / height * high, high - 1).astype(np.intp)
     k_classes = len(colours)
@@ -191,7 +192,8 @@ def draw_strips(
     corner says.
     """
     most = 0
-    small, rasterized = len(classes) > MOST_IN_LEGEND, len(values) > 5_000
+    small = len(classes) > MOST_IN_LEGEND
+    rasterized = len(values) > 5_000
     for k in range(len(classes)):
         rows = np.flatnonzero((codes == k) & np.isfinite(values))
         rows = rows[np.argsort(values[rows], kind="stable")]
@@ -354,7 +356,8 @@ def name_points(axes: Axes, points: Floats, order: Sequence[int], names: Sequenc
         Number of names written.
     """
     pixels = axes.figure.dpi / 72
-    frame, gap = axes.get_window_extent(), 5 * pixels
+    frame = axes.get_window_extent()
+    gap = 5 * pixels
     taken: list[Any] = []
     for i in order:
         for side, up in ((1, 0), (-1, 0), (1, 1), (-1, 1), (1, -1), (-1, -1), (0, 1.6), (0, -1.6)):
@@ -473,7 +476,8 @@ def image_of(draw: Callable[[], Axes], name: str = "g0", told: Sequence[str] = (
         if len(plain) == 1:
             both = _shortened(_in_both(day, nights, name), place, name)
             return Image(_telling(both, told), "", *size)
-    light, dark = _source(day, place, name), _source(night, place, f"{name}n")
+    light = _source(day, place, name)
+    dark = _source(night, place, f"{name}n")
     return Image(_telling(light, told), _telling(dark, told), *size)
 
 
@@ -721,10 +725,14 @@ GAP = 0.1
 
 PROLOGUE = re.compile(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<!--.*?-->|<metadata>.*?</metadata>", re.DOTALL)
 IMAGE_TAG = re.compile('(<image xlink:href="data:image/png;base64,)([^"]*)("[^>]*>)')
-IMAGE, NUMBER = re.compile('"data:[^"]*"'), re.compile(r"-?\d*\.\d+")
-NAME, REFERENCE = re.compile(' id="([^"]*)"'), re.compile(r"""(href="#|url\(#)([^")]+)""")
-GLYPH, INTEGER = re.compile(r'( d="[^"]*" transform=")scale\(0\.015625\)'), re.compile(r"-?\d+(?:\.\d+)?")
-PATH, STYLE = re.compile(' d="[^"]*"'), re.compile(' style="([^"]*)"')
+IMAGE = re.compile('"data:[^"]*"')
+NUMBER = re.compile(r"-?\d*\.\d+")
+NAME = re.compile(' id="([^"]*)"')
+REFERENCE = re.compile(r"""(href="#|url\(#)([^")]+)""")
+GLYPH = re.compile(r'( d="[^"]*" transform=")scale\(0\.015625\)')
+INTEGER = re.compile(r"-?\d+(?:\.\d+)?")
+PATH = re.compile(' d="[^"]*"')
+STYLE = re.compile(' style="([^"]*)"')
 
 
 def _shortened(text: str, place: Place, name: str) -> str:

@@ -106,7 +106,8 @@ def draw_ellipses(
     classes = list(means.index.unique(level=0))
     axes, is_new = style.new_axes(ax)
     if points is not None and labels is not None and not centred:
-        xy, codes = style.numbers(points), style.label_codes(labels, classes)
+        xy = style.numbers(points)
+        codes = style.label_codes(labels, classes)
         draw_points(axes, xy[:, 0], xy[:, 1], codes, classes, signs)
     places = np.zeros((len(means), 2)) if centred else style.numbers(means)
     sizes = np.full(len(means), 6.0) if shares is None else component_sizes(shares)
@@ -174,7 +175,8 @@ def draw_scores(
     """
     classes = list(centroids.index)
     codes = style.label_codes(labels, classes)
-    x, means = style.numbers(scores), style.numbers(centroids)
+    x = style.numbers(scores)
+    means = style.numbers(centroids)
     if not means.shape[1]:
         axes, _ = style.new_axes(ax)
         style.set_title(axes, "The class means do not differ: there is no discriminant.")
@@ -257,7 +259,8 @@ def equal_size(across: float, up: float) -> tuple[float, float]:
     import matplotlib.pyplot as plt
 
     width, height = plt.rcParams["figure.figsize"]
-    across, up = max(across, 1e-9), max(up, 1e-9)
+    across = max(across, 1e-9)
+    up = max(up, 1e-9)
     # An inch and a half of the width is the legend's and the axis's, one inch of the height the title's.
     return width, float(np.clip((width - 1.8) * up / across + 1.1, max(0.62 * height, 2.2), 1.35 * height))
 
@@ -291,14 +294,16 @@ def _draw_histograms(
     from matplotlib.colors import to_hex
 
     known = np.isfinite(x) & (codes >= 0)
-    values, codes = x[known], codes[known]
+    values = x[known]
+    codes = codes[known]
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
     # Freedman and Diaconis' bins are 2.7 n^(-1/3) standard deviations within classes wide.
     width = 2.7 * sd * (max(len(values), 1) / len(classes)) ** (-1 / 3)
     edges = np.linspace(low, high, int(np.clip((high - low) / width, 1, 200)) + 2).tolist()
     highest = 1.0
     for k, label in enumerate(classes):
-        colour, line = signs.colour(k), signs.line(k)
+        colour = signs.colour(k)
+        line = signs.line(k)
         look: dict[str, Any] = {"facecolor": to_hex((colour, 0.3), keep_alpha=True), "edgecolor": colour}
         look |= {"label": style.shown_name(label), "hatch": signs.hatch(k)}
         heights, *_ = axes.hist(values[codes == k], bins=edges, histtype="stepfilled", **look)
@@ -320,7 +325,8 @@ LABEL = 20
 SMALLER = 0.8
 """Size of columns' names, of that of other text."""
 
-LINE, LETTER = 1.4, 0.6
+LINE = 1.4
+LETTER = 0.6
 """Height of a line of them, and width of a letter, of their size."""
 
 
@@ -423,7 +429,8 @@ def arrow_scale(points: Floats, tips: Floats) -> float:
     It lies midway between those that fill the picture across and up: points may spread along one axis alone.
     """
     known = points[np.isfinite(points).all(axis=1)]
-    edges, longest = np.abs(known).max(axis=0, initial=0.0), np.abs(tips).max(axis=0, initial=0.0)
+    edges = np.abs(known).max(axis=0, initial=0.0)
+    longest = np.abs(tips).max(axis=0, initial=0.0)
     ratios = [edge / long for edge, long in zip(edges, longest, strict=True) if edge > 0 and long > 0]
     return 0.85 * float(np.exp(np.mean(np.log(ratios)))) if ratios else 1.0
 
@@ -436,11 +443,14 @@ def _arrow() -> dict[str, Any]:
 def _place_labels(axes: Axes, tips: Floats, texts: Sequence[str]) -> tuple[Floats, Floats]:
     """Where labels of arrows (m, 2) begin, and where, written outwards, they end, in data units."""
     size = axes.get_window_extent()
-    width, height = size.width / axes.figure.dpi, size.height / axes.figure.dpi
+    width = size.width / axes.figure.dpi
+    height = size.height / axes.figure.dpi
     lengths = LETTER * _letters() * np.array([display_width(text) for text in texts])
     (low, bottom), (high, top) = axes.dataLim.get_points()
-    left, outer = tips[:, 0] < 0, 1.06 * tips
-    west, east = np.append(outer[left, 0], low), np.append(outer[~left, 0], high)
+    left = tips[:, 0] < 0
+    outer = 1.06 * tips
+    west = np.append(outer[left, 0], low)
+    east = np.append(outer[~left, 0], high)
     room = 0.9 * width - np.append(lengths[left], 0)[:, None] - np.append(lengths[~left], 0)
     # One unit is as long across as up: how much of it is an inch, for what is farthest apart with its labels.
     across = ((east - west[:, None]) / room).max()
@@ -509,8 +519,10 @@ def draw_scree(
     last = 1
     for k, label in enumerate(classes):
         lines = table.loc[label].iloc[:most]
-        at, values = lines.index.to_numpy(), lines["eigenvalue"].to_numpy(dtype=np.float64)
-        colour, d = signs.colour(k), int(lines["signal"].sum())
+        at = lines.index.to_numpy()
+        values = lines["eigenvalue"].to_numpy(dtype=np.float64)
+        colour = signs.colour(k)
+        d = int(lines["signal"].sum())
         axes.plot(at, values, color=colour, linestyle=signs.line(k), linewidth=1.3, zorder=3)
         for part, face in ((slice(0, d), colour), (slice(d, None), style.paper())):
             axes.scatter(

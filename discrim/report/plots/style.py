@@ -355,7 +355,8 @@ def new_axes(ax: Axes | None, lines: int = 0, size: tuple[float, float] | None =
     if not UNBOUNDED.get():
         return plt.subplots(figsize=(width, high), layout="constrained")[1], True
     left, right, below, above = AROUND
-    wide, tall = width + left + right, high + below + above
+    wide = width + left + right
+    tall = high + below + above
     place = ((left + 0.8) / wide, (below + 0.5) / tall, (width - 1.1) / wide, (high - 0.9) / tall)
     return plt.figure(figsize=(wide, tall)).add_axes(place), True
 
@@ -376,8 +377,10 @@ def panels(
     """
     outer, _ = new_axes(ax, size=size)
     outer.set_axis_off()
-    gap_x, gap_y = gaps[0] / columns, gaps[1] / rows
-    width, height = (1 - gap_x * (columns - 1)) / columns, (1 - gap_y * (rows - 1)) / rows
+    gap_x = gaps[0] / columns
+    gap_y = gaps[1] / rows
+    width = (1 - gap_x * (columns - 1)) / columns
+    height = (1 - gap_y * (rows - 1)) / rows
     high = outer.get_window_extent().height / outer.figure.dpi
     top = max(1.0 - 0.25 / high, 0.5) if titled else 1.0
     inner = np.empty((rows, columns), dtype=object)
@@ -612,7 +615,8 @@ def picture_bytes(draw: Callable[[], object], form: str) -> bytes:
     # Whatever backend a person's settings name, a file needs no window.
     plt.switch_backend("agg")
     draw()
-    figure, file = plt.gcf(), io.BytesIO()
+    figure = plt.gcf()
+    file = io.BytesIO()
     try:
         figure.savefig(file, format=form, dpi=DPI)
     finally:

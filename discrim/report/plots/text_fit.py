@@ -83,12 +83,14 @@ def _break(text: Text, axes: Axes, way: int, alone: bool, lines_most: int | None
     The place is that of the axes, or, where these are alone in their figure, that up to its edges. A text of
     one line at most is cut, and what is beyond two is left out.
     """
-    whole, cut = text.get_text(), lines_most == 1
+    whole = text.get_text()
+    cut = lines_most == 1
 
     def measured() -> float:
         return float(text.get_window_extent().size[way])
 
-    figure, box = axes.figure.bbox, axes.get_window_extent()
+    figure = axes.figure.bbox
+    box = axes.get_window_extent()
     room = (1.2 if UNBOUNDED.get() and not cut else 1.0) * box.size[way]
     if alone:
         middle = (box.min[way] + box.max[way]) / 2
@@ -181,7 +183,8 @@ def thin_line_names(axes: Any) -> bool:
     shown = lines.shown if lines.shown and len(shown) > len(lines.shown) else shown[::-1]
     if (shown, size) == (lines.shown, lines.size):
         return False
-    lines.shown, lines.size = shown, size
+    lines.shown = shown
+    lines.size = size
     axes.set_yticks(shown, [lines.names[i] for i in shown], fontsize=size)
     if lines.note is not None:
         lines.note.remove()
@@ -197,7 +200,8 @@ def _shorten_names(axes: Any) -> bool:
     """Cut the names of lines that take too much of the width of the figure."""
     names = [label.get_text() for label in axes.get_yticklabels()]
     wide = max((label.get_window_extent().width for label in axes.get_yticklabels()), default=0.0)
-    edge, width = axes.get_window_extent().x1, axes.figure.bbox.width
+    edge = axes.get_window_extent().x1
+    width = axes.figure.bbox.width
     beside = max([text.get_window_extent().x1 - edge for text in axes.texts], default=0.0)
     most = max(MOST_BESIDE * width - max(beside, 0.0) / 2, MOST_BESIDE / 2 * width)
     if wide <= most or max(map(display_width, names)) <= LEAST_CHARACTERS:
@@ -248,7 +252,8 @@ def _move_legend(axes: Any, outer: Axes, is_new: bool) -> bool:
     A figure that is given does not grow by it: its legend has smaller text, or names some and counts the
     rest.
     """
-    legend, figure = axes.get_legend(), axes.figure
+    legend = axes.get_legend()
+    figure = axes.figure
     if legend is None:
         return False
     box = legend.get_window_extent()
@@ -268,7 +273,8 @@ def _move_legend(axes: Any, outer: Axes, is_new: bool) -> bool:
 
 def _shrink_legend(axes: Any) -> bool:
     """Keep a legend within its axes by smaller text, or by fewer names and a count of the rest."""
-    legend, box = axes.get_legend(), axes.get_window_extent()
+    legend = axes.get_legend()
+    box = axes.get_window_extent()
     if legend is None or legend.get_window_extent().x0 >= box.x1 - 1:
         return False
     size, (width, height) = legend.get_window_extent().size, box.size
@@ -299,7 +305,8 @@ def _legend_within(axes: Any, width: float, height: float, place: dict[str, Any]
     # Width of the longest name and of the marker with its gaps, for text of one point.
     letter = max(text.get_window_extent().width for text in legend.get_texts()) / size
     letter += axes.figure.dpi / 72 * 4.5
-    smallest, shown = min(size, 0.7 * letters()), len(names)
+    smallest = min(size, 0.7 * letters())
+    shown = len(names)
     while True:
         columns = int(np.clip(width // (size * letter), 1, shown))
         rest = [f"and {len(names) - shown} more"] if shown < len(names) else []
@@ -320,7 +327,8 @@ def _put_below(legend: Any, outer: Axes) -> None:
     from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 
     legend.set_in_layout(False)
-    tight, figure = outer.get_tightbbox(), outer.figure
+    tight = outer.get_tightbbox()
+    figure = outer.figure
     legend.set_in_layout(True)
     low = 0.0 if tight is None else (tight.y0 - outer.get_window_extent().y0) / figure.dpi
     below = outer.transAxes + ScaledTranslation(0, low, figure.dpi_scale_trans)
@@ -332,7 +340,8 @@ def _hides(legend: Any) -> bool:
     from matplotlib.collections import LineCollection, PathCollection
     from matplotlib.patches import Rectangle
 
-    box, axes = legend.get_window_extent(), legend.axes
+    box = legend.get_window_extent()
+    axes = legend.axes
     points = [_along(line.get_transform().transform(line.get_xydata())) for line in axes.lines
               if line.get_zorder() > 1 and line.get_transform() == axes.transData]  # fmt: skip
     for held in axes.collections:
