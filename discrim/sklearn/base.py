@@ -48,7 +48,8 @@ from discrim.errors import (
     warn_user,
 )
 from discrim.formula.grammar import quote
-from discrim.models.base.fit import AS_FITTED, Decision, Gaps, distinct, finished_scores, predicted_codes
+from discrim.models.base.fit import AS_FITTED, Decision, Gaps, finished_scores, predicted_codes
+from discrim.models.base.labels import distinct
 from discrim.models.base.reading import check_word, listed
 from discrim.models.results.results import ClassifierResults
 from discrim.specification import Specification

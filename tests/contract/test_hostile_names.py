@@ -13,7 +13,7 @@ import pytest
 
 import discrim
 from discrim.datasets import load_iris
-from discrim.models.base.fit import distinct
+from discrim.models.base.labels import distinct
 from tests.contract import test_names
 
 pytestmark = pytest.mark.filterwarnings("ignore")

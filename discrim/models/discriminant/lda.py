@@ -39,17 +39,15 @@ from discrim.inference.result import TestResult
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import (
-    Fit,
-    Gaps,
-    Model,
-    beyond_doubles,
+from discrim.models.base.fit import Fit, Gaps, Model
+from discrim.models.base.fit_file import NOTHING, Saved
+from discrim.models.base.labels import (
     by_class_and_term,
     class_code,
     covariance_frame,
-    in_brooms_names,
+    range_note,
+    with_broom_names,
 )
-from discrim.models.base.fit_file import NOTHING, Saved
 from discrim.models.base.reading import Collinear, Data, Divisor, NaAction, Prior
 from discrim.models.base.refits import verb_options
 from discrim.models.base.tied_axes import warn_of_tied_axes
@@ -152,7 +150,7 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
         """
         covariance = self._fit.numbers.covariance
         scale = self._fit.numbers.moments.scale
-        if note := beyond_doubles([covariance], scale, self.terms):
+        if note := range_note([covariance], scale, self.terms):
             warn_user(note)
         q = self._fit.numbers.covariates
         return covariance_frame(covariance, scale, self.terms).iloc[q:, q:]
@@ -500,11 +498,11 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
             Level of the intervals: 0.95 stands for 95 percent.
         """
         if self._fit.numbers.has_errors:
-            return in_brooms_names(self.log_odds(level=level))
+            return with_broom_names(self.log_odds(level=level))
         table = pd.DataFrame(index=by_class_and_term(list(self.classes[1:]), ["constant", *self.terms]))
         table["coef"] = self.params.to_numpy().T.ravel()
         table[["se", "z", "p", "low", "high"]] = np.nan
-        return in_brooms_names(table)
+        return with_broom_names(table)
 
     @displayed()
     def glance(self) -> pd.DataFrame:

@@ -29,8 +29,9 @@ from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, Model, covariance_frame
+from discrim.models.base.fit import Fit, Model
 from discrim.models.base.fit_file import Saved
+from discrim.models.base.labels import covariance_frame
 from discrim.models.base.reading import Data, NaAction, Prior
 from discrim.models.base.refits import (
     error_path,

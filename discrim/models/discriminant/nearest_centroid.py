@@ -21,8 +21,9 @@ from discrim.design.levels import Unseen
 from discrim.errors import CollinearError
 from discrim.inference.mean_differences import between_squares
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, Gaps, Model, by_class_and_term, posterior_frame
+from discrim.models.base.fit import Fit, Gaps, Model, posterior_frame
 from discrim.models.base.fit_file import Saved
+from discrim.models.base.labels import by_class_and_term
 from discrim.models.base.reading import (
     Data,
     NaAction,

@@ -19,7 +19,8 @@ from discrim.core.covariance.adjusted import AdjustedCovariance
 from discrim.core.covariance.scatter import SPHERES
 from discrim.core.covariance.sliced import Sliced
 from discrim.errors import DataError, NotSupportedError
-from discrim.models.base.fit import Fit, beyond_doubles, covariance_values
+from discrim.models.base.fit import Fit
+from discrim.models.base.labels import covariance_values, range_note
 from discrim.models.base.reading import listed
 from discrim.models.discriminant.normal_fits import equal_covariance_tests
 from discrim.models.evaluation.assessment import RowsJudged, takes_long
@@ -582,7 +583,7 @@ def _covariance(
     with np.errstate(over="ignore", under="ignore"):
         sd = covariance.sd / scale
         variances = (covariance.sd / scale) ** 2
-    beyond = beyond_doubles([covariance], scale, terms)
+    beyond = range_note([covariance], scale, terms)
     if covariance.is_diagonal or moments.spread in ("thin", "thin class"):
         title = f"Variances {rows}, divisor {divisor}"
         if not covariance.is_diagonal:

@@ -29,8 +29,9 @@ from discrim.inference.result import TestResult
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, Model, as_scored, distinct, rule_of_numbers
+from discrim.models.base.fit import Fit, Model, as_scored, rule_of_numbers
 from discrim.models.base.fit_file import NOTHING, Saved
+from discrim.models.base.labels import distinct
 from discrim.models.base.reading import Data, Divisor, NaAction, Prior
 from discrim.models.base.refits import verb_options
 from discrim.models.discriminant import normal_fits

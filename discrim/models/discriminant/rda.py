@@ -36,8 +36,9 @@ from discrim.inference.resampling import check_folds, dealt_codes, drawn_seed
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, Model, as_scored, missing_if_refused
+from discrim.models.base.fit import Fit, Model, as_scored
 from discrim.models.base.fit_file import NOTHING, Saved
+from discrim.models.base.labels import value_or_nan
 from discrim.models.base.reading import Data, Divisor, NaAction, Prior, SelectRule
 from discrim.models.base.refits import held_path, moment_folds, moment_refits, verb_options
 from discrim.models.discriminant.components import CHOSEN_FROM_ROWS as NUMBER_FROM_ROWS
@@ -849,5 +850,5 @@ class RDAResults(SeparateCovariances, SubspaceResults):
     @displayed()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
-        llf = missing_if_refused(self, "llf")
+        llf = value_or_nan(self, "llf")
         return pd.DataFrame([self._sizes() | {"alpha": self.alpha, "gamma": self.gamma, "llf": llf}])

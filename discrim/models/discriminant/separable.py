@@ -10,8 +10,9 @@ from discrim.core.covariance.separable import Separable
 from discrim.core.numerics.arrays import Floats
 from discrim.errors import NotSupportedError
 from discrim.inference.result import TestResult, chi_square_test
-from discrim.models.base.fit import covariance_values, fit_covariances
+from discrim.models.base.fit import fit_covariances
 from discrim.models.base.fitted_results import FitComponent
+from discrim.models.base.labels import covariance_values
 
 
 class SeparableModel(FitComponent):

@@ -37,7 +37,8 @@ from discrim.inference.error_rates import Rates, check_level, confusion_table, c
 from discrim.inference.resampling import drawn_seed
 from discrim.inference.roc import against_rest
 from discrim.models.base.displayed import Shown, displayed
-from discrim.models.base.fit import AS_FITTED, Decision, Fit, Gaps, block_scores, distinct, labelled, scored
+from discrim.models.base.fit import AS_FITTED, Decision, Fit, Gaps, block_scores, scored
+from discrim.models.base.labels import distinct, labelled
 from discrim.models.base.reading import check_flag, check_word, listed, told
 from discrim.models.evaluation import validation
 from discrim.models.evaluation.absent_classes import absent_class_mask, absent_note

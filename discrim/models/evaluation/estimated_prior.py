@@ -29,7 +29,8 @@ from discrim.inference.class_shares import (
 from discrim.inference.error_rates import check_level, logit_interval
 from discrim.inference.result import TestResult
 from discrim.models.base.displayed import Shown, displayed, number
-from discrim.models.base.fit import Fit, Gaps, in_sentence, scored
+from discrim.models.base.fit import Fit, Gaps, scored
+from discrim.models.base.labels import in_sentence
 from discrim.models.base.reading import check_number, check_whole, check_word, listed
 from discrim.models.evaluation.validation import BootstrapSamples, refuse_many_scores
 

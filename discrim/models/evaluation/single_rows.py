@@ -45,7 +45,8 @@ from discrim.inference.conformal import Reference, SetScore, least_rows, miss_sh
 from discrim.inference.error_rates import check_level
 from discrim.inference.parametric_errors import ScoreCovariance
 from discrim.inference.resampling import RunningInterval, generator
-from discrim.models.base.fit import AS_FITTED, Fit, Gaps, distinct, scored
+from discrim.models.base.fit import AS_FITTED, Fit, Gaps, scored
+from discrim.models.base.labels import distinct
 from discrim.models.base.reading import check_flag, check_word, listed, refuse_little_weight
 from discrim.models.evaluation.assessment import JudgingPlan, judged_scores, labelled_rows
 from discrim.models.evaluation.validation import BootstrapSamples, left_out_scores, refuse_many_scores

@@ -38,7 +38,8 @@ from discrim.formula.factors import Functions, RowRange, check_functions
 from discrim.formula.formula import adjusted_formula
 from discrim.formula.response import with_new_classes
 from discrim.models.base import fit_file, reading
-from discrim.models.base.fit import Fit, whole_counts
+from discrim.models.base.fit import Fit
+from discrim.models.base.labels import whole_counts
 from discrim.models.base.reading import Data, NaAction, check_word, class_moments, listed
 from discrim.models.base.tensor_file import damaged
 from discrim.report.result_table import returning_result_table

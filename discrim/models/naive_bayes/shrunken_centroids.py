@@ -19,8 +19,9 @@ from discrim.errors import CollinearError, DataError, warn_user
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, Model, by_class_and_term
+from discrim.models.base.fit import Fit, Model
 from discrim.models.base.fit_file import Saved
+from discrim.models.base.labels import by_class_and_term
 from discrim.models.base.reading import Data, NaAction, Prior
 from discrim.models.base.refits import error_path, held_path, moment_refits, rule_of_columns, verb_options
 from discrim.models.evaluation import validation

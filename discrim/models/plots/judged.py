@@ -17,7 +17,8 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.inference.calibration import calibration_bins
 from discrim.inference.error_rates import confusion_table
 from discrim.inference.roc import Curve, rectangle_limits, roc_area, roc_curve, thinned
-from discrim.models.base.fit import class_code, posterior_frame
+from discrim.models.base.fit import posterior_frame
+from discrim.models.base.labels import class_code
 from discrim.models.base.reading import check_word, listed, told
 from discrim.models.evaluation.assessment import (
     COUNTING,

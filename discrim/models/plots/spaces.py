@@ -16,7 +16,7 @@ from discrim.core.rules.rules import best_class, posteriors
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.manova import roy_critical, scatter_between
 from discrim.inference.mean_differences import distance_quantiles
-from discrim.models.base.fit import class_code, covariance_frame
+from discrim.models.base.labels import class_code, covariance_frame
 from discrim.models.base.reading import is_share, listed, told
 from discrim.models.plots.pictured import (
     DrawnRows,

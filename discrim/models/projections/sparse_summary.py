@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.models.base.fit import distinct
+from discrim.models.base.labels import distinct
 from discrim.models.results import headers
 from discrim.report.grid import INTERVAL, Pairs, Section
 from discrim.report.plots.bars import count_above, draw_errors

@@ -20,9 +20,10 @@ from discrim.inference.manova import regression_table, t_table
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import Shown, displayed
-from discrim.models.base.fit import Fit, Gaps, Model, as_scored, by_class_and_term, in_brooms_names
+from discrim.models.base.fit import Fit, Gaps, Model, as_scored
 from discrim.models.base.fit_file import Saved
 from discrim.models.base.fitted_results import needs_rows
+from discrim.models.base.labels import by_class_and_term, with_broom_names
 from discrim.models.base.reading import Collinear, Data, NaAction
 from discrim.models.base.refits import moment_refits, verb_options
 from discrim.models.moments.given import Sample
@@ -379,7 +380,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
         """
-        return in_brooms_names(self.coefficients(level))
+        return with_broom_names(self.coefficients(level))
 
     @displayed()
     def glance(self) -> pd.DataFrame:

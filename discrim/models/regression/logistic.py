@@ -13,7 +13,7 @@ from discrim.core.regression.logistic import MOST_STEPS, TOLERANCE
 from discrim.design.blocks import Blocks
 from discrim.design.rows import read
 from discrim.models.base import reading
-from discrim.models.base.fit import class_code
+from discrim.models.base.labels import class_code
 from discrim.models.base.reading import Collinear, Data, NaAction, Prior, Separation
 from discrim.models.base.refits import verb_options
 from discrim.models.regression import logistic_search, penalized

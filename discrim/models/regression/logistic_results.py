@@ -25,9 +25,10 @@ from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, chi_square_test
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, Model, by_class_and_term, in_brooms_names
+from discrim.models.base.fit import Fit, Model
 from discrim.models.base.fit_file import Saved
 from discrim.models.base.fitted_results import needs_rows
+from discrim.models.base.labels import by_class_and_term, with_broom_names
 from discrim.models.base.reading import Data, asked_type, check_flag, check_word, listed
 from discrim.models.base.refits import left_out_by_refits, moment_refits
 from discrim.models.hyperplanes.hyperplane import Certificate
@@ -757,7 +758,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
         """
-        return in_brooms_names(self.log_odds(level))
+        return with_broom_names(self.log_odds(level))
 
     @displayed()
     def glance(self) -> pd.DataFrame:

@@ -42,7 +42,8 @@ from discrim.formula.design import Coding, Design, Product, Spec
 from discrim.inference.log_odds import dependent_row, wald_statistic
 from discrim.inference.manova import TestType
 from discrim.inference.result import TestResult, chi_square_test
-from discrim.models.base.fit import Fit, by_class_and_term
+from discrim.models.base.fit import Fit
+from discrim.models.base.labels import by_class_and_term
 from discrim.models.base.reading import check_word, is_number, listed, told
 from discrim.models.regression import logistic_search
 

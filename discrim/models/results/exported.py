@@ -33,7 +33,8 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.formula.design import Design, Spec
 from discrim.formula.grammar import Call, Column, Negative, Node, Number, Operation, expression, nodes
 from discrim.formula.transforms import LARGEST, State
-from discrim.models.base.fit import Fit, as_log_posteriors, distinct
+from discrim.models.base.fit import Fit, as_log_posteriors
+from discrim.models.base.labels import distinct
 from discrim.models.base.reading import check_word, told
 
 LOWEST = -708.0

@@ -30,21 +30,16 @@ from discrim.errors import CollinearError, DataError, NotSupportedError, warn_us
 from discrim.inference.mean_differences import between_squares, generalized_distances
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import Shown, displayed, shown_briefly
-from discrim.models.base.fit import (
-    Fit,
-    Gaps,
-    Model,
-    Refits,
-    as_scored,
-    beyond_doubles,
+from discrim.models.base.fit import Fit, Gaps, Model, Refits, as_scored, posterior_frame
+from discrim.models.base.fitted_results import FittedResults, needs_rows
+from discrim.models.base.labels import (
     by_class_and_term,
     class_code,
     covariance_frame,
     distinct,
-    missing_if_refused,
-    posterior_frame,
+    range_note,
+    value_or_nan,
 )
-from discrim.models.base.fitted_results import FittedResults, needs_rows
 from discrim.models.base.reading import Data, NaAction, class_moments, listed, usable_rows
 from discrim.models.base.refits import left_out_by_refits, moment_refits
 from discrim.models.results.results import ClassifierResults, ClassMeans
@@ -267,7 +262,7 @@ class Hooks:
         """A statistic by maketables' key, or None."""
         fit = self._equations_of
         names = STATISTICS | (OF_CLASS_GIVEN_ROW if fit._fit.model.likelihood_of == "class given row" else {})
-        return missing_if_refused(fit, names[key]) if key in names else None
+        return value_or_nan(fit, names[key]) if key in names else None
 
     @property
     def __maketables_fixef_string__(self) -> None:
@@ -541,7 +536,7 @@ class ClassCovariances(GroupSummary):
         """Covariance of each class."""
         covariances = self._fit.numbers.covariances
         scale = self._fit.numbers.moments.scale
-        if note := beyond_doubles(covariances, scale, self.terms):
+        if note := range_note(covariances, scale, self.terms):
             warn_user(note)
         return {
             label: covariance_frame(covariance, scale, self.terms)

@@ -20,7 +20,8 @@ from discrim.inference.calibration import recalibrated
 from discrim.inference.mean_differences import anova_table
 from discrim.inference.roc import against_rest
 from discrim.models.base.displayed import number
-from discrim.models.base.fit import Fit, distinct, missing_if_refused, whole_counts
+from discrim.models.base.fit import Fit
+from discrim.models.base.labels import distinct, value_or_nan, whole_counts
 from discrim.models.base.reading import listed
 from discrim.models.evaluation.assessment import FEW_COLUMNS, JudgingPlan, counted_rates, takes_long
 from discrim.models.evaluation.validation import LEFT_OUT_KEPT_AS, prior_of_rest
@@ -234,7 +235,7 @@ def row_a_column(section: Section, name: str, worth: tuple[str, Floats] | None =
 
 def criterion_item(results: Any, name: str, label: str) -> Item:
     """A likelihood, or a criterion, where the model has it."""
-    value = missing_if_refused(results, name)
+    value = value_or_nan(results, name)
     return label, value, "not available" if np.isnan(value) else f"{value:.2f}"
 
 

@@ -20,17 +20,9 @@ from discrim.design.levels import Unseen
 from discrim.errors import DataError, DiscrimError
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import (
-    CALIBRATOR,
-    Decision,
-    Fit,
-    Gaps,
-    Missing,
-    distinct,
-    missing_if_refused,
-    posterior_frame,
-)
+from discrim.models.base.fit import CALIBRATOR, Decision, Fit, Gaps, Missing, posterior_frame
 from discrim.models.base.fitted_results import FittedResults, needs_rows
+from discrim.models.base.labels import distinct, value_or_nan
 from discrim.models.base.reading import Data, Prior, check_word, cost_matrix, is_number, prior_vector, told
 from discrim.models.base.refits import argument_defaults
 from discrim.models.evaluation import assessment
@@ -450,9 +442,7 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
         return {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
 
     def _glance(self) -> dict[str, Any]:
-        return self._sizes() | {
-            name: missing_if_refused(self, name) for name in ("df_model", "llf", "aic", "bic")
-        }
+        return self._sizes() | {name: value_or_nan(self, name) for name in ("df_model", "llf", "aic", "bic")}
 
     # ---- prediction
 

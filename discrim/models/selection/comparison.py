@@ -19,7 +19,7 @@ from discrim.inference.calibration import JudgedRows, fold_means
 from discrim.inference.error_rates import counted_labels, exact_interval
 from discrim.inference.resampling import corrected_t, drawn_seed, grouped_mcnemar, mcnemar
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import missing_if_refused
+from discrim.models.base.labels import value_or_nan
 from discrim.models.base.reading import is_whole, listed, told, with_ways_out
 from discrim.models.evaluation.assessment import JudgingPlan, judged_codes, takes_long
 from discrim.models.selection import comparable
@@ -365,9 +365,9 @@ def _by_fit(
     rows = []
     for fit in fits:
         row = {"formula": fit.formula, "nobs": fit.nobs, "likelihood": fit._fit.model.likelihood_of}
-        row["df"] = missing_if_refused(fit, "df_model")
+        row["df"] = value_or_nan(fit, "df_model")
         for name in ("llf", "aic", "bic"):
-            row[name] = missing_if_refused(fit, name)
+            row[name] = value_or_nan(fit, name)
         row["llf_given_row"] = comparable.llf_given_row(fit)
         for method in ("apparent", "loo"):
             if method == "loo" and validations is not None and takes_long(fit._fit):

@@ -21,7 +21,8 @@ from discrim.inference.log_odds import hausman_test, slope_covariance
 from discrim.inference.resampling import bootstrap_ratios, permutation_pvalue, permutation_ratios
 from discrim.inference.result import TestResult, chi_square_test
 from discrim.models.base.displayed import displayed, number
-from discrim.models.base.fit import Fit, distinct
+from discrim.models.base.fit import Fit
+from discrim.models.base.labels import distinct
 from discrim.models.base.reading import Data, NaAction, is_whole, listed, usable_rows, with_ways_out
 from discrim.models.discriminant.lda import LDAResults
 from discrim.models.discriminant.normal_fits import (

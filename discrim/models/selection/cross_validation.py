@@ -26,7 +26,8 @@ from discrim.inference.calibration import JudgedRows, fold_means, loss_rate, run
 from discrim.inference.error_rates import check_level, confusion_table
 from discrim.inference.resampling import drawn_seed, fold_errors
 from discrim.models.base.displayed import Shown, displayed, number
-from discrim.models.base.fit import Fit, labelled
+from discrim.models.base.fit import Fit
+from discrim.models.base.labels import labelled
 from discrim.models.base.reading import check_flag, check_whole, is_number, with_ways_out
 from discrim.models.evaluation import permuted
 from discrim.models.evaluation.absent_classes import absent_class_mask, absent_note

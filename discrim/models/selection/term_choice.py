@@ -29,7 +29,8 @@ from discrim.design.rows import used_codes
 from discrim.errors import CollinearError, DiscrimWarning, NotSupportedError
 from discrim.inference.selection import LEAST, Partial, SelectedColumns
 from discrim.models.base import reading
-from discrim.models.base.fit import Fit, Gaps, Refits, class_code, scored
+from discrim.models.base.fit import Fit, Gaps, Refits, scored
+from discrim.models.base.labels import class_code
 from discrim.models.base.refits import left_out_by_refits, rule_of_moments
 from discrim.models.evaluation.calibrated import calibrated_rule
 from discrim.models.regression.logistic_search import check_search, parts_of, without_collinear

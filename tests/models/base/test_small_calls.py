@@ -13,7 +13,8 @@ import pytest
 from discrim import lda
 from discrim.data.table import FEW_COLUMNS, Table
 from discrim.datasets import load_iris
-from discrim.models.base.fit import HELD_NUMBERS, by_class_and_term
+from discrim.models.base.fit import HELD_NUMBERS
+from discrim.models.base.labels import by_class_and_term
 from discrim.sklearn import LDAClassifier
 
 IRIS = load_iris()

@@ -1,0 +1,182 @@
+"""Labels of a fit's results: classes and terms as pandas objects.
+
+Models, evaluation and summaries use these functions to label arrays: predicted codes in the dtype of the
+response, coefficients by class and term, covariances in the units of the data. Nothing here depends on a
+fitted model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.covariance.covariance import Covariance
+from discrim.core.numerics.arrays import Floats
+from discrim.data.values import LabelType
+from discrim.errors import DataError, NotSupportedError
+from discrim.models.base.reading import listed, told
+
+REJECTED, UNKNOWN = "rejected", "unknown"
+"""Labels of observations without a class: rejected, or too atypical of every class."""
+
+BROOM_NAMES = {
+    "coef": "estimate",
+    "se": "std_error",
+    "z": "statistic",
+    "t": "statistic",
+    "p": "p_value",
+    "low": "conf_low",
+    "high": "conf_high",
+}
+"""Column names of R's broom, by the names in tables of coefficients."""
+
+TEXT_DTYPES = ("str", "string", "object")
+"""Dtypes of text, which can store the labels of observations without a class."""
+
+MIN_EXPONENT, MAX_EXPONENT = -1022.0, 1024.0
+"""Binary exponents of the smallest normal and the largest finite float64."""
+
+
+def distinct(word: str, names: Iterable[Any]) -> str:
+    """Return the word, with as many underscores appended as it takes to differ from all names."""
+    taken = set(names)
+    while word in taken:
+        word += "_"
+    return word
+
+
+def labelled(
+    codes: NDArray[np.intp], classes: pd.Index, index: pd.Index, kind: LabelType | None = None
+) -> pd.Series:
+    """Convert predicted codes to labels in the dtype of the response.
+
+    A missing label makes integers and booleans nullable. If there are observations without a class, a
+    categorical gets two more categories and loses its order, and a dtype other than text becomes object.
+
+    Parameters
+    ----------
+    codes : (n,) int
+        Position of the class; -1 for a missing label, K for a rejected observation, K + 1 for an unknown one.
+    classes : (K,) Index
+        Labels of the classes.
+    index : (n,) Index
+        Index of the result.
+    kind : LabelType, optional
+        Dtype and categories of the response.
+
+    Returns
+    -------
+    (n,) Series
+
+    Raises
+    ------
+    DataError
+        If there are observations without a class and a class has the label "rejected" or "unknown".
+    """
+    names = classes.tolist()
+    dtype = None if kind is None else kind.dtype
+    classless = [name for k, name in enumerate((REJECTED, UNKNOWN), len(names)) if (codes == k).any()]
+    if classless:
+        taken = [name for name in (REJECTED, UNKNOWN) if name in set(names)]
+        if taken:
+            raise DataError(
+                f"A class is named {taken[0]!r}, the label of rows that get no class: rename the class."
+            )
+        names += [REJECTED, UNKNOWN]
+        dtype = dtype if dtype in TEXT_DTYPES else "object"
+    if kind is not None and kind.categories is not None:
+        known = [*kind.categories, *classless]
+        positions = {label: position for position, label in enumerate(known)}
+        # The code -1 indexes the last element.
+        category_codes = np.array([*(positions.get(name, -1) for name in names), -1])[codes]
+        categories = pd.Index(known, dtype=dtype)
+        ordered = kind.ordered and not classless
+        labels = pd.Categorical.from_codes(category_codes, categories, ordered=ordered)
+        return pd.Series(labels, index=index, name=classes.name)
+    values: NDArray[Any] = np.array(names, dtype=object) if classless else classes.to_numpy()
+    series = pd.Series(values[codes], index=index, name=classes.name, dtype=dtype)
+    missing = codes < 0
+    if not missing.any():
+        return series
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iu":
+        nullable: Any = series.dtype.name.replace("i", "I").replace("u", "U")
+        series = series.astype(nullable)
+    elif isinstance(series.dtype, np.dtype) and series.dtype.kind == "b":
+        series = series.astype("boolean")
+    return series.mask(missing)
+
+
+def class_code(label: Any, classes: pd.Index) -> int:
+    """Return the position of a label among the classes; raise DataError if it is not one of them."""
+    if not (pd.api.types.is_scalar(label) and not pd.isna(label) and label in classes):
+        raise DataError(f"{told(label)} is no class of this fit: name one of {listed(classes, most=8)}.")
+    return int(classes.get_indexer(pd.Index([label]))[0])
+
+
+def by_class_and_term(classes: Any, terms: Any) -> pd.MultiIndex:
+    """Index of a table with one row for each class and term."""
+    index: pd.MultiIndex = pd.MultiIndex.from_product([classes, terms], names=["class", "term"])
+    return index
+
+
+def with_broom_names(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of coefficients with the column names of R's broom and its index as columns."""
+    return table.rename(columns=BROOM_NAMES).reset_index()
+
+
+def value_or_nan(fit: Any, name: str) -> Any:
+    """Return an attribute of a fit, or NaN if the model does not have it."""
+    try:
+        return getattr(fit, name)
+    except NotSupportedError:
+        return np.nan
+
+
+def covariance_frame(covariance: Covariance, scale: NDArray[np.float64], terms: pd.Index) -> pd.DataFrame:
+    """Covariance matrix in the units of the data; see `covariance_values`."""
+    return pd.DataFrame(covariance_values(covariance, scale), index=terms, columns=terms)
+
+
+def covariance_values(covariance: Covariance, scale: NDArray[np.float64]) -> Floats:
+    """Covariance matrix (p, p) in the units of the data.
+
+    Values outside the range of float64 are infinite or zero.
+
+    Parameters
+    ----------
+    covariance : Covariance
+        Covariance of the scaled columns.
+    scale : (p,) float
+        Powers of two by which the columns were multiplied.
+    """
+    unit = 1 / scale
+    with np.errstate(over="ignore", under="ignore"):
+        return np.asarray(covariance.matrix() * unit[:, None] * unit)
+
+
+def range_note(covariances: Iterable[Covariance], scale: NDArray[np.float64], terms: pd.Index) -> str:
+    """Return a note that names the columns whose variance is outside the range of float64, or ""."""
+    sd = np.stack([covariance.sd for covariance in covariances])
+    exponents = 2.0 * (np.log2(np.where(sd > 0, sd, scale)) - np.log2(scale))
+    outside = np.asarray(((exponents >= MAX_EXPONENT) | (exponents < MIN_EXPONENT)).any(axis=0))
+    if not outside.any():
+        return ""
+    return (
+        f"In the units of the columns the variance of {listed(terms[outside])} is out of the range of double "
+        "precision, so that it, or a covariance with it, shows as infinite or as zero: give the columns in "
+        "other units, as standardize() does. Posteriors hold in any."
+    )
+
+
+def in_sentence(title: str) -> str:
+    """Return a title in lower case, except names."""
+    return title if title.startswith("Bayes") else title[0].lower() + title[1:]
+
+
+def whole_counts(counts: Floats) -> NDArray[Any]:
+    """Return counts (K,) as integers if all are whole."""
+    return counts.astype(np.int64) if (counts % 1 == 0).all() and counts.sum() < 2**63 else counts
