@@ -1,29 +1,34 @@
-"""Every exception and warning the package raises.
+"""Exceptions and warnings of the package.
 
-Each error is also a :class:`ValueError`, so code written for other libraries
-catches it; each message names the column, class or row at fault and the way out.
+Each error is also a :class:`ValueError`, so code that is written for other libraries catches it. An error has
+a message, a hint how to solve the problem, and the columns, classes and rows at fault.
 """
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from copy import copy
 from errno import ENOSPC
-from typing import Any
+from typing import Any, Self
 
 __all__ = [
     "CollinearError",
+    "ConvergenceWarning",
     "DataError",
     "DiscrimError",
     "DiscrimWarning",
+    "DroppedColumnsWarning",
+    "EmptyClassWarning",
     "FolderGivenError",
     "FormulaError",
     "MissingFileError",
     "MissingFolderError",
     "MissingPackageError",
+    "NoSeparationWarning",
     "NotAFitError",
     "NotSupportedError",
     "OutOfRangeError",
@@ -37,37 +42,94 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """The errors and warnings; what the package uses to raise them is not public."""
+    """List the errors and warnings. The helpers that raise them are not public."""
     return __all__
 
 
 class DiscrimError(ValueError):
-    """Base class of all errors of the package: `except DiscrimError` catches each of them."""
+    """Base class of all errors of the package.
 
-
-class FormulaError(DiscrimError):
-    """The formula cannot be read, is not allowed, or does not fit the table."""
-
-
-class DataError(DiscrimError):
-    """The table, the weights or the classes cannot be used as they are."""
-
-
-class OutOfRangeError(DataError):
-    """A value lies more than 1e100 within-class standard deviations from the class means.
+    Parameters
+    ----------
+    message : str
+        The problem.
+    hint : str, default ""
+        How to solve it.
+    columns, classes, rows : iterable, default ()
+        Names of the columns, labels of the classes and labels of the rows at fault.
 
     Attributes
     ----------
-    columns : tuple of str
-        Columns at fault.
-    rows : tuple
-        Labels of the rows at fault; empty if the rows are not available, as for moments.
+    message, hint : str
+        The problem, and how to solve it. The text of the error is the message followed by the hint.
+    columns, classes, rows : tuple
+        Columns, classes and rows at fault; empty if there are none, or if they are not known.
     """
 
-    def __init__(self, message: str, columns: tuple[str, ...] = (), rows: tuple[object, ...] = ()) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        columns: Iterable[object] = (),
+        classes: Iterable[object] = (),
+        rows: Iterable[object] = (),
+    ) -> None:
         super().__init__(message)
-        self.columns = columns
-        self.rows = rows
+        self.message = message
+        self.hint = hint
+        self.columns = tuple(columns)
+        self.classes = tuple(classes)
+        self.rows = tuple(rows)
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".strip()
+
+    def with_message(self, message: str, *, hint: str | None = None) -> Self:
+        """Return a copy with another message, and another hint if one is given.
+
+        Parameters
+        ----------
+        message : str
+        hint : str, optional
+            The hint of this error by default.
+
+        Returns
+        -------
+        DiscrimError
+            An error of the same class with the same data.
+        """
+        error = copy(self)
+        error.message = message
+        error.args = (message,)
+        if hint is not None:
+            error.hint = hint
+        return error
+
+
+class FormulaError(DiscrimError):
+    """The formula cannot be read, is not allowed, or does not fit the table.
+
+    Attributes
+    ----------
+    location : str
+        The position in the formula, with the text around it; empty if the error has none.
+    """
+
+    def __init__(self, message: str, *, location: str = "", **data: Any) -> None:
+        super().__init__(message, **data)
+        self.location = location
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} {self.location}".strip()
+
+
+class DataError(DiscrimError):
+    """The table, the weights, the classes or an option cannot be used as they are."""
+
+
+class OutOfRangeError(DataError):
+    """A value lies more than 1e100 within-class standard deviations from the class means."""
 
 
 class NotAFitError(DataError):
@@ -85,8 +147,14 @@ class MissingFileError(UnreadableFileError, FileNotFoundError):
 class UnwritableFileError(OSError, DataError):
     """A file cannot be written. This error is also an OSError, and has its `errno` and `filename`."""
 
+    def __init__(self, errno: int | None, strerror: str, filename: str, *, hint: str = "") -> None:
+        OSError.__init__(self, errno, strerror, filename)
+        self.message = f"{strerror}: {filename!r}."
+        self.hint = hint
+        self.columns = self.classes = self.rows = ()
+
     def __str__(self) -> str:
-        return f"{self.strerror}: {self.filename!r}."
+        return f"{self.message} {self.hint}".strip()
 
 
 class MissingFolderError(UnwritableFileError, FileNotFoundError):
@@ -94,7 +162,7 @@ class MissingFolderError(UnwritableFileError, FileNotFoundError):
 
 
 class FolderGivenError(UnwritableFileError, IsADirectoryError):
-    """What is to be written as a file is a folder. This error is also an IsADirectoryError."""
+    """The path of a file to write is a folder. This error is also an IsADirectoryError."""
 
 
 class ReadOnlyError(UnwritableFileError, PermissionError):
@@ -102,18 +170,21 @@ class ReadOnlyError(UnwritableFileError, PermissionError):
 
 
 def unwritable(error: OSError, path: str) -> UnwritableFileError:
-    """The error of the package for what a system says of a path that is to be written."""
+    """Return the error of the package for an error of the system about a path to write."""
     classes: dict[type[OSError], type[UnwritableFileError]] = {
         FileNotFoundError: MissingFolderError,
         IsADirectoryError: FolderGivenError,
         PermissionError: ReadOnlyError,
     }
-    text = error.strerror
+    text = error.strerror or str(error)
+    hint = "Name another file."
     if error.errno == ENOSPC:
-        text = "The disk is full: free some of it, or name a file on another"
+        text = "The disk is full"
+        hint = "Free some of it, or name a file on another."
     elif isinstance(error, FileExistsError):
-        text = "A file has the name that a folder is to have: move it, or name another"
-    return classes.get(type(error), UnwritableFileError)(error.errno, text, path)
+        text = "A file has the name of the folder to make"
+        hint = "Move it, or name another."
+    return classes.get(type(error), UnwritableFileError)(error.errno, text, path, hint=hint)
 
 
 class PriorError(DiscrimError):
@@ -121,11 +192,11 @@ class PriorError(DiscrimError):
 
 
 class CollinearError(DiscrimError):
-    """A within-class covariance is singular, so the rule has no answer."""
+    """A within-class covariance is singular, so the rule cannot be computed."""
 
 
 class SeparationError(DiscrimError):
-    """A hyperplane separates the classes, so the estimates are infinite; or none does, so there is no plane.
+    """A hyperplane separates the classes, so the estimates are infinite; or no hyperplane separates them.
 
     Estimates are also infinite under quasi-complete separation, in which some observations lie on the
     hyperplane (Albert & Anderson, 1984, Biometrika 71, 1-10).
@@ -133,16 +204,16 @@ class SeparationError(DiscrimError):
     Attributes
     ----------
     certificate : Certificate or None
-        What the linear program found, with the proof of it.
+        Result of the linear program, with its proof.
     """
 
-    def __init__(self, message: str, certificate: object = None) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, certificate: object = None, **data: Any) -> None:
+        super().__init__(message, **data)
         self.certificate = certificate
 
 
 class NotSupportedError(DiscrimError, AttributeError):
-    """What was asked for does not exist for this model.
+    """The model does not have the property or does not support the option.
 
     This error is also an AttributeError: `hasattr` is false for a property that the model does not have, and
     `getattr` returns its default.
@@ -157,66 +228,108 @@ class MissingPackageError(DiscrimError, ImportError):
     name : str
         Package that is missing.
     extra : str
-        Extra of discrim that installs it.
+        Extra of discrim that installs it; empty if there is none.
     """
 
-    def __init__(self, purpose: str, package: str, extra: str, alternative: str = "") -> None:
-        super().__init__(
-            f"{purpose} requires the package {package}. Install it with pip install 'discrim[{extra}]'"
-            f"{alternative and ', or ' + alternative}."
-        )
-        self.name = package
+    def __init__(self, message: str, *, name: str = "", extra: str = "", **data: Any) -> None:
+        super().__init__(message, **data)
+        self.name = name
         self.extra = extra
+
+
+def missing_package(
+    purpose: str, package: str, extra: str = "", alternative: str = ""
+) -> MissingPackageError:
+    """Return the error for an optional package that is not installed.
+
+    Parameters
+    ----------
+    purpose : str
+        Option, method or file that requires the package.
+    package : str
+        Name of the package.
+    extra : str, default ""
+        Extra of discrim that installs it. If empty, the hint names the package.
+    alternative : str, default ""
+        Another way to the result, as an imperative.
+
+    Returns
+    -------
+    MissingPackageError
+    """
+    target = f"'discrim[{extra}]'" if extra else package
+    return MissingPackageError(
+        f"{purpose} requires the package {package}.",
+        hint=f"Install it with pip install {target}{alternative and ', or ' + alternative}.",
+        name=package,
+        extra=extra,
+    )
 
 
 class DiscrimWarning(UserWarning):
     """Base class of all warnings of the package."""
 
 
+class ConvergenceWarning(DiscrimWarning):
+    """An iterative method stopped before it converged."""
+
+
+class DroppedColumnsWarning(DiscrimWarning):
+    """Columns, or levels of a predictor, are left out of the fit."""
+
+
+class EmptyClassWarning(DiscrimWarning):
+    """A class has no observations and is left out of the fit."""
+
+
+class NoSeparationWarning(DiscrimWarning):
+    """No hyperplane separates two classes, so the perceptron does not converge."""
+
+
 class TiedAxesWarning(DiscrimWarning):
-    """A number of axes separates axes of equal eigenvalues, so that the axes that are kept are arbitrary."""
+    """The number of axes separates axes of equal eigenvalues, so the choice among them is arbitrary."""
 
 
 MOST = 10**308
-"""The largest whole number that an option may be."""
+"""The largest integer that an option may be."""
 
 
 def told(value: Any) -> str:
-    """What was given for an option, for a message: a scalar as it is, of anything else its type."""
-    # Not at the top, since `import discrim` takes no numpy.
+    """Format the value of an option for a message: a scalar as it is, any other value by its type."""
+    # Imported here because `import discrim` does not import numpy.
     import numpy as np
 
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, int) and abs(value) > MOST:
-        # More digits than can be read, or than Python writes.
+        # Python refuses to format integers of more than 4,300 digits.
         return f"a number beyond 1e{len(str(MOST)) - 1}"
     plain = value is None or isinstance(value, str | int | float)
     return repr(value) if plain else f"<{type(value).__name__}>"
 
 
-_KEPT: ContextVar[list[str] | None] = ContextVar("_KEPT", default=None)
+_COLLECTED: ContextVar[list[tuple[str, type[DiscrimWarning]]] | None] = ContextVar("_COLLECTED", default=None)
 
 
 @contextmanager
-def kept_warnings() -> Iterator[list[str]]:
-    """Messages of `warn_user`, kept and not given where nobody sees them, as on another machine."""
-    messages: list[str] = []
-    token = _KEPT.set(messages)
+def kept_warnings() -> Iterator[list[tuple[str, type[DiscrimWarning]]]]:
+    """Collect texts and categories of warnings instead of showing them, for example on another machine."""
+    collected: list[tuple[str, type[DiscrimWarning]]] = []
+    token = _COLLECTED.set(collected)
     try:
-        yield messages
+        yield collected
     finally:
-        _KEPT.reset(token)
+        _COLLECTED.reset(token)
 
 
-def warn_user(message: str, kind: type[DiscrimWarning] = DiscrimWarning) -> None:
-    """Give a warning at the line that called the package, by however many of its functions."""
-    kept = _KEPT.get()
-    if kept is not None:
-        kept.append(message)
+def warn_user(message: str, category: type[DiscrimWarning] = DiscrimWarning) -> None:
+    """Show a warning at the line of the user's code that called the package."""
+    collected = _COLLECTED.get()
+    if collected is not None:
+        collected.append((message, category))
         return
     level = 1
     frame = sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "discrim":
         level = level + 1
         frame = frame.f_back
-    warnings.warn(message, kind, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)

@@ -89,12 +89,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MemoryError as error:
         say(f"there is not enough memory{f': {error}' if str(error) else ''}: give fewer rows or columns")
         return 2
+    except DiscrimError as error:
+        say(error)
+        return 2
     except OSError as error:
         named = error.filename is not None and error.strerror
         say(f"{error.filename!r}: {error.strerror}" if named else error)
-        return 2
-    except DiscrimError as error:
-        say(error)
         return 2
 
 

@@ -87,9 +87,9 @@ def _of_formulas(
     names = _names(models, formulas)
     with kept_warnings() as said:
         table = discrim.compare(*fits).set_axis(names, axis=0).drop(columns="formula")
-    for message in said:
+    for message, category in said:
         if message != table.attrs.get("note"):
-            warn_user(message)
+            warn_user(message, category)
     parts = {"fits": _fits(table, fits[0].formula if len(formulas) == 1 else "")}
     if folds is not None:
         found = cross_validated(fits, folds, repeats or 1, None, seed)

@@ -239,7 +239,7 @@ def check_place(target: str, what: str = whole_file.SAVED, *suffixes: str) -> No
     folder = whole_file.target_of(whole_file.file_to_write(target, what, *suffixes)).parent
     if not os.access(folder, os.W_OK):
         raise ReadOnlyError(
-            EACCES, "This folder cannot be written to: name another, or allow it", str(folder)
+            EACCES, "This folder cannot be written to", str(folder), hint="Name another, or allow it."
         )
 
 

@@ -26,7 +26,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Mask
-from discrim.errors import DataError, warn_user
+from discrim.errors import DataError, DroppedColumnsWarning, warn_user
 
 FACTORIZED = 2**13
 """Values that are looked up at once."""
@@ -232,7 +232,7 @@ def _without_unused(levels: tuple[Scalar, ...], present: NDArray[np.bool_], what
     if unused:
         named = ", ".join(repr(level) for level in unused[:8])
         more = f" and {len(unused) - 8} more" if len(unused) > 8 else ""
-        warn_user(f"{what} has no row of {named}{more}; left out.")
+        warn_user(f"{what} has no row of {named}{more}; left out.", DroppedColumnsWarning)
     return tuple(level for level, there in zip(levels, present, strict=True) if there)
 
 

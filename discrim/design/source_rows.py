@@ -225,7 +225,7 @@ class Made(NamedTuple, Generic[T]):
 
     value: T
     fractions: bool
-    warned: tuple[str, ...]
+    warned: tuple[tuple[str, type[DiscrimWarning]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +329,7 @@ class DistributedReader(SourceReader):
         if not self.warned:
             self.warned = True
             for message in made.warned:
-                warn_user(message)
+                warn_user(*message)
 
     def _all_rows(self) -> tuple[Codes, Floats | None]:
         codes, weights = self.made(response_alone(self.design), _classes_of, _both_joined)

@@ -26,7 +26,7 @@ from discrim.data.values import (
     occurring_labels,
     shown,
 )
-from discrim.errors import DataError, FormulaError, warn_user
+from discrim.errors import DataError, EmptyClassWarning, FormulaError, warn_user
 from discrim.formula.design import Design
 from discrim.formula.factors import Categories, Functions, Memory, RowRange, evaluate
 from discrim.formula.grammar import Column, Expression, expression
@@ -248,7 +248,8 @@ def _warn_of_unweighted(labels: Sequence[Any], table: Table, response: Expressio
     if labels and not table.part:
         listed = ", ".join(map(shown, labels[:8])) + (f" and {len(labels) - 8} more" if labels[8:] else "")
         warn_user(
-            f"No row is left in class {listed} of {response.label!r}: no row there has a weight above 0."
+            f"No row is left in class {listed} of {response.label!r}: no row there has a weight above 0.",
+            EmptyClassWarning,
         )
 
 

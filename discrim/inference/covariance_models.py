@@ -61,7 +61,7 @@ from discrim.core.numerics.arrays import Floats, svd
 from discrim.core.numerics.special import chi2_sf, f_sf
 from discrim.core.rules.gaussian import log_likelihood
 from discrim.core.rules.rules import logs_of_prior
-from discrim.errors import NotSupportedError, warn_user
+from discrim.errors import ConvergenceWarning, NotSupportedError, warn_user
 from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, chi_square_test
 
@@ -419,7 +419,9 @@ def _downhill(at: Callable[[float], float], value: float, slope: float) -> float
 
 
 def _warn(model: str) -> None:
-    warn_user(f"{model} did not converge in {STEPS} steps: its likelihood is a lower bound.")
+    warn_user(
+        f"{model} did not converge in {STEPS} steps: its likelihood is a lower bound.", ConvergenceWarning
+    )
 
 
 def _axes(roots: Floats, weights: Floats) -> Floats:

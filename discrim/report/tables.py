@@ -32,7 +32,7 @@ import pandas as pd
 
 from discrim.core.numerics.progress import late_bar
 from discrim.core.numerics.whole_file import file_to_write, replaced
-from discrim.errors import DataError, MissingPackageError
+from discrim.errors import DataError, missing_package
 from discrim.report.grid import (
     LABELS,
     Grid,
@@ -511,7 +511,7 @@ def workbook_of(title: str, parts: Mapping[str, Part]) -> Any:
         from openpyxl.styles import Font
         from openpyxl.worksheet.hyperlink import Hyperlink
     except ImportError:
-        raise MissingPackageError(
+        raise missing_package(
             "to_excel()", "openpyxl", "excel", "use .tables, which are DataFrames"
         ) from None
     pieces = []

@@ -32,7 +32,7 @@ ADVICE = re.compile(
 
 MAKERS = {
     "damaged": "says to save the fit again or to name another file",
-    "MissingPackageError": "says which extra to install",
+    "missing_package": "says which extra to install",
     "another_kind": "says to name a file of a fit",
     "collinear_error": "says to drop the column, and what else takes it",
     "_exact_fit": "says to use fewer columns, or another method",

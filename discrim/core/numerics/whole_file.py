@@ -59,7 +59,7 @@ def file_to_write(path: Any, what: str = SAVED, *suffixes: str) -> Path:
     place = possible_path(path, what)
     given = os.fsdecode(path)
     if names_folder(given):
-        raise FolderGivenError(EISDIR, "This is a folder: name a file in it", given)
+        raise FolderGivenError(EISDIR, "This is a folder", given, hint="Name a file in it.")
     target_of(place)
     if suffixes and place.suffix.lower() not in suffixes:
         ends = f"{', '.join(suffixes[:-1])} or {suffixes[-1]}" if suffixes[1:] else suffixes[0]
@@ -82,16 +82,18 @@ def target_of(path: Path) -> Path:
     shown = target if path.is_symlink() else path
     if not target.parent.is_dir():
         raise MissingFolderError(
-            ENOENT, "There is no such folder: make it, or name another", str(shown.parent)
+            ENOENT, "There is no such folder", str(shown.parent), hint="Make it, or name another."
         )
     if target.is_dir():
-        raise FolderGivenError(EISDIR, "This is a folder: name a file in it", str(shown))
+        raise FolderGivenError(EISDIR, "This is a folder", str(shown), hint="Name a file in it.")
     if target.exists():
         if not target.is_file():
-            raise UnwritableFileError(EINVAL, "This is a device, a pipe or a socket: name a file", str(shown))
+            raise UnwritableFileError(
+                EINVAL, "This is a device, a pipe or a socket", str(shown), hint="Name a file."
+            )
         if not os.access(target, os.W_OK):
-            message = "This file is read-only: name another, or allow it to be written"
-            raise ReadOnlyError(EACCES, message, str(shown))
+            hint = "Name another, or allow it to be written."
+            raise ReadOnlyError(EACCES, "This file is read-only", str(shown), hint=hint)
     return target
 
 

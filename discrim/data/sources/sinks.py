@@ -144,7 +144,7 @@ def _opener(path: Path, given: str, dialect: Dialect) -> Opener:
 def _refuse_folder(path: Path) -> None:
     if not path.parent.is_dir():
         raise MissingFolderError(
-            ENOENT, "There is no such folder: make it, or name another", str(path.parent)
+            ENOENT, "There is no such folder", str(path.parent), hint="Make it, or name another."
         )
     if path.is_dir():
         if any(path.iterdir()):

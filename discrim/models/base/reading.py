@@ -27,7 +27,15 @@ from discrim.core.numerics.progress import late_bar
 from discrim.data.values import shown
 from discrim.design.blocks import Blocks
 from discrim.design.rows import stored_rows
-from discrim.errors import CollinearError, DataError, NotSupportedError, PriorError, warn_user
+from discrim.errors import (
+    CollinearError,
+    DataError,
+    DroppedColumnsWarning,
+    EmptyClassWarning,
+    NotSupportedError,
+    PriorError,
+    warn_user,
+)
 from discrim.errors import told as told
 from discrim.inference.manova import TestType
 from discrim.models.base.data_range import check_data_range
@@ -366,7 +374,8 @@ def without_constants(
     one = len(still) == 1
     warn_user(
         f"Left out {listed((terms[j] for j in still), most=20)}: constant over all rows, so that "
-        f"{'it does' if one else 'they do'} not separate classes."
+        f"{'it does' if one else 'they do'} not separate classes.",
+        DroppedColumnsWarning,
     )
     less = replace(blocks, constant=(*blocks.constant, *(terms[j] for j in still)))
     return _without_columns(less, moments, still, rooted=rooted)
@@ -465,7 +474,8 @@ def _without_empty(
     there = set(present.tolist())
     gone = [label for k, label in enumerate(blocks.design.levels) if k not in there]
     warn_user(
-        f"No row is left in {'class' if len(gone) == 1 else 'classes'} {listed(gone)}: left out of the fit."
+        f"No row is left in {'class' if len(gone) == 1 else 'classes'} {listed(gone)}: left out of the fit.",
+        EmptyClassWarning,
     )
     return blocks.classes(present), moments.classes(present)
 
@@ -601,7 +611,8 @@ def drop_columns(
         )
     warn_user(
         f"Dropped {listed((terms[j] for j in sorted(gone)), most=20)}: constant or a linear combination of "
-        f"other columns {where}.{lost}"
+        f"other columns {where}.{lost}",
+        DroppedColumnsWarning,
     )
     left_out = (*blocks.collinear, *(terms[j] for j in sorted(gone)))
     return _without_columns(replace(blocks, collinear=left_out), moments, gone)

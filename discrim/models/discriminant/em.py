@@ -15,7 +15,14 @@ from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import Rule
 from discrim.design.blocks import Blocks
 from discrim.design.rows import used_rows, weighted_rows
-from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError, warn_user
+from discrim.errors import (
+    CollinearError,
+    ConvergenceWarning,
+    DataError,
+    DiscrimError,
+    NotSupportedError,
+    warn_user,
+)
 from discrim.models.base import reading
 from discrim.models.base.data_range import check_data_range
 from discrim.models.base.fit import Fit
@@ -69,7 +76,8 @@ def em_sample(blocks: Blocks, *, common: bool) -> tuple[Blocks, ClassMoments, Em
     if not em.converged:
         warn_user(
             f"EM did not converge in {em.steps} sweeps: too little is observed of some means or covariances "
-            "together. Leave out columns that are mostly missing."
+            "together. Leave out columns that are mostly missing.",
+            ConvergenceWarning,
         )
     if not em.incomplete:
         # As of any complete rows, to the last bit.

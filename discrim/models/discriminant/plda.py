@@ -19,7 +19,7 @@ from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import Rule
 from discrim.design.blocks import Blocks
 from discrim.design.rows import strata
-from discrim.errors import CollinearError, DataError, warn_user
+from discrim.errors import CollinearError, ConvergenceWarning, DataError, warn_user
 from discrim.inference.verification import Costs, PairScores
 from discrim.models.base import reading
 from discrim.models.base.displayed import displayed
@@ -147,7 +147,10 @@ def plda(
     with late_bar(0, "steps of EM") as tell:
         numbers = _fitted(blocks if normalize else None, stats, shares, how, tell)
     if not numbers.converged:
-        warn_user(f"EM did not converge in {maxiter} steps: give a larger maxiter=, or a larger tol=.")
+        warn_user(
+            f"EM did not converge in {maxiter} steps: give a larger maxiter=, or a larger tol=.",
+            ConvergenceWarning,
+        )
     if components is not None:
         warn_of_tied_axes("components", components, numbers.tie)
     if not numbers.rank:

@@ -19,7 +19,7 @@ from discrim.design.blocks import Blocks
 from discrim.design.levels import Unseen
 from discrim.design.matrix import response_codes
 from discrim.design.rows import repeated, used_rows
-from discrim.errors import CollinearError, NotSupportedError, warn_user
+from discrim.errors import CollinearError, ConvergenceWarning, NotSupportedError, warn_user
 from discrim.inference.error_rates import check_level
 from discrim.models.base.available import available_if
 from discrim.models.base.data_range import check_data_range
@@ -103,7 +103,8 @@ def _warn_of_search(search: Student, levels: tuple[Any, ...]) -> None:
     what = "the common scale" if search.slowest is None else f"class {levels[search.slowest]!r}"
     warn_user(
         f"The search for t distributions did not converge in {search.steps} steps: the last still moved "
-        f"{what}, by {search.change:.1e} of its scale."
+        f"{what}, by {search.change:.1e} of its scale.",
+        ConvergenceWarning,
     )
 
 

@@ -17,7 +17,7 @@ from discrim.data.sources.parts import TableSource
 from discrim.data.sources.sources import rows_given
 from discrim.design.source_tables import given_parts, named
 from discrim.design.weights import weight_vector
-from discrim.errors import DataError, NotSupportedError, warn_user
+from discrim.errors import ConvergenceWarning, DataError, NotSupportedError, warn_user
 from discrim.inference.class_shares import (
     ClassShares,
     class_shares,
@@ -210,7 +210,8 @@ def shares_of(
             slope = np.abs(estimate.slope[estimate.shares > 0]).max()
             warn_user(
                 f"The class shares did not converge in {steps} steps: their largest slope is {slope:.2g}, "
-                f"tol={search.tol:g}. Pass a larger maxiter= or tol=."
+                f"tol={search.tol:g}. Pass a larger maxiter= or tol=.",
+                ConvergenceWarning,
             )
         sample = None if draws is None else draws(free, start[free])
         note = "" if known else ESTIMATED if sample is None else DRAWN

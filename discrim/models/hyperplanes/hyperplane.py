@@ -236,7 +236,9 @@ def _refuse(common: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn
             f"{spread.min():.1e}."
         )
         certificate = certificate._replace(message=message)
-        raise SeparationError(f"{message} Bring them to like units, as standardize() does.", certificate)
+        raise SeparationError(
+            f"{message} Bring them to like units, as standardize() does.", certificate=certificate
+        )
     mixtures = []
     for k in (0, 1):
         mixed = [blocks.table.label(int(rows.positions[i])) for i in common.rows[codes == k]]
@@ -252,7 +254,7 @@ def _refuse(common: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn
     mixture = pd.Series(common.weights, index=labels, name="weight")
     certificate = certificate._replace(mixture=mixture, message=message)
     way_out = "See logistic(), lda(), or perceptron() for the plane with few errors."
-    raise SeparationError(f"{message} {way_out}", certificate)
+    raise SeparationError(f"{message} {way_out}", certificate=certificate)
 
 
 MODEL = geometry.plane_model("hyperplane", "Optimal separating hyperplane")

@@ -15,7 +15,7 @@ from discrim.core.numerics.progress import late_bar
 from discrim.design.blocks import Blocks
 from discrim.design.levels import unique_level_mask
 from discrim.design.rows import gathered_rows
-from discrim.errors import DataError, warn_user
+from discrim.errors import DataError, NoSeparationWarning, warn_user
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import Fit
 from discrim.models.base.fit_file import NOTHING, Saved
@@ -167,7 +167,8 @@ def _warn(results: PerceptronResults, fit: PerceptronFit) -> None:
             f"No plane separates {_classes_of(overlapping, results)}: the perceptron would never stop. "
             f"After {overlapping['passes'].max()} passes the answer is the plane with the fewest errors "
             f"{counted}, {listed(overlapping['errors'].tolist())} in {results.nobs} rows.{hint} See "
-            "logistic() and lda()."
+            "logistic() and lda().",
+            NoSeparationWarning,
         )
     late = planes[planes["separable"] & ~planes["converged"]]
     if len(late):

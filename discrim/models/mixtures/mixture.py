@@ -24,7 +24,7 @@ from discrim.data.values import shown
 from discrim.design.blocks import Blocks
 from discrim.design.levels import Unseen
 from discrim.design.rows import read, weighted_rows
-from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
+from discrim.errors import CollinearError, ConvergenceWarning, DataError, NotSupportedError, warn_user
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
@@ -652,7 +652,10 @@ def mixture(
     shares, estimated = reading.verbs_prior(prior, labels, moments.counts)
     fit, path = _fitted(choice, blocks, moments.n_classes, shares, estimated_prior=estimated)
     if not fit.components.converged:
-        warn_user(f"EM did not converge in {fit.maxiter} steps: give a larger maxiter=, or fewer components.")
+        warn_user(
+            f"EM did not converge in {fit.maxiter} steps: give a larger maxiter=, or fewer components.",
+            ConvergenceWarning,
+        )
     if by_em:
         fit = replace(fit, completed=CompletedRows.of(rows.x))
     return MixtureResults(mixture_fit(fit, blocks, options, choice=choice, path=path))

@@ -354,7 +354,7 @@ def _settle_separated(fit: LogisticFit, blocks: Blocks, *, warn: bool) -> Certif
         other = 'lda(covariance="shrunk")' if wide else "lda()"
         less = "leave out one of these terms, " if moments.n_columns > 1 else ""
         way_out = f"Pass bias_reduction=True, {less}or use {other}."
-        raise SeparationError(f"{certificate.message} {way_out}", certificate)
+        raise SeparationError(f"{certificate.message} {way_out}", certificate=certificate)
     warn_user(
         f"{certificate.message} The estimates that are given are those at which the search stopped, "
         "and mean nothing; separation.direction is the direction in which they grow."

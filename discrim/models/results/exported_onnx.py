@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from discrim.data.values import Scalar
-from discrim.errors import MissingPackageError
+from discrim.errors import missing_package
 from discrim.formula.grammar import Call, Column, Negative, Number, Operation
 from discrim.models.base.fit import Fit
 from discrim.models.results.exported import Coded, ExportedRule, Feature, Times, exported
@@ -39,7 +39,7 @@ def as_onnx(fit: Fit[Any], prior: Any) -> Any:
     try:
         import onnx
     except ImportError:
-        raise MissingPackageError("to_onnx()", "onnx", "onnx", "write the rule with to_sql()") from None
+        raise missing_package("to_onnx()", "onnx", "onnx", "write the rule with to_sql()") from None
     rule = exported(fit, prior)
     graph = _Graph(onnx, rule)
     graph.write()

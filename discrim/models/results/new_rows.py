@@ -16,7 +16,7 @@ from discrim.data.sources.sinks import write_frames
 from discrim.data.sources.sources import rows_given
 from discrim.design.levels import Unseen
 from discrim.design.source_tables import answered_frames, answers
-from discrim.errors import MissingPackageError
+from discrim.errors import missing_package
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import Gaps, Missing
@@ -700,5 +700,5 @@ class NewRows(FittedResults):
         try:
             from discrim.models.results.for_marginaleffects import MarginalModel
         except ImportError as error:
-            raise MissingPackageError("to_marginaleffects()", "marginaleffects", "marginaleffects") from error
+            raise missing_package("to_marginaleffects()", "marginaleffects", "marginaleffects") from error
         return MarginalModel(self)

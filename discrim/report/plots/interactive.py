@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.errors import MissingPackageError
+from discrim.errors import missing_package
 from discrim.report.grid import clean, shorten
 from discrim.report.plots import style
 from discrim.report.plots.planes import COARSE, CORNERS, Classify, find_regions
@@ -207,7 +207,7 @@ def _figure(
         from plotly.graph_objects import Figure
     except ImportError:
         alternative = "leave interactive out for a plot by matplotlib"
-        raise MissingPackageError("interactive=True", "plotly", "interactive", alternative) from None
+        raise missing_package("interactive=True", "plotly", "interactive", alternative) from None
     grey = style.faint(0.5)
     axis = {"gridcolor": style.faint(0.88), "zeroline": False, "showline": True, "automargin": True}
     axis |= {"linecolor": grey, "ticks": "outside", "tickcolor": grey, "title": {"font": {"size": 14}}}
