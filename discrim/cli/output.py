@@ -20,7 +20,13 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TextIO
 
 import discrim
-from discrim.core.numerics import whole_file
+from discrim.core.numerics.atomic_write import (
+    FIT_FILE,
+    atomic_write,
+    resolve_target,
+    validate_output_path,
+    validate_path,
+)
 from discrim.errors import (
     DataError,
     DiscrimError,
@@ -234,9 +240,9 @@ def suffix(picture: str) -> str:
     return found
 
 
-def check_place(target: str, what: str = whole_file.SAVED, *suffixes: str) -> None:
+def check_place(target: str, what: str = FIT_FILE, *suffixes: str) -> None:
     """Raise where a file cannot be written, or its name ends otherwise than those of some formats."""
-    folder = whole_file.target_of(whole_file.file_to_write(target, what, *suffixes)).parent
+    folder = resolve_target(validate_output_path(target, what, *suffixes)).parent
     if not os.access(folder, os.W_OK):
         raise ReadOnlyError(
             EACCES, "This folder cannot be written to", str(folder), hint="Name another, or allow it."
@@ -340,5 +346,5 @@ def _drawn(draw: Callable[..., Any], target: str, view: Mapping[str, Any]) -> by
 
 def write_to_file(target: str, contents: bytes) -> None:
     """Write a file, whole or not at all."""
-    with whole_file.replaced(whole_file.possible_path(target)) as file:
+    with atomic_write(validate_path(target)) as file:
         file.write(contents)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, overload
 
-from discrim.core.numerics.whole_file import possible_path
+from discrim.core.numerics.atomic_write import validate_path
 from discrim.errors import DataError
 from discrim.models.base.fit_file import fit_of
 from discrim.models.base.reading import told, with_ways_out
@@ -82,7 +82,7 @@ def load(
     """
     if results is not None and not isinstance(results, type):
         raise DataError(f"results={told(results)}: give the class that the file holds, such as LDAResults.")
-    place = possible_path(path)
+    place = validate_path(path)
     about, tensors = read_file(place)
     if about.get("model") == NAME:
         found: Any = moments_of_file(place, about, tensors, functions)

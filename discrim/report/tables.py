@@ -30,8 +30,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from discrim.core.numerics.atomic_write import atomic_write, validate_output_path
 from discrim.core.numerics.progress import late_bar
-from discrim.core.numerics.whole_file import file_to_write, replaced
 from discrim.errors import DataError, missing_package
 from discrim.report.grid import (
     LABELS,
@@ -649,9 +649,9 @@ class Summary:
         UnwritableFileError
             The folder does not exist, the disk is full, or the like.
         """
-        place = file_to_write(path, "A workbook", ".xlsx")
+        place = validate_output_path(path, "A workbook", ".xlsx")
         book = workbook_of(self.title, self._every_part())
-        with replaced(place) as file:
+        with atomic_write(place) as file:
             book.save(file)
 
     @property

@@ -144,9 +144,9 @@ REASONS = {
     ): "ends with WAYS_OUT, or with what Newton's method met",
     ("discrim/models/evaluation/permuted.py", "has no length"): "caught a few lines below, and said anew",
     ("discrim/data/sources/sinks.py", "{E"): "errno's number, with words of ours behind it",
-    ("discrim/core/numerics/whole_file.py", "{E"): "errno's number, with words of ours behind it",
+    ("discrim/core/numerics/atomic_write.py", "{E"): "errno's number, with words of ours behind it",
     (
-        "discrim/core/numerics/whole_file.py",
+        "discrim/core/numerics/atomic_write.py",
         "{error}",
     ): "the system's words and the path",
     ("discrim/report/page/page.py", "{error}"): "the system's words and the path",

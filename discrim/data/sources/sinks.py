@@ -10,8 +10,6 @@ import csv
 import io
 import math
 import os
-import secrets
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from decimal import Decimal
@@ -24,7 +22,13 @@ from typing import IO, Any
 import numpy as np
 import pandas as pd
 
-from discrim.core.numerics.whole_file import PREFIX, SUFFIX, names_folder, possible_path, replaced, target_of
+from discrim.core.numerics.atomic_write import (
+    atomic_write,
+    is_folder_path,
+    resolve_target,
+    temporary_folder,
+    validate_path,
+)
 from discrim.data.sources.files import Dialect, format_of
 from discrim.data.sources.parts import Source, closed_at_end, quoted_names
 from discrim.errors import DataError, MissingFolderError
@@ -92,7 +96,7 @@ def write_frames(
     """
     if not isinstance(out, str | os.PathLike):
         raise DataError(f"out={out!r} is no path: name a file .parquet or .csv, or a folder.")
-    path = possible_path(out)
+    path = validate_path(out)
     opened = _opener(path, os.fsdecode(out), dialect or Dialect())
     if source is not None and source.reads(str(path)):
         raise DataError(
@@ -125,7 +129,7 @@ def _opener(path: Path, given: str, dialect: Dialect) -> Opener:
     """What writes to a path, when it is known that this can be."""
     form = format_of(str(path))
     # Of a name that is too long pathlib raises an error of the system.
-    if os.path.isdir(path) or names_folder(given) or (form is None and not path.suffix):
+    if os.path.isdir(path) or is_folder_path(given) or (form is None and not path.suffix):
         _refuse_folder(path)
         _need_pyarrow(path)
         return _folder
@@ -134,7 +138,7 @@ def _opener(path: Path, given: str, dialect: Dialect) -> Opener:
             f"out={given!r} does not say what to write: name a file that ends in .parquet, .csv, .tsv, "
             ".csv.gz, .csv.bz2 or .csv.xz, or a folder."
         )
-    target_of(path)
+    resolve_target(path)
     if form == "Parquet":
         _need_pyarrow(path)
         return _parquet_file
@@ -165,7 +169,7 @@ def _need_pyarrow(path: Path) -> None:
 @contextmanager
 def _csv_file(path: Path, dialect: Dialect) -> Iterator[Write]:
     separator = dialect.separator_of(str(path))
-    with replaced(path) as file, _packed(file, path.suffix.lower()) as packed:
+    with atomic_write(path) as file, _packed(file, path.suffix.lower()) as packed:
         text = io.TextIOWrapper(packed, encoding="utf-8", newline="")
         header = True
 
@@ -200,7 +204,7 @@ def _packed(file: IO[bytes], suffix: str) -> AbstractContextManager[Any]:
 
 @contextmanager
 def _parquet_file(path: Path) -> Iterator[Write]:
-    with replaced(path) as file:
+    with atomic_write(path) as file:
         parquet = _Parquet(path)
         parquet.begin(file)
         yield parquet.write
@@ -210,9 +214,9 @@ def _parquet_file(path: Path) -> Iterator[Write]:
 @contextmanager
 def _folder(path: Path) -> Iterator[Write]:
     target = Path(os.path.realpath(path))
-    beside = target.parent / f"{PREFIX}{secrets.token_hex(8)}{SUFFIX}"
-    beside.mkdir()
-    try:
+    with temporary_folder(target, path) as temporary:
+        parts = temporary / "parts"
+        parts.mkdir()
         with ExitStack() as stack:
             parquet = _Parquet(path)
             number = 0
@@ -223,7 +227,7 @@ def _folder(path: Path) -> Iterator[Write]:
                     parquet.end()
                     stack.close()
                 if parquet.rows == 0 and not parquet.begun:
-                    parquet.begin(stack.enter_context(open(beside / f"part-{number:05}.parquet", "xb")))
+                    parquet.begin(stack.enter_context(open(parts / f"part-{number:05}.parquet", "xb")))
                     number += 1
                 parquet.write(frame)
 
@@ -231,10 +235,7 @@ def _folder(path: Path) -> Iterator[Write]:
             parquet.end()
         if target.is_dir():
             target.rmdir()
-        os.rename(beside, target)
-    except BaseException:
-        shutil.rmtree(beside, ignore_errors=True)
-        raise
+        os.rename(parts, target)
 
 
 class _Parquet:

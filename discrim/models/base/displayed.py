@@ -163,10 +163,10 @@ class Shown(PublicAttributes, ABC):
         UnwritableFileError
             The folder does not exist, the disk is full, or the like.
         """
-        from discrim.core.numerics.whole_file import file_to_write
+        from discrim.core.numerics.atomic_write import validate_output_path
 
         # Before time is spent on the summary.
-        file_to_write(path, "A workbook", ".xlsx")
+        validate_output_path(path, "A workbook", ".xlsx")
         self.summary().to_excel(path)
 
 

@@ -34,7 +34,7 @@ from discrim.core.covariance.sliced import Sliced
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Floats, are_flags
-from discrim.core.numerics.whole_file import file_to_write
+from discrim.core.numerics.atomic_write import validate_output_path
 from discrim.core.rules.calibration import KINDS as CALIBRATIONS
 from discrim.core.rules.calibration import MIXING, Calibrator
 from discrim.design.blocks import without_rows
@@ -317,7 +317,7 @@ def write_loadable(
     way_out: str,
 ) -> None:
     """Write description and buffers, if what reads them again can: else NotSupportedError says why not."""
-    place = file_to_write(path)
+    place = validate_output_path(path)
     try:
         check_finite(place, tensors)
         read(place, json.loads(json.dumps(about)), dict(tensors))

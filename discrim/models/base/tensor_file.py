@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from discrim.core.numerics.arrays import Floats
-from discrim.core.numerics.whole_file import replaced
+from discrim.core.numerics.atomic_write import atomic_write
 from discrim.errors import DataError, MissingFileError, NotAFitError, UnreadableFileError
 
 FORMAT = "discrim 1"
@@ -61,7 +61,7 @@ def write_file(path: Path, about: Mapping[str, Any], tensors: Mapping[str, Float
             f"{os.fspath(path)!r} cannot be saved: its header of {len(text):,} bytes is longer than the "
             f"{LONGEST_HEADER:,} that are read. Fit fewer columns, or pickle the fit."
         )
-    with replaced(path) as file:
+    with atomic_write(path) as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for tensor in buffers.values():
             file.write(tensor.data)

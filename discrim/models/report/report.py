@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from discrim.core.numerics.atomic_write import validate_output_path
 from discrim.core.numerics.progress import late_bar
-from discrim.core.numerics.whole_file import file_to_write
 from discrim.data.values import shown
 from discrim.errors import DataError, DiscrimError, NotSupportedError
 from discrim.formula.grammar import quote
@@ -329,7 +329,7 @@ def write_report(
     results: Any, path: Any, title: Any, load: Any, pictures: Any, interactive: bool = False
 ) -> None:
     """Write the report of a fit to a file, whole or not at all; `Reported.report` says the rest."""
-    place = file_to_write(path, "A report", *PAGES)
+    place = validate_output_path(path, "A report", *PAGES)
     if title is not None and not isinstance(title, str):
         raise DataError(f"title= is a {type(title).__name__}: give a text.")
     check_load(load)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
-from discrim.core.numerics.whole_file import replaced
+from discrim.core.numerics.atomic_write import atomic_write
 from discrim.errors import unwritable
 from discrim.report.grid import Grid, Part, Section, clean, display_width, grid_of, heading
 from discrim.report.plots.points import DARK, LIGHT, Colours, dots_of, image_of
@@ -197,7 +197,7 @@ class HtmlPage:
 
     def save(self, place: Path, text: str) -> None:
         """Write the page to a file."""
-        with replaced(place) as file:
+        with atomic_write(place) as file:
             file.write(text.encode("utf-8"))
 
     def paragraph(self, text: str, kind: str = "") -> str:
@@ -280,9 +280,9 @@ class MarkdownPage:
             except OSError as error:
                 raise unwritable(error, str(self._folder)) from error
         for name, dots in self._pictures.items():
-            with replaced(self._folder / name) as file:
+            with atomic_write(self._folder / name) as file:
                 file.write(dots)
-        with replaced(place) as file:
+        with atomic_write(place) as file:
             file.write(text.encode("utf-8"))
 
     def paragraph(self, text: str, kind: str = "") -> str:
@@ -460,7 +460,7 @@ class WordPage:
             "word/_rels/document.xml.rels": _relations({"styles": ("styles", "styles.xml")} | targets),
         }
         parts |= {f"word/media/{i}.png": dots for i, dots in enumerate(self._pictures, 1)}
-        with replaced(place) as file, zipfile.ZipFile(file, "w") as package:
+        with atomic_write(place) as file, zipfile.ZipFile(file, "w") as package:
             for name, part in parts.items():
                 package.writestr(zipfile.ZipInfo(name), part, zipfile.ZIP_DEFLATED)
 

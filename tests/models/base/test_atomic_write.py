@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 
 from discrim import knn, lda, load, shrunken_centroids
-from discrim.core.numerics import whole_file
+from discrim.core.numerics import atomic_write
 from discrim.covariance import Shrunk
 from discrim.data.sources.sinks import write_frames
 from discrim.datasets import load_iris
@@ -94,7 +94,7 @@ def test_a_new_file_has_the_mode_of_any(tmp_path, mask):
 
 
 def test_a_file_that_may_not_be_written_is_not_replaced(held, monkeypatch):
-    monkeypatch.setattr(whole_file.os, "access", lambda path, wanted: False)
+    monkeypatch.setattr(atomic_write.os, "access", lambda path, wanted: False)
     with pytest.raises(PermissionError, match="read-only"):
         NEW.save(held)
     assert terms(held) == PART

@@ -1,0 +1,134 @@
+"""Paths of output files, and files that are replaced as a whole or not at all.
+
+`atomic_write` writes to a temporary folder next to the target and renames the result. A symbolic link stays a
+link to the file that is replaced, and that file keeps its mode. A process that is killed may leave the
+temporary folder behind.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from errno import EACCES, EINVAL, EISDIR, ENOENT
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, BinaryIO
+
+from discrim.errors import (
+    DataError,
+    FolderGivenError,
+    MissingFolderError,
+    ReadOnlyError,
+    UnwritableFileError,
+    unwritable,
+)
+
+FIT_FILE = "What is saved or loaded"
+"""Content of a file in messages, unless the caller names it."""
+
+
+def is_folder_path(path: str) -> bool:
+    """Return whether a path ends in a separator, which `pathlib` drops."""
+    return path.endswith(("/", os.sep))
+
+
+def validate_path(path: Any, content: str = FIT_FILE) -> Path:
+    """Return the path of a file, with ``~`` expanded; raise DataError if `path` is not a path."""
+    if not isinstance(path, str | bytes | os.PathLike):
+        raise DataError(f"{content} is kept in a file: give its path, not {type(path).__name__}.")
+    if not os.fsdecode(path):
+        raise DataError("An empty text is no path: name a file.")
+    return Path(os.path.expanduser(os.fsdecode(path)))
+
+
+def validate_output_path(path: Any, content: str = FIT_FILE, *suffixes: str) -> Path:
+    """Validate the path of an output file before its content is computed.
+
+    Parameters
+    ----------
+    path : str, bytes or os.PathLike
+    content : str
+        Content of the file, for messages.
+    *suffixes : str
+        Supported file extensions, in lower case; any by default.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    DataError
+        `path` is not a path or has another extension.
+    UnwritableFileError
+        As `resolve_target`.
+    """
+    place = validate_path(path, content)
+    text = os.fsdecode(path)
+    if is_folder_path(text):
+        raise FolderGivenError(EISDIR, "This is a folder", text, hint="Name a file in it.")
+    resolve_target(place)
+    if suffixes and place.suffix.lower() not in suffixes:
+        ends = f"{', '.join(suffixes[:-1])} or {suffixes[-1]}" if suffixes[1:] else suffixes[0]
+        raise DataError(f"{content} cannot be named {text!r}: give a path that ends in {ends}.")
+    return place
+
+
+def resolve_target(path: Path) -> Path:
+    """Return the file that a path leads to through symbolic links, whether or not it exists.
+
+    An UnwritableFileError is raised if its folder is missing, its name is too long, or it is a folder, a
+    device, a pipe or read-only.
+    """
+    try:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            path.lstat()
+    except OSError as error:
+        raise unwritable(error, str(path)) from error
+    target = Path(os.path.realpath(path))
+    shown = target if path.is_symlink() else path
+    if not target.parent.is_dir():
+        raise MissingFolderError(
+            ENOENT, "There is no such folder", str(shown.parent), hint="Make it, or name another."
+        )
+    if target.is_dir():
+        raise FolderGivenError(EISDIR, "This is a folder", str(shown), hint="Name a file in it.")
+    if target.exists():
+        if not target.is_file():
+            raise UnwritableFileError(
+                EINVAL, "This is a device, a pipe or a socket", str(shown), hint="Name a file."
+            )
+        if not os.access(target, os.W_OK):
+            hint = "Name another, or allow it to be written."
+            raise ReadOnlyError(EACCES, "This file is read-only", str(shown), hint=hint)
+    return target
+
+
+@contextmanager
+def temporary_folder(target: Path, path: Path) -> Iterator[Path]:
+    """Open a temporary folder next to `target`; an OSError becomes an UnwritableFileError of `path`."""
+    try:
+        with TemporaryDirectory(prefix=".discrim-", dir=target.parent) as folder:
+            yield Path(folder)
+    except OSError as error:
+        if error.errno is None or isinstance(error, DataError):
+            raise
+        # The user does not know the temporary file.
+        raise unwritable(error, str(path)) from error
+
+
+@contextmanager
+def atomic_write(path: Path) -> Iterator[BinaryIO]:
+    """Open a file, for writing and reading, that replaces `path` if the block ends without an error."""
+    target = resolve_target(path)
+    with temporary_folder(target, path) as folder:
+        # Unlike the files of `tempfile`, a new file has the mode of the umask.
+        with open(folder / "new", "x+b") as file:
+            if target.exists():
+                shutil.copymode(target, file.name)
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(file.name, target)
