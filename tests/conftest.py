@@ -117,7 +117,7 @@ def system_fails(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, BaseExceptio
 
 @dataclass
 class Clock:
-    """The time that bars are told, and by how much it has gone on whenever one asks."""
+    """The time of progress bars; it moves on by `each` seconds whenever it is read."""
 
     now: float = 0.0
     each: float = 0.0
@@ -129,37 +129,42 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """A clock that stands until a test sets it or has it run; nothing was drawn before it began."""
+    """A clock that a test sets, for progress bars of which none is running."""
     made = Clock()
     monkeypatch.setattr(progress, "monotonic", made)
-    monkeypatch.setattr(progress, "_lines", [progress._Line()])
+    monkeypatch.setattr(progress, "_display", progress._Display())
     return made
 
 
-@pytest.fixture
-def shown_by(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Callable[[Callable[[], Any]], None]:
-    """Makes this what shows how far tasks have come."""
-    return lambda kind: monkeypatch.setattr(progress, "new_bar", kind)
+class RecordedBar:
+    """A bar in place of tqdm's that records (description, steps, total, postfix) whenever it is drawn."""
+
+    desc, n, total, postfix, closed = "", 0, None, "", False
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, int, int | None, str]] = []
+
+    def set_postfix_str(self, text: str, refresh: bool) -> None:
+        self.postfix = text
+
+    def refresh(self) -> None:
+        self.lines.append((self.desc, self.n, self.total, self.postfix))
+
+    def close(self) -> None:
+        self.closed = True
 
 
 @pytest.fixture
-def bars(shown_by):
-    """The bars that are shown instead of tqdm's: what each is of, how far it came, its total, and its end."""
-    shown = []
+def bars(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> list[RecordedBar]:
+    """The progress bars that are shown, in the order in which they appear."""
+    opened: list[RecordedBar] = []
 
-    class Bar:
-        def __init__(self):
-            shown.append(["", 0, 0])
+    def open_bar() -> RecordedBar:
+        opened.append(RecordedBar())
+        return opened[-1]
 
-        def show(self, what, done, total, seconds, within):
-            shown[-1][:] = [what, done, total]
-            return True
-
-        def close(self):
-            shown[-1].append("closed")
-
-    shown_by(Bar)
-    return shown
+    monkeypatch.setattr(progress, "open_bar", open_bar)
+    return opened
 
 
 if sys.platform == "win32":

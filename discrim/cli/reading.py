@@ -377,16 +377,16 @@ def _is_read_in_parts(given: str) -> bool:
 
 def labels_in(source: Source, name: str) -> list[Any]:
     """The labels that a column of a source has, from a pass over it."""
-    from discrim.core.numerics.progress import late_bar
+    from discrim.core.numerics.progress import Progress
     from discrim.design.source_tables import tables
 
     found: dict[Any, None] = {}
-    with late_bar(source.nrows or 0, "classes of rows") as tell:
+    with Progress(source.nrows or 0, "classes of rows") as progress:
         for table, _ in tables(source, [name]):
             # As they are: beside a missing one `column` has whole numbers as doubles.
             held = table.native(name).unique()
             found.update(dict.fromkeys(held.to_list() if hasattr(held, "to_list") else held.tolist()))
-            tell(table.nrows)
+            progress(table.nrows)
     return list(found)
 
 

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import pandas as pd
 
-from discrim.core.numerics.progress import Kept, late_bar
+from discrim.core.numerics.map_reduce import StoredValue
+from discrim.core.numerics.progress import Progress
 from discrim.data.sources.parts import DistributedSource, Part, PartWork, batch_rows, slices
 from discrim.errors import DataError, DiscrimError
 
@@ -55,7 +56,7 @@ class DaskSource(DistributedSource):
     def lengths(self) -> list[int]:
         """Rows of each partition, counted by a pass over one column where nothing else has."""
         if self._lengths is None:
-            self.reduced(PartWork(self.names[:1], _nothing, _nothing))
+            self.map_reduce(PartWork(self.names[:1], _nothing, _nothing))
         return list(self._lengths or [])
 
     @property
@@ -75,7 +76,7 @@ class DaskSource(DistributedSource):
         known: pd.DataFrame = meta.astype(dict.fromkeys(unknown, object))
         return known
 
-    def reduced(self, work: PartWork[T]) -> T | None:
+    def map_reduce(self, work: PartWork[T]) -> T | None:
         """What some work makes of each partition, merged as a tree; an error names one that fails."""
         root, runs = self._tree(work)
         value, lengths = _computed(root, runs)
@@ -83,25 +84,25 @@ class DaskSource(DistributedSource):
         merged: T | None = value
         return merged
 
-    def kept(
+    def map_reduce_stored(
         self, work: PartWork[T], told: Callable[[T | None], V], rest: Callable[[T | None], U]
-    ) -> tuple[V, Kept[U]]:
+    ) -> tuple[V, StoredValue[U]]:
         """What is told of the value, and the rest, with the worker that merged it where a client has any."""
         from dask import delayed
 
         client = _client_of(self._frame)
         if client is None:
-            value = self.reduced(work)
-            return told(value), Kept(rest(value))
+            value = self.map_reduce(work)
+            return told(value), StoredValue(rest(value))
         root, runs = self._tree(work)
         kept = delayed(_part_of, pure=False)(rest, root)
-        with late_bar(sum(len(run.numbers) for run in runs), "partitions") as tell:
+        with Progress(sum(len(run.numbers) for run in runs), "partitions") as progress:
             answer, future = _on_cluster(
-                client, [delayed(_told_of, pure=False)(told, root), kept], runs, tell
+                client, [delayed(_told_of, pure=False)(told, root), kept], runs, progress
             )
         said, lengths = answer.result()
         self._count(lengths)
-        return said, _KeptElsewhere(client, future, partial(_computed, kept, runs))
+        return said, _RemoteValue(client, future, partial(_computed, kept, runs))
 
     def _tree(self, work: PartWork[Any]) -> tuple[Any, list[_Run]]:
         """The task whose value is that of all partitions, and the runs of partitions that it is made of."""
@@ -347,7 +348,7 @@ def _failed(number: int, error: BaseException) -> DataError:
     )
 
 
-class _KeptElsewhere(Kept[T]):
+class _RemoteValue(StoredValue[T]):
     """A value that a worker keeps for as long as anybody here may ask for it.
 
     Where it is lost with its worker, or the client is closed, it is made again.
@@ -356,25 +357,25 @@ class _KeptElsewhere(Kept[T]):
     def __init__(self, client: Any, future: Any, remake: Callable[[], T]) -> None:
         self._client, self._future, self._remake = client, future, cache(remake)
 
-    def told(self, question: Callable[..., V], *others: Kept[Any]) -> V:
+    def apply(self, question: Callable[..., V], *others: StoredValue[Any]) -> V:
         """What a question to this value, and to others, is answered."""
         if self._is_reached(others):
             with suppress(CancelledError):
                 found: V = self._asked(question, others).result()
                 return found
-        return super().told(question, *others)
+        return super().apply(question, *others)
 
-    def then(self, change: Callable[..., V], *others: Kept[Any]) -> Kept[V]:
+    def map(self, change: Callable[..., V], *others: StoredValue[Any]) -> StoredValue[V]:
         """What a function makes of this value, and of others, kept likewise."""
         if not self._is_reached(others):
-            return super().then(change, *others)
+            return super().map(change, *others)
         # What changes a value may hold rows, which should not go through the scheduler.
         (sent,) = self._client.scatter([change], hash=False)
-        return _KeptElsewhere(self._client, self._asked(sent, others), partial(super().told, change, *others))
+        return _RemoteValue(self._client, self._asked(sent, others), partial(super().apply, change, *others))
 
-    def _is_reached(self, others: Sequence[Kept[Any]]) -> bool:
+    def _is_reached(self, others: Sequence[StoredValue[Any]]) -> bool:
         """Whether this and others are all with workers of a client that is open."""
-        return self._client.status == "running" and all(isinstance(each, _KeptElsewhere) for each in others)
+        return self._client.status == "running" and all(isinstance(each, _RemoteValue) for each in others)
 
     def _asked(self, question: Any, others: Sequence[Any]) -> Any:
         values = [self._future, *(each._future for each in others)]
@@ -388,7 +389,7 @@ class _KeptElsewhere(Kept[T]):
         return self._remake()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Kept, (self.value(),)
+        return StoredValue, (self.value(),)
 
 
 def _answer(question: Callable[..., Any], *values: Any) -> Any:
@@ -421,14 +422,16 @@ def _threads(client: Any) -> int:
 def _computed(root: Any, runs: list[_Run]) -> Any:
     """The value of a tree of tasks, by the scheduler that Dask finds."""
     client = _client_of(root)
-    with late_bar(sum(len(run.numbers) for run in runs), "partitions") as tell:
+    with Progress(sum(len(run.numbers) for run in runs), "partitions") as progress:
         if client is None:
-            return _on_this_machine(root, runs, tell)
-        (future,) = _on_cluster(client, [root], runs, tell)
+            return _on_this_machine(root, runs, progress)
+        (future,) = _on_cluster(client, [root], runs, progress)
         return future.result()
 
 
-def _on_cluster(client: Any, roots: list[Any], runs: list[_Run], tell: Callable[[int], None]) -> list[Any]:
+def _on_cluster(
+    client: Any, roots: list[Any], runs: list[_Run], progress: Callable[[int], None]
+) -> list[Any]:
     """The futures of trees of tasks, when they are there."""
     from dask import delayed
     from distributed import as_completed, wait
@@ -447,12 +450,12 @@ def _on_cluster(client: Any, roots: list[Any], runs: list[_Run], tell: Callable[
             if number is None:
                 raise error
             raise _failed(number, error) from error
-        tell(len(run_of[done.key].numbers))
+        progress(len(run_of[done.key].numbers))
     wait(roots)
     return roots
 
 
-def _on_this_machine(root: Any, runs: list[_Run], tell: Callable[[int], None]) -> Any:
+def _on_this_machine(root: Any, runs: list[_Run], progress: Callable[[int], None]) -> Any:
     import dask
     from dask.callbacks import Callback
 
@@ -462,7 +465,7 @@ def _on_this_machine(root: Any, runs: list[_Run], tell: Callable[[int], None]) -
     def after(key: Any, *_: Any) -> None:
         if key in run_of:
             done.add(key)
-            tell(len(run_of[key].numbers))
+            progress(len(run_of[key].numbers))
 
     try:
         with Callback(posttask=after):

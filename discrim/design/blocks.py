@@ -22,7 +22,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats, Mask
-from discrim.core.numerics.progress import Kept, reduced, tick
+from discrim.core.numerics.map_reduce import StoredValue, map_reduce
+from discrim.core.numerics.progress import refresh_progress
 from discrim.data.column_range import ColumnRange
 from discrim.data.table import Table
 from discrim.design.levels import refuse_values, unseen_rows
@@ -131,7 +132,7 @@ class Rows(ABC):
         return ""
 
     @property
-    def read_here(self) -> bool:
+    def is_local(self) -> bool:
         """Whether a pass brings the rows here."""
         return True
 
@@ -166,13 +167,15 @@ class Rows(ABC):
         if self.read_from:
             raise NotSupportedError(f"{before}{self.read_from}{after}")
 
-    def reduced(self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> T:
+    def map_reduce(self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> T:
         """What a task makes of blocks of these rows; of rows on workers, of each part, merged."""
         return task(blocks)
 
-    def kept(self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> Kept[T]:
+    def map_reduce_stored(
+        self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]
+    ) -> StoredValue[T]:
         """The same, kept where it was made."""
-        return Kept(task(blocks))
+        return StoredValue(task(blocks))
 
     def per_row(self, blocks: Blocks, task: Callable[[Blocks], NDArray[Any]]) -> NDArray[Any]:
         """Integers (n,) that a task gives, one for each row of blocks."""
@@ -370,21 +373,21 @@ class Blocks:
         return self.rows.known(len(self.design.terms))
 
     @property
-    def read_here(self) -> bool:
+    def is_local(self) -> bool:
         """Whether a pass brings the rows here; on workers they stay where they are."""
-        return self.rows.read_here
+        return self.rows.is_local
 
     @property
-    def reduced(self) -> Any:
+    def map_reduce(self) -> Any:
         """What merges a task's values of the parts where these lie; None of rows that a pass brings here.
 
-        See `discrim.core.numerics.progress.reduced`.
+        See `discrim.core.numerics.map_reduce.map_reduce`.
         """
-        return None if self.rows.read_here else partial(self.rows.reduced, self)
+        return None if self.rows.is_local else partial(self.rows.map_reduce, self)
 
-    def kept(self, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> Kept[T]:
+    def map_reduce_stored(self, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> StoredValue[T]:
         """What a task makes of the rows, or of each of their parts, merged, and kept where it was made."""
-        return self.rows.kept(self, task, merge)
+        return self.rows.map_reduce_stored(self, task, merge)
 
     def per_row(self, task: Callable[[Blocks], NDArray[Any]]) -> NDArray[Any]:
         """Integers (n,) that a task gives, one for each row."""
@@ -524,7 +527,7 @@ class Blocks:
 
     def refuse_missing(self) -> None:
         """Raise a DataError that names the first missing value, if there is one."""
-        reduced(self, _refuse_missing, lambda a, b: None)
+        map_reduce(self, _refuse_missing, lambda a, b: None)
 
     def _refuse_missing(self, part: TableRows) -> None:
         names = (*self.design.response_columns, *self.design.columns)
@@ -637,7 +640,7 @@ class Blocks:
                         accepted.check(x, start, self.terms, table)
                 weights = None if part.weights is None else part.weights[start:stop]
                 yield part.start + start, x, missing, part.codes[start:stop], weights
-                tick()
+                refresh_progress()
 
 
 def _has_finite_sum(x: NDArray[np.float64]) -> bool:

@@ -19,7 +19,7 @@ from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Floats
-from discrim.core.numerics.progress import reduced
+from discrim.core.numerics.map_reduce import map_reduce
 from discrim.data.values import Scalar, encode
 from discrim.design.blocks import Blocks
 from discrim.design.matrix import factor_values
@@ -345,7 +345,7 @@ class CategoryRows:
 
 def class_cells(blocks: Blocks) -> list[CategoryRows]:
     """Count the rows of a fit in the cells of each categorical predictor that is a term of its own."""
-    return reduced(blocks, _cells, _added)
+    return map_reduce(blocks, _cells, _added)
 
 
 def _added(a: list[CategoryRows], b: list[CategoryRows]) -> list[CategoryRows]:

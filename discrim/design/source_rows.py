@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats, Mask, refuse_beyond_memory
-from discrim.core.numerics.progress import Kept, late_bar
+from discrim.core.numerics.map_reduce import StoredValue
+from discrim.core.numerics.progress import Progress
 from discrim.data.sources.parts import DistributedSource, PartWork, no_rows
 from discrim.design.blocks import NO_ROWS, Block, Blocks, Rows, TableRows, has_fractions
 from discrim.design.matrix import response_codes
@@ -96,12 +97,12 @@ class SourceReader:
         )
         codes = []
         weights = []
-        with late_bar(self.table.nrows, "classes of rows") as tell:
+        with Progress(self.table.nrows, "classes of rows") as progress:
             for piece in self.pieces(response_alone(self.design)):
                 codes.append(piece.codes)
                 if piece.weights is not None:
                     weights.append(piece.weights)
-                tell(piece.table.nrows)
+                progress(piece.table.nrows)
         return np.concatenate(codes), np.concatenate(weights) if weights else None
 
     def codes_among(self, levels: tuple[Any, ...]) -> Codes:
@@ -298,7 +299,7 @@ class DistributedReader(SourceReader):
             There are no rows.
         """
         source: Any = self.table.source
-        made = source.reduced(self.work(design, task, merge, given))
+        made = source.map_reduce(self.work(design, task, merge, given))
         self.note(made, given)
         value: T = made.value
         return value
@@ -344,27 +345,29 @@ class DistributedRows(SourceRows):
     reader: DistributedReader
 
     @property
-    def read_here(self) -> bool:
+    def is_local(self) -> bool:
         """False: the rows stay on the workers."""
         return False
 
-    def reduced(self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> T:
+    def map_reduce(self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> T:
         """What a task makes of blocks of each part where it lies, merged."""
         made: tuple[T, int | None] = self.reader.made(blocks.design, *self._work(blocks, task, merge))
         blocks.dropped = blocks.dropped if made[1] is None else made[1]
         return made[0]
 
-    def kept(self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> Kept[T]:
+    def map_reduce_stored(
+        self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]
+    ) -> StoredValue[T]:
         """The same, kept where it was merged."""
         source: Any = self.table.source
         work = self._work(blocks, task, merge)
-        made, kept = source.kept(
+        made, kept = source.map_reduce_stored(
             self.reader.work(blocks.design, *work),
             lambda made: None if made is None else made._replace(value=None),
             lambda made: None if made is None else made.value[0],
         )
         self.reader.note(made, work[2])
-        value: Kept[T] = kept
+        value: StoredValue[T] = kept
         return value
 
     def _work(self, blocks: Blocks, task: Any, merge: Any) -> tuple[Any, Any, GivenRows]:
@@ -380,7 +383,7 @@ class DistributedRows(SourceRows):
 
     def per_row(self, blocks: Blocks, task: Callable[[Blocks], NDArray[Any]]) -> NDArray[Any]:
         """Integers (n,) that a task gives, one for each row of blocks, in the shortest type on their way."""
-        short = self.reduced(blocks, lambda part: _small(task(part)), lambda a, b: np.concatenate([a, b]))
+        short = self.map_reduce(blocks, lambda part: _small(task(part)), lambda a, b: np.concatenate([a, b]))
         return short.astype(np.intp)
 
 

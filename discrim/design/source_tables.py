@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Mask, refuse_beyond_memory
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.data.sources.parts import DistributedSource, PartWork, Source, TableSource, no_rows
 from discrim.data.table import Table
 from discrim.data.values import Kind, label_type
@@ -41,14 +41,14 @@ def tables(
     A column without any value is of the kind that it is in other parts.
     """
     start = 0
-    with late_bar(source.nrows or 0, "rows read") as tell:
+    with Progress(source.nrows or 0, "rows read") as progress:
         for data, where, coded in source.parts(columns):
             with named(where):
                 table = part_table(data, kinds, start, coded)
             if table is not None:
                 yield table, where
                 start += table.nrows
-                tell(table.nrows)
+                progress(table.nrows)
 
 
 def given_parts(source: Source, columns: Sequence[str] | None = None) -> Iterator[tuple[Any, str | None]]:
@@ -107,12 +107,12 @@ def answered_frames(
     source: Source, columns: Sequence[str] | None, answer: Callable[[Any], Any]
 ) -> Iterator[pd.DataFrame]:
     """What is said of the rows of each part, as a frame."""
-    with late_bar(source.nrows or 0, "rows predicted") as tell:
+    with Progress(source.nrows or 0, "rows predicted") as progress:
         for part, where in given_parts(source, columns):
             with named(where):
                 said = answer(part)
-            tell(len(said))
-            with tell.resting():
+            progress(len(said))
+            with progress.paused():
                 yield said.to_frame() if isinstance(said, pd.Series) else said
 
 
@@ -312,16 +312,16 @@ def _seen(look: _Look, source: Source, labels: _Seen | None = None) -> _Seen:
     Where all labels that there are have been seen in complete rows, the rows that follow show nothing new.
     """
     if isinstance(source, DistributedSource):
-        of_workers = source.reduced(PartWork(list(look.columns), partial(_look, look), _Seen.joined))
+        of_workers = source.map_reduce(PartWork(list(look.columns), partial(_look, look), _Seen.joined))
         if of_workers is None:
             raise no_rows(source)
         return of_workers
     seen = _Seen(look)
-    with late_bar(source.nrows or 0, "levels and transforms") as tell:
+    with Progress(source.nrows or 0, "levels and transforms") as progress:
         for part, where in tables(source, look.columns):
             with named(where):
                 seen.look(part)
-            tell(part.nrows)
+            progress(part.nrows)
             if labels is not None and seen.shows(labels):
                 seen.rows = labels.rows
                 break

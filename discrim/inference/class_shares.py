@@ -81,7 +81,7 @@ def class_shares(
     *,
     tol: float = 1e-10,
     maxiter: int = 200,
-    tell: Callable[[float], object] = lambda share: None,
+    progress: Callable[[float], object] = lambda share: None,
 ) -> ClassShares:
     """Shares of maximum likelihood of rows whose densities are known.
 
@@ -100,7 +100,7 @@ def class_shares(
     em = 0
     newton = 0
     while at.off > tol and em + newton < maxiter:
-        tell(1)
+        progress(1)
         shares = at.shares * (1.0 + at.slope) if em < EM_STEPS else _newton_step(densities, at, weights)
         if shares is None:
             break

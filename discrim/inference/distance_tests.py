@@ -41,7 +41,7 @@ import scipy
 from scipy.spatial.distance import pdist, squareform
 
 from discrim.core.numerics.arrays import Codes, Floats, Mask, refuse_beyond_memory
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.inference.manova import TestType, spans, terms_held
 from discrim.inference.resampling import CHUNK, Shuffle
 
@@ -266,16 +266,16 @@ def chunks(orders: Iterator[Codes], numbers: int, total: float) -> Iterator[Code
     """Orders (n,) side by side as (n, B), as many at a time as the numbers of each allow."""
     size = max(CHUNK // max(numbers, 1), 1)
     held: list[Codes] = []
-    with late_bar(int(total), "permutations") as tell:
+    with Progress(int(total), "permutations") as progress:
         for order in orders:
             held.append(order)
             if len(held) == size:
                 yield np.stack(held, axis=1)
-                tell(len(held))
+                progress(len(held))
                 held = []
         if held:
             yield np.stack(held, axis=1)
-            tell(len(held))
+            progress(len(held))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -31,7 +31,7 @@ import scipy
 
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.greatest_root import gauss_rule, greatest_root_isf, greatest_root_sf
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.core.numerics.special import f_sf, t_isf, t_sf
 from discrim.inference.error_rates import check_level
 
@@ -82,10 +82,10 @@ def _limits(limit: Callable[..., float], level: float, *given: Any) -> tuple[Flo
     cases = list(zip(*(each.ravel().tolist() for each in arrays), strict=True))
     tails = (1 + level) / 2, (1 - level) / 2
     found = np.empty((2, len(cases)))
-    with late_bar(len(cases), "limits of effects") as tell:
+    with Progress(len(cases), "limits of effects") as progress:
         for place, case in enumerate(cases):
             found[:, place] = [limit(share, *case) for share in tails]
-            tell(1)
+            progress(1)
     low, high = found.reshape(2, *arrays[0].shape)
     return low, high
 
@@ -211,11 +211,11 @@ def _simultaneous_p(t: Floats, p_alone: Floats, adjust: Simultaneous, k: int, p:
 def roy_p(roots: Floats, p: int, k: int, v: float) -> Floats:
     """Probability that the greatest root of E^-1 H of K classes exceeds each value."""
     found = np.where(np.isnan(roots), np.nan, 1.0)
-    with late_bar(len(roots), "p-values") as tell:
+    with Progress(len(roots), "p-values") as progress:
         # A value takes milliseconds; below one that is exceeded for certain all are.
         for place in np.argsort(-np.nan_to_num(roots, nan=-1.0)).tolist():
             found[place] = greatest_root_sf(float(roots[place]), p, k - 1, v)
             if found[place] == 1.0:
                 break
-            tell(1)
+            progress(1)
     return found

@@ -66,7 +66,7 @@ import scipy
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.core.numerics.special import chi2_sf, t_isf, t_sf
 from discrim.errors import DataError
 
@@ -96,10 +96,10 @@ def _by_chunks(draw: Callable[[int], Floats], replicates: int, numbers: int, tit
     """Statistics (replicates,), drawn as many at a time as the numbers of a replicate allow."""
     size = int(np.clip(CHUNK // numbers, 1, replicates))
     parts = []
-    with late_bar(replicates, title) as tell:
+    with Progress(replicates, title) as progress:
         for start in range(0, replicates, size):
             parts.append(draw(min(size, replicates - start)))
-            tell(len(parts[-1]))
+            progress(len(parts[-1]))
     return np.concatenate(parts)
 
 

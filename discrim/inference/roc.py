@@ -44,7 +44,7 @@ import scipy
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.core.numerics.special import beta_ppf
 from discrim.inference.error_rates import check_level, logit_interval
 
@@ -268,7 +268,7 @@ def pair_areas(scores: Floats, codes: Codes, weights: Floats | None = None, leve
     factor = 2 / (len(there) * (len(there) - 1)) if len(there) > 1 else np.nan
     by_pair = dict.fromkeys(combinations(range(k), 2), NO_AREA)
     summed = [np.zeros(len(at)) for at in rows]
-    with late_bar(len(there), "areas of pairs of classes") as tell:
+    with Progress(len(there), "areas of pairs of classes") as progress:
         # By column i all classes stand in one order, which areas with class i ask for.
         halves: dict[tuple[int, int], tuple[Floats, Floats]] = {}
         for i in there:
@@ -286,7 +286,7 @@ def pair_areas(scores: Floats, codes: Codes, weights: Floats | None = None, leve
                 by_pair[j, i] = _area([(both[0], class_weights[j]), (both[1], class_weights[i])], level)
                 summed[j] += factor * both[0]
                 summed[i] += factor * both[1]
-            tell(1)
+            progress(1)
     pairs = list(by_pair)
     areas = list(by_pair.values())
     if len(there) < 2:

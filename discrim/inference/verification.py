@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.inference.error_rates import exact_interval
 from discrim.inference.roc import SIDES
 
@@ -142,11 +142,11 @@ class PairScores:
         """Limits (2, 4) of the measures, by a bootstrap of the classes."""
         rng = np.random.default_rng(seed)
         drawn = []
-        with late_bar(replicates, "bootstrap of classes") as tell:
+        with Progress(replicates, "bootstrap of classes") as progress:
             for _ in range(replicates):
                 times = rng.multinomial(self.n_classes, np.full(self.n_classes, 1 / self.n_classes))
                 drawn.append(self.errors(costs, times.astype(np.float64)))
-                tell(1)
+                progress(1)
         found = np.array(drawn).reshape(-1, 4)
         known = found[~np.isnan(found).any(axis=1)]
         if not len(known):

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from discrim.core.numerics.atomic_write import atomic_write, validate_output_path
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.errors import DataError, missing_package
 from discrim.report.grid import (
     LABELS,
@@ -815,13 +815,13 @@ def summarize(
         way_out = f"did you mean {near[0]!r}? There are" if near else "name some of"
         raise DataError(f'No section {unknown[0]!r} in this summary: {way_out} {", ".join(parts)}; or "all".')
     made: dict[str, Part] = {}
-    with late_bar(len(keys), "summary") as tell:
+    with Progress(len(keys), "summary") as progress:
         for names, prepare in parts.shared if isinstance(parts, Parts) else ():
             if names <= set(keys):
                 prepare()
         for key in keys:
             made[key] = parts[key]()
-            tell(1)
+            progress(1)
     if whole and len(made) > 1:
         made = {key: among(part, f"summary(sections=[{key!r}])") for key, part in made.items()}
     return Summary(title, made, {key: parts[key] for key in parts if key in by_name})

@@ -18,7 +18,7 @@ import pytest
 import discrim
 from discrim import cli, datasets
 from discrim.cli.output import shown_output
-from discrim.core.numerics import progress
+from discrim.core.numerics.progress import Progress
 from tests.cli.support import read_terminal
 from tests.support import ROOT
 
@@ -76,8 +76,8 @@ def test_a_bar_of_progress_needs_no_standard_error(clock):
     # Each look at it is a second later, so that bars are shown.
     clock.each = 1.0
     with redirect_stderr(None):
-        with progress.late_bar(2, "rows") as tell:
-            tell(2)
+        with Progress(2, "rows") as progress:
+            progress(2)
         assert cli.main(["rda", "species ~ .", "iris", "--folds", "loo", "--sections", "header"]) == 0
 
 

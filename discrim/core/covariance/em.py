@@ -189,7 +189,7 @@ def _group(kinds: list[tuple[Codes, Codes]], z: Floats, codes: Codes, w: Floats,
     return _Group(order, counts, means, roots)
 
 
-def fit_observed(observed: Observed, tell: Callable[[int], None] = lambda steps: None) -> EMMaximum:
+def fit_observed(observed: Observed, progress: Callable[[int], None] = lambda steps: None) -> EMMaximum:
     """Means and a common covariance of largest likelihood; each sweep is told of."""
     now = _start(observed)
     steps = 0
@@ -199,7 +199,7 @@ def fit_observed(observed: Observed, tell: Callable[[int], None] = lambda steps:
     while steps < MOST_SWEEPS:
         first, llf = _sweep(observed, now)
         steps += 1
-        tell(1)
+        progress(1)
         if not np.isfinite(llf) and steps == 1:
             raise DataError(
                 "The rows have no likelihood at the means and deviations of what is observed: values or "
@@ -218,7 +218,7 @@ def fit_observed(observed: Observed, tell: Callable[[int], None] = lambda steps:
             return EMMaximum(*first, llf + _units(observed), steps, False, at_fault)
         second, middle = _sweep(observed, first)
         steps += 1
-        tell(1)
+        progress(1)
         moved = _distance(observed, first, second)
         rate = min(moved / ahead, 1.0) if ahead > 0 else 0.0
         left = moved * rate / (1.0 - rate) if rate < 1 else np.inf
@@ -462,7 +462,7 @@ def fit_em(
     n_classes: int,
     *,
     common: bool,
-    tell: Callable[[int], None] = lambda steps: None,
+    progress: Callable[[int], None] = lambda steps: None,
 ) -> tuple[ClassMoments, Em] | Collapsed:
     """Moments of largest likelihood, with one scatter or one a class, and how they were found."""
     incomplete = int(np.isnan(x).any(axis=1).sum())
@@ -474,7 +474,7 @@ def fit_em(
         w = None if weights is None else weights[members]
         labels = codes if k is None else np.zeros(int(np.count_nonzero(members)), dtype=np.intp)
         observed = observed_rows(x[members], labels, w, n_classes if k is None else 1)
-        maximum = fit_observed(observed, tell)
+        maximum = fit_observed(observed, progress)
         if maximum.collapsed is not None:
             return Collapsed(k, maximum.collapsed)
         rows = np.bincount(labels, minlength=len(observed.counts))

@@ -45,7 +45,7 @@ from discrim.core.covariance.student import IN_A_PLANE, NU_RANGE, Student
 from discrim.core.moments.moments import ClassMoments, column_squares, gather
 from discrim.core.moments.row_sums import RowBlocks, packed_triangle
 from discrim.core.numerics.arrays import Codes, Floats, Mask, are_flags, are_whole, slices
-from discrim.core.numerics.progress import late_bar, tick
+from discrim.core.numerics.progress import Progress, refresh_progress
 from discrim.core.numerics.special import chi2_cdf, chi2_isf
 from discrim.core.rules.leave_one_out import MOST_REFITS, LeftOut, by_refits
 from discrim.errors import DataError, NotSupportedError
@@ -177,7 +177,7 @@ def _pairwise(z: Floats, half: int) -> Floats:
     # Of the directions of a start half the digits are enough.
     columns = np.clip(z.T, -FARTHEST_PAIR, FARTHEST_PAIR).astype(np.float32, order="C")
     for j in range(1, z.shape[1]):
-        tick()
+        refresh_progress()
         own = columns[j]
         others = columns[:j]
         squares = _spreads(own + others, half) ** 2 - _spreads(own - others, half) ** 2
@@ -197,7 +197,7 @@ def _concentrated_starts(z: Floats, sets: Codes, h: int, steps: int) -> tuple[Co
         going = np.arange(len(sets[piece]))
         before = sets[piece]
         for _ in range(steps):
-            tick()
+            refresh_progress()
             means, halves = _moments(z[before])
             moved = np.argpartition(_start_squares(z, means, halves), h - 1, axis=1)[:, :h]
             subsets[going] = moved = np.sort(moved, axis=1)
@@ -355,7 +355,7 @@ def _concentrated(z: Floats, subset: Mask, h: int, passed: set[bytes]) -> _Core 
     """Concentration steps until the subset stays; none where they come to one that was passed before."""
     least = np.inf
     while True:
-        tick()
+        refresh_progress()
         known = np.packbits(subset).tobytes()
         if known in passed:
             return None
@@ -401,7 +401,7 @@ def separate_mcd(
     """Moments by class whose means and scatters, over the counts, are the estimates of each class."""
     kept = np.zeros(len(x))
     factors = np.empty(start.n_classes)
-    with late_bar(len(x), SEARCH) as tell:
+    with Progress(len(x), SEARCH) as progress:
         for k in range(start.n_classes):
             own = np.flatnonzero(codes == k)
             found = mcd(x[own], support_fraction)
@@ -409,7 +409,7 @@ def separate_mcd(
                 return replace(found, k=k)
             kept[own] = found.kept
             factors[k] = found.factor
-            tell(len(own))
+            progress(len(own))
     moments = gather([(x, codes, kept)], n_classes=start.n_classes, n_columns=start.n_columns, spread="class")
     return _restored(moments, factors / (moments.counts - 1) * start.counts, start)
 
@@ -420,17 +420,17 @@ def common_mcd(
     """Pooled moments whose means, and scatter over the rows, are the estimates; as `separate_mcd`."""
     # A centre is a row and how far it lies from that: far from zero the row has no digits for both.
     row, off = np.empty((2, start.n_classes, start.n_columns))
-    with late_bar(2 * len(x), SEARCH) as tell:
+    with Progress(2 * len(x), SEARCH) as progress:
         for k in range(start.n_classes):
             own = x[codes == k]
             found = mcd(own, support_fraction)
             # A class in a plane still has a centre, that of its rows there.
             kept = own[found.rows if isinstance(found, ExactFit) else found.kept]
             row[k], off[k] = kept[0], (kept - kept[0]).mean(axis=0)
-            tell(len(own))
+            progress(len(own))
         rest = x - row[codes] - off[codes]
         found = mcd(rest, support_fraction)
-        tell(len(x))
+        progress(len(x))
     if isinstance(found, ExactFit):
         return found
     one = np.zeros(len(x), dtype=np.intp)

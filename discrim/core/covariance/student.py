@@ -31,7 +31,7 @@ from discrim.core.covariance.covariance import Covariance, is_singular, pooled, 
 from discrim.core.moments.moments import ClassMoments, column_squares, from_class_means, gather
 from discrim.core.moments.row_sums import RowBlock, RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.progress import late_bar, tick
+from discrim.core.numerics.progress import Progress, refresh_progress
 from discrim.core.numerics.special import student_gain
 
 TOLERANCE = 1e-12
@@ -141,12 +141,12 @@ def fit_student(
     """
     begun = Student(start, _scales(start, start.counts), nu) if begin is None else begin
     now = replace(begun, nu=nu, steps=0, change=np.inf, converged=False)
-    with late_bar(0, "t distributions") as tell:
+    with Progress(0, "t distributions") as progress:
         if isinstance(blocks, list):
             now = _approached(blocks, now)
         while now.steps < MOST_STEPS and not now.converged:
             ahead = _step(blocks, now, start)
-            tell(1)
+            progress(1)
             if ahead.collapsed is not None:
                 return ahead
             change, slowest = _change(now, ahead)
@@ -198,7 +198,7 @@ def _whitened_search(
     steps = 0
     while steps < MOST_STEPS - 1:
         steps += 1
-        tick()
+        refresh_progress()
         u = f * (nu + p) / (nu + column_squares(inverse @ from_mean))
         ahead = (w * u) @ indicators / (u @ indicators)
         from_mean = w - ahead @ indicators.T
@@ -300,10 +300,10 @@ def best_nu(blocks: RowBlocks, start: ClassMoments) -> Student:
     least, most = NU_RANGE
     grid = [least * 2.0**i for i in range(1 + round(np.log2(most / least)))]
     slopes: list[float] = []
-    with late_bar(len(grid), "degrees of freedom") as tell:
+    with Progress(len(grid), "degrees of freedom") as progress:
         for nu in grid[::-1]:
             slopes.insert(0, slope(nu))
-            tell(1)
+            progress(1)
     peaks = [nu for nu, uphill in ((least, slopes[0] < 0), (most, slopes[-1] > 0)) if uphill]
     for left, right, rises, falls in zip(grid[:-1], grid[1:], slopes[:-1], slopes[1:], strict=True):
         if rises > 0 > falls:

@@ -314,7 +314,7 @@ def fit_plda(
     tol: float = TOL,
     maxiter: int = MAXITER,
     estimated_prior: bool = True,
-    tell: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] | None = None,
     lengths: tuple[LengthNormalization, ClassMoments] | None = None,
 ) -> PLDAFit:
     """Fit by maximum likelihood from pooled moments that have a covariance within classes.
@@ -338,7 +338,7 @@ def fit_plda(
     steps = 0
     converged = True
     if not balanced:
-        found, steps, converged = _by_em(rows, found, tol, maxiter, tell)
+        found, steps, converged = _by_em(rows, found, tol, maxiter, progress)
         nothing = found.between * rows.counts.max() < NEXT_TO_NOTHING
         found = found._replace(between=np.where(nothing, 0.0, found.between))
     sd = np.sqrt((rows.within.root**2).sum(axis=0))
@@ -374,7 +374,7 @@ def _of_balanced(rows: _Means, r: int, *, balanced: bool) -> tuple[_Found, Float
 
 
 def _by_em(
-    rows: _Means, found: _Found, tol: float, maxiter: int, tell: Callable[[int], None] | None
+    rows: _Means, found: _Found, tol: float, maxiter: int, progress: Callable[[int], None] | None
 ) -> tuple[_Found, int, bool]:
     """What EM ends at, its steps, and whether it ended before the last one that it may take."""
     likelihood = _log_likelihood(rows, found)
@@ -385,8 +385,8 @@ def _by_em(
         likelihood += gain
         rate = gain / before if 0 < gain < before else 0.0
         before = gain
-        if tell is not None:
-            tell(1)
+        if progress is not None:
+            progress(1)
         if gain / (1 - rate) < tol * rows.total:
             return found, step, True
     return found, maxiter, False

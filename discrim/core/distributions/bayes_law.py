@@ -66,7 +66,7 @@ def mean_over_points(
     most: float,
     draws: int,
     seed: int | None,
-    tell: Callable[[int], None] = lambda more: None,
+    progress: Callable[[int], None] = lambda more: None,
 ) -> Amount:
     """The mean of a function from x (m, p) to values (m,) from 0 to `most`, with half of its 99 % interval.
 
@@ -100,7 +100,7 @@ def mean_over_points(
             )
         for (replicate, _), values in zip(part, np.split(share, len(part)), strict=True):
             means[replicate] += values.mean()
-            tell(1)
+            progress(1)
         first = first + float(share.sum())
         second = second + float(share @ share)
     error = float(means.std(ddof=1)) / np.sqrt(REPLICATES)
@@ -255,7 +255,7 @@ def least_risk(
     costs: Floats,
     draws: int,
     seed: int | None,
-    tell: Callable[[int], None] = lambda more: None,
+    progress: Callable[[int], None] = lambda more: None,
 ) -> Amount:
     """The risk of the best rule, under costs (K, K) of calling a class (row) another (column).
 
@@ -270,10 +270,10 @@ def least_risk(
         return Amount(float(costs[used[0]].min()), 0.0, "exact")
     if len(used) < law.n_classes and rules.counts_errors(costs):
         possible = DensityLaw(tuple(law.densities[k] for k in used.tolist()))
-        return least_risk(possible, prior[used], costs[np.ix_(used, used)], draws, seed, tell)
+        return least_risk(possible, prior[used], costs[np.ix_(used, used)], draws, seed, progress)
     listed = law.enumerated()
     if listed is not None:
-        return least_risk(listed, prior, costs, draws, seed, tell)
+        return least_risk(listed, prior, costs, draws, seed, progress)
     closed = _two_normals(law, prior, costs)
     if closed is not None:
         return Amount(closed, 0.0, "exact")
@@ -289,7 +289,7 @@ def least_risk(
         return rules.least_losses(_posteriors(law, x, prior), costs)
 
     most = float(costs.max(axis=0).min())
-    return mean_over_points(law.densities, prior, least_at, most, draws, seed, tell)
+    return mean_over_points(law.densities, prior, least_at, most, draws, seed, progress)
 
 
 def _two_normals(law: DensityLaw, prior: Floats, costs: Floats) -> float | None:
@@ -451,7 +451,7 @@ def excess(
     decide: Decide,
     draws: int,
     seed: int | None,
-    tell: Callable[[int], None] = lambda more: None,
+    progress: Callable[[int], None] = lambda more: None,
 ) -> Amount:
     """What a rule loses beyond the best; the other arguments are those of `least_risk`.
 
@@ -465,7 +465,7 @@ def excess(
         return Amount(float(beyond.sum()), missed, "exact" if not missed else "sum")
     listed = law.enumerated()
     if listed is not None:
-        return excess(listed, prior, costs, decide, draws, seed, tell)
+        return excess(listed, prior, costs, decide, draws, seed, progress)
     if law.on_line:
         return _excess_on_line(law, prior, costs, decide)
 
@@ -473,7 +473,7 @@ def excess(
         return _beyond_least(_posteriors(law, x, prior) @ costs, decide(x))
 
     most = float((costs.max(axis=1) - costs.min(axis=1)).max())
-    return mean_over_points(law.densities, prior, beyond_at, most, draws, seed, tell)
+    return mean_over_points(law.densities, prior, beyond_at, most, draws, seed, progress)
 
 
 def _excess_on_line(law: DensityLaw, prior: Floats, costs: Floats, decide: Decide) -> Amount:

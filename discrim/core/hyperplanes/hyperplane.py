@@ -30,7 +30,7 @@ from scipy.linalg import qr, solve_triangular
 from discrim.core.covariance.covariance import EPS
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats, Mask, are_whole
-from discrim.core.numerics.progress import tick
+from discrim.core.numerics.progress import refresh_progress
 from discrim.core.rules.rules import LinearRule
 from discrim.errors import DataError, NotSupportedError
 
@@ -73,7 +73,7 @@ def nearest_point(lowest: Callable[[Floats], tuple[Hashable, Floats]], start: Fl
     w = point
     seen = {frozenset(corral.keys)}
     for _ in range(MOST_ROUNDS):
-        tick()
+        refresh_progress()
         key, point = lowest(w)
         reach = float(np.sqrt(max((corral.points**2).sum(axis=0).max(), point @ point)))
         square = float(w @ w)

@@ -32,7 +32,7 @@ from discrim.core.hyperplanes.hyperplane import largest_margin, plane_rule, posi
 from discrim.core.hyperplanes.separation import separation, standard
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats, Mask, are_flags, are_whole
-from discrim.core.numerics.progress import late_bar, tick
+from discrim.core.numerics.progress import Progress, refresh_progress
 from discrim.core.rules.rules import LinearRule
 from discrim.errors import DataError
 
@@ -449,10 +449,12 @@ def fit_perceptron(
     k = moments.n_classes
     planes = positive_rows(codes, k)
     separable = []
-    with late_bar(len(planes), "separation of the classes") as tell:
+    with Progress(len(planes), "separation of the classes") as progress:
         for positive in planes:
-            separable.append(separation(columns, positive.astype(np.intp), 2, tick=tick).kind == "complete")
-            tell(1)
+            separable.append(
+                separation(columns, positive.astype(np.intp), 2, progress=refresh_progress).kind == "complete"
+            )
+            progress(1)
     stop = tuple(passes or PASSES[yes] for yes in separable)
     runs = _runs(x, codes, k, step, stop, seed, start)
     table = []
@@ -510,13 +512,13 @@ def _runs(
 ) -> list[Perceptron]:
     runs = []
     planes = zip(positive_rows(codes, n_classes), passes, _starts(start, len(passes)), strict=True)
-    with late_bar(sum(passes), "passes over the rows, at most") as tell:
+    with Progress(sum(passes), "passes over the rows, at most") as progress:
         for positive, most, begin in planes:
             run = perceptron(
-                x, positive, step=step, passes=most, seed=seed, start=begin, seen=lambda: tell(1)
+                x, positive, step=step, passes=most, seed=seed, start=begin, seen=lambda: progress(1)
             )
             runs.append(run)
-            tell(most - len(run.history))
+            progress(most - len(run.history))
     return runs
 
 

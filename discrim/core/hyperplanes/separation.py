@@ -55,7 +55,7 @@ from scipy.optimize import linprog
 
 from discrim.core.hyperplanes.hyperplane import nearest_point
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
-from discrim.core.numerics.progress import tick
+from discrim.core.numerics.progress import refresh_progress
 from discrim.core.regression.newton import Information
 from discrim.errors import NotSupportedError
 
@@ -137,9 +137,9 @@ class Recession(NamedTuple):
 
 
 def recede(
-    columns: Floats, codes: Codes, n_classes: int, tick: Callable[[], object] = lambda: None
+    columns: Floats, codes: Codes, n_classes: int, progress: Callable[[], object] = lambda: None
 ) -> Recession:
-    """Where the likelihood runs to from coefficients of zero, with a tick after each step.
+    """Where the likelihood runs to from coefficients of zero, reporting progress after each step.
 
     The columns (p + 1, n) are a row of ones over columns of mean zero and unit variance.
     """
@@ -149,7 +149,7 @@ def recede(
     recession = np.zeros(rows.shape)
     llf, score, information = rows.sweep(coef, level)
     for _ in range(MOST_STEPS):
-        tick()
+        progress()
         step = rows.solved(information, score)
         decrement = float(np.sqrt(max((score * step[:, 1:]).sum(), 0.0)))
         if decrement < 1e-2 and rows.overlap(information, decrement, level, whole=not recession.any()):
@@ -226,7 +226,7 @@ class _Runaway(Differences):
             for sure in np.flatnonzero(p.max(axis=1) > 0.5):
                 others = np.delete(p, sure, axis=0).sum(axis=0)
                 less[sure] = np.where(p[sure] > 0.5, others, less[sure])
-            tick()
+            refresh_progress()
             information.add(z, (p * less)[1:], p[1:], p[1:])
         return information.whole()
 
@@ -424,9 +424,9 @@ def separation(
     codes: Codes,
     n_classes: int,
     guess: Floats | None = None,
-    tick: Callable[[], object] = lambda: None,
+    progress: Callable[[], object] = lambda: None,
 ) -> Separation:
-    """Decide between complete separation, quasi-separation and overlap, with a tick after each step.
+    """Decide between complete separation, quasi-separation and overlap, reporting progress after each step.
 
     The columns (p + 1, n) are a row of ones over columns of mean zero and unit variance. The program begins
     with the guess (p + 1, K), linear functions close to some that separate. A NotSupportedError says that it
@@ -445,7 +445,7 @@ def separation(
             return _by_programs(_Program(columns, codes, n_classes, guess, FEW_SECONDS))
         except _OutOfTime:
             pass
-    coef, level, shares = recede(columns, codes, n_classes, tick)
+    coef, level, shares = recede(columns, codes, n_classes, progress)
     whole = _Program(columns, codes, n_classes, guess, SECONDS)
     if shares is not None and not coef.any():
         return Separation("overlap", coef, 0.0, np.arange(len(codes)), (shares / shares[level].min()).T)

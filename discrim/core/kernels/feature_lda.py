@@ -197,7 +197,7 @@ class RidgeTried(NamedTuple):
 
 
 def choose_feature_ridge(
-    sums: FeatureSums, tell: Callable[[float], object]
+    sums: FeatureSums, progress: Callable[[float], object]
 ) -> tuple[FeatureRidge, list[RidgeTried]]:
     """The regression of the ridge with the least loss, and all that were tried, the smallest first."""
     if not sums.size > 0:
@@ -214,7 +214,7 @@ def choose_feature_ridge(
                 tried[power] = RidgeTried(fit.ridge, fit.loss, fit.df)
             except DataError:
                 tried[power] = RidgeTried(sums.size * 2.0**power, np.inf, np.nan)
-            tell(1)
+            progress(1)
         return tried[power].loss
 
     best = min(FIRST, largest)

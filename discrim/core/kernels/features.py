@@ -47,7 +47,7 @@ from scipy.linalg import blas, lapack, solve_triangular
 
 from discrim.core.moments.row_sums import RowBlock, RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory, slices
-from discrim.core.numerics.progress import is_read_here, reduced
+from discrim.core.numerics.map_reduce import is_local, map_reduce
 from discrim.errors import DataError
 
 T = TypeVar("T")
@@ -349,13 +349,13 @@ class FeatureRows:
                 yield self.features(x[some]), codes[some], held
 
     @property
-    def read_here(self) -> bool:
+    def is_local(self) -> bool:
         """Whether a pass brings the rows here."""
-        return is_read_here(self.rows)
+        return is_local(self.rows)
 
-    def reduced(self, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> T:
+    def map_reduce(self, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> T:
         """What a task makes of the features of all rows, or of each part of them, merged."""
-        return reduced(self.rows, partial(_of_part, self.features, task), merge)
+        return map_reduce(self.rows, partial(_of_part, self.features, task), merge)
 
 
 def _of_part(features: FeatureMap, task: Callable[[Any], T], rows: RowBlocks) -> T:

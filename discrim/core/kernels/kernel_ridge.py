@@ -461,14 +461,14 @@ class Chosen:
     tried: tuple[TriedKernel, ...] = ()
 
 
-def choose(sample: KernelRows, search: Search, tell: Callable[[float], object] | None = None) -> Chosen:
+def choose(sample: KernelRows, search: Search, progress: Callable[[float], object] | None = None) -> Chosen:
     """The regression whose rows left out are predicted best, or the one that is given.
 
     Of all kernels, scales and widths the best ridge is found, by the eigenvectors of all rows where these are
     few, and by landmarks where they are many; then the best are settled by all rows. Each end of a part of
     the search is told of.
     """
-    work = _Work(sample, search, tell or (lambda done: None))
+    work = _Work(sample, search, progress or (lambda done: None))
     if search.function is not None:
         work.check_function()
     if not search.chooses:
@@ -483,10 +483,10 @@ def choose(sample: KernelRows, search: Search, tell: Callable[[float], object] |
 class _Work:
     """One search: what was tried, and coordinates that several candidates share."""
 
-    def __init__(self, sample: KernelRows, search: Search, tell: Callable[[float], object]) -> None:
+    def __init__(self, sample: KernelRows, search: Search, progress: Callable[[float], object]) -> None:
         self._sample = sample
         self._search = search
-        self._tell = tell
+        self._progress = progress
         n = len(sample.u)
         self._few = n <= MOST_EIGEN
         order = np.random.default_rng(0).permutation(n)
@@ -554,7 +554,7 @@ class _Work:
         ]
         best = smoothest(found)
         self._tried.append(best)
-        self._tell(1)
+        self._progress(1)
         return best
 
     def widths(self, scale: str, name: str) -> TriedKernel:
@@ -623,7 +623,7 @@ class _Work:
     def _settle(self, scale: str, kernel: Kernel, ridge: float) -> tuple[TriedKernel, Chosen]:
         found = self.exactly(scale, kernel, ridge)
         self._tried.append(found[0])
-        self._tell(1)
+        self._progress(1)
         return found
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.progress import reduced
+from discrim.core.numerics.map_reduce import map_reduce
 
 Keys = NDArray[np.uint64]
 """Hashes of rows."""
@@ -87,7 +87,7 @@ def row_keys(x: Floats, codes: Codes) -> Keys:
 
 def sampled_rows(blocks: RowBlocks, most: int, n_columns: int) -> RowSample:
     """The sample of up to so many of the rows of blocks."""
-    return reduced(blocks, partial(_sample_of, most=most, n_columns=n_columns), RowSample.merge)
+    return map_reduce(blocks, partial(_sample_of, most=most, n_columns=n_columns), RowSample.merge)
 
 
 def _sample_of(blocks: RowBlocks, *, most: int, n_columns: int) -> RowSample:

@@ -523,7 +523,7 @@ def maximized(
     *,
     tol: float,
     maxiter: int,
-    tell: Callable[[float], None] = lambda more: None,
+    progress: Callable[[float], None] = lambda more: None,
 ) -> Components | Degenerate:
     """Steps of EM from components until a step gains less than `tol` times the weight of the rows.
 
@@ -542,7 +542,7 @@ def maximized(
     def expected(components: Components) -> Expected:
         return _expected(components, rows, form, least)
 
-    return climbed(components, expected, form, tol=tol * total, maxiter=maxiter, tell=tell)
+    return climbed(components, expected, form, tol=tol * total, maxiter=maxiter, progress=progress)
 
 
 def climbed(
@@ -552,7 +552,7 @@ def climbed(
     *,
     tol: float,
     maxiter: int,
-    tell: Callable[[float], None],
+    progress: Callable[[float], None],
 ) -> Components | Degenerate:
     """Steps of EM, as rows expect them of components, until one gains less than `tol` in log-likelihood."""
     now = expected(components)
@@ -568,7 +568,7 @@ def climbed(
         components = step
         now = after
         path.append(now.llf)
-        tell(1)
+        progress(1)
         if path[-1] - path[-2] <= tol:
             converged = True
             break

@@ -208,7 +208,7 @@ def maximized_with_gaps(
     *,
     tol: float,
     maxiter: int,
-    tell: Callable[[float], None] = lambda more: None,
+    progress: Callable[[float], None] = lambda more: None,
 ) -> Components | Degenerate:
     """As `em.maximized`, of rows of which some miss values (NaN)."""
     sizes = components.sizes
@@ -233,7 +233,7 @@ def maximized_with_gaps(
 
     weight = sum(float(row.weights.sum()) for row in rows)
     gain = tol * weight * (ALONE if max(sizes) == 1 else 1.0)
-    return em.climbed(components, expected, form, tol=gain, maxiter=maxiter, tell=tell)
+    return em.climbed(components, expected, form, tol=gain, maxiter=maxiter, progress=progress)
 
 
 def completed(rows: Sequence[ClassRows], seed: int) -> list[ClassRows]:
@@ -282,7 +282,7 @@ def from_starts(
     form: str,
     plan: EMPlan,
     hierarchies: Sequence[Hierarchies],
-    tell: Callable[[float], None],
+    progress: Callable[[float], None],
 ) -> tuple[Components | Degenerate, tuple[int, int]]:
     """The best that EM comes to for classes that are fitted together; runs, and those that came to it.
 
@@ -293,7 +293,7 @@ def from_starts(
     def run(start: Components | Degenerate) -> Components | Degenerate:
         if isinstance(start, Degenerate):
             return start
-        return maximized_with_gaps(start, rows, form, tol=plan.tol, maxiter=plan.maxiter, tell=tell)
+        return maximized_with_gaps(start, rows, form, tol=plan.tol, maxiter=plan.maxiter, progress=progress)
 
     if max(sizes) == 1:
         return run(em.of_weights(whole, [row.weights[None] for row in whole], form)), (1, 1)

@@ -31,7 +31,7 @@ from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Distances, GaussianRule, Rule, refuse_method
 from discrim.errors import DataError
 
-Tell = Callable[[float], None]
+ProgressCallback = Callable[[float], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -343,7 +343,7 @@ def fit_mixture(
     hierarchies: Sequence[Hierarchies] | None = None,
     estimated_prior: bool = True,
     rows_too: bool = True,
-    tell: Tell = lambda more: None,
+    progress: ProgressCallback = lambda more: None,
 ) -> MixtureFit | Degenerate:
     """Fit to rows and moments, as `in_order` gives them, by EM from the best of several starts.
 
@@ -365,7 +365,7 @@ def fit_mixture(
             plan,
             moments.classes(np.array(group)).rescaled(scale),
             [] if hierarchies is None else [hierarchies[k] for k in group],
-            tell,
+            progress,
         )
         if isinstance(components, Degenerate):
             return components._replace(k=group[components.k])
@@ -396,11 +396,11 @@ def _from_starts(
     plan: EMPlan,
     moments: ClassMoments,
     hierarchies: Sequence[Hierarchies],
-    tell: Tell,
+    progress: ProgressCallback,
 ) -> tuple[Components | Degenerate, tuple[int, int]]:
     """The best that EM comes to for classes that are fitted together; runs, and those that came to it."""
     if incomplete.has_gaps(plain):
-        return incomplete.from_starts(plain, sizes, form, plan, hierarchies, tell)
+        return incomplete.from_starts(plain, sizes, form, plan, hierarchies, progress)
     try:
         frames = starts.frames_of(plain, form, moments)
     except np.linalg.LinAlgError:
@@ -409,16 +409,16 @@ def _from_starts(
     if max(sizes) == 1:
         ended = em.of_weights(rows, [row.weights[None] for row in rows], form)
         if not isinstance(ended, Degenerate):
-            ended = em.maximized(ended, rows, form, tol=plan.tol, maxiter=plan.maxiter, tell=tell)
+            ended = em.maximized(ended, rows, form, tol=plan.tol, maxiter=plan.maxiter, progress=progress)
         return _outside(ended, rows, frames), (1, 1)
-    trials = starts.tried(plain, rows, sizes, form, plan, hierarchies, tell)
+    trials = starts.tried(plain, rows, sizes, form, plan, hierarchies, progress)
     if trials.ended:
         return _outside(trials.best_first[0], rows, frames), (trials.ended, trials.reached)
     # A trial of few steps may end where there is no maximum; then it is the turn of the next best.
     for trial in trials.best_first:
         ended = trial
         if not isinstance(trial, Degenerate):
-            ended = em.maximized(trial, rows, form, tol=plan.tol, maxiter=plan.maxiter, tell=tell)
+            ended = em.maximized(trial, rows, form, tol=plan.tol, maxiter=plan.maxiter, progress=progress)
         if not isinstance(ended, Degenerate):
             break
     return _outside(ended, rows, frames), (1, 1)
@@ -559,7 +559,7 @@ def tried_forms(
     weights: Floats | None,
     sizes_and_forms: Sequence[tuple[int, str]],
     plan: EMPlan,
-    tell: Tell = lambda more: None,
+    progress: ProgressCallback = lambda more: None,
 ) -> list[Tried]:
     """Fits of each number and form to some classes, whose components share the form; each is told."""
     shares = moments.counts / moments.total
@@ -573,7 +573,7 @@ def tried_forms(
             forms=[form] * k, sizes=[size] * k, together=True, plan=plan, hierarchies=hierarchies,
             rows_too=False,
         )  # fmt: skip
-        tell(1)
+        progress(1)
         if isinstance(fit, Degenerate):
             fits.append(Tried(size, form, 0, np.nan, np.nan))
             continue

@@ -234,7 +234,7 @@ def tried(
     form: str,
     plan: EMPlan,
     hierarchies: Sequence[Hierarchies],
-    tell: Callable[[float], None] = lambda more: None,
+    progress: Callable[[float], None] = lambda more: None,
 ) -> Trials:
     """The components that EM comes to from each start, or some steps towards them.
 
@@ -256,7 +256,7 @@ def tried(
     drawn = shortly(drawn)
 
     def to_the_end(trials: Sequence[Components | Degenerate]) -> list[Components | Degenerate]:
-        runs = (_run(trial, rows, form, plan.tol, plan.maxiter, tell) for trial in trials)
+        runs = (_run(trial, rows, form, plan.tol, plan.maxiter, progress) for trial in trials)
         return sorted(runs, key=rank)
 
     ended = to_the_end([*clustered, *drawn[:FINALISTS]])
@@ -274,11 +274,11 @@ def alike(rows: Sequence[ClassRows], plan: EMPlan) -> float:
 
 def _run(
     start: Components | Degenerate, rows: Sequence[ClassRows], form: str, tol: float, maxiter: int,
-    tell: Callable[[float], None] = lambda more: None,
+    progress: Callable[[float], None] = lambda more: None,
 ) -> Components | Degenerate:  # fmt: skip
     if isinstance(start, Degenerate):
         return start
-    return em.maximized(start, rows, form, tol=tol, maxiter=maxiter, tell=tell)
+    return em.maximized(start, rows, form, tol=tol, maxiter=maxiter, progress=progress)
 
 
 def rank(trial: Components | Degenerate) -> float:

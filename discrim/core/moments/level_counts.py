@@ -19,7 +19,7 @@ from discrim.core.covariance.covariance import EPS
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.sparse_rows import SparseRows
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.progress import reduced
+from discrim.core.numerics.map_reduce import map_reduce
 
 T = TypeVar("T")
 
@@ -117,10 +117,10 @@ class Watched:
             yield columns, codes, weights
         self.counts = LevelCounts(tables, negative)
 
-    def reduced(self, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> T:
+    def map_reduce(self, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> T:
         """What a task makes of them, merged, and the counts of each part with it."""
         bare = replace(self, blocks=())
-        found: tuple[T, LevelCounts] = reduced(
+        found: tuple[T, LevelCounts] = map_reduce(
             self.blocks, partial(_with_counts, task, bare), partial(both_merged, merge)
         )
         self.counts = found[1]

@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 from discrim.core.moments import row_sums
 from discrim.core.moments.row_sums import Centre, CentredRoots, RowBlocks, Spread, Sums
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.progress import reduced
+from discrim.core.numerics.map_reduce import map_reduce
 from discrim.errors import DataError, NotSupportedError
 
 ROOT_WORK = 2.0**24
@@ -304,7 +304,7 @@ def gather(
     """
     sums = row_sums.products(spread)
     task = partial(_one_pass, n_parts=1, n_classes=n_classes, n_columns=n_columns, spread=sums)
-    (found,) = reduced(blocks, task, _both_gathered)
+    (found,) = map_reduce(blocks, task, _both_gathered)
     if row_sums.is_thin(spread) or (
         spread != "diagonal" and found.moments.total and asks_for_roots(found.moments, rooted=rooted)
     ):
@@ -357,10 +357,10 @@ def gather_parts(
     cells = np.arange(n_parts * n_classes).reshape(n_parts, n_classes)
     task = partial(_one_pass, n_columns=n_columns, spread=sums)
     groups = (1, cells.size) if sums == "class" else cells.shape
-    found = reduced(blocks, partial(task, n_parts=groups[0], n_classes=groups[1]), _both_gathered)
+    found = map_reduce(blocks, partial(task, n_parts=groups[0], n_classes=groups[1]), _both_gathered)
     if sums == "class" and (found[0].moments.scale != 1).any():
         # On the scale of one part's extreme values squares of the others may underflow.
-        found = reduced(blocks, partial(task, n_parts=n_parts, n_classes=n_classes), _both_gathered)
+        found = map_reduce(blocks, partial(task, n_parts=n_parts, n_classes=n_classes), _both_gathered)
     few = sum(int(each.moments.rows.sum()) for each in found) * n_columns**2 <= ROOT_WORK
     if row_sums.is_thin(spread) or (
         rooted
@@ -423,7 +423,7 @@ def _with_roots(blocks: RowBlocks, found: list[_Gathered], spread: Spread) -> li
     """Moments with roots of the rows, which a pass takes about the means that were found."""
     by_class = spread in ("class", "thin class")
     task = partial(row_sums.centred_roots, centres=[each.centre for each in found], by_class=by_class)
-    rooted = reduced(blocks, task, _both_roots)
+    rooted = map_reduce(blocks, task, _both_roots)
     return [
         _rooted(each.moments, roots, row_sums.is_thin(spread))
         for each, roots in zip(found, rooted, strict=True)

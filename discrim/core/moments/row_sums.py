@@ -22,7 +22,7 @@ import scipy
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory, slices
-from discrim.core.numerics.progress import reduced
+from discrim.core.numerics.map_reduce import map_reduce
 
 RowBlock = tuple[Floats, Codes, Floats | None]
 """A block of rows: x (m, p), codes (m,) of their classes, and weights (m,) or None."""
@@ -477,7 +477,7 @@ def gather_root(blocks: RowBlocks, *, shifted: NDArray[np.bool_]) -> RowRoot:
     >>> root.origin.tolist(), root.total, np.round(np.abs(root.triangle), 3).tolist()
     ([2.0], 2.0, [[1.414, 0.0], [0.0, 1.414]])
     """
-    return reduced(blocks, partial(_root_of, shifted=shifted), _merged)
+    return map_reduce(blocks, partial(_root_of, shifted=shifted), _merged)
 
 
 def _root_of(blocks: RowBlocks, *, shifted: NDArray[np.bool_]) -> RowRoot:

@@ -13,7 +13,7 @@ from discrim.core.moments.level_counts import add_levels, both_merged
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.moments.sparse_rows import SparseRows, indicators
 from discrim.core.numerics.arrays import Codes, Floats, slices
-from discrim.core.numerics.progress import reduced
+from discrim.core.numerics.map_reduce import map_reduce
 
 Piece = tuple[Floats, Codes, Floats | None]
 T = TypeVar("T")
@@ -203,10 +203,10 @@ class _Watched:
     blocks: RowBlocks
     tally: Tally
 
-    def reduced(self, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> T:
+    def map_reduce(self, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> T:
         """What a task makes of them, merged, and the tally of each part with it."""
         work = partial(_with_tally, task, self.tally.plan, self.tally.n_classes)
-        both: tuple[T, Tally] = reduced(self.blocks, work, partial(both_merged, merge))
+        both: tuple[T, Tally] = map_reduce(self.blocks, work, partial(both_merged, merge))
         self._keep(both[1])
         return both[0]
 

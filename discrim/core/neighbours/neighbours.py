@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import EPS, Covariance
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
-from discrim.core.numerics.progress import tick
+from discrim.core.numerics.progress import refresh_progress
 from discrim.errors import DataError
 
 ROWS = 2
@@ -218,7 +218,7 @@ class ProductFilter:
 
         From distances to the largest that are tied with them leads `tied`; the buffer is written to.
         """
-        tick()
+        refresh_progress()
         m, p = z.shape
         queries = np.ones((m, p + 1), dtype=np.float32)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -498,7 +498,7 @@ class NeighbourIndex:
             for some in slices(len(left), max(POINTS // width, 1)):
                 rows = left[some]
                 too_few.append(rows[~self._take_points(z[rows], k, width, rows, nearest)])
-                tick()
+                refresh_progress()
             left = np.concatenate(too_few)
             if width == most:
                 break
@@ -645,11 +645,11 @@ def in_threads(task: Callable[[Codes], None], pieces: Sequence[Codes]) -> None:
     if len(pieces) < 2 or processors() == 1:
         for piece in pieces:
             task(piece)
-            tick()
+            refresh_progress()
         return
     with ThreadPoolExecutor(processors()) as pool:
         for _ in pool.map(task, pieces):
-            tick()
+            refresh_progress()
 
 
 def undefined(metric: str, z: Floats) -> tuple[str, Mask]:

@@ -695,7 +695,7 @@ def q2_of_labellings(
     dealt: Codes,
     k: int,
     how: Regressed,
-    tell: Callable[[float], object] = lambda done: None,
+    progress: Callable[[float], object] = lambda done: None,
 ) -> Floats:
     """Q2 (P,) of the indicators under each of P labellings of the rows x (n, p), 1 - PRESS / SS.
 
@@ -711,7 +711,7 @@ def q2_of_labellings(
         for i in range(count):
             codes = labellings(i)
             press[i] += _squares(part, codes[inside], codes[~inside], sizes, how)
-            tell(1)
+            progress(1)
     total = len(x) * (shares * (1 - shares) / sizes**2).sum()
     return np.asarray(1.0 - press / total)
 

@@ -30,7 +30,7 @@ from discrim.core.covariance.covariance import EPS, Covariance, pooled
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlock, RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats, are_whole, slices, svd
-from discrim.core.numerics.progress import is_read_here
+from discrim.core.numerics.map_reduce import is_local
 from discrim.core.regression import newton
 from discrim.core.regression.newton import BlockLikelihood, Newton, NewtonFrame, Swept
 from discrim.core.rules.rules import LinearRule
@@ -106,7 +106,7 @@ def _of_part(
     """
     rows = int(moments.rows.sum())
     # A part of rows on workers is no sooner read than all of them.
-    if not is_read_here(likelihood.blocks) or rows < PART * ROWS_A_COEFFICIENT * guess.size:
+    if not is_local(likelihood.blocks) or rows < PART * ROWS_A_COEFFICIENT * guess.size:
         return None
     part = _Part(likelihood.blocks, rows)
     counts = np.zeros(moments.n_classes)
@@ -225,7 +225,7 @@ def scores_of(frame: NewtonFrame, coef: Floats, reference: int, x: Floats, codes
 def score_squares(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int) -> Floats:
     """The sum over rows of weight times score by score, (r, r)."""
     likelihood = BlockLikelihood(blocks, frame, reference)
-    return likelihood.reduced(_squares, np.add, coef=coef, reference=reference)
+    return likelihood.map_reduce(_squares, np.add, coef=coef, reference=reference)
 
 
 def _squares(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int) -> Floats:

@@ -64,7 +64,8 @@ from scipy.linalg.lapack import dpotri
 from discrim.core.covariance.covariance import EPS, Covariance
 from discrim.core.moments.row_sums import RowBlock, RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats, slices
-from discrim.core.numerics.progress import reduced, tick
+from discrim.core.numerics.map_reduce import map_reduce
+from discrim.core.numerics.progress import refresh_progress
 
 T = TypeVar("T")
 
@@ -384,7 +385,7 @@ class BlockLikelihood:
     def sweeps(self, coefs: Sequence[Floats]) -> list[Swept]:
         """The same at each of some coefficients, in one pass for all."""
         merge: Callable[..., list[Swept]] = _merged(Swept.merge)
-        return self.reduced(_sweep, merge, coefs=np.stack(coefs), reference=self.reference)
+        return self.map_reduce(_sweep, merge, coefs=np.stack(coefs), reference=self.reference)
 
     def gradient(self, coef: Floats) -> tuple[float, Floats]:
         """Log-likelihood and score, in one pass that is short of the information."""
@@ -393,11 +394,11 @@ class BlockLikelihood:
     def gradients(self, coefs: Sequence[Floats]) -> list[tuple[float, Floats]]:
         """The same at each of some coefficients, in one pass for all."""
         merge = _merged(lambda a, b: (a[0] + b[0], a[1] + b[1]))
-        return self.reduced(_gradient, merge, coefs=np.stack(coefs), reference=self.reference)
+        return self.map_reduce(_gradient, merge, coefs=np.stack(coefs), reference=self.reference)
 
-    def reduced(self, task: Callable[..., T], merge: Callable[[T, T], T], **options: Any) -> T:
+    def map_reduce(self, task: Callable[..., T], merge: Callable[[T, T], T], **options: Any) -> T:
         """What a task makes of blocks, frame and options, merged over the parts of the rows."""
-        return reduced(self.blocks, partial(task, frame=self.frame, **options), merge)
+        return map_reduce(self.blocks, partial(task, frame=self.frame, **options), merge)
 
 
 def _merged(merge: Callable[[T, T], T]) -> Callable[[list[T], list[T]], list[T]]:
@@ -461,7 +462,7 @@ def _pieces(blocks: RowBlocks, frame: NewtonFrame, piece: int, *, plain: bool) -
     for x, codes, weights in blocks:
         for at in slices(len(x), piece):
             yield columns(x[at], buffer), codes[at], None if weights is None else weights[at]
-            tick()
+            refresh_progress()
 
 
 def _residual(
@@ -783,7 +784,7 @@ def _reach(likelihood: BlockLikelihood, at: _Point, step: Floats) -> float:
     bound = float(np.sqrt(max(float(step @ at.information @ step), 0.0) * at.farthest))
     if bound <= LONGEST:
         return bound
-    return likelihood.reduced(_longest, max, lines=step.reshape(at.coef.T.shape))
+    return likelihood.map_reduce(_longest, max, lines=step.reshape(at.coef.T.shape))
 
 
 def _longest(blocks: RowBlocks, frame: NewtonFrame, lines: Floats) -> float:
@@ -840,7 +841,7 @@ def _adjustment(
     lower = np.tril(dpotri(factor[0], lower=1)[0])
     inverse = lower + np.tril(lower, -1).T
     options = {"coef": coef, "reference": likelihood.reference, "inverse": inverse}
-    return likelihood.reduced(_adjusting, lambda a, b: (a[0] + b[0], max(a[1], b[1])), **options)
+    return likelihood.map_reduce(_adjusting, lambda a, b: (a[0] + b[0], max(a[1], b[1])), **options)
 
 
 def _adjusting(

@@ -261,7 +261,7 @@ def penalized_path(
     *,
     ends: bool = False,
     like: Sequence[Ended] = (),
-    tell: Callable[[float], object] = lambda share: None,
+    progress: Callable[[float], object] = lambda share: None,
 ) -> list[Ended]:
     """Where the searches at falling strengths (L,) ended, after `maxiter` steps at most; each is told.
 
@@ -279,7 +279,7 @@ def penalized_path(
         ended = search.minimize(strength)
         path.append(ended._replace(beta=spanned.back(ended.beta)))
         explained.append(1 - ended.loss / search.null_loss)
-        tell(1)
+        progress(1)
         if ends and len(path) > LATELY:
             gained = explained[-1] - explained[-1 - LATELY]
             if explained[-1] > EXPLAINED or gained < GAINED * explained[-1]:

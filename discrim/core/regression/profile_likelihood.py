@@ -40,7 +40,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from discrim.core.moments.row_sums import RowBlock, RowBlocks
 from discrim.core.numerics.arrays import Floats, slices
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.core.regression.logistic import LogisticFit
 from discrim.core.regression.newton import HALVINGS, LimitedMemory, NewtonFrame, learnt, penalized_sweep
 
@@ -260,7 +260,7 @@ def normals_of(fit: LogisticFit, combinations: Floats) -> Floats:
 
 
 def deviances_on(
-    fit: LogisticFit, rows: RowBlocks, planes: Sequence[Floats], tell: Callable[[float], object] = bool
+    fit: LogisticFit, rows: RowBlocks, planes: Sequence[Floats], progress: Callable[[float], object] = bool
 ) -> list[float]:
     """2 [l(b^) - max l(b)] of each plane, the maximum over coefficients whose products with normals are zero.
 
@@ -303,7 +303,7 @@ def deviances_on(
         for i, peak in zip(left, peaks, strict=True):
             values[i] = np.nan if peak is None else peak.value + peak.distance**2 / 2
         found += [2 * (best.value - value) for value in values if value is not None]
-        tell(len(some))
+        progress(len(some))
     return found
 
 
@@ -325,7 +325,7 @@ def profile_bounds(fit: LogisticFit, rows: RowBlocks, drop: float) -> Floats:
     bounds = np.empty((2, p1, q))
     normals = fit.frame.to_data()
     estimates = fit.params()
-    with late_bar(2 * p1 * q, "bounds by profile likelihood") as tell:
+    with Progress(2 * p1 * q, "bounds by profile likelihood") as progress:
         for k in range(q):
             for j in range(p1):
                 normal = np.zeros((q, p1))
@@ -337,7 +337,7 @@ def profile_bounds(fit: LogisticFit, rows: RowBlocks, drop: float) -> Floats:
                     profile = _Profile(goal, best, sign * unit, error)
                     far = crossing(profile, np.sqrt(drop))
                     bounds[end, j, k] = estimates[j, k] + sign * size * error * far
-                    tell(1)
+                    progress(1)
     return bounds
 
 

@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 from discrim import datasets
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.data.sources.parts import Part, Source, batch_rows, one_line, quoted_names, refuse_twice
 from discrim.data.values import pandas_kind, shown, with_type
 from discrim.errors import DataError, DiscrimError, MissingFileError, UnreadableFileError
@@ -567,11 +567,11 @@ class WrittenLabels(Source):
         if not columns:
             return
         seen: dict[str, dict[Any, None]] = {name: {} for name in columns}
-        with late_bar(0, "labels") as tell:
+        with Progress(0, "labels") as progress:
             for part in self._inner.begun(tuple(columns)):
                 for name in columns:
                     seen[name].update(dict.fromkeys(part.data[name].unique().tolist()))
-                tell(len(part.data))
+                progress(len(part.data))
         for name in columns:
             texts = [text for text in seen[name] if isinstance(text, str)]
             missing = [None] * (len(texts) < len(seen[name]))

@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import pandas as pd
 
-from discrim.core.numerics.progress import Kept
+from discrim.core.numerics.map_reduce import StoredValue
 from discrim.errors import DataError, DiscrimError
 
 T = TypeVar("T")
@@ -167,13 +167,13 @@ class DistributedSource(Source):
         """A frame without rows, of the types of the columns."""
 
     @abstractmethod
-    def reduced(self, work: PartWork[T]) -> T | None:
+    def map_reduce(self, work: PartWork[T]) -> T | None:
         """What some work makes of each part where it lies, merged; None where no part has rows."""
 
     @abstractmethod
-    def kept(
+    def map_reduce_stored(
         self, work: PartWork[T], told: Callable[[T | None], V], rest: Callable[[T | None], U]
-    ) -> tuple[V, Kept[U]]:
+    ) -> tuple[V, StoredValue[U]]:
         """What is told of the same value, and the rest of it, which is kept where it was merged last."""
 
     @abstractmethod

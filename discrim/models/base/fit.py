@@ -22,7 +22,7 @@ from discrim.core.covariance.covariance import Covariance, Dependency
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.core.rules import rules
 from discrim.core.rules.gaussian import MarginalRule
 from discrim.core.rules.leave_one_out import LeftOut
@@ -77,13 +77,13 @@ def scored(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, 
     complete = rule.rule if isinstance(rule, MarginalRule) else rule
     has_ends = getattr(complete, "has_ends", False)
     impossible: list[int] = []
-    with late_bar(blocks.table.nrows, "scores of rows") as tell:
+    with Progress(blocks.table.nrows, "scores of rows") as progress:
         for rows, scores in _pieces(blocks, rule, n_classes):
             if has_ends:
                 none = rows.start + np.flatnonzero(np.isneginf(scores).all(axis=1))
                 impossible.extend(none.tolist())
             yield rows, scores
-            tell(rows.stop - rows.start)
+            progress(rows.stop - rows.start)
     if impossible:
         warn_impossible(len(impossible), blocks.table.label(impossible[0]))
 

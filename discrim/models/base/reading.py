@@ -23,7 +23,7 @@ from discrim.core.moments.moments import LIGHT, ClassMoments, asks_for_roots, ga
 from discrim.core.moments.row_sums import RowBlock, RowRoot, Spread
 from discrim.core.moments.sparse_rows import SparseBlock, SparseRows, gather_sparse
 from discrim.core.numerics.arrays import Codes, Floats, at_hand
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.data.values import shown
 from discrim.design.blocks import Blocks
 from discrim.design.rows import stored_rows
@@ -458,7 +458,7 @@ def class_moments(
         found = gather_sparse(seen(sparse), **shape, spread=spread)
         if found is not None and not (spread == "pooled" and asks_for_roots(found, rooted=rooted)):
             return found
-    with late_bar(0, "moments of the rows"):
+    with Progress(0, "moments of the rows"):
         return gather(blocks if watch is None else watch(blocks), **shape, spread=spread, rooted=rooted)
 
 

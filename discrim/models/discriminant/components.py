@@ -23,7 +23,7 @@ from discrim.core.covariance.sliced import SingularTotalError, Sliced, SlicedAxe
 from discrim.core.covariance.total_axes import TotalAxes
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats, Mask
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import logs_of_prior
 from discrim.design.blocks import Blocks
 from discrim.design.levels import indicator_design
@@ -157,8 +157,8 @@ def _by_folds(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Floats, F
     scores = [Scores.of(part, own, most) for part, own in learnt]
     wrong = np.zeros((len(numbers), k))
     rows = np.zeros(k)
-    with late_bar(blocks.table.nrows * folds.count, "choice of components") as tell:
-        for fold, x, codes, times in validation.judged_rows(blocks, judged, tell):
+    with Progress(blocks.table.nrows * folds.count, "choice of components") as progress:
+        for fold, x, codes, times in validation.judged_rows(blocks, judged, progress):
             own = scores[fold].of_rows(x), codes, times
             wrong += choice.missed(scores[fold], learnt[fold][0], own, numbers)
             rows += np.bincount(codes, times, minlength=k)

@@ -11,7 +11,7 @@ from discrim.core.covariance.covariance import constant_columns
 from discrim.core.covariance.em import Collapsed, Em, fit_em, observed_moments
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import Rule
 from discrim.design.blocks import Blocks
 from discrim.design.rows import used_rows, weighted_rows
@@ -68,8 +68,8 @@ def em_sample(blocks: Blocks, *, common: bool) -> tuple[Blocks, ClassMoments, Em
     else:
         _refuse_few(there, blocks)
     _refuse_constant(there, blocks, common=common)
-    with late_bar(0, "sweeps of EM") as tell:
-        found = fit_em(*rows, len(blocks.design.levels), common=common, tell=tell)
+    with Progress(0, "sweeps of EM") as progress:
+        found = fit_em(*rows, len(blocks.design.levels), common=common, progress=progress)
     if isinstance(found, Collapsed):
         raise _collapse(found, blocks)
     moments, em = found

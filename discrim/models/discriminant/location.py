@@ -20,7 +20,7 @@ from discrim.core.discriminant.location import (
     location_obstacles,
 )
 from discrim.core.moments.moments import ClassMoments, gather
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import Rule, logs_of_prior
 from discrim.design.blocks import Blocks
 from discrim.design.levels import boolean_terms, level_design, level_terms, term_levels
@@ -203,7 +203,7 @@ def layout_of(blocks: Blocks) -> CellLayout:
 def cell_moments(blocks: Blocks, layout: CellLayout) -> ClassMoments:
     """Pooled moments of the numbers by class and cell."""
     count = len(blocks.design.levels) * layout.n_cells
-    with late_bar(0, "moments of the cells"):
+    with Progress(0, "moments of the cells"):
         return gather(CellRows(blocks, layout), n_classes=count, n_columns=len(layout.numbers))
 
 
@@ -217,11 +217,11 @@ def _chosen(
     first = next(iter(made.values()))
     wrong = np.zeros((len(made), len(first.prior)))
     log_prior = logs_of_prior(first.prior)
-    with late_bar(blocks.table.nrows, "choice of smoothing") as tell:
+    with Progress(blocks.table.nrows, "choice of smoothing") as progress:
         for _, x, codes, weights in used_rows(blocks):
             for i, fit in enumerate(made.values()):
                 wrong[i] += fit.wrong_left_out(x, codes, weights, log_prior)
-            tell(len(codes))
+            progress(len(codes))
     path = error_path(
         "smoothing", list(made), wrong, first.moments.counts, first.prior, sampled=first.estimated_prior
     )

@@ -15,7 +15,7 @@ from discrim.core.discriminant import plda as core
 from discrim.core.discriminant.plda import LengthNormalization, PLDAFit
 from discrim.core.moments.moments import ClassMoments, gather
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import Rule
 from discrim.design.blocks import Blocks
 from discrim.design.rows import strata
@@ -144,8 +144,8 @@ def plda(
     _check_components(components, stats)
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
     how = {"components": components, "tol": tol, "maxiter": maxiter, "estimated_prior": estimated}
-    with late_bar(0, "steps of EM") as tell:
-        numbers = _fitted(blocks if normalize else None, stats, shares, how, tell)
+    with Progress(0, "steps of EM") as progress:
+        numbers = _fitted(blocks if normalize else None, stats, shares, how, progress)
     if not numbers.converged:
         warn_user(
             f"EM did not converge in {maxiter} steps: give a larger maxiter=, or a larger tol=.",
@@ -206,7 +206,7 @@ def _fitted(
     moments: ClassMoments,
     prior: Floats,
     how: Mapping[str, Any],
-    tell: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> PLDAFit:
     """The fit to moments; where there are blocks, to their rows brought to one length."""
     lengths = None
@@ -214,7 +214,7 @@ def _fitted(
         sphere = LengthNormalization.of(moments)
         shape: Any = {"n_classes": moments.n_classes, "n_columns": moments.n_columns}
         lengths = sphere, gather(_OnSphere(blocks, sphere), **shape, spread="pooled")
-    return core.fit_plda(moments, prior, **how, tell=tell, lengths=lengths)
+    return core.fit_plda(moments, prior, **how, progress=progress, lengths=lengths)
 
 
 MODEL = Model(

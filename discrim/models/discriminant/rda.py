@@ -25,7 +25,7 @@ from discrim.core.discriminant.rda import PathRule, RDAFit, fit_rda, needs_roots
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import Rule, best_class, logs_of_prior
 from discrim.covariance import Parametrization, Regularized, read_regularized
 from discrim.design.blocks import Blocks, of_arrays
@@ -225,7 +225,7 @@ def _folds(blocks: Blocks, plan: PairChoice) -> tuple[Floats, Floats]:
         check_folds(plan.cv, int((used_codes(blocks) >= 0).sum()))
     wrong = np.full((len(plan.pairs), plan.cv, k), np.nan)
     total = np.zeros((plan.cv, k))
-    with late_bar(plan.cv * len(plan.pairs), CHOICE) as tell:
+    with Progress(plan.cv * len(plan.pairs), CHOICE) as progress:
         parts = _parts(blocks, plan)
         start = 0
         p = len(blocks.terms)
@@ -244,7 +244,7 @@ def _folds(blocks: Blocks, plan: PairChoice) -> tuple[Floats, Floats]:
                 at = np.ix_(rule.pairs, start + rule.parts)
                 found = np.swapaxes(core.wrong_by_class(rule, x, codes, weights), 0, 1)
                 wrong[at] = np.where(np.isnan(found), wrong[at], found)
-                tell(len(rule.pairs) * len(rule.parts))
+                progress(len(rule.pairs) * len(rule.parts))
             start += len(some)
     # A class that is not in a fold has no part in its rate.
     there = total > 0
@@ -389,7 +389,7 @@ def _left_out(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[
     wrong[regular] = 0.0
     refits: dict[int, list[int]] = {}
     groups = left_out_groups(moments, pairs, plan.parametrization, plan.method, plan.log_prior, plan.columns)
-    with late_bar(len(pairs), CHOICE) as tell:
+    with Progress(len(pairs), CHOICE) as progress:
         for group in groups:
             which = regular[group.positions]
             for rows, x, codes, weights in used_rows(blocks):
@@ -401,7 +401,7 @@ def _left_out(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[
                     wrong[i] += np.bincount(codes, times, minlength=k)
                     for row in positions[labels < 0].tolist():
                         refits.setdefault(row, []).append(i)
-            tell(len(which))
+            progress(len(which))
     _refit(blocks, plan, refits, wrong)
     return rates_along(wrong, moments.counts, plan.prior, sampled=plan.estimated_prior)
 
@@ -409,9 +409,9 @@ def _left_out(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[
 def _refit(blocks: Blocks, plan: PairChoice, refits: dict[int, list[int]], wrong: Floats) -> None:
     """Add to the wrong rows (G, K) of pairs those that have to be fitted without a row."""
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
-    with late_bar(len(refits), "refits without a row") as tell:
+    with Progress(len(refits), "refits without a row") as progress:
         for row, which in refits.items():
-            tell(1)
+            progress(1)
             code = int(blocks.codes[row])
             own = float(weights[row])
             left = [i for i in which if not np.isnan(wrong[i, 0])]

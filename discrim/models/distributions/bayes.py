@@ -19,7 +19,7 @@ from discrim.core.distributions import bayes_law
 from discrim.core.distributions.bayes_law import DensityLaw, MassLaw
 from discrim.core.distributions.densities import density_of
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import joint_scores, log_posteriors, posteriors
 from discrim.data.table import Table
 from discrim.data.values import shown
@@ -652,8 +652,8 @@ class BayesResults(Reported):
         if "least" not in self._cache:
             law = self._known.law
             prior = self._prior_values(None)
-            with late_bar(bayes_law.REPLICATES * len(prior), "random points by class") as tell:
-                least = bayes_law.least_risk(law, prior, self._costs(), self._draws, self._seed, tell)
+            with Progress(bayes_law.REPLICATES * len(prior), "random points by class") as progress:
+                least = bayes_law.least_risk(law, prior, self._costs(), self._draws, self._seed, progress)
             self._cache["least"] = self._within_bounds(least)
         amount: bayes_law.Amount = self._cache["least"]
         return amount
@@ -718,9 +718,9 @@ class BayesResults(Reported):
         """
         decide = ruled(self._known, rule)
         prior = self._prior_values(None)
-        with late_bar(bayes_law.REPLICATES * len(prior), "random points by class") as tell:
+        with Progress(bayes_law.REPLICATES * len(prior), "random points by class") as progress:
             over = bayes_law.excess(
-                self._known.law, prior, self._costs(), decide, self._draws, self._seed, tell
+                self._known.law, prior, self._costs(), decide, self._draws, self._seed, progress
             )
         least = self._least()
         return pd.Series(

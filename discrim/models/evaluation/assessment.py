@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from discrim.core.discriminant.lda import LDAFit
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
-from discrim.core.numerics.progress import Kept, late_bar
+from discrim.core.numerics.map_reduce import StoredValue
+from discrim.core.numerics.progress import Progress
 from discrim.core.rules.leave_one_out import ByRefits
 from discrim.core.rules.rules import Rule, best_class, posteriors
 from discrim.data.sources.files import names_files
@@ -244,7 +245,7 @@ class RowsJudged:
 
     def watch(self, blocks: Blocks) -> Iterable[Block]:
         """What to read in the place of the fit's blocks: the first reading of it is seen."""
-        return _ShownFirst(blocks, self._see) if blocks.read_here else blocks
+        return _ShownFirst(blocks, self._see) if blocks.is_local else blocks
 
     def keep(self) -> None:
         """Let the fit keep what was seen, if all of it was."""
@@ -282,7 +283,7 @@ def judged_scores(fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan)
 
 def kept_scores(
     fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan
-) -> tuple[Codes, Kept[Floats], Floats | None, pd.Index]:
+) -> tuple[Codes, StoredValue[Floats], Floats | None, pd.Index]:
     """The same, with the scores kept where rows of the fit lie."""
     check_word("method", method, Counting)
     if data is not None:
@@ -291,20 +292,20 @@ def kept_scores(
                 f'method="{method}" leaves out rows of the fit: it does not go with data=. Leave one out.'
             )
         actual, answer, weights, index = labelled_rows(fit, data, plan.gaps, plan.weights, _Scoring(fit))
-        return actual, Kept(answer), weights, index
+        return actual, StoredValue(answer), weights, index
     blocks = fit.rows(f'method="{method}"', "pass data=" if method == "apparent" else "fit formula and data")
     if method == "loo":
         scores = validation.kept_left_out_scores(fit, plan.refit_prior)
     elif method == "cv":
         scores = _cross_validated_scores(fit, plan)
-    elif blocks.read_here:
-        scores = Kept(_Scoring(fit)(blocks))
+    elif blocks.is_local:
+        scores = StoredValue(_Scoring(fit)(blocks))
     else:
-        scores = blocks.kept(partial(_scores, fit.in_part(fit.rule(), blocks)), validation.below)
+        scores = blocks.map_reduce_stored(partial(_scores, fit.in_part(fit.rule(), blocks)), validation.below)
     return blocks.codes, scores, row_weights(blocks), blocks.table.index
 
 
-def _cross_validated_scores(fit: Fit[Any], plan: JudgingPlan) -> Kept[Floats]:
+def _cross_validated_scores(fit: Fit[Any], plan: JudgingPlan) -> StoredValue[Floats]:
     """Scores (n, K) of the rows under the rules fitted without their fold.
 
     The fit caches the scores of folds with a seed, because several pictures show the same ones.
@@ -312,14 +313,14 @@ def _cross_validated_scores(fit: Fit[Any], plan: JudgingPlan) -> Kept[Floats]:
     key = f"scores of {plan.folds} folds, seed {plan.seed}, refit_prior {plan.refit_prior}, {plan.nested}"
     cached = fit.cache.get(key)
     if cached is not None:
-        return Kept(cached)
+        return StoredValue(cached)
     whole = fit.choosing_anew() if plan.nested else fit
     dealt = validation.deal_folds(whole, plan.folds, plan.seed)
-    with late_bar(plan.folds, "cross-validation") as tell:
+    with Progress(plan.folds, "cross-validation") as progress:
         scores = validation.kept_fold_scores(
-            whole, dealt, plan.folds, tell=tell, nested=plan.nested, refit_prior=plan.refit_prior
+            whole, dealt, plan.folds, progress=progress, nested=plan.nested, refit_prior=plan.refit_prior
         )
-    small = whole.blocks.read_here and len(dealt) * len(fit.classes) <= validation.HELD
+    small = whole.blocks.is_local and len(dealt) * len(fit.classes) <= validation.HELD
     if small and plan.seed is not None:
         fit.cache[key] = scores.value()
     return scores
@@ -589,7 +590,7 @@ def _bootstrapped(fit: Fit[Any], plan: JudgingPlan) -> Rates:
     times = np.zeros(kept, dtype=np.int32)
     called = np.full(kept, -1, dtype=np.int32)
     unlabelled = np.zeros(len(used))
-    with late_bar(plan.replicates, ".632+ bootstrap") as tell:
+    with Progress(plan.replicates, ".632+ bootstrap") as progress:
         for b in range(plan.replicates):
             drawn, left = _sampled(fit, samples)
             labels = np.full(len(used), -1)
@@ -597,7 +598,7 @@ def _bootstrapped(fit: Fit[Any], plan: JudgingPlan) -> Rates:
                 labels[positions] = decision.codes(scores)
                 unlabelled[positions] += labels[positions] < 0
             times[b], called[b] = drawn[used], labels[used]
-            tell(1)
+            progress(1)
     _warn_unlabelled(unlabelled, blocks)
     prior = fit.prior_values() if plan.prior is None else plan.prior
     seen = judged_codes(whole, None, "apparent", plan)[1]
@@ -667,7 +668,9 @@ class AssessedRows:
         return counts_of(self.codes, self.predicted, k, self.weights).astype(np.float64)
 
 
-def assessed(fit: Fit[Any], data: Any, method: Counting | None, plan: JudgingPlan) -> Kept[AssessedRows]:
+def assessed(
+    fit: Fit[Any], data: Any, method: Counting | None, plan: JudgingPlan
+) -> StoredValue[AssessedRows]:
     """The rows of a table, or of the fit, as it scores them; see `ClassifierResults.assess`.
 
     Without a method the rows of the fit are left out one by one, or by folds where that would take too many
@@ -693,7 +696,7 @@ def assessed(fit: Fit[Any], data: Any, method: Counting | None, plan: JudgingPla
         shares = fit.prior_values()
     way = _way(fit, data, method, plan), method if data is None else "new", plan.folds
     codes = actual.astype(np.min_scalar_type(-len(fit.classes)))
-    return scores.then(
+    return scores.map(
         partial(_with_scores, codes, weights, fit.classes, shares, way, posteriors=not fit.model.instead)
     )
 

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.core.rules.calibration import Calibrator, fit_calibrator
 from discrim.core.rules.leave_one_out import ByRefits
 from discrim.core.rules.rules import CalibratedRule, Rule, logs_of_prior
@@ -82,8 +82,8 @@ def _left_out(fit: Fit[Any]) -> tuple[Floats, Codes | None]:
     folds = min(FOLDS, int((used_codes(whole.rows("calibration")) >= 0).sum()))
     dealt = validation.deal_folds(whole, folds, SEED)
     try:
-        with late_bar(folds, "calibration") as tell:
-            return validation.fold_scores(whole, dealt, folds, tell=tell, refit_prior=True), dealt
+        with Progress(folds, "calibration") as progress:
+            return validation.fold_scores(whole, dealt, folds, progress=progress, refit_prior=True), dealt
     except NotSupportedError:
         # Without a fold there is no rule; there may be one without each of nearly all rows.
         if fit.selection is None:

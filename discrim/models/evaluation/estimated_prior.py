@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Floats
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import Rule
 from discrim.data.sources.parts import TableSource
 from discrim.data.sources.sources import rows_given
@@ -140,7 +140,7 @@ def _drawn(
     blocks = fit.new_rows(data, gaps)
     row_weights = weight_vector(weights, blocks.table)
     sample = np.empty((search.replicates, len(free)))
-    with late_bar(search.replicates, "class shares of samples") as tell:
+    with Progress(search.replicates, "class shares of samples") as progress:
         for shares in sample:
             rule, _ = samples.rule(equal)
             pieces = (
@@ -155,7 +155,7 @@ def _drawn(
                 batch.densities[there], start, times[there], tol=search.tol, maxiter=search.maxiter
             )
             shares[:] = drawn.shares
-            tell(1)
+            progress(1)
     return sample
 
 
@@ -166,14 +166,14 @@ def _scores(
     source = rows_given(data)
     source.refuse_vector(weights)
     columns = dict.fromkeys((*fit.blocks.design.columns, *([weights] if isinstance(weights, str) else ())))
-    with late_bar(source.nrows or 0, "rows scored") as tell:
+    with Progress(source.nrows or 0, "rows scored") as progress:
         for part, where in given_parts(source, list(columns)):
             with named(where):
                 blocks = fit.new_rows(part, gaps)
                 vector = weight_vector(weights, blocks.table)
                 for place, scores in scored(blocks, fit.in_part(rule, blocks, "equal"), len(fit.classes)):
                     yield scores, None if vector is None else vector[place]
-            tell(blocks.table.nrows)
+            progress(blocks.table.nrows)
 
 
 def shares_of(
@@ -201,9 +201,14 @@ def shares_of(
             f"weight, and {batch.impossible} have probability zero in every class. Pass rows that are "
             "complete."
         )
-    with late_bar(0, "class shares") as tell:
+    with Progress(0, "class shares") as progress:
         estimate = class_shares(
-            batch.densities, start[free], batch.weights, tol=search.tol, maxiter=search.maxiter, tell=tell
+            batch.densities,
+            start[free],
+            batch.weights,
+            tol=search.tol,
+            maxiter=search.maxiter,
+            progress=progress,
         )
         if not estimate.converged:
             steps = estimate.em_steps + estimate.newton_steps
@@ -215,7 +220,7 @@ def shares_of(
             )
         sample = None if draws is None else draws(free, start[free])
         note = "" if known else ESTIMATED if sample is None else DRAWN
-        return PriorEstimate(prior, free, batch, estimate, search, title, note, sample, tell)
+        return PriorEstimate(prior, free, batch, estimate, search, title, note, sample, progress)
 
 
 def _informative(scores: Iterator[tuple[Floats, Floats | None]], free: NDArray[np.intp], k: int) -> _Batch:
@@ -287,7 +292,7 @@ class PriorEstimate(Shown):
         title: str,
         note: str,
         sample: Floats | None,
-        tell: Callable[[float], object],
+        progress: Callable[[float], object],
     ) -> None:
         classes = prior.index
         densities = batch.densities
@@ -319,7 +324,7 @@ class PriorEstimate(Shown):
         self._covariance = whole
         self._zero_prior = classes[np.setdiff1d(np.arange(len(prior)), free)]
         self._undetermined = classes[free[~known]]
-        limits = self._limits(free, batch, estimate, search, tell)
+        limits = self._limits(free, batch, estimate, search, progress)
         if sample is not None:
             ends = (1 - search.level) / 2, (1 + search.level) / 2
             limits[0][free], high = np.quantile(sample, ends, axis=0)
@@ -343,7 +348,7 @@ class PriorEstimate(Shown):
         batch: _Batch,
         estimate: ClassShares,
         search: SharesSearch,
-        tell: Callable[[float], object],
+        progress: Callable[[float], object],
     ) -> tuple[Floats, Floats]:
         """Ends (K,) of the intervals."""
         low, high = np.full((2, len(self.prior)), np.nan)
@@ -360,7 +365,7 @@ class PriorEstimate(Shown):
                 low[k], high[k] = profile_limits(
                     densities, estimate, j, search.level, weights, tol=search.tol, maxiter=search.maxiter
                 )
-                tell(1)
+                progress(1)
         return low, high
 
     @property

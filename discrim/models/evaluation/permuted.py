@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import best_class
 from discrim.data.table import Table
 from discrim.data.values import shown
@@ -226,7 +226,7 @@ def permuted_hit_rates(fit: Fit[Any], seen: float, design: Permuting) -> Permuta
     rng = np.random.default_rng([design.seed, 1])
     rates = np.empty(design.permutations)
     redrawn = 0
-    with late_bar(design.permutations, "permutations") as tell:
+    with Progress(design.permutations, "permutations") as progress:
         for i in range(design.permutations):
             while True:
                 codes = used.copy()
@@ -241,7 +241,7 @@ def permuted_hit_rates(fit: Fit[Any], seen: float, design: Permuting) -> Permuta
                             f"{redrawn} of {i + redrawn} shuffles leave no rule: use a verb that has "
                             f"one for most labels, such as lda(). One of them says: {error}"
                         ) from None
-            tell(1)
+            progress(1)
     # Whole, as far as a logarithm tells.
     labellings = float(np.exp(min(logs, 700.0)))
     labellings = round(labellings) if labellings < MOST else labellings

@@ -31,7 +31,7 @@ from discrim.core.discriminant.qda import QDAFit
 from discrim.core.discriminant.rda import RDAFit
 from discrim.core.naive_bayes.naive_bayes import NaiveBayesFit
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.core.numerics.special import chi2_sf
 from discrim.core.regression.logistic import LogisticFit
 from discrim.core.rules.gaussian import WholeLaw, whole_law
@@ -701,10 +701,10 @@ def _by_law(fit: Fit[Any], blocks: Blocks, method: str, *, seen: bool) -> Floats
     law = _law(fit, method)
     refuse_many_scores(blocks.table.nrows, len(fit.classes), "Typicality")
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
-    with late_bar(blocks.table.nrows, "typicality") as tell:
+    with Progress(blocks.table.nrows, "typicality") as progress:
         for place, values in typical_rows(fit, blocks, law, seen=seen):
             out[:, place] = values
-            tell(values.shape[1])
+            progress(values.shape[1])
     return out.T
 
 
@@ -788,7 +788,7 @@ def posterior_intervals(
         numbers = len(fit.classes) * (len(fit.terms) + 1 if isinstance(fit.numbers, LogisticFit) else 1)
         parts = []
         step = max(HELD // numbers, 1)
-        with late_bar(blocks.table.nrows, "posterior intervals") as tell:
+        with Progress(blocks.table.nrows, "posterior intervals") as progress:
             for _, block, _ in blocks.every_row():
                 for start in range(0, len(block), step):
                     x = block[start : start + step]
@@ -796,7 +796,7 @@ def posterior_intervals(
                     parts.append(
                         np.stack([p, *parametric_errors.delta_intervals(p, covariance(x), level)], axis=2)
                     )
-                    tell(len(x))
+                    progress(len(x))
         intervals = np.concatenate(parts) if parts else np.empty((0, len(fit.classes), 3))
     else:
         intervals = _bootstrapped(fit, blocks, level, replicates, seed)
@@ -844,7 +844,7 @@ def _bootstrapped(fit: Fit[Any], blocks: Blocks, level: float, replicates: int, 
         intervals[place, :, 0] = posteriors(fitted.scores(x))
     ends = RunningInterval((len(intervals), k), replicates, level)
     values = np.empty((len(intervals), k))
-    with late_bar(replicates, "posterior intervals") as tell:
+    with Progress(replicates, "posterior intervals") as progress:
         for _ in range(replicates):
             # A rule may hold its rows: it is used and forgotten.
             rule, _ = samples.rule(fit)
@@ -859,6 +859,6 @@ def _bootstrapped(fit: Fit[Any], blocks: Blocks, level: float, replicates: int, 
             for place, x, _ in blocks.every_row():
                 values[place] = posteriors(rule.scores(x) + shift)
             ends.add(values)
-            tell(1)
+            progress(1)
     intervals[..., 1], intervals[..., 2] = ends.ends()
     return intervals

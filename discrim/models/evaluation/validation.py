@@ -31,7 +31,8 @@ from numpy.typing import NDArray
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread, sorted_by
 from discrim.core.numerics.arrays import Codes, Floats, Mask, refuse_beyond_memory
-from discrim.core.numerics.progress import Kept, late_bar
+from discrim.core.numerics.map_reduce import StoredValue
+from discrim.core.numerics.progress import Progress
 from discrim.core.rules.leave_one_out import FullLeftOut, LeftOut
 from discrim.core.rules.rules import Rule, stored_scores, takes_stored
 from discrim.data.values import shown
@@ -197,30 +198,30 @@ def left_out_scores(fit: Fit[Any], refit_prior: bool | None = None) -> Floats:
     if kept is not None:
         return kept
     table = LeftOutTable(fit, blocks, anew=anew)
-    with late_bar(blocks.table.nrows, "rows left out") as tell:
+    with Progress(blocks.table.nrows, "rows left out") as progress:
         for block in _blocks_left_out(blocks, stored=getattr(fit.numbers, "takes_stored", False)):
             table.add(block)
-            tell(len(block[1]))
+            progress(len(block[1]))
     return table.finished()
 
 
-def kept_left_out_scores(fit: Fit[Any], refit_prior: bool | None = None) -> Kept[Floats]:
+def kept_left_out_scores(fit: Fit[Any], refit_prior: bool | None = None) -> StoredValue[Floats]:
     """The same, kept where the rows lie."""
     blocks = fit.rows("leave_one_out()")
     anew = refits_prior(fit, refit_prior)
-    if blocks.read_here:
-        return Kept(left_out_scores(fit, refit_prior))
+    if blocks.is_local:
+        return StoredValue(left_out_scores(fit, refit_prior))
     without = _LeftOutScores(fit, blocks, anew=anew)
     if callable(without.scores):
         task = partial(_left_out_of_part, without.scores, without.counts)
-        kept = blocks.kept(task, below)
-        lost = kept.told(_lost)
+        kept = blocks.map_reduce_stored(task, below)
+        lost = kept.apply(_lost)
         used = used_codes(blocks) >= 0
         if not (used & (lost == UNDECIDED)).any() and not len(without.rows_with_unique_level(used)):
             _warn_of_impossible(blocks, np.flatnonzero(used & (lost == IMPOSSIBLE)))
             return kept
     # What a difference has spoilt takes rows that lie anywhere.
-    return Kept(left_out_scores(fit, refit_prior))
+    return StoredValue(left_out_scores(fit, refit_prior))
 
 
 def _left_out_of_part(left_out: LeftOut, counts: Floats | None, part: Blocks) -> Floats:
@@ -274,7 +275,7 @@ class _LeftOutScores:
         # Of a larger weight, the rest of the row stays.
         return np.flatnonzero(lone if weights is None else lone & (weights <= 1))
 
-    def again(self, rows: Codes, tell: Callable[[float], object]) -> Floats:
+    def again(self, rows: Codes, progress: Callable[[float], object]) -> Floats:
         """Scores (K, s) of rows that a difference has spoilt, from one more pass or by refits."""
         blocks = self._blocks
         scores = self.scores
@@ -294,10 +295,10 @@ class _LeftOutScores:
                 out[:, refitted] = scores(x, codes, weights, left).T
                 _shift(out, refitted, codes, weights, self.counts)
                 refitted = refitted[np.isnan(out[0, refitted])]
-        tell(len(rows) - len(refitted))
+        progress(len(rows) - len(refitted))
         for i in refitted.tolist():
             out[:, i] = scores_by_refit(self._fit, blocks, int(rows[i]), anew=self._anew)
-            tell(1)
+            progress(1)
         return out
 
 
@@ -330,9 +331,9 @@ class LeftOutTable(_LeftOutScores):
         lone = self.rows_with_unique_level(self._used)
         out[:, lone] = np.nan
         without = np.setdiff1d(np.flatnonzero(self._used & np.isnan(out[0])), lone)
-        with late_bar(len(without), "refits without a row") as tell:
+        with Progress(len(without), "refits without a row") as progress:
             if len(without):
-                out[:, without] = self.again(without, tell)
+                out[:, without] = self.again(without, progress)
         none = without[np.isnan(out[:, without]).all(axis=0)]
         warn_of_no_rule(blocks, np.union1d(none, lone).tolist())
         _warn_of_impossible(blocks, np.flatnonzero(self._used & np.isneginf(out).all(axis=0)))
@@ -448,11 +449,11 @@ def kept_fold_scores(
     dealt: Codes,
     folds: int,
     *,
-    tell: Callable[[float], object] = lambda share: None,
+    progress: Callable[[float], object] = lambda share: None,
     nested: bool = True,
     labels: Sequence[Any] | None = None,
     refit_prior: bool | None = None,
-) -> Kept[Floats]:
+) -> StoredValue[Floats]:
     """Scores (n, K) of each row under the rule fitted without its fold; unused rows are missing.
 
     Each row (n,) is dealt to a fold, -1 for one that is not used. What the fit has chosen is chosen anew
@@ -468,12 +469,12 @@ def kept_fold_scores(
     if refits_prior(fit, refit_prior):
         fits = [fit.under(rest / rest.sum()) for rest in counts_without(blocks, dealt, folds)]
     if fit.refits.called is not None:
-        _score_called(fits, dealt, labels, out, tell)
+        _score_called(fits, dealt, labels, out, progress)
     elif learns(blocks.design) or loses_levels(blocks.design, blocks.table, dealt, folds, blocks.functions):
-        _score_transformed(fits, dealt, labels, out, tell, nested=nested)
+        _score_transformed(fits, dealt, labels, out, progress, nested=nested)
     elif (single := _each_left_out(fit, dealt, folds, refit_prior)) is not None:
-        tell(folds)
-        return Kept(single)
+        progress(folds)
+        return StoredValue(single)
     elif fit.refits.spread is not None:
         parts = moment_folds(blocks, dealt, folds, fit.refits.spread)
         lacking = folds_without_class(blocks, dealt, folds)
@@ -486,9 +487,9 @@ def kept_fold_scores(
         if None in rules:
             raise _no_rule(fit, blocks, dealt, rules.index(None), labels)
         known = [rule for rule in rules if rule is not None]
-        if not blocks.read_here:
-            return _scores_elsewhere(known, blocks, dealt, tell)
-        _score(known, blocks, dealt, out, tell)
+        if not blocks.is_local:
+            return _scores_elsewhere(known, blocks, dealt, progress)
+        _score(known, blocks, dealt, out, progress)
     else:
         # What takes long is to fit again, and rules may be large: of few folds at a time.
         for some in blocks.rows.passes(folds):
@@ -498,12 +499,12 @@ def kept_fold_scores(
                 if rules[-1] is None:
                     raise _no_rule(fit, blocks, dealt, fold, labels)
             known = [rule for rule in rules if rule is not None]
-            if not blocks.read_here:
-                return _scores_elsewhere(known, blocks, dealt, tell)
+            if not blocks.is_local:
+                return _scores_elsewhere(known, blocks, dealt, progress)
             among = np.where((dealt >= some.start) & (dealt < some.stop), dealt - some.start, -1)
             own_rows = blocks.with_codes(np.where(among >= 0, blocks.codes, -1))
-            _score(known, own_rows, among, out, tell)
-    return Kept(out.T)
+            _score(known, own_rows, among, out, progress)
+    return StoredValue(out.T)
 
 
 def _each_left_out(fit: Fit[Any], dealt: Codes, folds: int, refit_prior: bool | None) -> Floats | None:
@@ -531,12 +532,12 @@ def _each_left_out(fit: Fit[Any], dealt: Codes, folds: int, refit_prior: bool | 
 
 
 def _scores_elsewhere(
-    rules: Sequence[Rule], blocks: Blocks, dealt: Codes, tell: Callable[[float], object]
-) -> Kept[Floats]:
+    rules: Sequence[Rule], blocks: Blocks, dealt: Codes, progress: Callable[[float], object]
+) -> StoredValue[Floats]:
     """Scores (n, K) of the rows of each fold by the rule without it, made and kept where the rows lie."""
     task = partial(_scores_of_part, rules, len(blocks.design.levels))
-    kept = blocks.unweighted().with_codes(dealt).kept(task, below)
-    tell(len(rules))
+    kept = blocks.unweighted().with_codes(dealt).map_reduce_stored(task, below)
+    progress(len(rules))
     return kept
 
 
@@ -553,10 +554,10 @@ def below(a: Floats, b: Floats) -> Floats:
 
 
 def _score(
-    rules: Sequence[Rule], blocks: Blocks, dealt: Codes, out: Floats, tell: Callable[[float], object]
+    rules: Sequence[Rule], blocks: Blocks, dealt: Codes, out: Floats, progress: Callable[[float], object]
 ) -> None:
     """Write scores (K, n) of the rows of each fold by the rule without it."""
-    if _score_stored(rules, blocks, dealt, out, tell):
+    if _score_stored(rules, blocks, dealt, out, progress):
         return
     folds = len(rules)
     shares = 1.0 / np.maximum(np.bincount(dealt[dealt >= 0], minlength=folds), 1)
@@ -569,11 +570,11 @@ def _score(
         for rule, share, start, stop in zip(rules, shares.tolist(), [0, *stops], stops, strict=False):
             if stop > start:
                 out[:, positions[order[start:stop]]] = rule.scores(columns[:, start:stop].T).T
-                tell(share * (stop - start))
+                progress(share * (stop - start))
 
 
 def _score_stored(
-    rules: Sequence[Rule], blocks: Blocks, dealt: Codes, out: Floats, tell: Callable[[float], object]
+    rules: Sequence[Rule], blocks: Blocks, dealt: Codes, out: Floats, progress: Callable[[float], object]
 ) -> bool:
     """Write scores (K, n) of sparse rows by the rules without their folds, where all rules take them so."""
     if not all(takes_stored(rule) for rule in rules):
@@ -585,7 +586,7 @@ def _score_stored(
     for fold, rule in enumerate(rules):
         at = np.flatnonzero((dealt == fold) & ~missing)
         out[:, at] = stored_scores(rule, rows.rows(at)).T
-        tell(1)
+        progress(1)
     return True
 
 
@@ -609,7 +610,7 @@ def _score_called(
     dealt: Codes,
     labels: Sequence[Any],
     out: Floats,
-    tell: Callable[[float], object],
+    progress: Callable[[float], object],
 ) -> None:
     """Write scores (K, n) as `fold_scores` does, by a call of what made the fit for each fold."""
     for fold, (fit, label) in enumerate(zip(fits, labels, strict=True)):
@@ -621,7 +622,7 @@ def _score_called(
             out[:, test] = fit.refits.called(fit, train, test).T
         except DiscrimError as error:
             raise NotSupportedError(f"Without fold {shown(label)} of {len(labels)}: {error}") from None
-        tell(1)
+        progress(1)
 
 
 def _score_transformed(
@@ -629,7 +630,7 @@ def _score_transformed(
     dealt: Codes,
     labels: Sequence[Any],
     out: Floats,
-    tell: Callable[[float], object],
+    progress: Callable[[float], object],
     *,
     nested: bool,
 ) -> None:
@@ -657,7 +658,7 @@ def _score_transformed(
             raise _no_rule(fit, relearnt, dealt, fold, labels)
         for rows, x, _, _ in used_rows(relearnt.with_codes(np.where(dealt == fold, relearnt.codes, -1))):
             out[:, rows] = rule.scores(x).T
-        tell(1)
+        progress(1)
 
 
 HELD = 2**23
@@ -686,7 +687,7 @@ class _LabelsLeftOut:
     def __call__(self, blocks: Blocks) -> Codes:
         codes = np.full(blocks.table.nrows, -1, dtype=np.intp)
         step = max(PIECE // len(blocks.design.levels), 1)
-        with late_bar(blocks.table.nrows, "rows left out") as tell:
+        with Progress(blocks.table.nrows, "rows left out") as progress:
             for rows, x, own, weights in _blocks_left_out(blocks, stored=self.stored):
                 positions = positions_of(rows)
                 for start in range(0, len(x), step):
@@ -694,7 +695,7 @@ class _LabelsLeftOut:
                     w = None if weights is None else weights[part]
                     piece = x[part] if isinstance(x, np.ndarray) else x.rows(part)
                     codes[positions[part]] = self._labels(piece, own[part], w)
-                    tell(len(own[part]))
+                    progress(len(own[part]))
         return codes
 
     def _labels(self, x: Any, own: Codes, weights: Floats | None) -> Codes:
@@ -714,7 +715,7 @@ def left_out_codes(fit: Fit[Any], decision: Decision, refit_prior: bool | None) 
     blocks = fit.rows("leave_one_out()")
     k = len(fit.classes)
     anew = refits_prior(fit, refit_prior)
-    few = blocks.read_here and blocks.table.nrows * k <= HELD
+    few = blocks.is_local and blocks.table.nrows * k <= HELD
     if few or LEFT_OUT_KEPT_AS[anew] in fit.cache:
         return None
     kept_as = f"labels {LEFT_OUT_KEPT_AS[anew]}"
@@ -730,11 +731,11 @@ def left_out_codes(fit: Fit[Any], decision: Decision, refit_prior: bool | None) 
     lone = without.rows_with_unique_level(codes != -1)
     again = np.setdiff1d(np.flatnonzero(codes == UNDECIDED), lone)
     codes[lone] = -1
-    with late_bar(len(again), "rows once more") as tell:
+    with Progress(len(again), "rows once more") as progress:
         step = max(PIECE // k, 1)
         for start in range(0, len(again), step):
             some = again[start : start + step]
-            codes[some] = decision.codes(without.again(some, tell).T)
+            codes[some] = decision.codes(without.again(some, progress).T)
     warn_of_no_rule(blocks, np.union1d(again[codes[again] < 0], lone).tolist())
     impossible = np.flatnonzero(codes == IMPOSSIBLE)
     _warn_of_impossible(blocks, impossible)
@@ -889,18 +890,18 @@ def refuse_none_judged(judged: Floats, what: str) -> None:
 
 
 def judged_rows(
-    blocks: Blocks, judged: Sequence[Floats], tell: Callable[[int], object] | None = None
+    blocks: Blocks, judged: Sequence[Floats], progress: Callable[[int], object] | None = None
 ) -> Iterator[tuple[int, Floats, Codes, Floats]]:
     """Rows that folds judge, in one pass: fold, x (m, p), classes (m,), and how often each row counts (m,).
 
-    `judged` says how often each row (n,) of the table is judged, by fold. `tell` is told of the rows that
-    each fold has been through.
+    `judged` says how often each row (n,) of the table is judged, by fold. `progress` receives the
+    number of rows after each fold.
     """
     for rows, x, codes, weights in used_rows(blocks):
         positions = positions_of(rows)
         for fold, often in enumerate(judged):
-            if tell is not None:
-                tell(len(positions))
+            if progress is not None:
+                progress(len(positions))
             times = often[positions]
             at = np.flatnonzero(times)
             if len(at):

@@ -20,7 +20,7 @@ from discrim.core.hyperplanes.hyperplane import (
 )
 from discrim.core.hyperplanes.separation import SLACK, Separation, separation, standard
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.design.blocks import Blocks
 from discrim.design.levels import Unseen
 from discrim.design.rows import GatheredRows, used_codes
@@ -214,7 +214,7 @@ def hyperplane(
             f"A hyperplane lies between two classes; {blocks.design.response!r} has {moments.n_classes} "
             f"({listed(blocks.design.levels)}): keep the rows of two, or see perceptron() and logistic()."
         )
-    with late_bar(0, "search for the widest margin"):
+    with Progress(0, "search for the widest margin"):
         fit = fit_hyperplane(rows.x, rows.codes, moments, moments.counts / moments.total)
     if isinstance(fit, CommonPoint):
         _refuse(fit, rows, blocks)

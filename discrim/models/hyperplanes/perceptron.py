@@ -11,7 +11,7 @@ import pandas as pd
 
 from discrim.core.hyperplanes.perceptron import COUNTED, PerceptronFit, fit_perceptron, perceptron_from_file
 from discrim.core.numerics.arrays import Floats
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.design.blocks import Blocks
 from discrim.design.levels import unique_level_mask
 from discrim.design.rows import gathered_rows
@@ -250,8 +250,8 @@ def _left_out(fit: Fit[PerceptronFit]) -> Floats:
     geometry.left_out_of_planes(fit)
     blocks = fit.rows("leave_one_out()")
     rows = gathered_rows(blocks)
-    with late_bar(sum(fit.numbers.passes), "passes without each row, at most") as tell:
-        every = fit.numbers.left_out(rows.x, rows.codes, lambda: tell(1))
+    with Progress(sum(fit.numbers.passes), "passes without each row, at most") as progress:
+        every = fit.numbers.left_out(rows.x, rows.codes, lambda: progress(1))
     there = np.zeros(blocks.table.nrows, dtype=bool)
     there[rows.positions] = True
     lone = unique_level_mask(blocks.design, blocks.table, there, blocks.functions)[rows.positions]

@@ -36,7 +36,7 @@ from discrim.core.kernels.kernels import Kernel, Standard, fit_coordinates
 from discrim.core.kernels.row_sample import RowSample, sampled_rows
 from discrim.core.moments.moments import ClassMoments, gather
 from discrim.core.numerics.arrays import Floats
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.core.rules.calibration import fit_calibrator
 from discrim.core.rules.rules import PartRule, Rule
 from discrim.design.blocks import Blocks
@@ -105,7 +105,7 @@ def fit_by_features(
 ) -> FittedByFeatures:
     """The fit of rows, in two passes: for a sample of them, and for the moments of the features."""
     most = max(SAMPLED, 2 * plan.features.n if isinstance(plan.features, Landmarks) else 0)
-    with late_bar(0, "sample of the rows"):
+    with Progress(0, "sample of the rows"):
         rows = sampled_rows(blocks, most, len(blocks.terms))
     standard = _standard(moments)
     factors = factor_columns(blocks)
@@ -117,8 +117,8 @@ def fit_by_features(
     sums = _sums(blocks, features, moments.n_classes)
     ridges: list[RidgeTried] = []
     if plan.search.ridge is None:
-        with late_bar(0, "choice of the ridge") as tell:
-            regression, ridges = choose_feature_ridge(sums, tell)
+        with Progress(0, "choice of the ridge") as progress:
+            regression, ridges = choose_feature_ridge(sums, progress)
     else:
         regression = fit_feature_ridge(sums, plan.search.ridge)
     indicators = FeatureIndicators(kernel, features, regression)
@@ -159,8 +159,8 @@ def _kernel(sample: KernelRows, search: Search) -> tuple[Kernel, str, Chosen | N
     asked = replace(search, kernels=kernels, scales=scales, ridge=None)
     if len(kernels) * len(scales) == 1 and (search.width is not None or not search.has_width(kernels[0])):
         return search.kernel(kernels[0], search.width), scales[0], None
-    with late_bar(0, "choice of the kernel") as tell:
-        chosen = choose(sample, asked, tell)
+    with Progress(0, "choice of the kernel") as progress:
+        chosen = choose(sample, asked, progress)
     return chosen.kernel, chosen.scale, chosen
 
 
@@ -170,13 +170,13 @@ def _features(plan: FeaturePlan, kernel: Kernel, located: Located, rows: RowSamp
         drawn = random_features(law_of(kernel.name), kernel.width, columns, plan.features.n)
         return FeatureMap(located, drawn)
     pool = located(rows.first(max(2 * plan.features.n, COMPARED)).x)
-    with late_bar(0, "choice of landmarks"):
+    with Progress(0, "choice of landmarks"):
         places = drawn_landmarks(kernel.matrix, pool, plan.features.n)
         return FeatureMap(located, landmarks(kernel.matrix, pool[places]))
 
 
 def _sums(blocks: Blocks, features: FeatureMap, n_classes: int) -> FeatureSums:
-    with late_bar(0, "moments of the features"):
+    with Progress(0, "moments of the features"):
         moments = gather(
             FeatureRows(blocks, features), n_classes=n_classes, n_columns=features.width, rooted=False
         )

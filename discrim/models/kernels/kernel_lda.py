@@ -24,7 +24,7 @@ from discrim.core.kernels.kernel_ridge import (
 from discrim.core.kernels.kernels import KernelName, ScaleName
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import Rule, best_class, log_posteriors
 from discrim.design.blocks import Blocks
 from discrim.design.rows import read, weighted_rows
@@ -288,8 +288,8 @@ def _sample(blocks: Blocks, n_classes: int) -> KernelRows:
 def _chosen(sample: KernelRows, search: Search) -> Chosen:
     """The regression that is given, or the best of the candidates for the rows."""
     kernels, scales = kernel_candidates(search.kernels[0], search.scales[0], sample.u, sample.factors)
-    with late_bar(0, "choice of the kernel") as tell:
-        return choose(sample, replace(search, kernels=kernels, scales=scales), tell)
+    with Progress(0, "choice of the kernel") as progress:
+        return choose(sample, replace(search, kernels=kernels, scales=scales), progress)
 
 
 def _path(chosen: Chosen) -> pd.DataFrame:
@@ -448,14 +448,14 @@ def _importance(fit: Fit[Any], data: Data | None, repeats: int, rng: np.random.G
     terms = _terms(fit.blocks)
     before = judged.losses(judged.rows)
     lines = []
-    with late_bar(len(terms) * repeats, "permutations of terms") as tell:
+    with Progress(len(terms) * repeats, "permutations of terms") as progress:
         for columns in terms.values():
             rise = np.zeros_like(before)
             for _ in range(repeats):
                 moved = judged.rows.copy()
                 moved[:, columns] = judged.rows[rng.permutation(len(moved))][:, columns]
                 rise += (judged.losses(moved) - before) / repeats
-                tell(1)
+                progress(1)
             lines.append(judged.means(rise))
     names = ["log_loss", "log_loss_se", "error", "error_se"]
     table = pd.DataFrame(lines, index=pd.Index(list(terms), name="term"), columns=names)

@@ -12,7 +12,8 @@ import pandas as pd
 from discrim.core.moments.derived_moments import comparable, constant_within
 from discrim.core.moments.moments import LIGHT, ClassMoments, column_squares, from_class_means
 from discrim.core.numerics.arrays import Floats
-from discrim.core.numerics.progress import late_bar, reduced
+from discrim.core.numerics.map_reduce import map_reduce
+from discrim.core.numerics.progress import Progress
 from discrim.data.values import shown
 from discrim.design.blocks import Blocks
 from discrim.design.rows import read, weighted_rows
@@ -234,8 +235,8 @@ def _fourth_powers(blocks: Blocks, moments: ClassMoments, method: str) -> Floats
             f"method={method!r} averages over pairs of rows, of which parts of one row are none: give "
             "weights that are whole numbers."
         )
-    with late_bar(0, "distances of the rows"):
-        return reduced(blocks, partial(_powers_of_part, moments=moments), np.add)
+    with Progress(0, "distances of the rows"):
+        return map_reduce(blocks, partial(_powers_of_part, moments=moments), np.add)
 
 
 def _powers_of_part(rows: Any, moments: ClassMoments) -> Floats:

@@ -18,7 +18,7 @@ from discrim.core.mixtures.mixture import MixtureFit
 from discrim.core.mixtures.starts import OF_ALL
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import Rule, log_posteriors, logs_of_prior
 from discrim.data.values import shown
 from discrim.design.blocks import Blocks
@@ -72,10 +72,10 @@ def _fitted(
         choice, path = _chosen(choice, blocks, moments, x, codes, weights)
     sizes: Any = choice.sizes
     forms: Any = choice.forms
-    with late_bar(0, "steps of EM") as tell:
+    with Progress(0, "steps of EM") as progress:
         fit = core.fit_mixture(
             moments, x, codes, weights, prior, forms=forms, sizes=sizes, together=choice.together,
-            plan=choice.plan, estimated_prior=estimated_prior, tell=tell,
+            plan=choice.plan, estimated_prior=estimated_prior, progress=progress,
         )  # fmt: skip
     if isinstance(fit, Degenerate):
         raise _collapse(fit, sizes, forms, blocks)
@@ -97,11 +97,11 @@ def _chosen(
         form = forms[group[0]]
         numbers = range(1, choice.most + 1) if size is None else [size]
         jobs.append(core.candidates(numbers, FORMS if form is None else [form], len(group)))
-    with late_bar(sum(len(job) for job in jobs), "choice of components") as tell:
+    with Progress(sum(len(job) for job in jobs), "choice of components") as progress:
         for group, job in zip(groups, jobs, strict=True):
             at = np.isin(codes, group)
             part = (x[at], np.searchsorted(group, codes[at]), None if weights is None else weights[at])
-            tried = core.tried_forms(moments.classes(group), *part, job, choice.plan, tell)
+            tried = core.tried_forms(moments.classes(group), *part, job, choice.plan, progress)
             table = pd.DataFrame(tried, columns=["components", "covariance", "df", "llf", "bic"])
             if table["bic"].isna().all():
                 label = shown(blocks.design.levels[group[0]])

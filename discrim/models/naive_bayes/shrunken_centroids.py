@@ -12,7 +12,7 @@ import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.naive_bayes.shrunken_centroids import ShrunkenFit, fit_shrunken, labels_along
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import Rule, logs_of_prior
 from discrim.design.blocks import Blocks
 from discrim.errors import CollinearError, DataError, warn_user
@@ -57,8 +57,8 @@ def _choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: GridSearch) -> t
     log_prior = logs_of_prior(fit.prior)
     wrong = np.zeros((len(thresholds), k))
     rows = np.zeros(k)
-    with late_bar(blocks.table.nrows * len(parts), "choice of the threshold") as tell:
-        for fold, x, codes, times in validation.judged_rows(blocks, judged, tell):
+    with Progress(blocks.table.nrows * len(parts), "choice of the threshold") as progress:
+        for fold, x, codes, times in validation.judged_rows(blocks, judged, progress):
             member = np.equal(codes[:, None], np.arange(k)) * times[:, None]
             rows += member.sum(axis=0)
             wrong += (labels_along(parts[fold], x, thresholds, log_prior) != codes) @ member

@@ -14,7 +14,7 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.neighbours import kernel_density as core
 from discrim.core.neighbours.kernel_density import Kernel, KernelDensityFit, KernelRule, Metric, Radii
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import best_class, logs_of_prior
 from discrim.data.values import shown
 from discrim.design.blocks import Blocks
@@ -117,14 +117,14 @@ def _choose_bandwidth(
     groups = _equal_rows(x, weights)
     radii = np.repeat(np.array(grid)[:, None], k, axis=1)
     chosen = fit.with_radii(radii[0], "chosen")
-    with late_bar(len(x), "choice of a bandwidth") as tell:
+    with Progress(len(x), "choice of a bandwidth") as progress:
         for part, scores in core.left_out_kernel_scores(chosen, radii, log_prior, x, codes, groups):
             # A row that no kernel reaches has no class, and is wrong.
             labels = best_class(scores.reshape(-1, k)).reshape(len(grid), -1)
             wrong += (labels != codes[part]) @ member[part]
             own = scores[:, np.arange(len(part)), codes[part]]
             llf += (own - log_prior[codes[part]]) @ w[part]
-            tell(len(part))
+            progress(len(part))
     path = error_path("bandwidth", grid, wrong, fit.moments.counts, fit.prior, sampled=fit.estimated_prior)
     path["llf"] = llf
     path.attrs["equal_rows"] = 0.0 if groups is None else float(w[np.bincount(groups, w)[groups] > 1].sum())

@@ -15,7 +15,7 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.neighbours.knn import KNNFit, NeighbourRule, fit_knn, knn_from_file
 from discrim.core.neighbours.neighbours import ZERO_ONE, NeighbourMetric, undefined
 from discrim.core.numerics.arrays import Floats
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import log_posteriors
 from discrim.data.values import shown
 from discrim.design.blocks import Blocks
@@ -280,8 +280,8 @@ def _warn_of_copies(fit: KNNFit, x: Floats, grid: list[int]) -> None:
 
 def _path(fit: KNNFit, grid: list[int]) -> pd.DataFrame:
     """Leave-one-out error by k, as of `error_rates(["loo"])`: k, error, se."""
-    with late_bar(len(fit.search.points), "choice of k") as tell:
-        wrong = fit.wrong_by_class(grid, fit.prior, tell)
+    with Progress(len(fit.search.points), "choice of k") as progress:
+        wrong = fit.wrong_by_class(grid, fit.prior, progress)
     return error_path("k", grid, wrong, fit.moments.counts, fit.prior, sampled=fit.estimated_prior)
 
 
@@ -337,8 +337,8 @@ def _refitted_rule(fit: Fit[KNNFit], blocks: Blocks, tried: Sequence[int] = ()) 
 
 
 def _left_out(fit: Fit[KNNFit]) -> Floats:
-    with late_bar(len(fit.numbers.search.points), "rows left out") as tell:
-        return fit.numbers.left_out_scores(fit.prior_values(), tell)
+    with Progress(len(fit.numbers.search.points), "rows left out") as progress:
+        return fit.numbers.left_out_scores(fit.prior_values(), progress)
 
 
 SAVED = Saved(

@@ -12,7 +12,7 @@ import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.core.projections import pls as core
 from discrim.core.projections.pls import Indicators, PLSFit
 from discrim.core.rules.rules import best_class, logs_of_prior
@@ -341,7 +341,7 @@ def selection_stability(
     reading.check_whole("repeats", repeats, 1, MOST, what="a number of repeats")
     start = resampling.drawn_seed(seed)
     used = np.zeros((len(fit.terms), 1 + numbers.components))
-    with late_bar(repeats * folds, "selections") as tell:
+    with Progress(repeats * folds, "selections") as progress:
         for repeat in range(repeats):
             dealt = TuningFolds.read(folds, start + repeat, blocks, fit.refits.groups)
             moments, _ = dealt.training_moments(blocks, numbers.moments.spread)
@@ -351,7 +351,7 @@ def selection_stability(
                     _refuse_fold(dealt, fold, FEWER)
                 mine = refit.weights != 0
                 used += np.column_stack([mine.any(axis=1), mine])
-                tell(1)
+                progress(1)
     shares = pd.DataFrame(used / (repeats * folds), index=fit.terms, columns=["any", *names])
     shares = shares[shares["any"] > 0]
     return shares.sort_values("any", ascending=False, kind="stable")
@@ -372,8 +372,8 @@ def _judged(
     rows = np.zeros(k)
     press = np.zeros(most)
     total = 0.0
-    with late_bar(blocks.table.nrows * len(alongs), "choice of components") as tell:
-        for fold, x, codes, times in validation.judged_rows(blocks, judged, tell):
+    with Progress(blocks.table.nrows * len(alongs), "choice of components") as progress:
+        for fold, x, codes, times in validation.judged_rows(blocks, judged, progress):
             indicators = np.equal(codes[:, None], np.arange(k))
             member = indicators * times[:, None]
             rows += member.sum(axis=0)
@@ -425,8 +425,8 @@ def q2_of_shuffles(fit: Fit[PLSFit], n: int, folds: int, seed: int | None) -> Te
         shuffled[np.argsort(together, kind="stable")] = codes[np.lexsort((rng.random(len(codes)), together))]
         return shuffled
 
-    with late_bar((n + 1) * folds, "permutations") as tell:
-        q2 = core.q2_of_labellings(z, labelling, n + 1, dealt, k, how, tell)
+    with Progress((n + 1) * folds, "permutations") as progress:
+        q2 = core.q2_of_labellings(z, labelling, n + 1, dealt, k, how, progress)
     r2 = core.r2_of(z, labelling, n + 1, k, how)
     figures: dict[str, tuple[float, float, float, float]] = {}
     for name, (seen, others) in {"Q2": (q2[0], q2[1:]), "R2": (r2[0], r2[1:])}.items():

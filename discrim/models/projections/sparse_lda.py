@@ -13,7 +13,7 @@ import pandas as pd
 from discrim.core.covariance.covariance import dependencies
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.core.projections import sparse_lda as core
 from discrim.core.projections.sparse_lda import By, SparseFit
 from discrim.core.rules import gaussian
@@ -187,9 +187,9 @@ def _choose_penalty(
     parts, judged = search.folds.training_moments(blocks, moments.spread)
     wrong = np.zeros((len(penalties), k))
     rows = np.zeros(k)
-    with late_bar(len(judged), "choice of the penalty") as tell:
+    with Progress(len(judged), "choice of the penalty") as progress:
         for fold, (part, often) in enumerate(zip(parts, judged, strict=True)):
-            tell(1)
+            progress(1)
             refits = core.along(part, prior, penalties, **shared) if _has_enough(part) else []
             if not refits or any(fit.is_singular() for fit in refits):
                 where, more = search.folds.training_rows(fold)

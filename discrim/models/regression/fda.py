@@ -14,7 +14,7 @@ import pandas as pd
 from discrim.core.covariance.by_estimator import copied
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.core.regression.indicator import FlexibleFit, fit_flexible, starting_scores
 from discrim.core.rules.rules import Rule
 from discrim.design.blocks import Blocks
@@ -71,9 +71,9 @@ def _regressed(
         x, codes = repeated(x, codes, weights)
     x = np.ascontiguousarray(x)
     scores = starting_scores(moments.counts)[codes]
-    with late_bar(2, f"regression by {type(copy).__name__}") as tell:
+    with Progress(2, f"regression by {type(copy).__name__}") as progress:
         _fit_engine(copy, x, scores[:, 0] if width == 1 else scores, engine, width)
-        tell(1)
+        progress(1)
         regress = _Regression(copy, width)
         fitted = regress(x)
     sums = np.zeros((moments.n_classes, width))

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.numerics.arrays import Floats, refuse_beyond_memory
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.core.numerics.special import normal_sf
 from discrim.core.regression import row_diagnostics
 from discrim.core.regression.logistic import LogisticFit, fit_from_search
@@ -774,10 +774,10 @@ def _residuals(fit: Fit[LogisticFit], kind: str) -> pd.Series | pd.DataFrame:
     n = blocks.table.nrows
     classes = {"deviance": 1, "working": len(fit.classes) - 1}.get(kind, len(fit.classes))
     out = np.full((classes, n), np.nan)
-    with late_bar(n, "residuals") as tell:
+    with Progress(n, "residuals") as progress:
         for rows, x, codes, weights in used_rows(blocks):
             out[:, rows] = row_diagnostics.row_residuals(numbers, x, codes, weights, kind)
-            tell(len(x))
+            progress(len(x))
     index = blocks.table.index
     if len(out) == 1 or len(fit.classes) == 2:
         line = out[numbers.others[0]] if len(out) == 2 else out[0]
@@ -808,9 +808,9 @@ def _influence_by_piece(
 ) -> Iterator[tuple[Any, Influence, Floats]]:
     """Positions in the table, influence, and the sign of the residual of some rows after others."""
     of_block = row_diagnostics.row_influence(fit.numbers, moves=moves)
-    with late_bar(blocks.table.nrows, "influence of the rows") as tell:
+    with Progress(blocks.table.nrows, "influence of the rows") as progress:
         for rows, x, codes, weights in used_rows(blocks):
             positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
             for at, part in of_block((x, codes, weights)):
                 yield positions[at], part, np.where(codes[at] == fit.numbers.reference, -1.0, 1.0)
-                tell(at.stop - at.start)
+                progress(at.stop - at.start)

@@ -18,7 +18,8 @@ from discrim.core.hyperplanes.separation import Separation, evened_rows, separat
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
-from discrim.core.numerics.progress import late_bar, watched
+from discrim.core.numerics.map_reduce import CountedPasses
+from discrim.core.numerics.progress import Progress
 from discrim.core.numerics.special import chi2_isf
 from discrim.core.regression.logistic import PENALIZED_STEPS, Even, LogisticFit, fit_logistic
 from discrim.core.regression.profile_likelihood import profile_bounds
@@ -280,8 +281,8 @@ def certify(fit: LogisticFit, blocks: Blocks) -> Certificate:
     rows = gathered_rows(blocks)
     columns = fit.frame.columns(rows.x)
     guess = np.insert(fit.newton.coef, fit.reference, 0.0, axis=1)
-    with late_bar(0, "separation of the classes") as tell:
-        proof = separation(columns, rows.codes, fit.moments.n_classes, guess, tell)
+    with Progress(0, "separation of the classes") as progress:
+        proof = separation(columns, rows.codes, fit.moments.n_classes, guess, progress)
         if proof.kind == "quasi":
             proof = _overlap_of_far_rows(proof, rows, fit.moments.n_classes)
     certificate = labelled_certificate(proof, fit.frame.to_data(), blocks, rows)
@@ -392,7 +393,8 @@ def searched(
 ) -> tuple[LogisticFit, Certificate | None]:
     """The fit, as of `regression.logistic.fit_logistic`, and the certificate where classes are separated."""
     table = cached_rows(blocks, NOT_FINITE)
-    with watched(table, PASSES) as rows:
+    with Progress(0, PASSES) as progress:
+        rows = CountedPasses(table, progress)
         fit = fit_logistic(
             rows, moments, prior, reference=reference, estimated_prior=estimated_prior, tol=tol,
             maxiter=maxiter, bias_reduction=bias_reduction,
@@ -406,7 +408,8 @@ def searched(
         if blocks.weights is not None:
             ones = np.where(blocks.weights > 0, 1.0, blocks.weights)
             even = Even(blocks.with_weights(ones), moments.rows.astype(np.float64))
-        with watched(table, PASSES) as rows:
+        with Progress(0, PASSES) as progress:
+            rows = CountedPasses(table, progress)
             fit = fit.resume(rows, tol, maxiter, overlap=certificate is None, even=even)
     if certificate is None:
         _refuse_unfinished(fit, maxiter)

@@ -28,7 +28,8 @@ import pandas as pd
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
-from discrim.core.numerics.progress import late_bar, watched
+from discrim.core.numerics.map_reduce import CountedPasses
+from discrim.core.numerics.progress import Progress
 from discrim.core.numerics.special import chi2_sf
 from discrim.core.regression import logistic, profile_likelihood
 from discrim.core.regression.logistic import LogisticFit, Sandwich
@@ -74,7 +75,8 @@ def with_covariance(
     count = 0
     name = ""
     if groups is None:
-        with watched(blocks, "squares of the scores") as passed:
+        with Progress(0, "squares of the scores") as progress:
+            passed = CountedPasses(blocks, progress)
             squares = logistic.score_squares(passed, *at)
         factor = 1.0
         if cov_type == "HC1" and convention is None:
@@ -143,7 +145,7 @@ def _sums_by_group(fit: Fit[LogisticFit], blocks: Blocks, codes: Codes, labels: 
     )
     sums = np.zeros((len(labels), ended.coef.size))
     there = np.zeros(len(labels), dtype=bool)
-    with watched(blocks, "scores of the groups") as _:
+    with Progress(0, "scores of the groups"):
         for rows, x, classes, weights in used_rows(blocks):
             groups = codes[rows]
             if (groups < 0).any():
@@ -411,7 +413,8 @@ class TermFits:
         moments = self._moments.columns(np.array(self.columns(terms), dtype=np.intp))
         prior = moments.counts / moments.counts.sum()
         named = " + ".join(label for label in self.margins.terms if label in key)
-        with watched(self.rows(terms), f"fit of {named}, passes over the rows") as rows:
+        with Progress(0, f"fit of {named}, passes over the rows") as progress:
+            rows = CountedPasses(self.rows(terms), progress)
             fit = logistic.fit_logistic(rows, moments, prior, estimated_prior=True, **self._options)
         if not fit.newton.converged:
             raise DataError(
@@ -441,9 +444,9 @@ def drop1(fit: Fit[LogisticFit]) -> pd.DataFrame:
     removable = fits.margins.removable(fits.parts)
     slopes = np.eye(1 + len(blocks.terms))[1:]
     planes = [profile_likelihood.normals_of(numbers, slopes[list(fits.parts[label])]) for label in removable]
-    with late_bar(len(removable), "terms removed") as tell:
+    with Progress(len(removable), "terms removed") as progress:
         for label, ratio in zip(
-            removable, profile_likelihood.deviances_on(numbers, few, planes, tell), strict=True
+            removable, profile_likelihood.deviances_on(numbers, few, planes, progress), strict=True
         ):
             if np.isnan(ratio):
                 raise DataError(
@@ -528,8 +531,8 @@ def likelihood_ratios_by_term(fit: Fit[LogisticFit], kind: TestType) -> pd.DataF
         for zeros in (np.vstack([test.in_both, test.contrasts]), test.in_both)
         if zeros.size
     }
-    with late_bar(len(planes), "likelihood ratios of terms") as tell:
-        deviances = profile_likelihood.deviances_on(fit.numbers, rows, list(planes.values()), tell)
+    with Progress(len(planes), "likelihood ratios of terms") as progress:
+        deviances = profile_likelihood.deviances_on(fit.numbers, rows, list(planes.values()), progress)
     falls = dict(zip(planes, deviances, strict=True)) | {b"": 0.0}
     statistics = {}
     for label, test in tests.items():

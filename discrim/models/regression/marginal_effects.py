@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.numerics.arrays import Floats
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.core.numerics.special import normal_sf
 from discrim.core.regression import row_diagnostics as marginal
 from discrim.core.regression.logistic import LogisticFit
@@ -263,11 +263,11 @@ class _AveragedRows:
     def overall(self, changes: list[Change], shift: Floats) -> list[Effect]:
         """The effects summed over the rows."""
         sums: list[Effect] = []
-        with late_bar(0, "marginal effects") as tell:
+        with Progress(0, "marginal effects") as progress:
             for rows, weights in self._pieces():
                 effects = list(self._of_piece(rows, changes, shift, weights))
                 sums = [a.plus(b) for a, b in zip(sums, effects, strict=True)] if sums else effects
-                tell(len(weights))
+                progress(len(weights))
         return sums
 
     def _of_piece(self, rows: Any, changes: list[Change], shift: Floats, weights: Floats) -> Iterator[Effect]:

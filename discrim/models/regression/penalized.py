@@ -15,7 +15,8 @@ import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats, refuse_beyond_memory
-from discrim.core.numerics.progress import late_bar, watched
+from discrim.core.numerics.map_reduce import CountedPasses
+from discrim.core.numerics.progress import Progress
 from discrim.core.regression import penalized as core
 from discrim.core.regression.penalized import PenalizedFit
 from discrim.core.regression.proximal_newton import Ended, Likelihood
@@ -122,9 +123,9 @@ def _coefficient_path(model: Likelihood, search: StrengthSearch, *, within: floa
     numbers = float(len(strengths)) * model.functions * len(model.z)
     refuse_beyond_memory(numbers, what, "Give the penalty a shorter grid=, or one strength")
     may_end = search.grid is None and within >= strengths[-1]
-    with late_bar(len(strengths), "path of the strength") as tell:
+    with Progress(len(strengths), "path of the strength") as progress:
         ends = core.penalized_path(
-            model, search.penalty.l1_ratio, strengths, search.maxiter, ends=may_end, tell=tell
+            model, search.penalty.l1_ratio, strengths, search.maxiter, ends=may_end, progress=progress
         )
     _refuse_unfinished(ends, strengths, search)
     null = model.at(model.eta(model.null())).loss
@@ -163,7 +164,7 @@ def _choose_strength(
     folds: Any = search.folds
     l1_ratio = search.penalty.l1_ratio
     parts = _training_and_judged(blocks, folds)
-    with late_bar(len(parts), "choice of the strength") as tell:
+    with Progress(len(parts), "choice of the strength") as progress:
         for fold, (train, test) in enumerate(parts):
             part = _without(model, train)
             if part is None:
@@ -175,7 +176,7 @@ def _choose_strength(
                     "merge the class with another."
                 )
             at = np.flatnonzero(test)
-            tell(1)
+            progress(1)
             if not len(at):
                 continue
             less, mean, sd = part
@@ -274,7 +275,8 @@ def _rows_in_memory(blocks: Blocks, moments: ClassMoments) -> Likelihood:
         f"The probabilities of {rows:,} rows in {moments.n_classes:,} classes, and slopes of {p:,} columns,",
         "Merge rare classes, or use lda(), naive_bayes() or knn()",
     )
-    with watched(blocks, PASSES) as passed:
+    with Progress(0, PASSES) as progress:
+        passed = CountedPasses(blocks, progress)
         return core.standard_rows(passed, moments)
 
 

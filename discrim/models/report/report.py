@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.numerics.atomic_write import validate_output_path
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.data.values import shown
 from discrim.errors import DataError, DiscrimError, NotSupportedError
 from discrim.formula.grammar import quote
@@ -564,7 +564,7 @@ def _pictures(page: Page, results: Any, gallery: Gallery, judging: Counting) -> 
     others = []
     told = _told_rows(results)
     known: dict[str, Any] = {kind.name: kind for kind in BY_MODEL[results._model()].pictures}
-    with late_bar(min(len(gallery.kinds), gallery.drawn), "pictures") as tell:
+    with Progress(min(len(gallery.kinds), gallery.drawn), "pictures") as progress:
         for number, name in enumerate(gallery.kinds):
             kind = known[name]
             line = f"{kind.line[:1].upper()}{kind.line[1:]}"
@@ -584,7 +584,7 @@ def _pictures(page: Page, results: Any, gallery: Gallery, judging: Counting) -> 
                 drawn.append(page.picture(Drawing(name, number, draw, told, alt, line, call)))
             except DiscrimError as error:
                 missing.append(page.paragraph(f"{line}: not drawn. {error}", "note"))
-            tell(1)
+            progress(1)
     first = drawn[: gallery.seen]
     more = drawn[gallery.seen :]
     lines = [page.figures(first) if first else page.paragraph("No picture is drawn here.")]

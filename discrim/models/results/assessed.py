@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.progress import Kept
+from discrim.core.numerics.map_reduce import StoredValue
 from discrim.core.numerics.special import normal_isf
 from discrim.core.rules.calibration import Calibrator, fit_calibrator
 from discrim.data.values import shown
@@ -74,7 +74,7 @@ class Assessment(Shown):
     def __init__(
         self,
         fit: Fit[Any],
-        rows: Kept[AssessedRows],
+        rows: StoredValue[AssessedRows],
         classify: Callable[..., Classification],
         level: float,
         bins: int,
@@ -83,8 +83,8 @@ class Assessment(Shown):
         self._level = level
         self._bins = bins
         self._classify: Any = classify
-        self._figures = rows.then(partial(_Figures, level, bins))
-        self._rows, self._confusion, total = self._figures.told(_without_rows)
+        self._figures = rows.map(partial(_Figures, level, bins))
+        self._rows, self._confusion, total = self._figures.apply(_without_rows)
         self.classes = fit.classes
         self.unlabelled = self._rows.unlabelled
         self.unpredicted = self._rows.unpredicted
@@ -122,10 +122,10 @@ class Assessment(Shown):
             "kappa": measures.kappa(self._counts, shares, level),
         }
         if len(self.classes) <= MOST_PAIRED:
-            found["AUC"] = _estimate(self._figures.told(attrgetter("areas")).mean)
+            found["AUC"] = _estimate(self._figures.apply(attrgetter("areas")).mean)
         if self._rows.posteriors:
-            found |= self._figures.told(attrgetter("losses"))
-            slope, intercept = self._figures.told(attrgetter("recalibration"))
+            found |= self._figures.apply(attrgetter("losses"))
+            slope, intercept = self._figures.apply(attrgetter("recalibration"))
             found["calibration slope"] = self._normal(slope)
             if intercept is not None:
                 found["calibration intercept"] = self._normal(intercept)
@@ -141,7 +141,7 @@ class Assessment(Shown):
         curve of the class against the rest. ``by_class["estimate"].unstack()`` has a row for each class.
         """
         found: dict[Any, Any] = {}
-        areas = self._figures.told(attrgetter("against_rest"))
+        areas = self._figures.apply(attrgetter("against_rest"))
         for k, own in enumerate(measures.class_measures(self._counts, self._rows.shares, self._level)):
             label = self.classes[k]
             found |= {(label, name): value for name, value in zip(measures.MEASURES, own, strict=True)}
@@ -155,7 +155,7 @@ class Assessment(Shown):
 
         auc, se, low, high: the measure A of Hand and Till for each pair of classes.
         """
-        areas = self._figures.told(attrgetter("areas"))
+        areas = self._figures.apply(attrgetter("areas"))
         found = {
             (self.classes[i], self.classes[j]): _estimate(area)
             for (i, j), area in zip(areas.pairs, areas.areas, strict=True)
@@ -171,7 +171,7 @@ class Assessment(Shown):
         row, "total", is of all classes.
         """
         self._fit.need_posteriors("brier")
-        table = pd.DataFrame(self._figures.told(attrgetter("brier")), index=self.classes)
+        table = pd.DataFrame(self._figures.apply(attrgetter("brier")), index=self.classes)
         whole = pd.DataFrame([table.sum()], index=[distinct("total", self.classes)]).astype(
             {"bins": np.int64}
         )
@@ -186,7 +186,7 @@ class Assessment(Shown):
         """
         self._fit.need_posteriors("calibration")
         parts = {}
-        for k, found in self._figures.told(_bins).items():
+        for k, found in self._figures.apply(_bins).items():
             names = ("predicted", "observed", "low", "high", "rows")
             table = pd.DataFrame({name: getattr(found, name) for name in names})
             parts[self.classes[k]] = table.set_axis(pd.RangeIndex(1, len(table) + 1))
@@ -208,7 +208,7 @@ class Assessment(Shown):
         judged_by_fit = self._rows.method in ("new", "apparent")
         calibrator = calibrator_of(self._fit) if judged_by_fit else None
         log_prior = self._fit.log_prior() if self._rows.posteriors else None
-        found = self._figures.told(partial(_calibrated, calibrator, log_prior))
+        found = self._figures.apply(partial(_calibrated, calibrator, log_prior))
         table = pd.DataFrame.from_dict(
             found, orient="index", columns=["plugin", "calibrated", "difference", "se"]
         )
@@ -256,7 +256,7 @@ class Assessment(Shown):
 
     def _assessed(self) -> AssessedRows:
         """The rows that are judged, for a picture of them."""
-        rows: AssessedRows = self._figures.told(attrgetter("rows"))
+        rows: AssessedRows = self._figures.apply(attrgetter("rows"))
         return rows
 
     def _normal(self, found: tuple[float, float]) -> Estimate:

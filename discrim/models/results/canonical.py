@@ -17,7 +17,7 @@ from discrim.core.covariance.principal import Canonical, svd_signs
 from discrim.core.discriminant.lda import LDAFit
 from discrim.core.moments.moments import no_freedom
 from discrim.core.numerics.arrays import Floats
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.core.rules import gaussian
 from discrim.design.blocks import Blocks
 from discrim.design.levels import Unseen
@@ -52,7 +52,7 @@ def axis_stability(
     def refitted(drawn: Blocks) -> LDAFit | None:
         return fit.numbers.refit(class_moments(drawn, "pooled"))
 
-    with late_bar(replicates, "bootstrap of the axes") as tell:
+    with Progress(replicates, "bootstrap of the axes") as progress:
         for i in range(replicates):
             drawn, _ = samples.fitted(refitted)
             theirs = drawn.canonical()
@@ -64,7 +64,7 @@ def axis_stability(
             count = turned.shape[1]
             roots[i, :count] = theirs.singular[:rank] ** 2
             cosines[i, :, :count] = np.abs(ours.T @ turned)
-            tell(1)
+            progress(1)
     tail = (1 - level) / 2
     same = np.diagonal(cosines, axis1=1, axis2=2)
     table = pd.DataFrame(index=names)

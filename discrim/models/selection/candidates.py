@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Floats
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.core.rules.calibration import fit_calibrator
 from discrim.core.rules.rules import best_class, least_cost_codes
 from discrim.data.values import shown
@@ -64,11 +64,11 @@ class Shape(NamedTuple):
 def shape_of(blocks: Blocks, rows: NDArray[Any]) -> Shape:
     """The shape of a table whose classes have so many rows (K,)."""
     predictors = [name for name in blocks.design.columns if name != blocks.design.response_code]
-    numeric = blocks.read_here and all(
+    numeric = blocks.is_local and all(
         pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
         for column in map(blocks.table.column, predictors)
     )
-    return Shape(int(rows.sum()), len(blocks.terms), len(rows), int(rows.min()), numeric, blocks.read_here)
+    return Shape(int(rows.sum()), len(blocks.terms), len(rows), int(rows.min()), numeric, blocks.is_local)
 
 
 class Candidate(NamedTuple):
@@ -270,13 +270,13 @@ class Trial:
             if not hasattr(fit, "error_rates"):
                 raise DataError("It gives no fit of classes: give a verb, such as discrim.qda.")
             judged = validated(fit._fit, self.folds, 1, self.groups, self.seed)
-        losses, if_wrong = judged._folded.told(partial(_losses, self.costs))
+        losses, if_wrong = judged._folded.apply(partial(_losses, self.costs))
         return TriedCandidate(candidate.name, fit, judged, losses, if_wrong, monotonic() - start, list(said))
 
     def calibrated(self, tried: TriedCandidate) -> TriedCandidate:
         """A candidate that was tried with calibrated posteriors; a DiscrimError where there are none."""
         start = monotonic()
-        losses, if_wrong = tried.validation._folded.told(partial(_calibrated_losses, self.costs))
+        losses, if_wrong = tried.validation._folded.apply(partial(_calibrated_losses, self.costs))
         name = tried.name + CALIBRATED
         seconds = tried.seconds + monotonic() - start
         return replace(
@@ -328,7 +328,7 @@ def tried_in_time(
     tried: list[TriedCandidate] = []
     refused: dict[str, Refusal] = {}
     start = monotonic()
-    with late_bar(len(candidates), "candidates") as tell:
+    with Progress(len(candidates), "candidates") as progress:
         for candidate in candidates:
             if seconds is not None and tried and monotonic() - start > seconds:
                 refused[candidate.name] = Refusal("no time", f"{seconds:g} seconds had gone: raise seconds=.")
@@ -347,7 +347,7 @@ def tried_in_time(
                     tried.append(trial.calibrated(found))
             except DiscrimError as error:
                 refused[name] = Refusal("failed", str(error))
-            tell(1)
+            progress(1)
     return _labelled(tried, refused), refused
 
 

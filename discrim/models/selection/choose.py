@@ -324,7 +324,7 @@ class ChooseResults(ChosenAnew):
         first = self._tried[0]
         with np.errstate(divide="ignore"):
             log_prior = np.log(first.fit._fit.prior_values())
-        losses = first.validation._folded.told(partial(losses_of_shares, self._costs, log_prior))
+        losses = first.validation._folded.apply(partial(losses_of_shares, self._costs, log_prior))
         return {name: np.where(self._judged.shares() > 0, each, 0.0) for name, each in losses.items()}
 
     def _measures(self) -> list[str]:

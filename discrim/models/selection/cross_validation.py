@@ -15,7 +15,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats, Mask
-from discrim.core.numerics.progress import Kept, late_bar
+from discrim.core.numerics.map_reduce import StoredValue
+from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import best_class, log_posteriors, posteriors
 from discrim.data.table import rows_of
 from discrim.data.values import shown
@@ -171,7 +172,7 @@ class CrossValidation(Shown):
     def __init__(
         self,
         fit: Fit[Any],
-        scores: Sequence[Kept[Floats]],
+        scores: Sequence[StoredValue[Floats]],
         dealt: Codes,
         fold_labels: list[Any],
         clusters: Codes | None,
@@ -193,7 +194,7 @@ class CrossValidation(Shown):
         self._fold_labels = fold_labels
         self._index = blocks.table.index
         self._actual = used_codes(blocks)
-        self._predicted = np.stack([each.told(_labels).astype(np.intp) for each in scores])
+        self._predicted = np.stack([each.apply(_labels).astype(np.intp) for each in scores])
         judged = np.asarray((self._predicted >= 0).all(axis=0))
         self.unlabelled = int(((self._actual >= 0) & ~judged).sum())
         self._judged = judged & (self._actual >= 0)
@@ -237,11 +238,11 @@ class CrossValidation(Shown):
         """
         check_whole("repeat", repeat, 1, len(self._dealt), what="a number")
         self._fit.need_posteriors("posteriors()")
-        proba = self._scores[repeat - 1].told(posteriors)
+        proba = self._scores[repeat - 1].apply(posteriors)
         return pd.DataFrame(proba, index=self._index, columns=self._fit.classes)
 
     @cached_property
-    def _folded(self) -> Kept[FoldedRows]:
+    def _folded(self) -> StoredValue[FoldedRows]:
         """The rows with their scores, where these are kept."""
         kind = np.min_scalar_type(-max(len(self._fit.classes), len(self._fold_labels)))
         folds = self._dealt.astype(kind)
@@ -252,11 +253,11 @@ class CrossValidation(Shown):
         judged = replace(judged, codes=judged.codes.astype(kind), weights=weights)
         rows = FoldedRows(self._judged, judged, predicted, folds, len(self._fold_labels), has)
         first, *others = self._scores
-        return first.then(rows.scored, *others)
+        return first.map(rows.scored, *others)
 
     @cached_property
     def _means(self) -> list[dict[str, NDArray[Any]]]:
-        return self._folded.told(FoldedRows.means)
+        return self._folded.apply(FoldedRows.means)
 
     @displayed(every="share")
     def class_shares(self) -> pd.DataFrame:
@@ -350,7 +351,7 @@ class CrossValidation(Shown):
         check_level(level)
         by_fold = self.by_fold
         rows = {}
-        for name, rate in self._folded.told(partial(FoldedRows.rates, level=level)).items():
+        for name, rate in self._folded.apply(partial(FoldedRows.rates, level=level)).items():
             folds = by_fold[COLUMNS[name]].dropna().to_numpy()
             rows[name] = (*rate, *fold_errors(folds, len(self._fold_labels)))
         names = ["estimate", "se", "low", "high", "se_folds", "se_corrected"]
@@ -681,10 +682,12 @@ def folded(
 ) -> CrossValidation:
     """A fit, which may choose anew, on folds (R, n) with labels; -1 is the fold of rows that are not used."""
     options: dict[str, Any] = {"nested": nested, "labels": labels, "refit_prior": refit_prior}
-    with late_bar(len(dealt) * len(labels), "cross-validation") as tell:
+    with Progress(len(dealt) * len(labels), "cross-validation") as progress:
         # Row by row, as each figure goes through them.
         scores = [
-            kept_fold_scores(fit, fold_of, len(labels), tell=tell, **options).then(np.ascontiguousarray)
+            kept_fold_scores(fit, fold_of, len(labels), progress=progress, **options).map(
+                np.ascontiguousarray
+            )
             for fold_of in dealt
         ]
     return CrossValidation(

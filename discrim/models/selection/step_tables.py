@@ -13,7 +13,7 @@ import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.core.numerics.special import f_sf
 from discrim.inference.selection import NEAREST, SelectedColumns
 
@@ -44,7 +44,7 @@ def step_tables(
     outside = []
     overall = []
     pairs = []
-    with late_bar(len(moves) + 1, "steps") as tell:
+    with Progress(len(moves) + 1, "steps") as progress:
         for step, move in enumerate(["", *moves]):
             if move:
                 selected.move(parts[move])
@@ -58,7 +58,7 @@ def step_tables(
                 row |= {"wilks": test.wilks, "F": test.F, "df1": test.df1, "df2": test.df2, "p": test.pvalue}
                 overall.append(row)
                 pairs.append(_pairs(selected, step, classes))
-            tell(1)
+            progress(1)
     tests = ["F", "df1", "df2", "p"]
     value = [criterion, "pair"]
     within = _frame(inside, ["step", "term"], ["tolerance", *tests, *value])

@@ -20,7 +20,7 @@ import pandas as pd
 from discrim.core.covariance.covariance import dependencies
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Progress
 from discrim.core.numerics.special import chi2_sf
 from discrim.core.rules.rules import PartRule, Rule
 from discrim.data.table import rows_of
@@ -195,7 +195,7 @@ class StepwiseSearch:
                 moves += [("entered", t, [*chosen, t]) for t in terms if t not in chosen]
             if direction != "forward":
                 moves += [("removed", t, [c for c in chosen if c != t]) for t in chosen if t not in include]
-            with late_bar(len(moves), f"step {len(rows) + 1}") as tell:
+            with Progress(len(moves), f"step {len(rows) + 1}") as progress:
                 best = None
                 lowest = error(chosen)[0]
                 for move in moves:
@@ -204,7 +204,7 @@ class StepwiseSearch:
                     if value < lowest or (value == lowest and move[0] == "removed"):
                         best = move
                         lowest = value
-                    tell(1)
+                    progress(1)
             if best is None:
                 break
             action, term, chosen = best
@@ -285,7 +285,7 @@ class _PartialFSteps:
         return with_pair(table, classes, self._criterion)
 
     def _walk(self, direction: Direction, include: list[str]) -> None:
-        with late_bar(0, "steps") as tell:
+        with Progress(0, "steps") as progress:
             for term in self._parts if direction == "backward" else ():
                 self._refuse_intolerable(term, 'leave it out, or use direction="both"')
                 self._move(term)
@@ -301,7 +301,7 @@ class _PartialFSteps:
             # Each pass changes the chosen set; a set that came back would go round for ever.
             visited = {frozenset(self.entered)}
             while moved:
-                tell()
+                progress()
                 moved = direction != "forward" and self._remove(include)
                 if not moved and direction != "backward":
                     moved = self._add()
@@ -450,7 +450,7 @@ class _InformationSteps:
         now = self._value(chosen)
         values = [(now, "<none>", chosen)]
         best = None
-        with late_bar(len(moves), f"step {step}") as tell:
+        with Progress(len(moves), f"step {step}") as progress:
             lowest = now - ALIKE * max(1.0, abs(now))
             for action, term, then in moves:
                 value = self._value(then)
@@ -458,7 +458,7 @@ class _InformationSteps:
                 if value < lowest:
                     best = (action, term, then)
                     lowest = value
-                tell(1)
+                progress(1)
         before = self._fits.fit(chosen)
         for value, move, then in sorted(values, key=lambda each: each[0]):
             fit = self._fits.fit(then)
@@ -614,9 +614,9 @@ def _left_out_called(fit: Fit[Any]) -> Floats:
     called = fit.refits.called
     if called is None:
         return np.full((len(used), len(fit.classes)), np.nan)
-    with late_bar(len(used), "calls without a row") as tell:
+    with Progress(len(used), "calls without a row") as progress:
         scores = []
         for i in range(len(used)):
             scores.append(called(fit, np.delete(used, i), used[i : i + 1]))
-            tell(1)
+            progress(1)
     return np.concatenate(scores)

@@ -209,4 +209,5 @@ def test_scores_and_rows_left_out_show_a_bar_once_they_take_long(clock, bars):
     fit.predict()
     fit._fit.cache.clear()
     fit.leave_one_out()
-    assert bars == [[what, 500, 500, "closed"] for what in ("scores of rows", "rows left out")]
+    expected = [(description, 500, 500, True) for description in ("scores of rows", "rows left out")]
+    assert [(bar.desc, bar.n, bar.total, bar.closed) for bar in bars] == expected

@@ -1,4 +1,4 @@
-"""Progress of what takes long: which tasks are shown, and what is shared with threads and other processes."""
+"""Progress of long tasks: when a bar is drawn, which tasks it names, and what ends it."""
 
 from __future__ import annotations
 
@@ -8,195 +8,177 @@ import threading
 
 import pytest
 
-from discrim.core.numerics import progress
-from discrim.core.numerics.progress import late_bar, tick, watched
+import discrim
+from discrim.core.numerics import progress as progress_module
+from discrim.core.numerics.map_reduce import CountedPasses
+from discrim.core.numerics.progress import Progress, refresh_progress
+from discrim.datasets import load_iris
 
-needs_forks = pytest.mark.skipif(
-    "fork" not in multiprocessing.get_all_start_methods(), reason="this system starts no forks"
+needs_fork = pytest.mark.skipif(
+    "fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork"
 )
 
 
-@pytest.fixture
-def lines(shown_by):
-    """What bars show: (what, done, total, within), and None where one ends."""
-    drawn = []
-
-    class Bar:
-        def show(self, what, done, total, seconds, within):
-            drawn.append((what, done, total, within))
-            return True
-
-        def close(self):
-            drawn.append(None)
-
-    shown_by(Bar)
-    return drawn
+def running():
+    return progress_module._display.tasks
 
 
-def test_a_quick_task_shows_nothing(clock, lines):
-    with late_bar(3, "rows") as tell:
+def test_a_quick_task_shows_nothing(clock, bars):
+    with Progress(3, "rows") as progress:
         for clock.now in (0.3, 0.6, 0.9):
-            tell(1)
-    assert lines == []
+            progress(1)
+    assert bars == []
 
 
-def test_a_task_is_shown_after_a_second_and_then_a_few_times_a_second(clock, lines):
-    with late_bar(1000, "rows") as tell:
+def test_a_task_is_shown_after_a_second_and_then_a_few_times_a_second(clock, bars):
+    with Progress(1000, "rows") as progress:
         for step in range(1000):
             clock.now = 0.004 * (step + 1)
-            tell(1)
-    assert lines[0] == ("rows", 250, 1000, None)
-    assert 10 <= len(lines) <= 3 / progress.EVERY + 2
-    assert lines[-1] is None
+            progress(1)
+    (bar,) = bars
+    assert bar.lines[0] == ("rows", 250, 1000, "")
+    assert 10 <= len(bar.lines) <= 3 / progress_module.INTERVAL + 2
+    assert bar.closed
 
 
-def test_passes_of_less_than_a_second_one_after_another_are_one_work(clock, lines):
-    def passes(pause):
-        for _ in range(3):
-            begun = clock.now
-            with late_bar(4, "rows") as tell:
-                for quarter in range(1, 5):
-                    clock.now = begun + 0.2 * quarter
-                    tell(1)
-            clock.now += pause
-
-    passes(0.5)
-    assert lines == []
-    clock.now = 100.0
-    passes(0.01)
-    assert lines[0] == ("rows", 2, 4, None) or lines[0] == ("rows", 1, 4, None)
-    assert lines.count(None) == 2
-
-
-def test_what_is_begun_within_a_task_is_shown_beside_it(clock, lines):
-    with late_bar(2, "folds") as above:
+def test_the_last_task_started_is_named_in_the_bar_of_the_first(clock, bars):
+    with Progress(2, "folds") as folds:
         for clock.now in (5.0, 10.0):
-            with late_bar(100, "rows") as below:
+            with Progress(100, "rows") as rows:
                 clock.now += 1
-                below(40)
+                rows(40)
             clock.now += 1
-            above(1)
-    assert lines == [
-        ("folds", 0, 2, ("rows", 0, 100)),
-        ("folds", 0, 2, ("rows", 40, 100)),
-        ("folds", 1, 2, None),
-        ("folds", 1, 2, ("rows", 0, 100)),
-        ("folds", 1, 2, ("rows", 40, 100)),
-        ("folds", 2, 2, None),
-        None,
+            folds(1)
+    (bar,) = bars
+    assert bar.lines == [
+        ("folds", 0, 2, "rows 40%"),
+        ("folds", 1, 2, ""),
+        ("folds", 1, 2, "rows 40%"),
+        ("folds", 2, 2, ""),
     ]
 
 
-def test_ticks_belong_to_the_task_under_way_if_there_is_one(clock, lines):
-    tick()
-    with late_bar(2, "folds"):
+def test_work_within_a_task_can_redraw_its_bar(clock, bars):
+    refresh_progress()
+    with Progress(2, "folds"):
         clock.now = 7.0
-        tick()
-    tick()
-    assert lines == [("folds", 0, 2, None), None]
+        refresh_progress()
+    refresh_progress()
+    assert [bar.lines for bar in bars] == [[("folds", 0, 2, "")]]
 
 
-def test_shares_of_a_unit_sum_up_to_it(clock, lines):
-    with late_bar(1, "folds") as tell:
+def test_fractions_of_a_step_add_up_to_it(clock, bars):
+    with Progress(1, "folds") as progress:
         clock.now = 2.0
         for _ in range(7):
-            tell(1 / 7)
-    assert tell.done == 1
+            progress(1 / 7)
+    assert progress.done == 1
 
 
-def test_rows_that_are_watched_count_their_passes(clock, lines):
-    with watched([1, 2, 3], "passes") as rows:
+def test_a_total_that_is_exceeded_is_not_shown(clock, bars):
+    with Progress(2, "rows") as progress:
+        for clock.now in (2.0, 3.0):
+            progress(2)
+    assert bars[0].lines == [("rows", 2, 2, ""), ("rows", 4, None, "")]
+
+
+def test_passes_over_the_rows_are_counted(clock, bars):
+    with Progress(0, "passes") as progress:
+        rows = CountedPasses([1, 2, 3], progress)
         for clock.now in (2.0, 3.0):
             assert list(rows) == [1, 2, 3]
-    assert lines[:-1] == [("passes", 1, 0, None), ("passes", 2, 0, None)]
+    assert bars[0].lines == [("passes", 1, None, ""), ("passes", 2, None, "")]
 
 
-def test_an_iterator_that_is_left_alone_is_no_task(clock, lines):
+def test_a_suspended_generator_is_not_a_running_task(clock, bars):
     def parts():
-        with late_bar(10, "parts") as tell:
+        with Progress(10, "parts") as progress:
             for part in range(10):
-                with late_bar(0, "within"):
-                    tell(1)
-                    with tell.resting():
+                with Progress(0, "within"):
+                    progress(1)
+                    with progress.paused():
                         yield part
 
-    left = parts()
-    next(left)
-    with late_bar(5, "rows") as tell:
+    generator = parts()
+    next(generator)
+    with Progress(5, "rows") as progress:
         clock.now = 3.0
-        tell(1)
-    assert lines == [("rows", 1, 5, None), None]
+        progress(1)
     clock.now = 4.0
-    next(left)
-    clock.now = 4.1
-    next(left)
-    left.close()
-    assert lines[2:] == [("parts", 1, 10, ("within", 0, 0)), None]
-    assert progress._line().tasks == []
+    next(generator)
+    generator.close()
+    assert [bar.lines for bar in bars] == [[("rows", 1, 5, "")], [("parts", 2, 10, "within")]]
+    assert running() == []
 
 
 @pytest.mark.parametrize("raised", [ValueError, KeyboardInterrupt])
-def test_what_ends_a_task_ends_those_within_it(clock, lines, raised):
+def test_an_error_ends_a_task_and_those_within_it(clock, bars, raised):
     def work():
-        with late_bar(2, "folds"):
-            held = late_bar(10, "rows")
-            held.__enter__()(1)
+        with Progress(2, "folds"):
+            # A generator that is referenced by the traceback stays suspended.
+            Progress(10, "rows").__enter__()(1)
             clock.now = 3.0
-            tick()
+            refresh_progress()
             raise raised
 
     with pytest.raises(raised):
         work()
-    assert lines == [("folds", 0, 2, ("rows", 1, 10)), None]
-    assert progress._line().tasks == []
+    assert bars[0].lines == [("folds", 0, 2, "rows 10%")]
+    assert bars[0].closed
+    assert running() == []
 
 
-def test_the_line_goes_over_to_another_thread(clock, lines):
+def test_the_bar_passes_to_a_task_of_another_thread(clock, bars):
     begun, end = threading.Event(), threading.Event()
 
     def other():
-        with late_bar(4, "theirs") as tell:
+        with Progress(4, "theirs") as theirs:
             begun.set()
             end.wait(10)
-            tell(4)
+            theirs(4)
 
     thread = threading.Thread(target=other)
-    with late_bar(2, "ours") as tell:
+    with Progress(2, "ours") as ours:
         thread.start()
         begun.wait(10)
         clock.now = 2.0
-        tell(1)
+        ours(1)
     clock.now = 3.0
     end.set()
     thread.join(10)
-    assert lines == [("ours", 1, 2, ("theirs", 0, 4)), ("theirs", 4, 4, None), None]
+    assert bars[0].lines == [("ours", 1, 2, "theirs 0%"), ("theirs", 4, 4, "")]
+    assert bars[0].closed
 
 
-def test_nobody_is_asked_twice_whether_he_looks_on(clock, shown_by):
-    asked = []
-
-    class Unseen:
-        def show(self, *_):
-            asked.append(1)
-            return False
-
-        def close(self):
-            pass
-
-    shown_by(Unseen)
+def test_without_a_terminal_it_is_looked_for_once_per_task(clock, monkeypatch):
+    calls = []
+    monkeypatch.setattr(progress_module, "open_bar", lambda: calls.append(1))
     for _ in range(2):
-        with late_bar(100, "rows") as tell:
+        with Progress(100, "rows") as progress:
             for _ in range(100):
                 clock.now += 1
-                tell(1)
-    assert len(asked) == 2
+                progress(1)
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize("verb", ["lda", "logistic", "knn", "perceptron"])
+def test_cross_validation_counts_each_fold_of_each_repeat(clock, bars, verb):
+    options = {"k": 3} if verb == "knn" else {"bias_reduction": True} if verb == "logistic" else {}
+    fit = getattr(discrim, verb)("species ~ .", load_iris(), **options)
+    clock.each = 1.0
+    bars.clear()
+    discrim.cross_validate(fit, folds=5, repeats=3, seed=1)
+    (bar,) = bars
+    assert {(description, total) for description, _, total, _ in bar.lines} == {("cross-validation", 15)}
+    assert {steps for _, steps, _, _ in bar.lines} == set(range(16))
+    assert bar.n == 15
 
 
 # ---- processes
 
 
-def _forked(task):
-    """The status of a task in a process that is forked, which has ten seconds."""
+def in_fork(task):
+    """Return the exit code of a task in a forked process, which has ten seconds."""
     child = multiprocessing.get_context("fork").Process(target=task)
     child.start()
     child.join(10)
@@ -205,64 +187,30 @@ def _forked(task):
     return child.exitcode
 
 
-def _work():
-    with late_bar(2, "rows") as tell:
-        tell(2)
-
-
-@needs_forks
-def test_a_process_that_ends_with_the_lock_stops_no_other():
-    def hold():
-        progress._line().lock.acquire()
-        os._exit(0)
-
-    assert _forked(hold) == 0
-    assert progress._line().lock.acquire(timeout=5)
-    progress._line().lock.release()
-    _work()
-
-
-@needs_forks
-def test_a_process_that_is_forked_while_a_thread_holds_the_lock_goes_on(clock):
-    # Each look at it is a second later, so that the task would be shown.
-    clock.each = 1.0
-    held, end = threading.Event(), threading.Event()
+@needs_fork
+def test_a_forked_process_waits_for_no_lock_and_draws_nothing(clock, bars):
+    locked, end = threading.Event(), threading.Event()
 
     def hold():
-        with progress._line().lock:
-            held.set()
+        with progress_module._display.lock:
+            locked.set()
             end.wait(20)
 
-    thread = threading.Thread(target=hold)
-    thread.start()
-    held.wait(10)
-    try:
-        assert _forked(_work) == 0
-    finally:
-        end.set()
-        thread.join(10)
+    def work():
+        assert running() == []
+        with Progress(2, "rows") as progress:
+            clock.now = 20.0
+            progress(1)
+        os._exit(7 if len(bars) == 1 and not bars[0].closed else 1)
 
-
-@needs_forks
-def test_a_process_that_is_forked_has_no_task_of_the_other(clock, shown_by):
-    def check():
-        clock.now = 9.0
-        tick()
-        assert progress._line().tasks == []
-
-    class Forgotten:
-        def show(self, *_):
-            return True
-
-        def close(self):
-            os._exit(7)
-
-        def forget(self):
-            pass
-
-    shown_by(Forgotten)
-    with late_bar(2, "rows") as tell:
+    with Progress(2, "rows") as progress:
         clock.now = 5.0
-        tell(1)
-        assert _forked(check) == 0
-        progress._line().bar = None
+        progress(1)
+        thread = threading.Thread(target=hold)
+        thread.start()
+        locked.wait(10)
+        try:
+            assert in_fork(work) == 7
+        finally:
+            end.set()
+            thread.join(10)

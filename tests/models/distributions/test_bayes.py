@@ -475,8 +475,7 @@ def test_random_points_show_a_bar_once_they_take_long(clock, bars):
     clock.each = 5.0
     law = bayes({"a": 0.5, "b": 0.5}, densities, draws=2000)
     assert law.error_rate > 0
-    what, done, total, closed = bars[0]
-    assert (what, closed, done) == ("random points by class", "closed", total)
+    assert (bars[0].desc, bars[0].n, bars[0].closed) == ("random points by class", bars[0].total, True)
 
 
 def test_a_decision_table_that_is_changed_is_not_the_law_s():

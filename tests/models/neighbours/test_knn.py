@@ -247,7 +247,7 @@ def test_leaving_rows_out_shows_a_bar_once_it_takes_long(clock, bars):
     fit = knn("y ~ .", table, k=3, metric="cityblock")
     clock.each = 5.0
     fit._fit.refits.left_out(fit._fit)
-    assert bars == [["rows left out", 300, 300, "closed"]]
+    assert [(bar.desc, bar.n, bar.total, bar.closed) for bar in bars] == [("rows left out", 300, 300, True)]
 
 
 # ---- posteriors, priors, ties of votes

@@ -1,0 +1,99 @@
+"""Map-reduce over chunks of rows, wherever the rows are.
+
+Rows are an iterable of chunks. Rows of a cluster have a method `map_reduce`, which receives the work, so that
+no row is transferred. A `StoredValue` is a result that may stay on a worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Generic, TypeVar
+
+from discrim.core.numerics.progress import Progress
+
+T = TypeVar("T")
+V = TypeVar("V")
+
+
+def is_local(rows: Any) -> bool:
+    """Return whether iterating over the rows reads them in this process, chunk by chunk."""
+    return bool(getattr(rows, "is_local", True))
+
+
+def map_reduce(rows: Any, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> T:
+    """Apply a task to rows, or to each chunk of rows of a cluster, and merge the results.
+
+    Parameters
+    ----------
+    rows : iterable of chunks
+        Rows that are not local have an attribute `map_reduce`, a function of the other two arguments.
+    task : callable
+        Function of an iterable of chunks.
+    merge : callable
+        Function of the results of two sets of rows, in their order. It does not modify its arguments.
+
+    Returns
+    -------
+    result of the task
+
+    Examples
+    --------
+    >>> map_reduce([[1, 2], [3]], lambda rows: sum(map(sum, rows)), lambda a, b: a + b)
+    6
+    """
+    distributed: Callable[..., T] | None = getattr(rows, "map_reduce", None)
+    return task(rows) if distributed is None else distributed(task, merge)
+
+
+class CountedPasses(Iterable[T]):
+    """Rows whose passes are counted by a progress bar.
+
+    Parameters
+    ----------
+    rows : iterable of chunks
+    progress : Progress
+        Receives one step after each pass.
+    """
+
+    def __init__(self, rows: Iterable[T], progress: Progress) -> None:
+        self._rows = rows
+        self._progress = progress
+
+    def __iter__(self) -> Iterator[T]:
+        yield from self._rows
+        self._progress(1)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the rows are read in this process."""
+        return is_local(self._rows)
+
+    def map_reduce(self, task: Callable[[Any], V], merge: Callable[[V, V], V]) -> V:
+        """Apply a task to the rows, as the function of this name."""
+        result = map_reduce(self._rows, task, merge)
+        self._progress(1)
+        return result
+
+
+class StoredValue(Generic[T]):
+    """A value that is stored in this process; a subclass stores it on a worker.
+
+    Parameters
+    ----------
+    value : object
+    """
+
+    def __init__(self, value: T) -> None:
+        self._value = value
+
+    def value(self) -> T:
+        """Return the value, transferred to this process."""
+        return self._value
+
+    def apply(self, function: Callable[..., V], *others: StoredValue[Any]) -> V:
+        """Return a function of this value and of others, computed where they are stored."""
+        return function(self.value(), *(other.value() for other in others))
+
+    def map(self, function: Callable[..., V], *others: StoredValue[Any]) -> StoredValue[V]:
+        """Store the result of a function of this value and of others where they are stored."""
+        return StoredValue(self.apply(function, *others))
