@@ -17,27 +17,40 @@ from typing import Any, Self
 
 __all__ = [
     "CollinearError",
+    "CollinearWarning",
     "ConvergenceWarning",
     "DataError",
     "DiscrimError",
     "DiscrimWarning",
     "DroppedColumnsWarning",
+    "DroppedRowsWarning",
     "EmptyClassWarning",
+    "FallbackWarning",
     "FolderGivenError",
     "FormulaError",
+    "FormulaWarning",
+    "LabelWarning",
     "MissingFileError",
     "MissingFolderError",
     "MissingPackageError",
+    "MissingPredictionWarning",
     "NoSeparationWarning",
     "NotAFitError",
+    "NotComparableWarning",
     "NotSupportedError",
     "OutOfRangeError",
+    "PrecisionWarning",
     "PriorError",
     "ReadOnlyError",
+    "ScaleWarning",
     "SeparationError",
+    "SeparationWarning",
     "TiedAxesWarning",
+    "UninformativeFitWarning",
     "UnreadableFileError",
+    "UnseenLevelWarning",
     "UnwritableFileError",
+    "WeightsWarning",
 ]
 
 
@@ -270,6 +283,10 @@ class DiscrimWarning(UserWarning):
     """Base class of all warnings of the package."""
 
 
+class CollinearWarning(DiscrimWarning):
+    """Columns or terms of the design are nearly, or exactly, linear combinations of others."""
+
+
 class ConvergenceWarning(DiscrimWarning):
     """An iterative method stopped before it converged."""
 
@@ -278,16 +295,70 @@ class DroppedColumnsWarning(DiscrimWarning):
     """Columns, or levels of a predictor, are left out of the fit."""
 
 
+class DroppedRowsWarning(DiscrimWarning):
+    """Observations are left out because a class, a value or a weight is missing."""
+
+
 class EmptyClassWarning(DiscrimWarning):
     """A class has no observations and is left out of the fit."""
+
+
+class FallbackWarning(DiscrimWarning):
+    """The requested model could not be fitted; an estimator fitted a simpler one instead."""
+
+
+class FormulaWarning(DiscrimWarning):
+    """A part of the formula has no effect."""
+
+
+class LabelWarning(DiscrimWarning):
+    """The labels of the response or of a column are probably not the intended ones.
+
+    They differ only by case, blanks or look-alike characters, or there are nearly as many as observations.
+    """
+
+
+class MissingPredictionWarning(DiscrimWarning):
+    """Some observations have no prediction.
+
+    They are impossible in every class, or the rule cannot be fitted without them.
+    """
 
 
 class NoSeparationWarning(DiscrimWarning):
     """No hyperplane separates two classes, so the perceptron does not converge."""
 
 
+class NotComparableWarning(DiscrimWarning):
+    """Measures of the compared fits cannot be compared with each other."""
+
+
+class PrecisionWarning(DiscrimWarning):
+    """A value is rounded noticeably by double precision, or is outside its range."""
+
+
+class ScaleWarning(DiscrimWarning):
+    """The fit depends on the units of the columns, which differ by much."""
+
+
+class SeparationWarning(DiscrimWarning):
+    """A hyperplane separates the classes, so the estimates are infinite."""
+
+
 class TiedAxesWarning(DiscrimWarning):
     """The number of axes separates axes of equal eigenvalues, so the choice among them is arbitrary."""
+
+
+class UninformativeFitWarning(DiscrimWarning):
+    """The fitted model predicts no better than the prior probabilities."""
+
+
+class UnseenLevelWarning(DiscrimWarning):
+    """New observations have a level of a categorical column that the fit has not seen."""
+
+
+class WeightsWarning(DiscrimWarning):
+    """The weights are not frequencies: standard errors and tests are for the sum of the weights."""
 
 
 MOST = 10**308

@@ -31,7 +31,7 @@ from discrim.cli.values import with_labels
 from discrim.data.sources.files import FORMATS, with_decimal_sign
 from discrim.data.sources.sinks import csv_text, write_frames
 from discrim.data.sources.sources import rows_given
-from discrim.errors import DataError, kept_warnings, warn_user
+from discrim.errors import DataError, NotComparableWarning, kept_warnings, warn_user
 from discrim.models.base.fit import Gaps
 from discrim.models.results.new_rows import answered
 from discrim.report.grid import INTERVAL, Section
@@ -88,7 +88,7 @@ def _of_formulas(
     with kept_warnings() as said:
         table = discrim.compare(*fits).set_axis(names, axis=0).drop(columns="formula")
     for message, category in said:
-        if message != table.attrs.get("note"):
+        if category is not NotComparableWarning:
             warn_user(message, category)
     parts = {"fits": _fits(table, fits[0].formula if len(formulas) == 1 else "")}
     if folds is not None:

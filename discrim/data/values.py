@@ -26,7 +26,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Mask
-from discrim.errors import DataError, DroppedColumnsWarning, warn_user
+from discrim.errors import DataError, DroppedColumnsWarning, LabelWarning, PrecisionWarning, warn_user
 
 FACTORIZED = 2**13
 """Values that are looked up at once."""
@@ -161,7 +161,8 @@ def warn_of_names(levels: int, rows: int, what: str, code: str) -> None:
     if rows >= ROWS_NAMED and 2 * levels > rows:
         warn_user(
             f"{what} has {levels:,} different texts in {rows:,} rows: it names the rows rather than groups "
-            f"them, and each text takes a column of its own. Leave it out of the formula, as in . - {code}."
+            f"them, and each text takes a column of its own. Leave it out of the formula, as in . - {code}.",
+            LabelWarning,
         )
 
 
@@ -689,4 +690,4 @@ def compare_to_doubles(series: Any, name: str, label: Callable[[int], Any], *, r
             f"Double precision rounds {what} by {lost.error:.3g}, and the column ranges over "
             f"{lost.spread:.3g}: too little of what it says is left. {way_out}"
         )
-    warn_user(f"Double precision rounds {what} by {lost.error:.3g}. {way_out}")
+    warn_user(f"Double precision rounds {what} by {lost.error:.3g}. {way_out}", PrecisionWarning)

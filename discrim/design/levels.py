@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from discrim.core.numerics.arrays import Mask
 from discrim.data.table import Table
 from discrim.data.values import Scalar, shown
-from discrim.errors import DataError, DiscrimWarning, NotSupportedError, warn_user
+from discrim.errors import DataError, DiscrimWarning, NotSupportedError, UnseenLevelWarning, warn_user
 from discrim.formula.design import Coding, Design, Factor, Product, Spec
 from discrim.formula.factors import Categories, Functions, Memory, RowRange, evaluate, recall_functions
 from discrim.formula.formula import specify
@@ -254,7 +254,8 @@ def unseen_rows(
     what = "what is said of {} is missing" if not partial else "what is said of {} rests on other columns"
     warn_user(
         f"{count} {'row has' if count == 1 else 'rows have'} a level that the fit has not seen "
-        f"({', '.join(said[:2])}{more}): {what.format('it' if count == 1 else 'them')}."
+        f"({', '.join(said[:2])}{more}): {what.format('it' if count == 1 else 'them')}.",
+        UnseenLevelWarning,
     )
     return unseen
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discrim.data.table import Table
 from discrim.data.values import as_floats, has_values, pandas_kind
-from discrim.errors import DataError, warn_user
+from discrim.errors import DataError, DroppedRowsWarning, warn_user
 
 WEIGHT_SUMS = (1e-280, 1e110)
 """Smallest and largest sum of weights: tests take squares of the sum, times others, and divide by it."""
@@ -67,7 +67,8 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
         more = int(missing.sum()) - 1
         warn_user(
             f"The {label} are missing at row {row!r}{f' and in {more} more' if more else ''}: left out, and "
-            "counted as dropped. Fill them, for example with 1."
+            "counted as dropped. Fill them, for example with 1.",
+            DroppedRowsWarning,
         )
     # The caller's own array, or column, may change after the fit.
     return vector.copy()

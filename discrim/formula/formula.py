@@ -39,7 +39,7 @@ import numpy as np
 from discrim.core.numerics.arrays import Codes, Mask
 from discrim.data.table import Table
 from discrim.data.values import Scalar, coded_levels, find_levels, refuse_numbers_as_text, warn_of_names
-from discrim.errors import DataError, FormulaError, warn_user
+from discrim.errors import DataError, FormulaError, FormulaWarning, warn_user
 from discrim.formula import grammar
 from discrim.formula.design import Coding, Design, Factor, Product, Spec
 from discrim.formula.factors import (
@@ -275,11 +275,12 @@ def right_side(
     total = expansion.expand(node)
     idle = [each for each in expansion.idle if not (each in known and apart.issuperset(known[each].columns))]
     for each in idle:
-        warn_user(f"In the formula {_short(source.text)}, {each!r} changes nothing.")
+        warn_user(f"In the formula {_short(source.text)}, {each!r} changes nothing.", FormulaWarning)
     if total.intercept is False:
         warn_user(
             "Leaving out the intercept changes nothing: the classifier owns the constant, and categories "
-            "are always coded as if it were there."
+            "are always coded as if it were there.",
+            FormulaWarning,
         )
     terms = list(total.terms.values())
     if not terms:

@@ -26,7 +26,7 @@ from discrim.data.values import (
     occurring_labels,
     shown,
 )
-from discrim.errors import DataError, EmptyClassWarning, FormulaError, warn_user
+from discrim.errors import DataError, EmptyClassWarning, FormulaError, LabelWarning, warn_user
 from discrim.formula.design import Design
 from discrim.formula.factors import Categories, Functions, Memory, RowRange, evaluate
 from discrim.formula.grammar import Column, Expression, expression
@@ -261,14 +261,16 @@ def _warn_of_twins(classes: Sequence[Scalar], response: Expression) -> None:
             f"{_called(response)} has labels that differ by case or blanks only: "
             f"{_listed_groups(typed, repr)}. Each is a class of its own here. If one class is meant, "
             "correct the labels first, for example with .str.split().str.join(' ').str.casefold(); "
-            "if not, list them in levels=."
+            "if not, list them in levels=.",
+            LabelWarning,
         )
     if written := written_alike(texts):
         warn_user(
             f"{_called(response)} has labels that look alike and are of different characters: "
             f"{_listed_groups(written, ascii)}. Each is a class of its own here. If one class is "
             "meant, correct the labels first, with .str.normalize('NFKC') for accents and wide "
-            "letters, or with .replace({label: other}); if not, list them in levels=."
+            "letters, or with .replace({label: other}); if not, list them in levels=.",
+            LabelWarning,
         )
 
 
@@ -305,7 +307,8 @@ def _warn_of_measurement(classes: Sequence[Scalar], rows: int, response: Express
     warn_user(
         f"{_called(response)} has {len(classes):,} different numbers in {rows:,} rows, as {classes[0]!r} and "
         f"{classes[1]!r}, and each is a class of its own here. If it is a measurement, cut it into classes "
-        "with pd.cut, or fit a regression; if these are classes, list them in levels=."
+        "with pd.cut, or fit a regression; if these are classes, list them in levels=.",
+        LabelWarning,
     )
 
 

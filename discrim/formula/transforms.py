@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from discrim.core.numerics.arrays import Floats
-from discrim.errors import FormulaError, warn_user
+from discrim.errors import FormulaError, PrecisionWarning, warn_user
 from discrim.formula.grammar import MAX_BASIS, MAX_COLUMNS, Value
 
 MAX_DEGREE = 19
@@ -220,7 +220,7 @@ def _judge_orthogonality(x: Floats, learnt: dict[str, Any]) -> None:
     )
     if not lack[-1] <= LOST:
         raise FormulaError(f"{said}. {way_out}")
-    warn_user(f"{said}, the others are orthogonal to {lack[-1]:.0e} only. {way_out}")
+    warn_user(f"{said}, the others are orthogonal to {lack[-1]:.0e} only. {way_out}", PrecisionWarning)
 
 
 def _apply_poly(x: Floats, values: dict[str, Any]) -> Floats:

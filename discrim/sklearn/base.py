@@ -42,7 +42,8 @@ from discrim.errors import (
     CollinearError,
     DataError,
     DiscrimError,
-    DiscrimWarning,
+    DroppedColumnsWarning,
+    FallbackWarning,
     NotSupportedError,
     SeparationError,
     warn_user,
@@ -709,11 +710,10 @@ def fitted_instead(
 ) -> ClassifierResults:
     """A simpler fit, with a warning that says in words what it is, and by what error."""
     with warnings.catch_warnings():
-        # What the columns were is told by the fit that was refused.
-        for told in ("Left out", "Dropped", "The predictor .* has no row of"):
-            warnings.filterwarnings("ignore", told, DiscrimWarning)
+        # The refused fit has issued these warnings.
+        warnings.simplefilter("ignore", DroppedColumnsWarning)
         results: ClassifierResults = verb(formula, data, **options)
-    warn_user(f"Fitted {words} instead. {error}")
+    warn_user(f"Fitted {words} instead. {error}", FallbackWarning)
     return results
 
 

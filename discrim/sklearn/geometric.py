@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 import discrim
 from discrim.core.moments.row_sums import Spread
 from discrim.data.table import last_column
-from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarning, SeparationError
+from discrim.errors import (
+    CollinearError,
+    DataError,
+    DiscrimError,
+    DiscrimWarning,
+    NoSeparationWarning,
+    SeparationError,
+)
 from discrim.models.base.reading import listed
 from discrim.sklearn import base
 from discrim.sklearn.base import (
@@ -142,7 +149,7 @@ class HyperplaneClassifier(LinearCoefficients, VerbClassifier):
             return None
         with warnings.catch_warnings():
             # The error says that no plane separates the classes.
-            warnings.filterwarnings("ignore", "No plane separates", DiscrimWarning)
+            warnings.simplefilter("ignore", NoSeparationWarning)
             return base.fitted_instead(
                 error, "the perceptron's plane", discrim.perceptron, formula, data, **options
             )

@@ -29,6 +29,8 @@ from discrim.errors import (
     DataError,
     DiscrimError,
     DiscrimWarning,
+    DroppedRowsWarning,
+    EmptyClassWarning,
     NotSupportedError,
     warn_user,
 )
@@ -200,7 +202,7 @@ class PartialClassifier(WeightedClassifier):
             options["prior"] = prior_of_some(options["prior"], classes.tolist(), present)
         with warnings.catch_warnings():
             # That a class has no rows yet is nothing to be warned of.
-            warnings.filterwarnings("ignore", "No row is left in class", DiscrimWarning)
+            warnings.simplefilter("ignore", EmptyClassWarning)
             try:
                 return self._results(None, None, options), ""
             except CollinearError as error:
@@ -462,7 +464,7 @@ class NaiveBayesClassifier(PartialClassifier):
         if incomplete:
             options["na_action"] = "drop"
             rows = "row misses" if incomplete == 1 else "rows miss"
-            warn_user(f"{incomplete} {rows} a value: fitted without.")
+            warn_user(f"{incomplete} {rows} a value: fitted without.", DroppedRowsWarning)
         return super()._results(formula, data, options)
 
     def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:

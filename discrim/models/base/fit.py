@@ -31,7 +31,7 @@ from discrim.data.column_range import ColumnRange
 from discrim.design.blocks import Blocks
 from discrim.design.levels import Unseen
 from discrim.design.rows import new_blocks
-from discrim.errors import DataError, NotSupportedError, warn_user
+from discrim.errors import DataError, MissingPredictionWarning, NotSupportedError, warn_user
 from discrim.models.base.data_range import column_range, score_limit
 from discrim.models.base.labels import in_sentence, labelled, whole_counts
 from discrim.models.base.reading import check_word, every_sparse_row, prior_vector
@@ -135,7 +135,8 @@ def warn_impossible(count: int, first: Any) -> None:
         f"{count} row{'s have' if count > 1 else ' has'} probability zero in every class"
         f" ({'the first is ' if count > 1 else ''}{first!r}), as with a level that a class never had, or "
         "where no kernel reaches. The posterior is 0/0, so that label and posterior are missing: fit "
-        "naive_bayes() with laplace=1, for example, or kernel_density() with a larger bandwidth."
+        "naive_bayes() with laplace=1, for example, or kernel_density() with a larger bandwidth.",
+        MissingPredictionWarning,
     )
 
 

@@ -29,11 +29,13 @@ from discrim.design.blocks import Blocks
 from discrim.design.rows import stored_rows
 from discrim.errors import (
     CollinearError,
+    CollinearWarning,
     DataError,
     DroppedColumnsWarning,
     EmptyClassWarning,
     NotSupportedError,
     PriorError,
+    WeightsWarning,
     warn_user,
 )
 from discrim.errors import told as told
@@ -429,7 +431,8 @@ def warn_of_weights(sums: ClassMoments | RowRoot, *, whole: bool) -> None:
     warn_user(
         f"The weights of {rows} rows sum to {total:g} and are not counts. A weight stands for so many "
         f"identical rows: standard errors, tests, likelihoods and intervals are for {total:g} rows. Divide "
-        "the weights by their mean if they are only relative."
+        "the weights by their mean if they are only relative.",
+        WeightsWarning,
     )
 
 
@@ -589,7 +592,8 @@ def warn_of_near(
         f"Columns are nearly collinear {where}: {'; '.join(said)}{more}. Their coefficients may be "
         f"{1 / min(each.left for each in found):.0e} times those of a column alone, and nearly cancel. Leave "
         f"{'it' if one else 'them'} out of the formula, or put in {'its' if one else 'their'} place what "
-        "is left, such as the difference of two columns."
+        "is left, such as the difference of two columns.",
+        CollinearWarning,
     )
 
 

@@ -31,7 +31,7 @@ from discrim.core.rules.rules import Plane
 from discrim.covariance import CovarianceSpecification
 from discrim.design.blocks import Blocks
 from discrim.design.levels import Unseen
-from discrim.errors import DataError, NotSupportedError, warn_user
+from discrim.errors import DataError, NotSupportedError, PrecisionWarning, warn_user
 from discrim.inference.log_odds import log_odds, log_odds_covariance, wald_columns
 from discrim.inference.manova import manova_table, wilks
 from discrim.inference.mean_differences import generalized_distances, partial_table
@@ -151,7 +151,7 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
         covariance = self._fit.numbers.covariance
         scale = self._fit.numbers.moments.scale
         if note := range_note([covariance], scale, self.terms):
-            warn_user(note)
+            warn_user(note, PrecisionWarning)
         q = self._fit.numbers.covariates
         return covariance_frame(covariance, scale, self.terms).iloc[q:, q:]
 

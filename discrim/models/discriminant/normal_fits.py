@@ -28,7 +28,14 @@ from discrim.core.rules.rules import Rule, logs_of_prior
 from discrim.covariance import FactorAnalytic
 from discrim.design.blocks import Blocks
 from discrim.design.rows import used_rows
-from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
+from discrim.errors import (
+    CollinearError,
+    DataError,
+    NotSupportedError,
+    PrecisionWarning,
+    ScaleWarning,
+    warn_user,
+)
 from discrim.inference.covariance_models import box_m_test, covariance_ladder, likelihood_ratio
 from discrim.inference.result import TestResult
 from discrim.models.base import reading
@@ -273,7 +280,8 @@ def warn_of_units(moments: ClassMoments, terms: Sequence[str], what: str, way_ou
         ]
         warn_user(
             f"{what} is in the units of the columns, which differ by much: {deviations[0]}, and "
-            f"{deviations[1]}. {way_out}, which divides each column by its own."
+            f"{deviations[1]}. {way_out}, which divides each column by its own.",
+            ScaleWarning,
         )
 
 
@@ -515,7 +523,8 @@ def covariance_models_of(fit: Fit[Any], dimensions: Any = None, threshold: Any =
         warn_user(
             "Common principal components are axes in the units of the columns, and double precision "
             f"has no digits for those of {narrow} beside {wide}, so that this model is missing: give "
-            "the columns in units of like size, as standardize() does."
+            "the columns in units of like size, as standardize() does.",
+            PrecisionWarning,
         )
     return table
 

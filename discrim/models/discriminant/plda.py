@@ -19,7 +19,7 @@ from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import Rule
 from discrim.design.blocks import Blocks
 from discrim.design.rows import strata
-from discrim.errors import CollinearError, ConvergenceWarning, DataError, warn_user
+from discrim.errors import CollinearError, ConvergenceWarning, DataError, UninformativeFitWarning, warn_user
 from discrim.inference.verification import Costs, PairScores
 from discrim.models.base import reading
 from discrim.models.base.displayed import displayed
@@ -156,7 +156,8 @@ def plda(
     if not numbers.rank:
         warn_user(
             "The class means differ no more than the variation within classes explains, so that B is zero: "
-            "every log likelihood ratio is zero. Give more rows of each class, or other columns."
+            "every log likelihood ratio is zero. Give more rows of each class, or other columns.",
+            UninformativeFitWarning,
         )
     return PLDAResults(plda_fit(numbers, blocks, options, has_rows=sample.has_rows))
 

@@ -31,7 +31,13 @@ from discrim.design.matrix import response_codes
 from discrim.design.rows import used_codes, used_of_block, used_rows
 from discrim.design.source_tables import given_parts, named
 from discrim.design.weights import weight_vector
-from discrim.errors import DataError, NotSupportedError, warn_user
+from discrim.errors import (
+    DataError,
+    DroppedRowsWarning,
+    MissingPredictionWarning,
+    NotSupportedError,
+    warn_user,
+)
 from discrim.inference import error_rates as rates_of
 from discrim.inference import parametric_errors
 from discrim.inference.error_rates import Rates, check_level, confusion_table, counts_of, rates_table
@@ -124,7 +130,8 @@ def warn_left_out(actual: Codes, answered: NDArray[np.bool_], index: pd.Index) -
     if said:
         warn_user(
             f"Rows of data= are left out of the error rate: {' and '.join(said)}. A row needs its class, and "
-            "a value in each column of the formula."
+            "a value in each column of the formula.",
+            DroppedRowsWarning,
         )
 
 
@@ -633,7 +640,8 @@ def _warn_unlabelled(times: Floats, blocks: Blocks) -> None:
         warn_user(
             f"{len(rows)} rows have no label under some bootstrap rule (first of them "
             f"{blocks.table.label(int(rows[0]))!r}): each class is impossible there, and 632+ does not count "
-            "them then. Fit with laplace=1, for example."
+            "them then. Fit with laplace=1, for example.",
+            MissingPredictionWarning,
         )
 
 

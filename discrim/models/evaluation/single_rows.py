@@ -39,7 +39,14 @@ from discrim.core.rules.leave_one_out import ByRefits, MomentsFit, squared_gaps
 from discrim.core.rules.rules import best_class, posteriors
 from discrim.design.blocks import Blocks
 from discrim.design.rows import used_codes, used_rows
-from discrim.errors import DataError, NotSupportedError, PriorError, warn_user
+from discrim.errors import (
+    DataError,
+    DroppedRowsWarning,
+    MissingPredictionWarning,
+    NotSupportedError,
+    PriorError,
+    warn_user,
+)
 from discrim.inference import parametric_errors
 from discrim.inference.conformal import Reference, SetScore, least_rows, miss_share, p_values, strangeness
 from discrim.inference.error_rates import check_level
@@ -114,7 +121,8 @@ def calibration_rows(
     if uncounted:
         warn_user(
             f"{uncounted} of the {total} rows of calibration= {'misses' if uncounted == 1 else 'miss'} the "
-            f"class, a value or a weight, and {'does' if uncounted == 1 else 'do'} not count."
+            f"class, a value or a weight, and {'does' if uncounted == 1 else 'do'} not count.",
+            DroppedRowsWarning,
         )
     return CalibrationRows(
         scores[known], rows.actual[known], None if rows.weights is None else rows.weights[known]
@@ -692,7 +700,8 @@ def unlike_all(typical: Floats, codes: Codes, bound: float) -> NDArray[np.bool_]
     if count:
         warn_user(
             f"outlier= says nothing about {count} {'row' if count == 1 else 'rows'} with missing "
-            "values, which have no typicality: their labels follow from the columns that they have."
+            "values, which have no typicality: their labels follow from the columns that they have.",
+            MissingPredictionWarning,
         )
     return np.asarray(labelled & (typical < bound).all(axis=1))
 

@@ -46,7 +46,15 @@ from discrim.design.levels import (
     unique_level_mask,
 )
 from discrim.design.rows import UsedRows, strata, used_codes, used_rows
-from discrim.errors import DataError, DiscrimError, DiscrimWarning, FormulaError, NotSupportedError, warn_user
+from discrim.errors import (
+    DataError,
+    DiscrimError,
+    DiscrimWarning,
+    FormulaError,
+    MissingPredictionWarning,
+    NotSupportedError,
+    warn_user,
+)
 from discrim.inference.error_rates import as_good
 from discrim.inference.resampling import check_folds, deal, deal_groups, dealt_codes, drawn_seed, generator
 from discrim.models.base import reading
@@ -352,7 +360,8 @@ def warn_of_no_rule(blocks: Blocks, none: list[int]) -> None:
         warn_user(
             f"{len(none)} row{'s have' if len(none) > 1 else ' has'} no leave-one-out rule (first of them "
             f"{blocks.table.label(none[0])!r}): without them a covariance is singular, classes are "
-            "separated, or no row has their level of a category. Their labels are missing."
+            "separated, or no row has their level of a category. Their labels are missing.",
+            MissingPredictionWarning,
         )
 
 

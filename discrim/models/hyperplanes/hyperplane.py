@@ -24,7 +24,7 @@ from discrim.core.numerics.progress import Progress
 from discrim.design.blocks import Blocks
 from discrim.design.levels import Unseen
 from discrim.design.rows import GatheredRows, used_codes
-from discrim.errors import DataError, NotSupportedError, SeparationError, warn_user
+from discrim.errors import DataError, NotSupportedError, PrecisionWarning, SeparationError, warn_user
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed, shown_briefly
 from discrim.models.base.fit import Fit
@@ -348,7 +348,8 @@ class HyperplaneResults(SeparatingLines):
             warn_user(
                 "The multipliers change with the square of the columns' units, and are out of the "
                 "range of double precision here: give all columns in another unit. The plane itself "
-                "is right in any unit."
+                "is right in any unit.",
+                PrecisionWarning,
             )
         return pd.Series(values, index=self.support, name="multiplier", copy=True)
 

@@ -15,7 +15,7 @@ from discrim.core.numerics.progress import Progress
 from discrim.design.blocks import Blocks
 from discrim.design.levels import unique_level_mask
 from discrim.design.rows import gathered_rows
-from discrim.errors import DataError, NoSeparationWarning, warn_user
+from discrim.errors import ConvergenceWarning, DataError, NoSeparationWarning, warn_user
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import Fit
 from discrim.models.base.fit_file import NOTHING, Saved
@@ -177,7 +177,8 @@ def _warn(results: PerceptronResults, fit: PerceptronFit) -> None:
         pair = ", or use hyperplane()" if len(results.classes) == 2 else ", or see logistic() and lda()"
         warn_user(
             f"A plane separates {_classes_of(late, results)}, but {late['passes'].max()} passes did not find "
-            f"it; {bound} moves are sure to. Raise maxiter=, standardize() the columns{pair}."
+            f"it; {bound} moves are sure to. Raise maxiter=, standardize() the columns{pair}.",
+            ConvergenceWarning,
         )
 
 

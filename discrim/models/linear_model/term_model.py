@@ -13,7 +13,7 @@ from discrim.core.numerics.arrays import Floats, Mask
 from discrim.design.blocks import Blocks
 from discrim.design.linear_model import Cells, ModelTerm, cells_of
 from discrim.design.rows import new_blocks
-from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
+from discrim.errors import CollinearError, CollinearWarning, DataError, NotSupportedError, warn_user
 from discrim.inference import manova
 from discrim.inference.manova import Hypothesis, LeastSquares, TestType
 from discrim.models.base.displayed import Shown, displayed
@@ -132,7 +132,8 @@ class TermModel:
         """Warn of a term that lacks cells or columns."""
         warn_user(
             f"{self.lacking_said(term)}: it has fewer degrees of freedom than columns. Tests of "
-            "types I and II concern what is left."
+            "types I and II concern what is left.",
+            CollinearWarning,
         )
 
     def factor_label(self, code: str) -> str:

@@ -15,7 +15,7 @@ from discrim.core.naive_bayes.shrunken_centroids import ShrunkenFit, fit_shrunke
 from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import Rule, logs_of_prior
 from discrim.design.blocks import Blocks
-from discrim.errors import CollinearError, DataError, warn_user
+from discrim.errors import CollinearError, DataError, UninformativeFitWarning, warn_user
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
@@ -225,7 +225,8 @@ def shrunken_centroids(
         warn_user(
             f"At threshold {fit.threshold:g} no column is left: every row gets the prior "
             "probabilities, and the class with the largest of them. The last column is lost at "
-            f"{fit.reach().max():.4g}."
+            f"{fit.reach().max():.4g}.",
+            UninformativeFitWarning,
         )
     return ShrunkenCentroidsResults(
         shrunken_centroids_fit(fit, blocks, options, has_rows=sample.has_rows, search=search, path=path)

@@ -20,7 +20,7 @@ from discrim.core.rules import gaussian
 from discrim.core.rules.rules import Rule, best_class, logs_of_prior
 from discrim.design.blocks import Blocks
 from discrim.design.levels import Unseen
-from discrim.errors import CollinearError, DataError, warn_user
+from discrim.errors import CollinearError, DataError, UninformativeFitWarning, warn_user
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
@@ -104,7 +104,8 @@ def _warn_of_no_direction(fit: SparseFit) -> None:
         why = "The classes have equal means in all columns, so that there is no direction"
         way_out = "Name other columns"
     warn_user(
-        f"{why}: every row gets the prior probabilities, and the class with the largest of them. {way_out}."
+        f"{why}: every row gets the prior probabilities, and the class with the largest of them. {way_out}.",
+        UninformativeFitWarning,
     )
 
 

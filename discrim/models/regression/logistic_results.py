@@ -20,7 +20,7 @@ from discrim.core.rules.rules import Rule, log_odds_against
 from discrim.design.blocks import Blocks
 from discrim.design.levels import Unseen
 from discrim.design.rows import used_rows
-from discrim.errors import DataError, NotSupportedError, warn_user
+from discrim.errors import DataError, NotSupportedError, PrecisionWarning, warn_user
 from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, chi_square_test
 from discrim.models.base.available import available_if
@@ -185,7 +185,8 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
             warn_user(
                 f"In these units the variance of a coefficient of {listed(self._columns[wild])} is out of "
                 "the range of double precision, so that it, or a covariance with it, shows as infinite or "
-                "as zero: see bse, or give the columns in other units, as standardize() does."
+                "as zero: see bse, or give the columns in other units, as standardize() does.",
+                PrecisionWarning,
             )
         index = by_class_and_term(self.classes[self._fit.numbers.others], self._columns)
         return pd.DataFrame(self._covariance(), index=index, columns=index, copy=True)

@@ -28,7 +28,14 @@ from discrim.data.values import shown
 from discrim.design.blocks import Blocks
 from discrim.design.rows import GatheredRows, gathered_rows, used_codes
 from discrim.design.slopes import class_cells
-from discrim.errors import CollinearError, DataError, NotSupportedError, SeparationError, warn_user
+from discrim.errors import (
+    CollinearError,
+    DataError,
+    NotSupportedError,
+    SeparationError,
+    SeparationWarning,
+    warn_user,
+)
 from discrim.inference.error_rates import check_level
 from discrim.models.base import reading
 from discrim.models.base.fit import Fit
@@ -358,7 +365,8 @@ def _settle_separated(fit: LogisticFit, blocks: Blocks, *, warn: bool) -> Certif
         raise SeparationError(f"{certificate.message} {way_out}", certificate=certificate)
     warn_user(
         f"{certificate.message} The estimates that are given are those at which the search stopped, "
-        "and mean nothing; separation.direction is the direction in which they grow."
+        "and mean nothing; separation.direction is the direction in which they grow.",
+        SeparationWarning,
     )
     return certificate
 

@@ -26,7 +26,7 @@ from discrim.data.values import shown
 from discrim.design.blocks import Blocks
 from discrim.design.levels import Unseen
 from discrim.design.rows import GatheredRows, gathered_rows, read
-from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
+from discrim.errors import CollinearError, DataError, NotSupportedError, PrecisionWarning, warn_user
 from discrim.inference.mean_differences import between_squares, generalized_distances
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import Shown, displayed, shown_briefly
@@ -537,7 +537,7 @@ class ClassCovariances(GroupSummary):
         covariances = self._fit.numbers.covariances
         scale = self._fit.numbers.moments.scale
         if note := range_note(covariances, scale, self.terms):
-            warn_user(note)
+            warn_user(note, PrecisionWarning)
         return {
             label: covariance_frame(covariance, scale, self.terms)
             for label, covariance in zip(self.classes, covariances, strict=True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, NoReturn, Self, cast
 
 from discrim.core.moments.row_sums import Spread
-from discrim.errors import DataError, DiscrimWarning, NotSupportedError, PriorError
+from discrim.errors import DataError, DiscrimWarning, EmptyClassWarning, NotSupportedError, PriorError
 from discrim.formula.design import Design
 from discrim.formula.grammar import updated
 from discrim.models.base.available import available_if
@@ -238,7 +238,7 @@ def _added(fit: Fit[Any], row: Row, batch: Data, levels: Sequence[Any] | None, *
     before = replace(_moments_so_far(fit, row), _levels_given=False)
     with warnings.catch_warnings():
         # That a batch has no rows of some classes is nothing to be warned of.
-        warnings.filterwarnings("ignore", "No row is left in class", DiscrimWarning)
+        warnings.simplefilter("ignore", EmptyClassWarning)
         more = before.of(batch, **reading)
     known = list(before._design.levels)
     order = known + [label for label in more._design.levels if label not in set(known)]

@@ -16,7 +16,7 @@ from discrim.data.table import rows_of
 from discrim.data.values import shown
 from discrim.design.levels import Unseen
 from discrim.design.rows import read
-from discrim.errors import DataError, warn_user
+from discrim.errors import DataError, UninformativeFitWarning, warn_user
 from discrim.inference.calibration import loss_rate
 from discrim.inference.error_rates import check_level
 from discrim.inference.model_choice import ComparedLosses, CorrectedLosses, Select, compared, corrected
@@ -302,7 +302,8 @@ class ChooseResults(ChosenAnew):
             warn_user(
                 f"Every candidate has a larger {WORDS[self.by]} than the class shares alone: the one that is "
                 f"chosen, {self.chosen}, predicts no better than without the columns. See corrected(), and "
-                "give other columns, more rows or other candidates=."
+                "give other columns, more rows or other candidates=.",
+                UninformativeFitWarning,
             )
         for each in pick.warnings:
             warn_explicit(each.message, each.category, each.filename, each.lineno)

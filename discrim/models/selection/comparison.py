@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.errors import DataError, NotSupportedError, warn_user
+from discrim.errors import DataError, NotComparableWarning, NotSupportedError, warn_user
 from discrim.inference.calibration import JudgedRows, fold_means
 from discrim.inference.error_rates import counted_labels, exact_interval
 from discrim.inference.resampling import corrected_t, drawn_seed, grouped_mcnemar, mcnemar
@@ -392,7 +392,7 @@ def _by_fit(
         table.attrs["note"] = note
         # With folds it is the errors that were wanted, which can be compared all the same.
         if other_rows or validations is None:
-            warn_user(note)
+            warn_user(note, NotComparableWarning)
     return table
 
 

@@ -22,7 +22,7 @@ from discrim.data.table import rows_of
 from discrim.data.values import shown
 from discrim.design.matrix import response_codes
 from discrim.design.rows import used_codes
-from discrim.errors import DataError, NotSupportedError, warn_user
+from discrim.errors import DataError, MissingPredictionWarning, NotSupportedError, warn_user
 from discrim.inference.calibration import JudgedRows, fold_means, loss_rate, runner_up
 from discrim.inference.error_rates import check_level, confusion_table
 from discrim.inference.resampling import drawn_seed, fold_errors
@@ -709,7 +709,8 @@ def warn_unlabelled(cv: CrossValidation, who: str = "") -> None:
             f"{who}{cv.unlabelled} row{'s have' if cv.unlabelled > 1 else ' has'} no label in some "
             f"repeat (first of them {first!r}), and no figure counts them: each class is impossible there "
             "(fit with laplace=1, for example), or no row of another fold has a level of theirs (merge it "
-            "with another)."
+            "with another).",
+            MissingPredictionWarning,
         )
 
 
