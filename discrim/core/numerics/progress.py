@@ -171,15 +171,14 @@ def open_bar() -> Any:
     """Return a tqdm bar on the terminal or in the notebook, or None if there is neither."""
     if os.environ.get("TQDM_DISABLE", "").lower() not in ("", "0", "false"):
         return None
-    ipython = sys.modules.get("IPython")
+    ipython: Any = sys.modules.get("IPython")
     shell = type(ipython.get_ipython()).__name__ if hasattr(ipython, "get_ipython") else ""
     if shell != "ZMQInteractiveShell" and not _is_terminal() and shell != "SpyderShell":
         return None
     from tqdm.std import tqdm
 
-    class Bar(tqdm):
-        monitor_interval = 0
-
+    # A bar without a thread that watches it.
+    Bar: Any = type("Bar", (tqdm,), {"monitor_interval": 0})
     # The default lock is shared with other processes, which may end without releasing it.
     Bar.set_lock(RLock())
     # A positive delay suppresses the line that tqdm draws before the task is known.
