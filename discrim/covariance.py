@@ -310,8 +310,8 @@ class StudentT(CovarianceSpecification):
         nu = check_number("nu", self.nu, 1.0, what="degrees of freedom", also=also)
         if nu <= 2 and self.scatter == "covariance":
             raise DataError(
-                f"nu={nu:g}: a t distribution has a covariance only if nu is above 2. "
-                'Write scatter="scale", or a larger nu.'
+                f"nu={nu:g}: a t distribution has a covariance only if nu is above 2.",
+                hint='Write scatter="scale", or a larger nu.',
             )
         self._set("nu", nu)
 
@@ -449,12 +449,12 @@ class FactorAnalytic(CovarianceSpecification):
             form = FORMS.get(self.form.lower()) if isinstance(self.form, str) else None
             if form is None:
                 raise DataError(
-                    f"form={told(self.form)} is not known: use one of {listed(FORMS.values(), 14)}."
+                    f"form={told(self.form)} is not known.", hint=f"Use one of {listed(FORMS.values(), 14)}."
                 )
             self._set("form", form)
         if self.threshold is not None:
             if self.dimensions != "cattell":
-                raise DataError('threshold= requires dimensions="cattell": leave one of the two out.')
+                raise DataError('threshold= requires dimensions="cattell".', hint="Leave one of the two out.")
             what = "a share of the largest fall"
             self._set("threshold", check_number("threshold", self.threshold, 0.0, 1.0, ends="()", what=what))
         _flag(self, "standardize")
@@ -516,7 +516,7 @@ def _shrinkage(name: str, value: Any, rules: tuple[str, ...]) -> float | str:
         return value
     if isinstance(value, str):
         raise DataError(
-            f"{name}={value!r} is not known: use one of {listed(rules)}, or a number from 0 to 1."
+            f"{name}={value!r} is not known.", hint=f"Use one of {listed(rules)}, or a number from 0 to 1."
         )
     return check_number(name, value, 0.0, 1.0, also=f", or one of {listed(rules)}")
 
@@ -526,7 +526,7 @@ def _grid(grid: Any, shrinkage: Any) -> tuple[float, ...] | None:
     if grid is None:
         return None
     if shrinkage != "loo":
-        raise DataError('grid= has the candidates of shrinkage="loo": give both, or neither.')
+        raise DataError('grid= has the candidates of shrinkage="loo".', hint="Give both, or neither.")
     values = list(grid) if isinstance(grid, Iterator) else grid
     return tuple(check_grid(values, "shrinkage", 0.0, 1.0))
 

@@ -38,7 +38,7 @@ def check_word(name: str, value: Any, words: Any, *, optional: bool = False) -> 
         if hasattr(value, "_fit"):
             hint = " To set fits side by side, see compare()."
         raise DataError(
-            f"{name}={told(value)} is not known: use one of {listed(allowed, len(allowed))}.{hint}"
+            f"{name}={told(value)} is not known.", hint=f"Use one of {listed(allowed, len(allowed))}.{hint}."
         )
 
 
@@ -52,7 +52,7 @@ def is_number(value: Any) -> bool:
 def check_flag(name: str, value: Any) -> None:
     """Raise a DataError where an option is neither True nor False."""
     if not isinstance(value, bool | np.bool_):
-        raise DataError(f"{name}={told(value)}: give True or False.")
+        raise DataError(f"{name}={told(value)} is not valid.", hint="Give True or False.")
 
 
 def is_share(value: Any) -> bool:
@@ -81,7 +81,9 @@ def check_number(
     the number is `what`, and `also` says what else the option may be.
     """
     if not (is_number(value) and in_range(value, low, high, ends)):
-        raise DataError(f"{name}={told(value)}: give {what} {range_words(low, high, ends)}{also}.")
+        raise DataError(
+            f"{name}={told(value)} is not valid.", hint=f"Give {what} {range_words(low, high, ends)}{also}."
+        )
     return float(value)
 
 
@@ -91,7 +93,7 @@ def check_whole(
     """The whole number from low to high that an option is; as of `check_number`."""
     if not (is_whole(value) and low <= value and (high is None or value <= high)):
         words = range_words(low, np.inf if high is None else high)
-        raise DataError(f"{name}={told(value)}: give {what} {words}{also}.")
+        raise DataError(f"{name}={told(value)} is not valid.", hint=f"Give {what} {words}{also}.")
     return int(value)
 
 
@@ -112,7 +114,7 @@ def check_grid(
     """
     way_out = f"{what} {range_words(low, high, ends)}{also}."
     if isinstance(grid, str) or not isinstance(grid, Iterable):
-        raise DataError(f"grid={told(grid)}: give a list of {way_out}")
+        raise DataError(f"grid={told(grid)} is not valid.", hint=f"Give a list of {way_out}.")
     values = list(grid)
     kind = is_whole if whole else is_number
     wrong = [value for value in values if not (kind(value) and in_range(value, low, high, ends))]
@@ -126,7 +128,7 @@ def check_grid(
             )
             said = f"{holds} no {one}"
         first = ", ".join(map(told, values[:6])) + ", ..." * (len(values) > 6)
-        raise DataError(f"grid=[{first}]: {said}; give {way_out}")
+        raise DataError(f"grid=[{first}]: {said}.", hint=f"Give {way_out}.")
     return sorted({int(value) if whole else float(value) for value in values})
 
 

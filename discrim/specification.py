@@ -95,13 +95,15 @@ def read_specification(
     if isinstance(value, type) and issubclass(value, allowed):
         required = [each.name for each in fields(value) if each.default is MISSING and each.init]
         call = f"{value.__name__}({', '.join(f'{name}=...' for name in required)})"
-        raise DataError(f"{option}={value.__name__} is a class. Write {option}={call}.")
+        raise DataError(f"{option}={value.__name__} is a class.", hint=f"Write {option}={call}.")
     if isinstance(value, type):
         given = value.__name__
     else:
         given = repr(value) if isinstance(value, Specification) else told(value)
     choices = f"one of {listed(words, len(words))}, or {also}" if words else also
-    raise DataError(f"{option}={given} is not supported here. Use {choices}{listed_classes(allowed)}.")
+    raise DataError(
+        f"{option}={given} is not supported here.", hint=f"Use {choices}{listed_classes(allowed)}."
+    )
 
 
 def listed_classes(classes: Iterable[type[Specification]]) -> str:

@@ -275,7 +275,7 @@ class SparsePLS(PLSSpecification):
             for count in (value if many else [value])
         )
         if not counts:
-            raise DataError(f"nonzero={self.nonzero!r} is empty. Give a number for each component.")
+            raise DataError(f"nonzero={self.nonzero!r} is empty.", hint="Give a number for each component.")
         self._set("nonzero", counts if many else counts[0])
 
 

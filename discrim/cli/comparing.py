@@ -50,8 +50,8 @@ def compare(verb: str, options: dict[str, Any]) -> None:
         parts = _of_formulas(formulas, given, output, options)
     elif formulas:
         raise DataError(
-            f"{files[0]!r} is the file of a fit, and {formulas[0]!r} a formula: give files, which are judged "
-            "by DATA, or formulas, which are fitted to it"
+            f"{files[0]!r} is the file of a fit, and {formulas[0]!r} a formula.",
+            hint="Give files, which are judged by DATA, or formulas, which are fitted to it.",
         )
     else:
         parts = _of_files(files, given, options)
@@ -74,7 +74,7 @@ def _of_formulas(
     folds, repeats, seed = (options.pop(name, None) for name in ("folds", "repeats", "seed"))
     if folds is None and (repeats is not None or seed is not None):
         option = "--seed" if seed is not None else "--repeats"
-        raise DataError(f"{option} goes with --folds: add --folds 10, or leave {option} out")
+        raise DataError(f"{option} goes with --folds.", hint=f"Add --folds 10, or leave {option} out.")
 
     def fits_to(data: Any) -> list[Any]:
         return [
@@ -129,7 +129,7 @@ def _of_files(files: list[str], given: TableArgument, options: dict[str, Any]) -
     ):  # fmt: skip
         if name in options:
             raise DataError(
-                f"--{option} goes with formulas, which are fitted: leave it out beside files of fits"
+                f"--{option} goes with formulas, which are fitted.", hint="Leave it out beside files of fits."
             )
     fits = [loaded_fit(file) for file in files]
     found = [labels_of_fit(fit, whole=False) for fit in fits]
@@ -226,7 +226,7 @@ def _fit_of_formula(formula: str, target: str, options: dict[str, Any]) -> tuple
     """The fit of a formula to DATA, and the code that reads DATA."""
     if "data" not in options:
         raise DataError(
-            f"{formula!r} is fitted to a table: name one behind it, as in report {formula!r} iris"
+            f"{formula!r} is fitted to a table.", hint=f"Name one behind it, as in report {formula!r} iris."
         )
     model = options.pop("verb", None) or model_of("lda")
     given = given_of(options)
@@ -241,10 +241,14 @@ def _saved(path: str, options: dict[str, Any]) -> Any:
     """A fit that was saved."""
     for name, option in (("data", "DATA"), ("verb", "--verb")):
         if name in options:
-            raise DataError(f"{path!r} is a saved fit, which is reported as it is: leave {option} out")
+            raise DataError(
+                f"{path!r} is a saved fit, which is reported as it is.", hint=f"Leave {option} out."
+            )
     for name in options:
         option = name.replace("_", "-")
-        raise DataError(f"--{option} goes with a formula that is fitted: leave it out beside a saved fit")
+        raise DataError(
+            f"--{option} goes with a formula that is fitted.", hint="Leave it out beside a saved fit."
+        )
     return loaded_fit(path)
 
 
@@ -271,9 +275,9 @@ def predict(verb: str, options: dict[str, Any]) -> None:
     fit = loaded_fit(file, "fit them, as discrim.lda(moments=discrim.load(...)), and name a file of that fit")
     gaps: dict[str, Any] = {name: options[name] for name in ("unseen", "missing") if name in options}
     if augment and "prior" in options:
-        raise DataError("--augment uses the prior of the fit: leave out --prior, or use --proba")
+        raise DataError("--augment uses the prior of the fit.", hint="Leave out --prior, or use --proba.")
     if "method" in options and "proba" not in options:
-        raise DataError("--method says how posteriors are computed: add --proba, or leave it out")
+        raise DataError("--method says how posteriors are computed.", hint="Add --proba, or leave it out.")
     prior = with_labels(options, fit.classes).get("prior")
     given = given_of(options)
     dialect = dialect_of_output(options, given, out)
@@ -318,7 +322,7 @@ def export(verb: str, options: dict[str, Any]) -> None:
     file = options.pop("fit")
     path = options.pop("onnx", None)
     if (path is None) == ("sql" not in options):
-        raise DataError("export writes a query or a model: give --sql and an engine, or --onnx FILE")
+        raise DataError("Export writes a query or a model.", hint="Give --sql and an engine, or --onnx FILE.")
     option, target = ("--onnx", path) if path is not None else ("--out", options.pop("out", None))
     if target is not None:
         check_place(target)
@@ -334,7 +338,7 @@ def export(verb: str, options: dict[str, Any]) -> None:
             write_to_file(target, text.encode())
         return
     for name in options:
-        raise DataError(f"--{name} is of a query: leave it out beside --onnx")
+        raise DataError(f"--{name} is of a query.", hint="Leave it out beside --onnx.")
     write_to_file(path, fit.to_onnx(prior=prior).SerializeToString())
 
 

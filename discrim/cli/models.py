@@ -41,7 +41,7 @@ def models_of(typed: str) -> list[TypedModel]:
     [('lda', {}), ('rda', {'grid': [0, 0.5]})]
     """
     if not typed.strip():
-        raise DataError("The name of a model is empty. Write one, such as lda.")
+        raise DataError("The name of a model is empty.", hint="Write one, such as lda.")
     # Verbs of the command line have hyphens, which are operators in a call.
     hyphened = [verb.replace("_", "-") for verb in BY_VERB if "_" in verb]
     code = re.sub("|".join(hyphened), lambda found: found[0].replace("-", "_"), typed)
@@ -52,7 +52,7 @@ def model_of(typed: str) -> TypedModel:
     """Read one model."""
     found = models_of(typed)
     if len(found) > 1:
-        raise DataError(f"{typed!r} names {len(found)} models. Write one.")
+        raise DataError(f"{typed!r} names {len(found)} models.", hint="Write one.")
     return found[0]
 
 
@@ -76,7 +76,9 @@ def _model(call: LiteralCall) -> TypedModel:
         if isinstance(value, LiteralCall) and specifications:
             options[name] = specification_of(value, specifications)
         elif isinstance(value, LiteralCall):
-            raise call.error(f"{name}= takes no call. Write a number, a text in quotes or a list.", name)
+            raise call.error(
+                f"{name}= takes no call.", name, hint="Write a number, a text in quotes or a list."
+            )
     return TypedModel(call.name, options, call.text[call.start : call.end])
 
 
@@ -100,7 +102,7 @@ def check_taken(verb: str, options: dict[str, Any]) -> None:
     for name in options:
         if name not in taken:
             option = "--" + name.replace("_", "-")
-            raise DataError(f"{verb} takes no {option}: leave it out, or use another verb.")
+            raise DataError(f"{verb} takes no {option}.", hint="Leave it out, or use another verb.")
 
 
 def engine_of(text: str) -> Any:
@@ -108,5 +110,7 @@ def engine_of(text: str) -> Any:
     try:
         made = resolve("discrim.sklearn.regressions:engine_of")
     except ImportError:
-        raise DataError("fda takes its engine from scikit-learn: pip install scikit-learn") from None
+        raise DataError(
+            "fda takes its engine from scikit-learn.", hint="Install it with pip install scikit-learn."
+        ) from None
     return made(text)

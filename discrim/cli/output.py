@@ -93,12 +93,14 @@ def prepare() -> None:
 def standard_input() -> str:
     """Read the text of standard input."""
     if sys.stdin is None:
-        raise DataError("standard input is closed, and - reads the table from it: name a file instead")
+        raise DataError(
+            "Standard input is closed, and - reads the table from it.", hint="Name a file instead."
+        )
     try:
         return sys.stdin.read()
     except OSError as error:
         said = error.strerror or error
-        raise DataError(f"standard input cannot be read: {said}. Name a file instead") from error
+        raise DataError(f"Standard input cannot be read: {said}.", hint="Name a file instead.") from error
 
 
 def write_output(text: str) -> None:
@@ -116,7 +118,7 @@ def write_output(text: str) -> None:
 def standard_output() -> TextIO:
     """Give standard output, or refuse where it is closed."""
     if sys.stdout is None:
-        raise DataError("standard output is closed: send it to a file, or to /dev/null")
+        raise DataError("Standard output is closed.", hint="Send it to a file, or to /dev/null.")
     return sys.stdout
 
 
@@ -194,7 +196,9 @@ def output_of(options: dict[str, Any], *read: str) -> Output:
         name: options.pop(name) for name in ("kind", "columns", "axes") if name in options
     }
     if view and picture is None:
-        raise DataError(f"--{next(iter(view))} says what --plot draws: add --plot FILE, or leave it out")
+        raise DataError(
+            f"--{next(iter(view))} says what --plot draws.", hint="Add --plot FILE, or leave it out."
+        )
     if len(view.get("columns", ())) == 1:
         view["columns"] = view["columns"][0]
     style = options.pop("format", None)
@@ -203,11 +207,15 @@ def output_of(options: dict[str, Any], *read: str) -> Output:
         style = "text" if path is None else STYLES.get(PurePath(path).suffix.lower(), "text")
     width = options.pop("text_width", None)
     if width is not None and style != "text":
-        raise DataError(f"--text-width is for text, and this is {style}: leave it out, or give --format text")
+        raise DataError(
+            f"--text-width is for text, and this is {style}.", hint="Leave it out, or give --format text."
+        )
     if save is not None:
         _check_target(save, force)
     elif calibrated:
-        raise DataError("--calibrated is of the file that --save writes: add --save FILE, or leave it out")
+        raise DataError(
+            "--calibrated is of the file that --save writes.", hint="Add --save FILE, or leave it out."
+        )
     if picture is not None:
         suffix(picture)
     for option, target in (("--out", path), ("--plot", picture)):
@@ -218,11 +226,13 @@ def output_of(options: dict[str, Any], *read: str) -> Output:
     real = [os.path.realpath(target) for target in named]
     for place, target in enumerate(named):
         if real[place] in real[:place]:
-            raise DataError(f"{target!r} is named for two things to be written: name another file for one")
+            raise DataError(
+                f"{target!r} is named for two things to be written.", hint="Name another file for one."
+            )
     if unfit:
         raise DataError(
-            f"--out {path!r} would hold text under a name that says otherwise: name a file that ends in "
-            ".txt, .html, .tex, .md or .xlsx, or give --plot for a picture"
+            f"--out {path!r} would hold text under a name that says otherwise.",
+            hint="Name a file that ends in .txt, .html, .tex, .md or .xlsx, or give --plot for a picture.",
         )
     return Output(style, width, path, picture, view, save, calibrated)
 
@@ -234,8 +244,8 @@ def suffix(picture: str) -> str:
     found = PurePath(picture).suffix.lower().lstrip(".")
     if found not in (*FORMATS, "html"):
         raise DataError(
-            f"--plot {picture!r} does not say what to write: name a file that ends in .png, .svg or .pdf; "
-            "one that ends in .html answers a pointer"
+            f"--plot {picture!r} does not say what to write.",
+            hint="Name a file that ends in .png, .svg or .pdf; one that ends in .html answers a pointer.",
         )
     return found
 
@@ -259,8 +269,8 @@ def _check_target(target: str, force: bool) -> None:
     except NotAFitError:
         if not force:
             raise DataError(
-                f"{target!r} is there and is no saved fit: name another file to --save to, or give --force "
-                "to replace it"
+                f"{target!r} is there and is no saved fit.",
+                hint="Name another file to --save to, or give --force to replace it.",
             ) from None
     except DiscrimError:
         # There is none yet, or a fit that is damaged or of another format, which may be replaced.
@@ -271,7 +281,9 @@ def refuse_same(option: str, out: str, *read: str) -> None:
     """Raise where a file that is read would be replaced by what is written."""
     for path in read:
         if os.path.exists(out) and os.path.isfile(path) and os.path.samefile(out, path):
-            raise DataError(f"{option} {out!r} is a file that is read here: name another to write to")
+            raise DataError(
+                f"{option} {out!r} is a file that is read here.", hint="Name another to write to."
+            )
 
 
 def refuse_part(output: Output, rows: Any) -> None:
@@ -282,7 +294,8 @@ def refuse_part(output: Output, rows: Any) -> None:
     for option, target in (("--out", output.path), ("--plot", output.picture), ("--save", output.save)):
         if target is not None and source.reads(target):
             raise DataError(
-                f"{option} {target!r} belongs to {source.what}, which the rows come from: name another file"
+                f"{option} {target!r} belongs to {source.what}, which the rows come from.",
+                hint="Name another file.",
             )
 
 

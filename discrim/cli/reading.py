@@ -48,7 +48,7 @@ def readable(source: str) -> str | io.StringIO | io.BytesIO:
         return io.StringIO(standard_input())
     mode = os.stat(source).st_mode
     if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
-        raise DataError(f"{source!r} is a device, not a file: name a file, or - for standard input")
+        raise DataError(f"{source!r} is a device, not a file.", hint="Name a file, or - for standard input.")
     stem, suffix = os.path.splitext(source.lower())
     if suffix == ".tar" or stem.endswith(".tar"):
         return io.BytesIO(_only_file(source, suffix))
@@ -67,7 +67,9 @@ def _only_file(source: str, suffix: str) -> bytes:
         file = archive.extractfile(members[0]) if len(members) == 1 and members[0].isreg() else None
         # A hole in a file may be said to be larger than any memory.
         if file is None or members[0].issparse():
-            raise DataError(f"{source!r} is not an archive of one file: unpack it, and give the CSV itself")
+            raise DataError(
+                f"{source!r} is not an archive of one file.", hint="Unpack it, and give the CSV itself."
+            )
         return file.read()
 
 
@@ -105,7 +107,8 @@ def _zstd_frame(source: str) -> Any:
         return import_module("zstandard").ZstdDecompressor().decompressobj()
     except ImportError:
         raise DataError(
-            f"{source!r} needs the package zstandard: pip install zstandard, or unpack it first"
+            f"{source!r} needs the package zstandard.",
+            hint="Install it with pip install zstandard, or unpack it first.",
         ) from None
 
 
@@ -176,7 +179,7 @@ def read_table(source: str, labels: Labels | None = None, dialect: Dialect | Non
         refuse_dialect(source, "a table of the package", dialect)
         return datasets.load(source)
     if "://" in source:
-        raise DataError(f"{source!r} is an address, not a file: download it first")
+        raise DataError(f"{source!r} is an address, not a file.", hint="Download it first.")
     suffixes = [suffix.lower() for suffix in PurePath(source).suffixes]
     packed = any(suffix in _COMPRESSED for suffix in suffixes[-1:])
     kind = next((suffix for suffix in reversed(suffixes) if suffix not in _COMPRESSED), "")
@@ -193,10 +196,16 @@ def read_table(source: str, labels: Labels | None = None, dialect: Dialect | Non
         raise DataError(f"{source!r} is neither a file nor a table of the package{way_out}") from None
     except UnicodeDecodeError as error:
         if is_parquet:
-            raise DataError(f"{source!r} cannot be read as Parquet: {error}. Write it again") from error
-        raise DataError(f"{source!r} is not text in UTF-8: save it as CSV in UTF-8, or Parquet") from error
+            raise DataError(
+                f"{source!r} cannot be read as Parquet: {error}.", hint="Write it again."
+            ) from error
+        raise DataError(
+            f"{source!r} is not text in UTF-8.", hint="Save it as CSV in UTF-8, or Parquet."
+        ) from error
     except MemoryError as error:
-        raise DataError(f"{source!r} is larger than the memory: give some of its rows or columns") from error
+        raise DataError(
+            f"{source!r} is larger than the memory.", hint="Give some of its rows or columns."
+        ) from error
     except Exception as error:
         # Readers of packed files and of Parquet raise errors of kinds that only they know.
         if isinstance(error, OSError) and error.filename is not None:
@@ -213,7 +222,7 @@ def read_table(source: str, labels: Labels | None = None, dialect: Dialect | Non
 def refuse_dialect(source: str, what: str, dialect: Dialect | None) -> None:
     """Raise where it was said how CSV is written of something that is none."""
     if dialect is not None and dialect != type(dialect)():
-        raise DataError(f"--sep and --decimal are for CSV, and {source!r} is {what}: leave them out")
+        raise DataError(f"--sep and --decimal are for CSV, and {source!r} is {what}.", hint="Leave them out.")
 
 
 def _meant(source: str) -> str:
@@ -243,13 +252,15 @@ def _read_delimited(source: str, labels: Labels, dialect: Dialect | None) -> pd.
     refuse_nul(source, file)
     twice = [name for name, times in Counter(given).items() if name and times > 1]
     if twice:
-        raise DataError(f"{source!r} has more than one column named {twice[0]!r}: rename all but one")
+        raise DataError(
+            f"{source!r} has more than one column named {twice[0]!r}.", hint="Rename all but one."
+        )
     if not isinstance(file, str):
         file.seek(0)
     dtypes: Any = dict.fromkeys(labels.as_text(given), str)
     table: pd.DataFrame = labels.with_types(pd.read_csv(file, dtype=dtypes, **options))
     if not isinstance(table.index, pd.RangeIndex):
-        raise DataError(f"{source!r} has rows longer than its first: give every column a name there")
+        raise DataError(f"{source!r} has rows longer than its first.", hint="Give every column a name there.")
     warn_of_commas(table, source, labels)
     for position, name in enumerate(given):
         if not name:
@@ -300,13 +311,15 @@ def _read_parquet(source: str) -> Any:
     try:
         import polars as pl
     except ImportError:
-        raise DataError(f"{source!r}: Parquet needs pyarrow or polars: pip install pyarrow") from None
+        raise DataError(
+            f"{source!r}: Parquet needs pyarrow or polars.", hint="Install it with pip install pyarrow."
+        ) from None
     try:
         return pl.read_parquet(source)
     except pl.exceptions.PolarsError as error:
         raise DataError(
-            f"{source!r} cannot be read as Parquet: {error}. Give a Parquet file, or name the file .csv "
-            "if it is one"
+            f"{source!r} cannot be read as Parquet: {error}.",
+            hint="Give a Parquet file, or name the file .csv if it is one.",
         ) from error
 
 
@@ -448,7 +461,9 @@ def dialect_of_output(options: dict[str, Any], given: TableArgument, out: str | 
     is_csv = out is None or format_of(out) == "CSV"
     if not is_csv and (separator is not None or decimal is not None):
         option = "--out-sep" if separator is not None else "--out-decimal"
-        raise DataError(f"{option} is for CSV, and {out!r} is not CSV: leave it out, or name a file .csv")
+        raise DataError(
+            f"{option} is for CSV, and {out!r} is not CSV.", hint="Leave it out, or name a file .csv."
+        )
     if not is_csv:
         return Dialect()
     if separator is None and out is None:
@@ -465,6 +480,7 @@ def _refuse_decimal_as_separator(dialect: Dialect, path: str, hint: str) -> None
     """Raise a DataError if the decimal sign of a file is its separator."""
     if dialect.separator_of(path) == dialect.decimal:
         raise DataError(
-            f"numbers of {path!r} cannot have the decimal sign {dialect.decimal!r}, which stands between its "
-            f"fields: give {hint}"
+            f"Numbers of {path!r} cannot have the decimal sign {dialect.decimal!r}, which stands between "
+            "its fields.",
+            hint=f"Give {hint}.",
         )

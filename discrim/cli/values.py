@@ -307,7 +307,7 @@ def specification_of(call: LiteralCall, classes: Sequence[type[Specification]]) 
         inspect.signature(found).bind(*call.args, **call.kwargs)
     except TypeError as error:
         parameters = ", ".join(names) or "none"
-        raise call.error(f"{call.name}: {error}. Write its parameters: {parameters}.") from None
+        raise call.error(f"{call.name}: {error}.", hint=f"Write its parameters: {parameters}.") from None
     try:
         return found(*call.args, **call.kwargs)
     except DiscrimError as error:

@@ -306,7 +306,9 @@ def show_datasets(verb: str, options: dict[str, Any]) -> None:
     target = options.get("out")
     if name is None:
         if target is not None:
-            raise DataError("--out takes one table: name it, as in discrim datasets iris --out iris.csv")
+            raise DataError(
+                "--out takes one table.", hint="Name it, as in discrim datasets iris --out iris.csv."
+            )
         write_output(_listed())
         return
     if name not in datasets.names():

@@ -88,9 +88,12 @@ WITHIN_CLASSES = "within-class standard deviations from the class means"
 def refuse_far(column: str, value: float, row: object, measure: str = WITHIN_CLASSES) -> NoReturn:
     """Raise the OutOfRangeError of a value, with the label of its row and the measure of its distance."""
     raise OutOfRangeError(
-        f"Column {column!r} has the value {value:.6g} at row {row!r}, more than {MAX_DEVIATIONS:g} {measure}"
-        ". Correct the value, make it missing, or give the column in the unit of the other rows or, if it "
-        "covers such a range, as logarithms.",
+        f"Column {column!r} has the value {value:.6g} at row {row!r}, more than {MAX_DEVIATIONS:g} "
+        f"{measure}.",
+        hint=(
+            "Correct the value, make it missing, or give the column in the unit of the other rows or, if "
+            "it covers such a range, as logarithms."
+        ),
         columns=(column,),
         rows=(row,),
     )

@@ -137,8 +137,8 @@ class DaskSource(DistributedSource):
             k = next(k for k, (new, old) in enumerate(zip(lengths, self._lengths, strict=True)) if new != old)
             raise DataError(
                 f"Partition {k} of {self.what} has {lengths[k]:,} rows now and had {self._lengths[k]:,} "
-                "before: what reads rows several times needs the same each time. Write the frame to Parquet "
-                "first, or keep it on the workers with .persist()."
+                "before: what reads rows several times needs the same each time.",
+                hint="Write the frame to Parquet first, or keep it on the workers with .persist().",
             )
         self._lengths = lengths
 
@@ -344,7 +344,8 @@ def _of_partition(number: int) -> Iterator[None]:
 def _failed(number: int, error: BaseException) -> DataError:
     return DataError(
         f"Partition {number} of the Dask DataFrame could not be computed, so that there is no fit: "
-        f"{type(error).__name__}: {error}. See frame.get_partition({number}).compute()."
+        f"{type(error).__name__}: {error}.",
+        hint=f"See frame.get_partition({number}).compute().",
     )
 
 

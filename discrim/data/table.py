@@ -93,8 +93,11 @@ class Fingerprint:
             was, found = (each.reshape(len(names), -1)[column, at] for each in (before, after))
             raise DataError(
                 "The table of this fit was changed after the fit, in the memory that both share: column "
-                f"{names[column]!r} at row {label(at * self.step)!r} was {shown(was)} and is {shown(found)}. "
-                "Fit again; a fit to data.copy() keeps its own table."
+                f"{names[column]!r} at row {label(at * self.step)!r} was {shown(was)} and is "
+                f"{shown(found)}.",
+                hint="Fit again; a fit to data.copy() keeps its own table.",
+                columns=(names[column],),
+                rows=(label(at * self.step),),
             )
 
 
@@ -158,15 +161,16 @@ def _frame_of_dict(data: dict[Any, Any]) -> pd.DataFrame:
     single = [name for name, value in data.items() if isinstance(value, str) or not hasattr(value, "__len__")]
     if len(single) == len(data) > 0:
         raise DataError(
-            f"data is a dict of single values, as {single[0]!r}: write lists, {{{single[0]!r}: [...]}}, "
-            "one value a row."
+            f"data is a dict of single values, as {single[0]!r}.",
+            hint=f"Write lists, {{{single[0]!r}: [...]}}, one value a row.",
         )
     try:
         return pd.DataFrame(data)
     except ValueError as error:
         lengths = ", ".join(f"{name!r} {len(data[name])}" for name in data if name not in single)
         raise DataError(
-            f"The dict of columns is no table ({error}); lengths: {lengths}. Give lists of one length."
+            f"The dict of columns is no table ({error}); lengths: {lengths}.",
+            hint="Give lists of one length.",
         ) from None
 
 
@@ -188,13 +192,16 @@ def _narwhals_frame(data: Any) -> Any:
         return nw.from_native(data, eager_only=True)
     except nw.exceptions.DuplicateError as error:
         raise DataError(
-            f"{' '.join(str(error).split())}: rename the columns so that each name stands for one."
+            f"{' '.join(str(error).split())}.", hint="Rename the columns so that each name stands for one."
         ) from error
     except TypeError:
         arrays = type(data).__name__ in ("ndarray", "Series")
         raise DataError(
-            f"data is {_told(data)}, not a table: pass a pandas DataFrame, a polars or pyarrow table, or a "
-            f"dict of columns{'; for X and y see the estimators in discrim.sklearn' if arrays else ''}."
+            f"data is {_told(data)}, not a table.",
+            hint=(
+                "Pass a pandas DataFrame, a polars or pyarrow table, or a dict of "
+                f"columns{'; for X and y see the estimators in discrim.sklearn' if arrays else ''}."
+            ),
         ) from None
 
 
@@ -218,8 +225,9 @@ def rows_of(data: Any, positions: NDArray[np.intp]) -> Any:
         return frame[positions.tolist()].to_native()
     except (AttributeError, DataError, TypeError):
         raise NotSupportedError(
-            f"Each fold takes a call with its rows, and rows of a {type(data).__name__} cannot be taken by "
-            "their positions: pass a DataFrame, or a sample of the rows as one."
+            f"Each fold takes a call with its rows, and rows of a {type(data).__name__} cannot be taken "
+            "by their positions.",
+            hint="Pass a DataFrame, or a sample of the rows as one.",
         ) from None
 
 
@@ -304,8 +312,8 @@ class Table:
         if len(self._columns) < len(labels):
             twice = sorted(name for name, times in Counter(self.names).items() if times > 1)
             raise DataError(
-                f"Duplicate column name{'s' if len(twice) > 1 else ''} {quoted_names(twice)}: "
-                "rename the columns so that each name stands for one."
+                f"Duplicate column name{'s' if len(twice) > 1 else ''} {quoted_names(twice)}.",
+                hint="Rename the columns so that each name stands for one.",
             )
         self._views: dict[tuple[str, ...], NDArray[np.float64] | None] = {}
         self._kinds: dict[str, Kind] = {}
@@ -792,8 +800,10 @@ def refuse_missing(data: Any, names: Sequence[str]) -> None:
             row = table.label(int(np.argmax(missing)))
             more = int(missing.sum()) - 1
             raise DataError(
-                f"Column {name!r} is missing (NaN) at row {row!r}{f' and in {more} more' if more else ''}: "
-                "impute it, for example with sklearn.impute, or leave the row out."
+                f"Column {name!r} is missing (NaN) at row {row!r}{f' and in {more} more' if more else ''}.",
+                hint="Impute it, for example with sklearn.impute, or leave the row out.",
+                columns=(name,),
+                rows=(row,),
             )
 
 

@@ -62,7 +62,7 @@ def find_levels(
         return coded_levels(codes, uniques, what, declared=declared, unused=unused)
     wanted = tuple(_scalar(level, what) for level in levels)
     if len(set(wanted)) < len(wanted):
-        raise DataError(f"{what}: levels= names a level twice: {list(wanted)}. Name each once.")
+        raise DataError(f"{what}: levels= names a level twice: {list(wanted)}.", hint="Name each once.")
     return _used_levels(wanted, _positions(values, codes, uniques, wanted, what), what, unused=unused)
 
 
@@ -146,8 +146,13 @@ def refuse_numbers_as_text(
     problem = "is text and not a number" if unreadable.any() else "is a number written as text"
     raise DataError(
         f"Column {name!r} is text, but most of it reads as numbers; row {shown(index()[row])}, "
-        f"{levels[codes[row]]!r}, {problem}. Convert it with pd.to_numeric(..., errors='coerce'), or write "
-        f"C({name}) in the formula to use it as categories."
+        f"{levels[codes[row]]!r}, {problem}.",
+        hint=(
+            f"Convert it with pd.to_numeric(..., errors='coerce'), or write C({name}) in the formula to "
+            "use it as categories."
+        ),
+        columns=(name,),
+        rows=(index()[row],),
     )
 
 
@@ -172,7 +177,10 @@ def _no_levels(values: pd.Series) -> DataError:
     kind = type(values.iloc[row]).__name__
     return DataError(
         f"Column {values.name!r} holds a {kind} at row {shown(values.index[row])}, which is no level: "
-        "levels are text, numbers or truth values. Correct or drop the row."
+        "levels are text, numbers or truth values.",
+        hint="Correct or drop the row.",
+        columns=(values.name,),
+        rows=(values.index[row],),
     )
 
 
@@ -217,8 +225,10 @@ def _positions(
         value = values.iloc[row]
         known = ", ".join(repr(level) for level in levels[:8]) + (", ..." if len(levels) > 8 else "")
         raise DataError(
-            f"{what} is {shown(value)} at row {shown(values.index[row])}, which is "
-            f"none of its levels {known}: correct or drop the row, {way_out}."
+            f"{what} is {shown(value)} at row {shown(values.index[row])}, which is none of its levels "
+            f"{known}.",
+            hint=f"Correct or drop the row, {way_out}.",
+            rows=(values.index[row],),
         )
     return positions
 
@@ -245,8 +255,9 @@ def _scalar(value: Any, what: str) -> Scalar:
     if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise DataError(
-        f"{what} has the level {value!r} of type {type(value).__name__}; levels are text, numbers or truth "
-        "values: convert the column, for example with astype(str); of pd.cut() and pd.qcut(), give labels=."
+        f"{what} has the level {value!r} of type {type(value).__name__}; levels are text, numbers or "
+        "truth values.",
+        hint="Convert the column, for example with astype(str); of pd.cut() and pd.qcut(), give labels=.",
     )
 
 
@@ -254,8 +265,8 @@ def _sorted(levels: tuple[Scalar, ...], what: str) -> tuple[Scalar, ...]:
     texts = sum(isinstance(level, str) for level in levels)
     if texts and texts < len(levels):
         raise DataError(
-            f"{what} mixes text and numbers, which have no common order: convert the column to one type, "
-            "or give levels=."
+            f"{what} mixes text and numbers, which have no common order.",
+            hint="Convert the column to one type, or give levels=.",
         )
     return tuple(sorted(levels, key=lambda level: level))
 
@@ -452,10 +463,14 @@ def refuse_merged(values: pd.Series, name: str, where: str = "row") -> None:
     if large.any():
         row = int(large.argmax())
         raise DataError(
-            f"Column {name!r} is {numbers[row]:.17g} at {where} {shown(values.index[row])}, a {values.dtype} "
-            "to which several whole numbers are rounded, so that different labels may have become one: read "
-            f"the column as whole numbers, as in pd.read_csv(..., dtype={{{name!r}: 'Int64'}}), or make it "
-            "text by astype(str) if none has."
+            f"Column {name!r} is {numbers[row]:.17g} at {where} {shown(values.index[row])}, a "
+            f"{values.dtype} to which several whole numbers are rounded, so that different labels may "
+            "have become one.",
+            hint=(
+                f"Read the column as whole numbers, as in pd.read_csv(..., dtype={{{name!r}: 'Int64'}}), "
+                "or make it text by astype(str) if none has."
+            ),
+            columns=(name,),
         )
 
 
@@ -505,8 +520,10 @@ def _refuse_beyond(values: NDArray[Any], series: Any, rows: NDArray[np.intp] | N
         digits = round(int(values[at]).bit_length() * math.log10(2))
         raise DataError(
             f"Column {name!r} holds a whole number of about {digits:,} digits at row {shown(row)}, "
-            "beyond the range of double precision: give the column in another unit, or, for categories, as "
-            "text by astype(str)."
+            "beyond the range of double precision.",
+            hint="Give the column in another unit, or, for categories, as text by astype(str).",
+            columns=(name,),
+            rows=(row,),
         ) from None
     except (TypeError, ValueError):
         return
@@ -575,8 +592,12 @@ def as_floats(series: pd.Series, name: str) -> NDArray[np.float64]:
         row = int(bad.to_numpy().argmax())
         raise DataError(
             f"Column {name!r} is not numeric: row {shown(series.index[row])} holds "
-            f"{shown(series.iloc[row])}. Convert it with pd.to_numeric(..., errors='coerce'), or write "
-            "C() around it for categories."
+            f"{shown(series.iloc[row])}.",
+            hint=(
+                "Convert it with pd.to_numeric(..., errors='coerce'), or write C() around it for categories."
+            ),
+            columns=(name,),
+            rows=(series.index[row],),
         ) from None
 
 

@@ -539,21 +539,27 @@ class Blocks:
                 row = part.table.label(int(np.argmax(missing)))
                 more = int(missing.sum()) - 1
                 raise DataError(
-                    f"Column {name!r} is missing at row {row!r}"
-                    f"{f' and in {more} more' if more else ''}: fill or drop the rows, "
-                    'or pass na_action="drop".'
+                    f"Column {name!r} is missing at row {row!r}{f' and in {more} more' if more else ''}.",
+                    hint='Fill or drop the rows, or pass na_action="drop".',
+                    columns=(name,),
+                    rows=(row,),
                 )
         if weights is not None and np.isnan(weights).any():
             row = part.table.label(int(np.argmax(np.isnan(weights))))
-            raise DataError(f'The weight is missing at row {row!r}: fill it, or pass na_action="drop".')
+            raise DataError(
+                f"The weight is missing at row {row!r}.",
+                hint='Fill it, or pass na_action="drop".',
+                rows=(row,),
+            )
         for first, x, _, codes, _ in self._blocks_of(part):
             start = first - part.start
             lost = ((codes < 0) | np.isnan(x).any(axis=1)) & counted[start : start + len(x)]
             if lost.any():
                 row = part.table.label(start + int(lost.argmax()))
                 raise DataError(
-                    f"A function of functions= gives no category to row {row!r}: correct it, drop the row, "
-                    'or pass na_action="drop".'
+                    f"A function of functions= gives no category to row {row!r}.",
+                    hint='Correct it, drop the row, or pass na_action="drop".',
+                    rows=(row,),
                 )
 
     def without_rows(self) -> Blocks:

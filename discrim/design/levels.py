@@ -72,8 +72,9 @@ def _recoded(
         if len(product) > 1:
             text = ":".join(spec.factors[factor].code for factor, _ in product)
             raise NotSupportedError(
-                f"The term {text!r} multiplies the categories {categorical[0].code!r} with another column; "
-                f"{why}: write them as a term of their own, or make one column of the combined levels."
+                f"The term {text!r} multiplies the categories {categorical[0].code!r} with another "
+                f"column; {why}.",
+                hint="Write them as a term of their own, or make one column of the combined levels.",
             )
         name = names.get(categorical[0].code, categorical[0].code)
         coding, labels = coded(name, categorical[0].levels or ())
@@ -213,8 +214,10 @@ def refuse_values(table: Table, names: Sequence[str], *, counts: bool) -> None:
             row = int(bad.argmax())
             what = "a count, which is 0 or more" if counts else "true or false, as it was at the fit"
             raise DataError(
-                f"Column {name!r} is {values[row]:g} at row {table.label(row)!r}, and not {what}: correct "
-                "the value, or make it missing."
+                f"Column {name!r} is {values[row]:g} at row {table.label(row)!r}, and not {what}.",
+                hint="Correct the value, or make it missing.",
+                columns=(name,),
+                rows=(table.label(row),),
             )
 
 

@@ -153,11 +153,11 @@ def model_rows(
         start = left.origin.start
         end = left.origin.end
         raise source.error(
-            "The left side has no factor, and a number there is a covariate. The factors stand on the left "
-            "and the responses on the right, or in cbind() on the left as in R: turn the formula round, or "
-            "write C(column) for a factor whose levels are numbers.",
+            "The left side has no factor, and a number there is a covariate. The factors stand on the "
+            "left and the responses on the right, or in cbind() on the left as in R.",
             start,
             end,
+            hint="Turn the formula round, or write C(column) for a factor whose levels are numbers.",
         )
     beside = dict.fromkeys(name for each in expressions.values() for name in each.columns)
 
@@ -167,9 +167,10 @@ def model_rows(
         left = Expression(quote(factor), Column(factor), tuple(beside))
         if not responses and right.type != "ONE":
             raise source.error(
-                "The distances are given, so that responses have no use: write 1 on the right side.",
+                "The distances are given, so that responses have no use.",
                 right.origin.start,
                 right.origin.end,
+                hint="Write 1 on the right side.",
             )
         known: dict[str, Expression] = {}
         named: list[tuple[str, ...]] = []
@@ -203,9 +204,10 @@ def _left_side(
     def leaf(each: Node) -> Terms:
         if each.token.extra == ".":
             raise source.error(
-                "`.` stands for columns of the right side: name the factors of the model.",
+                "`.` stands for columns of the right side.",
                 each.origin.start,
                 each.origin.end,
+                hint="Name the factors of the model.",
             )
         found = read_leaf(source, each, table, functions)
         label = found.label
@@ -223,11 +225,11 @@ def _left_side(
     total = Expansion(source, leaf).expand(node)
     if total.intercept is False:
         raise source.error(
-            "The model has its constant: leave out the 0 or - 1.", node.origin.start, node.origin.end
+            "The model has its constant.", node.origin.start, node.origin.end, hint="Leave out the 0 or - 1."
         )
     terms = sorted(total.terms.values(), key=len)
     if not terms:
-        raise source.error("The left side has no term: name one.", node.origin.start, node.origin.end)
+        raise source.error("The left side has no term.", node.origin.start, node.origin.end, hint="Name one.")
     used = {code: known[code] for term in terms for code in term}
     return terms, used, labels
 
@@ -244,7 +246,9 @@ def _summed(
     """The rows with factors coded by contrasts that sum to zero, and the terms with their columns."""
     spec = blocks.design.spec
     if spec is None:
-        raise FormulaError("The left side has no factor: write C(column) for one whose levels are numbers.")
+        raise FormulaError(
+            "The left side has no factor.", hint="Write C(column) for one whose levels are numbers."
+        )
     coded = {pair for each in spec.products for pair in each if pair[1] >= 0}
     codings = list(spec.codings)
     for factor, number in coded:
@@ -266,8 +270,11 @@ def _summed(
         elif any(pair in coded for pair in each):
             label = ":".join(spec.factors[factor].code for factor, _ in each)
             raise FormulaError(
-                f"The response {label!r} is no number but has levels: leave it out of the right side, as in "
-                f"`. - {label}`, or make it a factor on the left."
+                f"The response {label!r} is no number but has levels.",
+                hint=(
+                    f"Leave it out of the right side, as in `. - {label}`, or make it a factor on the left."
+                ),
+                columns=(label,),
             )
     levelled = {factor.code for factor in spec.factors if factor.levels is not None}
     model_terms = [
@@ -344,8 +351,10 @@ def within_terms(design: str, table: Table) -> list[tuple[str, ...]]:
     """
     if not isinstance(design, str):
         raise FormulaError(
-            f"design= is of type {type(design).__name__}: write a formula in the columns of within=, such as "
-            f"{' * '.join(map(quote, table.names))!r}."
+            f"design= is of type {type(design).__name__}.",
+            hint=(
+                f"Write a formula in the columns of within=, such as {' * '.join(map(quote, table.names))!r}."
+            ),
         )
     source = scan(f"responses ~ {design.strip().removeprefix('~')}")
 
@@ -356,15 +365,17 @@ def within_terms(design: str, table: Table) -> list[tuple[str, ...]]:
         if not isinstance(found.root, Column):
             start = each.origin.start
             end = each.origin.end
-            raise source.error("Factors within rows are columns as they are: name one.", start, end)
+            raise source.error("Factors within rows are columns as they are.", start, end, hint="Name one.")
         return {frozenset({found.root.name}): (found.root.name,)}
 
     left, right = parse(source)
     if left.type != "PYTHON_EXPR":
-        raise source.error("A design has no left side: leave it out.", left.origin.start, left.origin.end)
+        raise source.error(
+            "A design has no left side.", left.origin.start, left.origin.end, hint="Leave it out."
+        )
     terms = Expansion(source, leaf).expand(right).terms
     if not terms:
-        raise FormulaError(f"design={design[:80]!r} has no term: name a column of within=.")
+        raise FormulaError(f"design={design[:80]!r} has no term.", hint="Name a column of within=.")
     return sorted(terms.values(), key=len)
 
 
@@ -388,7 +399,9 @@ def equations(text: str, names: Sequence[str]) -> tuple[Floats, Floats]:
     from patsy import DesignInfo, PatsyError
 
     if len(text) > MAX_TEXT:
-        raise FormulaError(f"The hypothesis has {len(text):,} characters: write {MAX_TEXT:,} at most.")
+        raise FormulaError(
+            f"The hypothesis has {len(text):,} characters.", hint=f"Write {MAX_TEXT:,} at most."
+        )
     try:
         with np.errstate(all="ignore"):
             constraint = DesignInfo(list(names)).linear_constraint(text)
@@ -397,12 +410,15 @@ def equations(text: str, names: Sequence[str]) -> tuple[Floats, Floats]:
         where = "" if origin is None else f" at {text[origin.start :][:40]!r}"
         why = error.message if isinstance(error, PatsyError) else type(error).__name__
         raise FormulaError(
-            f"The hypothesis {text[:80]!r} cannot be read{where} ({why}): write equations in the "
-            f"coefficients, such as '{names[-1]} = 0', with commas between them."
+            f"The hypothesis {text[:80]!r} cannot be read{where} ({why}).",
+            hint=(
+                f"Write equations in the coefficients, such as '{names[-1]} = 0', with commas between them."
+            ),
         ) from None
     coefs, values = (np.asarray(each, dtype=np.float64) for each in (constraint.coefs, constraint.constants))
     if not (np.isfinite(coefs).all() and np.isfinite(values).all()):
         raise FormulaError(
-            f"The hypothesis {text[:80]!r} divides by zero, or has a number out of range: write finite ones."
+            f"The hypothesis {text[:80]!r} divides by zero, or has a number out of range.",
+            hint="Write finite ones.",
         )
     return coefs, values[:, 0]

@@ -61,8 +61,9 @@ def write(
                 overflows[values[factor] < 0 if coding >= 0 else []] = False
             for row, column in np.argwhere(overflows)[:1]:
                 raise DataError(
-                    f"{design.terms[places.start + column]!r} overflows at row {shown(rows.index[row])}: "
-                    "rescale its columns."
+                    f"{design.terms[places.start + column]!r} overflows at row {shown(rows.index[row])}.",
+                    hint="Rescale its columns.",
+                    rows=(rows.index[row],),
                 )
 
 
@@ -130,7 +131,11 @@ def factor_values(
     value = evaluate(each, rows, Memory(factor.states), functions)
     if isinstance(value, Categories) != (factor.levels is not None):
         kind = "categories" if factor.levels is not None else "numbers"
-        raise DataError(f"The predictor {each.label!r} held {kind} at the fit: convert it to these.")
+        raise DataError(
+            f"The predictor {each.label!r} held {kind} at the fit.",
+            hint="Convert it to these.",
+            columns=(each.label,),
+        )
     if isinstance(value, Categories):
         levels = factor.levels or ()
         what = f"The predictor {each.label!r}"
@@ -410,8 +415,10 @@ def refuse_infinite(terms: Sequence[str], table: Table, x: Floats, rows: Codes) 
     if infinite.any():
         row, column = np.argwhere(infinite)[0]
         raise DataError(
-            f"Column {terms[column]!r} is infinite at row {table.label(int(rows[row]))!r}: "
-            "replace the value, or make it missing to drop the row."
+            f"Column {terms[column]!r} is infinite at row {table.label(int(rows[row]))!r}.",
+            hint="Replace the value, or make it missing to drop the row.",
+            columns=(terms[column],),
+            rows=(table.label(int(rows[row])),),
         )
 
 

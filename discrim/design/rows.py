@@ -59,7 +59,7 @@ def read(
     exclude = (weights,) if isinstance(weights, str) else ()
     called = {} if functions is None else check_functions(functions)
     if table.nrows == 0:
-        raise DataError("The table has no rows, so there is nothing to fit: pass some.")
+        raise DataError("The table has no rows, so there is nothing to fit.", hint="Pass some.")
     parsed = reader(formula, table, called, exclude)
     counts = weight_vector(weights, table)
     design, codes = settle_formula(
@@ -100,9 +100,10 @@ def _read_source(
         refuse_parts(in_memory, source)
     if source.once:
         raise NotSupportedError(
-            f"{capital(source.what)} can be read only once, and this fit reads its rows more often: "
-            "give a function that makes it anew, or use lda(), qda() or another verb that takes "
-            "moments=."
+            f"{capital(source.what)} can be read only once, and this fit reads its rows more often.",
+            hint=(
+                "Give a function that makes it anew, or use lda(), qda() or another verb that takes moments=."
+            ),
         )
     source.refuse_vector(weights)
     design, table = discovered(
@@ -114,8 +115,11 @@ def _read_source(
 def refuse_parts(why: str, source: Source) -> NoReturn:
     """Raise where rows have to be in memory, for a reason that is a sentence, and are in a source."""
     raise NotSupportedError(
-        f"{why} {source.what} is read part by part. Pass a sample of its rows as a DataFrame, or "
-        "use lda(), qda() or logistic(), which make passes over them."
+        f"{why} {source.what} is read part by part.",
+        hint=(
+            "Pass a sample of its rows as a DataFrame, or use lda(), qda() or logistic(), which make "
+            "passes over them."
+        ),
     )
 
 

@@ -153,8 +153,9 @@ class Changing:
             return np.asarray(factor_values(factor, self._rows, self._functions))
         if read.category is None:
             raise NotSupportedError(
-                f"The effects of {', '.join(read.columns)} cannot be told through {factor.code}, which makes "
-                "categories of what is computed: make it a column of the table, and name that in the formula."
+                f"The effects of {', '.join(read.columns)} cannot be told through {factor.code}, which "
+                "makes categories of what is computed.",
+                hint="Make it a column of the table, and name that in the formula.",
             )
         at = next(k for k, each in enumerate(levels) if each == fixed[read.category])
         return np.full(self.count, at, dtype=np.intp)
@@ -235,8 +236,8 @@ class _Walk:
             if self._name is None and not self._fixed:
                 raise NotSupportedError(
                     f"At the means {self._code} is not known, as {node.function}() is a function of your "
-                    "own: use "
-                    'at="overall", or make it a column of the table.'
+                    "own.",
+                    hint='Use at="overall", or make it a column of the table.',
                 )
             raise self._no_derivative(f"write out what {node.function}(), a function of your own, does")
         value, change = self.dual(node.arguments[0])
@@ -257,8 +258,11 @@ class _Walk:
     def _no_derivative(self, why: str) -> NotSupportedError:
         name = self._name or next(iter(self._fixed))
         return NotSupportedError(
-            f"The effect of {name!r} cannot be told through {self._code}. Make that a column of the table "
-            f"and name it in the formula, or leave {name!r} out of columns=: {why}."
+            f"The effect of {name!r} cannot be told through {self._code}.",
+            hint=(
+                f"Make that a column of the table and name it in the formula, or leave {name!r} out of "
+                f"columns=: {why}."
+            ),
         )
 
 
@@ -311,8 +315,8 @@ def _of_spline(state: State, x: Floats, values: Mapping[str, Any]) -> Floats:
     degree = int(values.get("degree", 3))
     if degree == 0:
         raise NotSupportedError(
-            "bs(degree=0) has steps, and no derivative: write a higher degree=, or make categories of "
-            "the column."
+            "bs(degree=0) has steps, and no derivative.",
+            hint="Write a higher degree=, or make categories of the column.",
         )
     lower, upper = float(values["lower_bound"]), float(values["upper_bound"])
     knots = np.unique([lower, *np.ravel(values["knots"]), upper])

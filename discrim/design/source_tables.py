@@ -525,7 +525,9 @@ class _Seen:
         """Rows that show every level, and nothing else that is new."""
         if not self._frames:
             names = ", ".join(map(repr, self._columns))
-            raise DataError(f"No row of the source has a value in any of {names}: give rows that have.")
+            raise DataError(
+                f"No row of the source has a value in any of {names}.", hint="Give rows that have."
+            )
         joined = {name: _joined([frame[name] for frame in self._frames]) for name in self._columns}
         return Table(pd.DataFrame(joined), learnt_from=True)
 

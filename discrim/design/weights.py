@@ -28,38 +28,40 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
     label = f"weights {name!r}" if name is not None else "weights"
     if isinstance(weights, str):
         if table.kind(weights) not in ("numeric", "boolean") and table.has_values(weights):
-            raise DataError(f"The {label} are not numeric: give a numeric column of counts.")
+            raise DataError(f"The {label} are not numeric.", hint="Give a numeric column of counts.")
         numbers = np.empty((table.nrows, 1))
         table.fill([weights], 0, table.nrows, numbers)
         vector = numbers[:, 0]
     else:
         if isinstance(weights, pd.Series) and not weights.index.equals(table.index):
             raise DataError(
-                f"The index of the {label} differs from the table's: align them, or pass an array."
+                f"The index of the {label} differs from the table's.", hint="Align them, or pass an array."
             )
         vector = _numbers(weights, label)
     if vector.shape != (table.nrows,):
         raise DataError(
-            f"The {label} have shape {vector.shape}; the table has {table.nrows} rows: give one number "
-            "for each row."
+            f"The {label} have shape {vector.shape}; the table has {table.nrows} rows.",
+            hint="Give one number for each row.",
         )
     for bad, what in ((vector < 0, "negative"), (np.isinf(vector), "infinite")):
         if bad.any():
             row = int(np.argmax(bad))
             raise DataError(
-                f"The {label} are {what} at row {table.label(row)!r} ({vector[row]:g}): give 0 or more, or "
-                "drop the row."
+                f"The {label} are {what} at row {table.label(row)!r} ({vector[row]:g}).",
+                hint="Give 0 or more, or drop the row.",
+                rows=(table.label(row),),
             )
     if not table.part and not (vector > 0).any():
         raise DataError(
-            f"The {label} are all zero or missing: no row is left. Give some rows a weight above 0."
+            f"The {label} are all zero or missing: no row is left.", hint="Give some rows a weight above 0."
         )
     with np.errstate(over="ignore"):
         total = float(np.nansum(vector))
     if total > WEIGHT_SUMS[1] or 0 < total < WEIGHT_SUMS[0]:
         raise DataError(
             f"The {label} sum to {total:g}, and products of them would be out of the range of double "
-            "precision: divide them by their largest, or by their mean where only their ratios matter."
+            "precision.",
+            hint="Divide them by their largest, or by their mean where only their ratios matter.",
         )
     missing = np.isnan(vector)
     if missing.any():
@@ -103,5 +105,5 @@ def _numbers(weights: Any, label: str) -> NDArray[np.float64]:
         return np.zeros(values.shape)  # Its shape is the fault.
     series = pd.Series(values)
     if pandas_kind(series) not in ("numeric", "boolean") and has_values(series):
-        raise DataError(f"The {label} are not numeric but {series.dtype}: give a vector of counts.")
+        raise DataError(f"The {label} are not numeric but {series.dtype}.", hint="Give a vector of counts.")
     return as_floats(series, label)

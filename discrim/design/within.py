@@ -48,8 +48,8 @@ def read_within(formula: str, data: Any, column: str, *, levels: Sequence[Any] |
     classes = pd.Series(blocks.codes[used]).groupby(groups[used]).nunique()
     if (classes < 2).all():
         raise DataError(
-            f"Each {column!r} has rows of one class only, so that classes do not differ within it: give a "
-            "column whose values have rows of several classes, or leave within= out."
+            f"Each {column!r} has rows of one class only, so that classes do not differ within it.",
+            hint="Give a column whose values have rows of several classes, or leave within= out.",
         )
     return read(formula, _deviations(blocks, table, groups), **options)
 
@@ -59,20 +59,20 @@ def _check_design(blocks: Blocks, column: str) -> None:
     design = blocks.design
     if column in (*design.response_columns, *design.columns):
         raise DataError(
-            f"within={column!r} is a column of the formula, which deviations within it leave nothing of: "
-            "give another column, or leave it out of the formula."
+            f"within={column!r} is a column of the formula, which deviations within it leave nothing of.",
+            hint="Give another column, or leave it out of the formula.",
         )
     if design.plain:
         return
     others = [name for name, kind in design.kinds.items() if kind not in ("numeric", "boolean")]
     if others:
         raise NotSupportedError(
-            f"within={column!r} takes deviations of numbers, and {_some(others)} is none: leave it out of "
-            "the formula."
+            f"within={column!r} takes deviations of numbers, and {_some(others)} is none.",
+            hint="Leave it out of the formula.",
         )
     raise NotSupportedError(
-        f"within={column!r} takes columns of numbers as they are: give what the formula makes of them, "
-        "such as log(x), as columns of the table."
+        f"within={column!r} takes columns of numbers as they are.",
+        hint="Give what the formula makes of them, such as log(x), as columns of the table.",
     )
 
 
@@ -105,13 +105,15 @@ def _complete(blocks: Blocks) -> Mask:
 
 def _in_memory(data: Any, column: str) -> Table:
     if not isinstance(column, str):
-        raise DataError("within= is no name: give the name of a column that says which rows belong together.")
+        raise DataError(
+            "within= is no name.", hint="Give the name of a column that says which rows belong together."
+        )
     source = None if isinstance(data, Table | pd.DataFrame) else source_of(data)
     if source is not None or (isinstance(data, Table) and data.part):
         what = "the source" if source is None else source.what
         raise NotSupportedError(
-            f"within={column!r} takes the mean of all rows of a group, and {what} is read part by part: pass "
-            "a DataFrame."
+            f"within={column!r} takes the mean of all rows of a group, and {what} is read part by part.",
+            hint="Pass a DataFrame.",
         )
     return data if isinstance(data, Table) else Table(data, held=True)
 
@@ -138,16 +140,18 @@ def _groups(table: Table, column: str, complete: Mask, required: Mask) -> Codes:
     lost = np.flatnonzero(required & (codes < 0))
     if len(lost):
         raise DataError(
-            f"Row {table.label(int(lost[0]))!r} has no {column!r}, so that it is within nothing: fill it in, "
-            "or drop the row."
+            f"Row {table.label(int(lost[0]))!r} has no {column!r}, so that it is within nothing.",
+            hint="Fill it in, or drop the row.",
+            rows=(table.label(int(lost[0])),),
         )
     groups = np.where(complete, codes, -1)
     counts = np.bincount(groups[groups >= 0], minlength=max(len(labels), 1))
     lone = (groups >= 0) & (counts[groups] == 1)
     if (lone & required).any():
         raise DataError(
-            f"{column!r} {_some([labels[k] for k in groups[lone & required].tolist()])}: a group of one row "
-            "has no deviations from others. Give all rows of a group, or drop it."
+            f"{column!r} {_some([labels[k] for k in groups[lone & required].tolist()])}: a group of one "
+            "row has no deviations from others.",
+            hint="Give all rows of a group, or drop it.",
         )
     groups[lone] = -1
     return groups

@@ -55,9 +55,9 @@ class LiteralCall:
     end: int
     places: Mapping[str, tuple[int, int]]
 
-    def error(self, message: str, keyword: str = "") -> FormulaError:
+    def error(self, message: str, keyword: str = "", *, hint: str = "") -> FormulaError:
         """Return an error that points at the name, or at a keyword."""
-        return pointing_error(message, self.text, *self.places[keyword])
+        return pointing_error(message, self.text, *self.places[keyword], hint=hint)
 
 
 def read_call(text: str, example: str = "shrunk(shrinkage=0.1)") -> LiteralCall:
@@ -107,7 +107,9 @@ def read_calls(text: str) -> list[LiteralCall]:
 def _parsed(text: str, example: str, *, nested: bool) -> tuple[_CallReader, ast.expr]:
     """Parse a text within the limits; `example` is what an error says to write."""
     if len(text) > MAX_CALL_TEXT:
-        raise FormulaError(f"The value has {len(text):,} characters. Write {MAX_CALL_TEXT:,} or fewer.")
+        raise FormulaError(
+            f"The value has {len(text):,} characters.", hint=f"Write {MAX_CALL_TEXT:,} or fewer."
+        )
     odd = next((i for i, char in enumerate(text) if not char.isprintable()), None)
     if odd is not None:
         message = f"The character {text[odd]!a} is not allowed here. Write a blank instead."

@@ -234,7 +234,7 @@ def _listed(value: Any) -> Any:
 
 def _check(right: bool, what: str) -> None:
     if not right:
-        raise FormulaError(f"This saved design is damaged: {what}. Fit the model again.")
+        raise FormulaError(f"This saved design is damaged: {what}.", hint="Fit the model again.")
 
 
 @lru_cache

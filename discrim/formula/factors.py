@@ -79,8 +79,8 @@ def combined(symbol: str, left: Floats, right: Floats) -> Floats:
     """
     if left.ndim == right.ndim == 2 and 1 != left.shape[1] != right.shape[1] != 1:
         raise FormulaError(
-            f"{symbol} stands between a matrix of {left.shape[1]} columns and one of {right.shape[1]}: give "
-            "matrices of as many columns, or write an interaction, as in a:b."
+            f"{symbol} stands between a matrix of {left.shape[1]} columns and one of {right.shape[1]}.",
+            hint="Give matrices of as many columns, or write an interaction, as in a:b.",
         )
     if left.ndim == 1 and right.ndim == 2:
         left = left[:, None]
@@ -213,8 +213,9 @@ class RowRange:
         if kind not in {"numeric", "boolean"}:
             what = kind if kind in ("text", "categorical") else "neither numbers nor categories"
             raise DataError(
-                f"Column {name!r} is {what}, and the formula computes with it: "
-                f"use C({name}) for categories, or make it a number first."
+                f"Column {name!r} is {what}, and the formula computes with it.",
+                hint=f"Use C({name}) for categories, or make it a number first.",
+                columns=(name,),
             )
         self.table.compare_to_doubles([name])
         values = self._read(name)
@@ -222,8 +223,11 @@ class RowRange:
         if not self.lenient and not finite.all() and np.isinf(values).any():
             row = int(np.isinf(values).argmax())
             raise DataError(
-                f"Column {name!r} is {values[row]} at row {shown(self.index[row])}: an infinite value has no "
-                "place in a design; drop the row or mark the value as missing."
+                f"Column {name!r} is {values[row]} at row {shown(self.index[row])}: an infinite value "
+                "has no place in a design.",
+                hint="Drop the row or mark the value as missing.",
+                columns=(name,),
+                rows=(self.index[row],),
             )
         return values
 
@@ -232,8 +236,9 @@ class RowRange:
         kind = self.kind(name)
         if kind == "other" and self.table.has_values(name):
             raise DataError(
-                f"Column {name!r} holds {_types(self.table, name)}, which is neither numbers nor categories: "
-                "convert it, for example with astype(str), or leave it out."
+                f"Column {name!r} holds {_types(self.table, name)}, which is neither numbers nor categories.",
+                hint="Convert it, for example with astype(str), or leave it out.",
+                columns=(name,),
             )
         values = self._column(name)
         if isinstance(values.dtype, pd.CategoricalDtype):
@@ -369,7 +374,8 @@ class _Evaluation:
             return value.values
         if value.ndim > 1:
             raise FormulaError(
-                f"{self.code}: categories are made from one column, not a matrix: give C() one column."
+                f"{self.code}: categories are made from one column, not a matrix.",
+                hint="Give C() one column.",
             )
         return pd.Series(value, index=self.rows.index)
 
@@ -396,8 +402,8 @@ class _Evaluation:
             value = self.value(node)
             if isinstance(value, Categories):
                 raise FormulaError(
-                    f"{self.code}: {node.function}() gives categories, not numbers: use it as "
-                    "a term of its own."
+                    f"{self.code}: {node.function}() gives categories, not numbers.",
+                    hint="Use it as a term of its own.",
                 )
             return value
         argument = self.numbers(node.arguments[0])
@@ -517,16 +523,16 @@ def learning_rows(
     if not keep.any():
         missing = max(columns, key=lambda name: int((~rows.complete((name,))[1]).sum()))
         raise DataError(
-            f"No row has a value in every column the formula reads; {missing!r} is missing most often: "
-            "leave it out, or fill its values."
+            f"No row has a value in every column the formula reads; {missing!r} is missing most often.",
+            hint="Leave it out, or fill its values.",
         )
     made = [(each, Memory()) for each in expressions]
     known, keep = _without_uncategorized(complete, keep, made, functions)
     if not keep.any():
         called = dict.fromkeys(each.code for each, _ in made if each.functions)
         raise DataError(
-            f"No row is left: {', '.join(called)} gives no category to any of {complete.size} rows. "
-            "Correct the function, or give it other columns."
+            f"No row is left: {', '.join(called)} gives no category to any of {complete.size} rows.",
+            hint="Correct the function, or give it other columns.",
         )
     return known
 
@@ -601,8 +607,8 @@ class OwnCall:
             result = self.function(*given, **self.options)
         except Exception as error:
             raise FormulaError(
-                f"{self._called}, given {rows}, raised {type(error).__name__}: {error}. "
-                "Correct the function, or give it other columns."
+                f"{self._called}, given {rows}, raised {type(error).__name__}: {error}.",
+                hint="Correct the function, or give it other columns.",
             ) from error
         return self._read(self._aligned(result, index), index)
 
@@ -621,9 +627,9 @@ class OwnCall:
             return result
         if not index.is_unique or set(result.index) != set(index):
             raise FormulaError(
-                f"{self._called} gave a {type(result).__name__} whose index is not that of its column, so "
-                "that its rows have no place: have it keep the index, or return an array in the order of "
-                "the rows."
+                f"{self._called} gave a {type(result).__name__} whose index is not that of its column, "
+                "so that its rows have no place.",
+                hint="Have it keep the index, or return an array in the order of the rows.",
             )
         return result.reindex(index)
 
@@ -659,14 +665,15 @@ class OwnCall:
             return np.full(len(series), np.nan)
         if pandas_kind(series) not in {"numeric", "boolean"}:
             raise FormulaError(
-                f"{self._called} gave {series.dtype}, not numbers or text: have it return either."
+                f"{self._called} gave {series.dtype}, not numbers or text.", hint="Have it return either."
             )
         known = series[series.notna()].to_numpy()
         rounded = rounding(known)
         if rounded is not None:
             raise FormulaError(
                 f"{self._called} gave the number {known[rounded.position]}, which doubles round by "
-                f"{rounded.error:g}: have it return smaller numbers, or text where they are categories."
+                f"{rounded.error:g}.",
+                hint="Have it return smaller numbers, or text where they are categories.",
             )
         try:
             return as_floats(series, self.code)
@@ -680,7 +687,8 @@ class OwnCall:
         if differ is None:
             raise FormulaError(
                 f"{self._called} gives {_kind(whole)} for all rows and {_kind(part)} for {len(rows)} of "
-                f"them: give a function that looks at each row alone. {_WAY_OUT}"
+                "them.",
+                hint=f"Give a function that looks at each row alone. {_WAY_OUT}.",
             )
         if differ.any():
             at = int(differ.argmax())
@@ -688,10 +696,11 @@ class OwnCall:
                 each.iloc[at] if isinstance(each, pd.Series) else each[at].tolist() for each in (before, part)
             )
             raise FormulaError(
-                f"{self._called} gives row {shown(index[rows[at]])} {shown(ours)} beside all other rows and "
-                f"{shown(theirs)} {'alone' if len(rows) == 1 else 'beside some of them'}, so that a "
-                f"prediction would depend on its neighbours: give a function that looks at each row alone. "
-                f"{_WAY_OUT}"
+                f"{self._called} gives row {shown(index[rows[at]])} {shown(ours)} beside all other rows "
+                f"and {shown(theirs)} {'alone' if len(rows) == 1 else 'beside some of them'}, so that a "
+                "prediction would depend on its neighbours.",
+                hint=f"Give a function that looks at each row alone. {_WAY_OUT}.",
+                rows=(index[rows[at]],),
             )
 
 
@@ -705,17 +714,20 @@ def check_functions(functions: Functions | None) -> Functions:
     """The user's functions, if every one can be called by its name; else a FormulaError."""
     if functions is not None and not isinstance(functions, Mapping):
         raise FormulaError(
-            f"functions= is a {type(functions).__name__}: give a dict of names and functions, {{'f': f}}."
+            f"functions= is a {type(functions).__name__}.",
+            hint="Give a dict of names and functions, {'f': f}.",
         )
     for name, function in (functions or {}).items():
         if not isinstance(name, str) or not name.isidentifier() or name.startswith("__"):
-            raise FormulaError(f"functions= names a function {name!r}, which no formula can call: rename it.")
+            raise FormulaError(
+                f"functions= names a function {name!r}, which no formula can call.", hint="Rename it."
+            )
         if name in grammar.FUNCTIONS or name == "np":
-            raise FormulaError(f"functions= may not redefine {name}: give yours another name.")
+            raise FormulaError(f"functions= may not redefine {name}.", hint="Give yours another name.")
         if not callable(function):
             raise FormulaError(
-                f"functions={{{name!r}: ...}} is a {type(function).__name__}, not a function: give a "
-                "function of columns."
+                f"functions={{{name!r}: ...}} is a {type(function).__name__}, not a function.",
+                hint="Give a function of columns.",
             )
     return functions or {}
 
@@ -725,7 +737,9 @@ def recall_functions(names: Sequence[str], functions: Functions | None) -> Funct
     functions = check_functions(functions)
     for name in names:
         if name not in functions:
-            raise FormulaError(f"The formula calls {name}(): pass functions={{{name!r}: ...}} again.")
+            raise FormulaError(
+                f"The formula calls {name}().", hint=f"Pass functions={{{name!r}: ...}} again."
+            )
     return {name: functions[name] for name in names}
 
 

@@ -103,8 +103,8 @@ class Expansion:
                 values.append(self._atom(node))
         return values[0]
 
-    def _error(self, message: str, node: Node) -> FormulaError:
-        return self.source.error(message, node.origin.start, node.origin.end)
+    def _error(self, message: str, node: Node, *, hint: str = "") -> FormulaError:
+        return self.source.error(message, node.origin.start, node.origin.end, hint=hint)
 
     def _atom(self, node: Node) -> Sum:
         match node.type:
@@ -114,9 +114,9 @@ class Expansion:
                 return Sum(intercept=True)
             case "NUMBER":
                 raise self._error(
-                    "A number other than 0 and 1 can only be a power: write "
-                    "it inside I() to compute with it.",
+                    "A number other than 0 and 1 can only be a power.",
                     node,
+                    hint="Write it inside I() to compute with it.",
                 )
             case _:
                 return Sum(self.leaf(node))
@@ -132,9 +132,9 @@ class Expansion:
         for operand in operands:
             if operand.intercept is not None:
                 raise self._error(
-                    "0 and 1 stand for the intercept and cannot be multiplied "
-                    "or nested: leave them out here.",
+                    "0 and 1 stand for the intercept and cannot be multiplied or nested.",
                     node,
+                    hint="Leave them out here.",
                 )
         match node.type:
             case ":":
@@ -150,8 +150,9 @@ class Expansion:
                 return self._power(node, left)
             case _:
                 raise self._error(
-                    "A formula has one ~, between the response and the predictors: leave out the others.",
+                    "A formula has one ~, between the response and the predictors.",
                     node,
+                    hint="Leave out the others.",
                 )
 
     def _sign(self, node: Node, operand: Sum) -> Sum:
@@ -171,7 +172,9 @@ class Expansion:
 
     def _products(self, node: Node, left: Terms, right: Terms) -> Terms:
         if len(left) * len(right) > grammar.MAX_TERMS:
-            raise self._error(f"This has more than {grammar.MAX_TERMS:,} terms: leave out some.", node)
+            raise self._error(
+                f"This has more than {grammar.MAX_TERMS:,} terms.", node, hint="Leave out some."
+            )
         return self._joined(node, ((a, b) for a in left.values() for b in right.values()))
 
     def _joined(self, node: Node, groups: Any) -> Terms:
@@ -180,7 +183,9 @@ class Expansion:
             term = tuple(dict.fromkeys(factor for part in group for factor in part))
             if len(term) > grammar.MAX_EXPONENT:
                 raise self._error(
-                    f"An interaction may have {grammar.MAX_EXPONENT} factors at most: leave out some.", node
+                    f"An interaction may have {grammar.MAX_EXPONENT} factors at most.",
+                    node,
+                    hint="Leave out some.",
                 )
             terms.setdefault(frozenset(term), term)
         return terms
@@ -190,18 +195,18 @@ class Expansion:
         power = int(text) if text.isdecimal() and len(text) < 9 else 0
         if not 1 <= power <= grammar.MAX_EXPONENT:
             raise self._error(
-                f"A power in a formula is a whole number from 1 to {grammar.MAX_EXPONENT}: write I(x**2) for "
-                "the power of a column.",
+                f"A power in a formula is a whole number from 1 to {grammar.MAX_EXPONENT}.",
                 node.args[1],
+                hint="Write I(x**2) for the power of a column.",
             )
         if len(base.terms) == 1 and power > 1:
             name = ":".join(next(iter(base.terms.values())))
             self.idle.append(f"** {power} (write I({name} ** {power}) for a power of {name})")
         if sum(comb(len(base.terms), size) for size in range(1, power + 1)) > grammar.MAX_TERMS:
             raise self._error(
-                f"Power {power} of {len(base.terms)} terms has more than {grammar.MAX_TERMS:,} terms: write "
-                "a smaller power.",
+                f"Power {power} of {len(base.terms)} terms has more than {grammar.MAX_TERMS:,} terms.",
                 node,
+                hint="Write a smaller power.",
             )
         groups = (g for size in range(1, power + 1) for g in combinations(base.terms.values(), size))
         return _by_degree(self._joined(node, groups))
@@ -242,10 +247,15 @@ def read_response(source: ScannedFormula, node: Node, table: Table, functions: F
     end = node.origin.end
     if node.type != "PYTHON_EXPR":
         raise source.error(
-            "The left side is one response: name a column, or a function of columns such as C(y).", start, end
+            "The left side is one response.",
+            start,
+            end,
+            hint="Name a column, or a function of columns such as C(y).",
         )
     if node.token.extra == ".":
-        raise source.error("`.` stands for the predictors: name a column as the response.", start, end)
+        raise source.error(
+            "`.` stands for the predictors.", start, end, hint="Name a column as the response."
+        )
     return read_leaf(source, node, table, functions)
 
 
@@ -284,14 +294,17 @@ def right_side(
         )
     terms = list(total.terms.values())
     if not terms:
-        raise source.error("The right side has no predictor: name one.", node.origin.start, node.origin.end)
+        raise source.error(
+            "The right side has no predictor.", node.origin.start, node.origin.end, hint="Name one."
+        )
     used = {code: known[code] for term in terms for code in term}
     for code, found in used.items():
         for name in found.columns:
             if name in response.columns:
                 raise FormulaError(
-                    f"The response column {name!r} is also a predictor, in {code!r}: leave it out of the "
-                    f"right side of {_short(source.text)}."
+                    f"The response column {name!r} is also a predictor, in {code!r}.",
+                    hint=f"Leave it out of the right side of {_short(source.text)}.",
+                    columns=(name,),
                 )
     return used, terms
 
@@ -374,15 +387,15 @@ def adjusted_formula(
         if each.type == "PYTHON_EXPR" and each.token.extra == ".":
             start = each.origin.start
             end = each.origin.end
-            raise source.error("`.` stands for the predictors: name the covariates.", start, end)
+            raise source.error("`.` stands for the predictors.", start, end, hint="Name the covariates.")
     others, adjusted = right_side(source, beyond, table, functions, response, exclude)
     used = dict.fromkeys(name for each in others.values() for name in each.columns)
     expressions, terms = right_side(source, right, table, functions, response, (*exclude, *used))
     for code, found in expressions.items():
         for name in set(found.columns) & set(used):
             raise FormulaError(
-                f"The covariate {name!r} is also a predictor, in {code!r}: leave it out of one side of the "
-                f"`|` in {_short(formula)}."
+                f"The covariate {name!r} is also a predictor, in {code!r}.",
+                hint=f"Leave it out of one side of the `|` in {_short(formula)}.",
             )
     return ParsedFormula(
         formula, response, others | expressions, [*adjusted, *terms], tuple(exclude), len(adjusted)
@@ -472,10 +485,10 @@ def parse(source: ScannedFormula) -> tuple[Node, Node]:
     """Left and right side of the tree patsy reads; a FormulaError where there are covariates."""
     if source.bar >= 0:
         raise source.error(
-            "Covariates, after a `|`, are taken by lda() and moments() alone: fit lda(), or write + in its "
-            "place, so that what follows is a predictor.",
+            "Covariates, after a `|`, are taken by lda() and moments() alone.",
             source.bar,
             source.bar + 1,
+            hint="Fit lda(), or write + in its place, so that what follows is a predictor.",
         )
     return _tree(source, source.code)
 
@@ -486,7 +499,9 @@ def sides(source: ScannedFormula) -> tuple[Node, Node, Node]:
     bar = source.bar
     for begin, end in ((tilde, bar), (bar + 1, len(source.code))):
         if not source.code[begin:end].strip():
-            raise source.error("The `|` stands between predictors and covariates: name both.", bar, bar + 1)
+            raise source.error(
+                "The `|` stands between predictors and covariates.", bar, bar + 1, hint="Name both."
+            )
     left, right = _tree(source, source.code[:bar])
     # Blanks in the place of the predictors, so that what is found stands where it was typed.
     _, beyond = _tree(source, source.code[:tilde] + " " * (bar + 1 - tilde) + source.code[bar + 1 :])
@@ -499,7 +514,9 @@ def _tree(source: ScannedFormula, code: str) -> tuple[Node, Node]:
 
     end = len(source.code)
     if "~" not in source.code:
-        raise source.error("A formula is 'response ~ terms'; this one has no ~: write one.", 0, max(end, 1))
+        raise source.error(
+            "A formula is 'response ~ terms'; this one has no ~.", 0, max(end, 1), hint="Write one."
+        )
     try:
         tree = parse_formula(code)
     except PatsyError as error:
@@ -509,9 +526,11 @@ def _tree(source: ScannedFormula, code: str) -> tuple[Node, Node]:
             f"This cannot be read, correct it: {error.message.replace('a noun', 'a term')}.", start, stop
         ) from None
     except (AssertionError, IndexError, SyntaxError, AttributeError):
-        raise source.error("An operator has nothing to work on: write a term there.", 0, end) from None
+        raise source.error(
+            "An operator has nothing to work on.", 0, end, hint="Write a term there."
+        ) from None
     if len(tree.args) != 2:
-        raise source.error("A formula needs a response on the left of the ~: name it.", 0, end)
+        raise source.error("A formula needs a response on the left of the ~.", 0, end, hint="Name it.")
     return tree.args[0], tree.args[1]
 
 
@@ -580,7 +599,8 @@ def specify(
     twice = {name for name, times in Counter(names).items() if times > 1}
     if twice:
         raise FormulaError(
-            f"Two columns of the design would both be called {min(twice)!r}: rename a column of the table."
+            f"Two columns of the design would both be called {min(twice)!r}.",
+            hint="Rename a column of the table.",
         )
     kinds = tuple(whole.kind(name) for name in columns)
     return tuple(names), Spec(kinds, tuple(factors.values()), tuple(codings), tuple(products))
@@ -647,7 +667,8 @@ def _choose_codings(
             if total > grammar.MAX_COLUMNS:
                 raise FormulaError(
                     f"The design would have more than {grammar.MAX_COLUMNS:,} columns, at the term "
-                    f"{':'.join(term)!r}: leave out what has many levels, as in `. - {term[0]}`."
+                    f"{':'.join(term)!r}.",
+                    hint=f"Leave out what has many levels, as in `. - {term[0]}`.",
                 )
             result.append((parts, full))
     return result
@@ -666,8 +687,8 @@ def _code(
         return Coding(picks, None), [f"[T.{levels[j]}]" for j in picks]
     if len(levels) > grammar.MAX_BASIS:
         raise FormulaError(
-            f"{code} has {len(levels):,} levels: merge some, because {contrast.name} takes at most "
-            f"{grammar.MAX_BASIS:,}."
+            f"{code} has {len(levels):,} levels.",
+            hint=f"Merge some, because {contrast.name} takes at most {grammar.MAX_BASIS:,}.",
         )
     import patsy
 
@@ -688,7 +709,7 @@ def _reference(levels: tuple[Scalar, ...], wanted: Any, code: str) -> int:
         return levels.index(wanted)
     if isinstance(wanted, int) and not isinstance(wanted, bool) and -len(levels) <= wanted < len(levels):
         return wanted % len(levels)
-    raise FormulaError(f"{code}: {wanted!r} is no level to refer to: use one of {list(levels[:8])}.")
+    raise FormulaError(f"{code}: {wanted!r} is no level to refer to.", hint=f"Use one of {list(levels[:8])}.")
 
 
 def labels_of_formula(formula: str) -> tuple[str, ...]:

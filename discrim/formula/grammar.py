@@ -69,10 +69,10 @@ class ScannedFormula:
     starts: tuple[tuple[int, int], ...]
     bar: int = -1
 
-    def error(self, message: str, start: int, end: int) -> FormulaError:
+    def error(self, message: str, start: int, end: int, *, hint: str = "") -> FormulaError:
         """Build an error that points at code[start:end], in the text as typed."""
         first = self._typed(start)
-        return pointing_error(message, self.text, first, max(self._typed(end), first + 1))
+        return pointing_error(message, self.text, first, max(self._typed(end), first + 1), hint=hint)
 
     def typed(self, start: int, end: int) -> tuple[int, int]:
         """Where code[start:end] stands in the text as typed."""
@@ -162,13 +162,13 @@ def scan(text: str) -> ScannedFormula:
     """
     if not isinstance(text, str):
         raise FormulaError(
-            f"A formula is text such as 'y ~ x1 + x2', not {type(text).__name__}: give the formula "
-            "first, then the table."
+            f"A formula is text such as 'y ~ x1 + x2', not {type(text).__name__}.",
+            hint="Give the formula first, then the table.",
         )
     if len(text) > MAX_TEXT:
         raise FormulaError(
-            f"The formula has {len(text):,} characters; the limit is {MAX_TEXT:,}: write `.` for all "
-            "columns, and `- name` for those left out."
+            f"The formula has {len(text):,} characters; the limit is {MAX_TEXT:,}.",
+            hint="Write `.` for all columns, and `- name` for those left out.",
         )
     prefix = "_q"
     while prefix in text:
@@ -189,10 +189,11 @@ def scan(text: str) -> ScannedFormula:
         operators += token.lastgroup == "operator"
         if operators > MAX_OPERATORS:
             raise pointing_error(
-                f"The formula has more than {MAX_OPERATORS:,} operators: write `.` for all columns.",
+                f"The formula has more than {MAX_OPERATORS:,} operators.",
                 text,
                 position,
                 token.end(),
+                hint="Write `.` for all columns.",
             )
         name = _put_aside(text, token)
         if name is None:
@@ -211,7 +212,11 @@ def scan(text: str) -> ScannedFormula:
         position = token.end()
     if opened:
         raise pointing_error(
-            "This bracket is never closed: close it, or leave it out.", text, opened[-1], opened[-1] + 1
+            "This bracket is never closed.",
+            text,
+            opened[-1],
+            opened[-1] + 1,
+            hint="Close it, or leave it out.",
         )
     return ScannedFormula(text, "".join(pieces), names, (*starts, (length, end)), bar)
 
@@ -246,7 +251,11 @@ def _put_aside(text: str, token: re.Match[str]) -> str | None:
         )
     if text[end : end + 1] in {'"', "'"}:
         raise pointing_error(
-            "A string may have no prefix: leave out what stands before the quotes.", text, start, end + 1
+            "A string may have no prefix.",
+            text,
+            start,
+            end + 1,
+            hint="Leave out what stands before the quotes.",
         )
     if ("." in name and not _CALL.match(text, end)) or (
         keyword.iskeyword(name) and name not in {"True", "False", "None"}
@@ -272,7 +281,7 @@ def _plain_piece(text: str, token: re.Match[str], opened: list[int]) -> str:
         case "space":
             if not set(piece) <= set(" \t\r\n\f\v\u00a0\u3000"):
                 raise pointing_error(
-                    "This kind of space is not allowed: write a plain blank.", text, start, end
+                    "This kind of space is not allowed.", text, start, end, hint="Write a plain blank."
                 )
             return " " * len(piece)
         case "number" if re.match(r"\w", text[end : end + 1]):
@@ -282,24 +291,26 @@ def _plain_piece(text: str, token: re.Match[str], opened: list[int]) -> str:
             )  # fmt: skip
         case "string" if text[start - 1 : start] in {'"', "'"} or text[end : end + 1] in {'"', "'"}:
             raise pointing_error(
-                "Strings may not follow one another: write one string, or a comma between them.",
+                "Strings may not follow one another.",
                 text,
                 start,
                 end,
+                hint="Write one string, or a comma between them.",
             )
         case "open":
             opened.append(start)
             if len(opened) > MAX_NESTING:
                 raise pointing_error(
-                    f"Brackets are nested more than {MAX_NESTING} deep: leave out those that are not needed.",
+                    f"Brackets are nested more than {MAX_NESTING} deep.",
                     text,
                     start,
                     end,
+                    hint="Leave out those that are not needed.",
                 )
         case "close":
             if not opened or text[opened.pop()] + piece not in {"()", "[]"}:
                 raise pointing_error(
-                    "This bracket was never opened: open it, or leave it out.", text, start, end
+                    "This bracket was never opened.", text, start, end, hint="Open it, or leave it out."
                 )
         case "operator" if piece == "^":
             return "**"
@@ -324,17 +335,38 @@ def _unreadable(text: str, position: int) -> FormulaError:
     )  # fmt: skip
 
 
-def pointing_error(message: str, text: str, start: int, end: int, around: int = 40) -> FormulaError:
-    """An error with the part of the text around start:end and a line of carets below it."""
+def pointing_error(
+    message: str, text: str, start: int, end: int, around: int = 40, *, hint: str = ""
+) -> FormulaError:
+    """Return an error with the text around text[start:end] and a line of carets below it.
+
+    Parameters
+    ----------
+    message, hint : str
+        Shortened if they are long, since they may contain names of any length.
+    text : str
+        The formula.
+    start, end : int
+        Position of the characters at fault.
+    around : int, default 40
+        Number of characters to show on each side.
+
+    Returns
+    -------
+    FormulaError
+    """
     first, last = max(start - around, 0), min(end + around, start + _MAX_SHOWN, len(text))
     shown = "".join(c if c.isprintable() else " " for c in text[first:last])
-    head = "..." if first else ""
-    tail = "..." if last < len(text) else ""
+    head, tail = "..." if first else "", "..." if last < len(text) else ""
     carets = " " * (len(head) + start - first) + "^" * max(min(end, last) - start, 1)
-    if len(message) > 3 * _MAX_SHOWN:
-        # Names are as long as one likes; what is wrong with them is said before, what to do after.
-        message = f"{message[: 2 * _MAX_SHOWN]} ... {message[-_MAX_SHOWN:]}"
-    return FormulaError(f"{message} (character {start + 1})\n    {head}{shown}{tail}\n    {carets}")
+    location = f"(character {start + 1})\n    {head}{shown}{tail}\n    {carets}"
+    return FormulaError(_without_middle(message), hint=_without_middle(hint), location=location)
+
+
+def _without_middle(message: str) -> str:
+    if len(message) <= 3 * _MAX_SHOWN:
+        return message
+    return f"{message[: 2 * _MAX_SHOWN]} ... {message[-_MAX_SHOWN:]}"
 
 
 OF_R = {
@@ -534,9 +566,10 @@ def read_one_factor(
     """
     if end - start > MAX_FACTOR_TEXT:
         raise source.error(
-            f"A factor may have {MAX_FACTOR_TEXT:,} characters: compute the column before the fit.",
+            f"A factor may have {MAX_FACTOR_TEXT:,} characters.",
             start,
             start + 1,
+            hint="Compute the column before the fit.",
         )
     reader = _Reader(source, start, source.code[start:end], functions)
     try:
@@ -552,10 +585,13 @@ def read_one_factor(
     if isinstance(root, Column):
         return Expression(quote(root.name), root, (root.name,))
     if not isinstance(root, Call):
-        raise source.error("Arithmetic goes inside I(): write I(a + b), for example.", start, end)
+        raise source.error("Arithmetic goes inside I().", start, end, hint="Write I(a + b), for example.")
     if not reader.columns:
         raise source.error(
-            "This factor reads no column of the table: leave it out, or name a column in it.", start, end
+            "This factor reads no column of the table.",
+            start,
+            end,
+            hint="Leave it out, or name a column in it.",
         )
     return Expression(
         source.restore(code), root, tuple(reader.columns), tuple(reader.called), tuple(reader.stateful)
@@ -598,22 +634,24 @@ class _Reader:
         self.called: dict[str, None] = {}
         self.stateful: list[str] = []
 
-    def error(self, message: str, tree: ast.expr) -> FormulaError:
+    def error(self, message: str, tree: ast.expr, *, hint: str = "") -> FormulaError:
         bytes_of = self.code.encode()
         start = len(bytes_of[: tree.col_offset].decode())
         end = len(bytes_of[: tree.end_col_offset].decode())
-        return self.source.error(message, self.offset + start, self.offset + end)
+        return self.source.error(message, self.offset + start, self.offset + end, hint=hint)
 
     def node(self, tree: ast.expr, depth: int) -> Node:
         if depth > MAX_NESTING:
             raise self.error(
-                f"This is nested more than {MAX_NESTING} deep: compute the column before the fit.", tree
+                f"This is nested more than {MAX_NESTING} deep.",
+                tree,
+                hint="Compute the column before the fit.",
             )
         match tree:
             case ast.Name(id=name) if name not in {"True", "False", "None"}:
                 return self.column(self.source.names.get(name, name))
             case ast.Constant(value=bool() | None):
-                raise self.error("A truth value is not a variable here: name a column.", tree)
+                raise self.error("A truth value is not a variable here.", tree, hint="Name a column.")
             case ast.Constant(value=int() | float() as value):
                 return Number(self.number(value, tree))
             case ast.UnaryOp(op=ast.UAdd(), operand=operand):
@@ -631,9 +669,9 @@ class _Reader:
             case _:
                 what = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(tree).__name__).lower()
                 raise self.error(
-                    f"A formula is not code: {what} is not allowed here. Compute the column before the fit, "
-                    "or pass a function in functions=.",
+                    f"A formula is not code: {what} is not allowed here.",
                     tree,
+                    hint="Compute the column before the fit, or pass a function in functions=.",
                 )
 
     def column(self, name: str) -> Column:
@@ -646,7 +684,7 @@ class _Reader:
         except OverflowError:
             value = math.inf
         if not math.isfinite(value):
-            raise self.error("This number is too large: write one below 1e308.", tree)
+            raise self.error("This number is too large.", tree, hint="Write one below 1e308.")
         return value
 
     def operation(self, tree: ast.BinOp, depth: int) -> Operation:
@@ -655,7 +693,7 @@ class _Reader:
         left: ast.expr = tree
         while isinstance(left, ast.BinOp):
             if type(left.op) not in _OPERATORS:
-                raise self.error("This operator is not known: use + - * / // % and **.", left)
+                raise self.error("This operator is not known.", left, hint="Use + - * / // % and **.")
             spine.append((_OPERATORS[type(left.op)], left.right))
             left = left.left
         first = self.node(left, depth + 1)
@@ -679,7 +717,9 @@ class _Reader:
             return Call(function, arguments, tuple(options.items()))
         if not tree.args:
             raise self.error(
-                f"{function}() needs a column as its first argument: name one, as in {function}(x).", tree
+                f"{function}() needs a column as its first argument.",
+                tree,
+                hint=f"Name one, as in {function}(x).",
             )
         if function == "C" and depth:
             raise self.error("C() makes categories, so it may not stand inside another call.", tree)
@@ -692,12 +732,14 @@ class _Reader:
         for argument in tree.args:
             if isinstance(argument, ast.Starred):
                 raise self.error(
-                    "Starred arguments are not allowed: write each argument by its name.", argument
+                    "Starred arguments are not allowed.", argument, hint="Write each argument by its name."
                 )
         names = [each.arg for each in tree.keywords]
         if None in names or len(set(names)) < len(names):
             raise self.error(
-                "Starred or repeated arguments are not allowed: write each argument once, by its name.", tree
+                "Starred or repeated arguments are not allowed.",
+                tree,
+                hint="Write each argument once, by its name.",
             )
 
     def function_name(self, tree: ast.expr) -> str:
@@ -710,14 +752,15 @@ class _Reader:
                 typed = self.source.names.get(name, name)
                 raise self.error(
                     f"Unknown function: {typed}().{meant_function(typed, [*FUNCTIONS, *self.functions])} "
-                    f"The formula knows {', '.join(FUNCTIONS)}; pass others in functions={{{typed!r}: ...}}.",
+                    f"The formula knows {', '.join(FUNCTIONS)}.",
                     tree,
+                    hint=f"Pass others in functions={{{typed!r}: ...}}.",
                 )
             case _:
                 raise self.error(
-                    "Only a function of the formula language can be called: pass others in functions=, and "
-                    "call them by their name there.",
+                    "Only a function of the formula language can be called.",
                     tree,
+                    hint="Pass others in functions=, and call them by their name there.",
                 )
 
     def options(
@@ -725,14 +768,16 @@ class _Reader:
     ) -> tuple[tuple[str, Value | Contrast], ...]:
         if len(positional) > len(allowed):
             raise self.error(
-                f"Too many arguments: leave out some; the options here are {list(allowed)}.", tree
+                "Too many arguments.", tree, hint=f"Leave out some; the options here are {list(allowed)}."
             )
         given = dict(zip(allowed, positional, strict=False))
         for each in tree.keywords:
             name = str(each.arg)
             if name not in allowed or name in given:
                 problem = "is given twice" if name in given else f"is not one of {list(allowed)}"
-                raise self.error(f"The argument {name}= {problem}: leave it out, or correct its name.", tree)
+                raise self.error(
+                    f"The argument {name}= {problem}.", tree, hint="Leave it out, or correct its name."
+                )
             given[name] = each.value
         return tuple(
             (name, self.contrast(value) if name == "contrast" else self.literal(value))
@@ -750,7 +795,7 @@ class _Reader:
                 options = self.options(tree, CONTRASTS[name], tree.args)
                 return Contrast(name, tuple((key, plain_value(each)) for key, each in options))
             case _:
-                raise self.error(f"This is no contrast: use one of {', '.join(CONTRASTS)}.", tree)
+                raise self.error("This is no contrast.", tree, hint=f"Use one of {', '.join(CONTRASTS)}.")
 
     def literal(self, tree: ast.expr, inside: bool = False) -> Value:
         match tree:
@@ -778,5 +823,7 @@ def shortened(code: str) -> str:
 def plain_value(option: Value | Contrast) -> Value:
     """An option that is not a contrast, which only C() takes."""
     if isinstance(option, Contrast):
-        raise FormulaError(f"The contrast {option.name} may not stand inside another: name one contrast.")
+        raise FormulaError(
+            f"The contrast {option.name} may not stand inside another.", hint="Name one contrast."
+        )
     return option

@@ -178,7 +178,9 @@ def classes_and_codes(
             _warn_of_unweighted(lost, table, response)
         dtype = values.values.dtype if column is None else table.dtype(column)
     if not classes:
-        raise DataError(f"{_called(response)} has no value in any row: fill it, or name another column.")
+        raise DataError(
+            f"{_called(response)} has no value in any row.", hint="Fill it, or name another column."
+        )
     if wanted is None:
         _warn_of_twins(classes, response)
         _refuse_measurement(classes, rows or len(codes), response)
@@ -233,13 +235,14 @@ def _listed(levels: Any) -> list[Any]:
     """The levels that a user gives, in order; a DataError of a set, of no list, or of an empty one."""
     if isinstance(levels, set | frozenset):
         raise DataError(
-            f"levels= is a {type(levels).__name__}, which has no order: give a list, as in sorted(levels)."
+            f"levels= is a {type(levels).__name__}, which has no order.",
+            hint="Give a list, as in sorted(levels).",
         )
     if isinstance(levels, str | bytes) or not isinstance(levels, Iterable):
-        raise DataError(f"levels={levels!r}: give a list of the classes in order.")
+        raise DataError(f"levels={levels!r} is not valid.", hint="Give a list of the classes in order.")
     listed = list(levels)
     if not listed:
-        raise DataError("levels= is empty: give a list of the classes in order.")
+        raise DataError("levels= is empty.", hint="Give a list of the classes in order.")
     return listed
 
 
@@ -284,9 +287,9 @@ def _refuse_measurement(classes: Sequence[Scalar], rows: int, response: Expressi
     fractions = sum(isinstance(label, float) and not label.is_integer() for label in classes)
     if fractions and len(classes) > max(MOST_FRACTIONS, rows / 10):
         raise DataError(
-            f"{_called(response)} has {len(classes):,} different numbers in {rows:,} rows, as {classes[0]!r} "
-            f"and {classes[1]!r}: a measurement rather than a class. Cut it into classes, with pd.cut, or "
-            "list them in levels=."
+            f"{_called(response)} has {len(classes):,} different numbers in {rows:,} rows, as "
+            f"{classes[0]!r} and {classes[1]!r}: a measurement rather than a class.",
+            hint="Cut it into classes, with pd.cut, or list them in levels=.",
         )
 
 
@@ -347,12 +350,18 @@ def response_labels(
         return Categories(rows.series(response.root.name)), keep
     if response.stateful:
         raise FormulaError(
-            f"The response {response.code!r} is a class, so {response.stateful[0]}(), which learns from the "
-            "rows, cannot make it: transform the column first."
+            f"The response {response.code!r} is a class, so {response.stateful[0]}(), which learns from "
+            "the rows, cannot make it.",
+            hint="Transform the column first.",
+            columns=(response.code,),
         )
     value = evaluate(response, rows, Memory(), functions)
     if isinstance(value, Categories) and value.contrast is not None:
-        raise FormulaError(f"The response {response.code!r} is a class and takes no contrast: leave it out.")
+        raise FormulaError(
+            f"The response {response.code!r} is a class and takes no contrast.",
+            hint="Leave it out.",
+            columns=(response.code,),
+        )
     if isinstance(value, Categories):
         known = value.values.notna().to_numpy()
         if response.functions and not known.all():
@@ -362,7 +371,8 @@ def response_labels(
         return value, keep
     if value.ndim > 1:
         raise FormulaError(
-            f"The response {response.code!r} has {value.shape[1]} columns; a class is one: name a "
-            "single column."
+            f"The response {response.code!r} has {value.shape[1]} columns; a class is one.",
+            hint="Name a single column.",
+            columns=(response.code,),
         )
     return Categories(pd.Series(value, index=rows.index)), keep

@@ -72,7 +72,9 @@ def _plain(value: Any) -> Any:
 def _flag(function: str, options: Mapping[str, Value], name: str, default: bool) -> bool:
     value = options.get(name, default)
     if not isinstance(value, bool):
-        raise FormulaError(f"{function}({name}=) is True or False, not {shorten(value)}: write either.")
+        raise FormulaError(
+            f"{function}({name}=) is True or False, not {shorten(value)}.", hint="Write either."
+        )
     return value
 
 
@@ -87,8 +89,8 @@ def _whole(
     value = options.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise FormulaError(
-            f"{function}({name}=) is a whole number from {least} to {most}, not {shorten(value)}: write such "
-            "a one."
+            f"{function}({name}=) is a whole number from {least} to {most}, not {shorten(value)}.",
+            hint="Write such a one.",
         )
     return value
 
@@ -98,7 +100,7 @@ def _number(function: str, options: Mapping[str, Value], name: str, default: flo
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise FormulaError(f"{function}({name}=) is a number, not {shorten(value)}: write one.")
+        raise FormulaError(f"{function}({name}=) is a number, not {shorten(value)}.", hint="Write one.")
     return float(value)
 
 
@@ -107,7 +109,7 @@ def _vector(function: str, x: Floats) -> Floats:
         x = x[:, 0]
     if x.ndim != 1:
         raise FormulaError(
-            f"{function}() takes one column, not a matrix of {x.shape[1]}: give it one at a time."
+            f"{function}() takes one column, not a matrix of {x.shape[1]}.", hint="Give it one at a time."
         )
     return x
 
@@ -127,8 +129,8 @@ def _learnt_means(function: str, x: Floats, values: Mapping[str, Any]) -> Floats
     columns = x.shape[1] if x.ndim == 2 else 1
     if len(mean) != columns:
         raise FormulaError(
-            f"{function}() learnt the means of {len(mean)} columns and is given {columns}: fit the model "
-            "again."
+            f"{function}() learnt the means of {len(mean)} columns and is given {columns}.",
+            hint="Fit the model again.",
         )
     return mean
 
@@ -143,8 +145,8 @@ def _learn_standardize(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
     ddof = _whole("standardize", options, "ddof", 0, 0)
     if len(x) <= ddof:
         raise FormulaError(
-            f"standardize(ddof={ddof}) needs more than {ddof} complete rows: give more rows, or a "
-            "smaller ddof=."
+            f"standardize(ddof={ddof}) needs more than {ddof} complete rows.",
+            hint="Give more rows, or a smaller ddof=.",
         )
     mean = np.atleast_1d(_mean(x))
     gaps = x.reshape(len(x), -1) - mean
@@ -154,7 +156,9 @@ def _learn_standardize(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
     centred = _flag("standardize", options, "center", True)
     rescaled = _flag("standardize", options, "rescale", True)
     if rescaled and not np.all(deviation > 0):
-        raise FormulaError("standardize() of a column that is constant has no meaning: leave the column out.")
+        raise FormulaError(
+            "standardize() of a column that is constant has no meaning.", hint="Leave the column out."
+        )
     return {
         "mean": mean if centred else np.zeros_like(mean),
         "sd": deviation if rescaled else np.ones_like(mean),
@@ -179,8 +183,8 @@ def _learn_poly(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
         return {"raw_degree": degree}
     if len(np.unique(x)) <= degree:
         raise FormulaError(
-            f"poly(degree={degree}) needs more than {degree} different values in the column: write a "
-            "smaller degree=."
+            f"poly(degree={degree}) needs more than {degree} different values in the column.",
+            hint="Write a smaller degree=.",
         )
     middle = _mean(x)
     spread = float(np.abs(x - middle).max())
@@ -243,11 +247,11 @@ def _bounds(function: str, x: Floats, options: Mapping[str, Value]) -> tuple[flo
     upper = _number(function, options, "upper_bound", float(x.max()))
     if not lower < upper:
         raise FormulaError(
-            f"{function}() needs lower_bound < upper_bound; here they are {lower} and {upper}: give "
-            "other bounds, or leave a constant column out."
+            f"{function}() needs lower_bound < upper_bound; here they are {lower} and {upper}.",
+            hint="Give other bounds, or leave a constant column out.",
         )
     if function == "bs" and not (lower <= x.min() and x.max() <= upper):
-        raise FormulaError(f"bs() has values outside its bounds {lower} and {upper}: widen them.")
+        raise FormulaError(f"bs() has values outside its bounds {lower} and {upper}.", hint="Widen them.")
     return lower, upper
 
 
@@ -257,7 +261,9 @@ def _knots(
     """Inner knots: those given, else quantiles; `beside` is what df counts besides inner knots."""
     given = options.get("knots")
     if given is None and options.get("df") is None:
-        raise FormulaError(f"{function}() needs df= or knots=: write {function}(x, df=4), for example.")
+        raise FormulaError(
+            f"{function}() needs df= or knots=.", hint=f"Write {function}(x, df=4), for example."
+        )
     count = None
     if options.get("df") is not None:
         count = _whole(function, options, "df", None, max(beside, 1)) - beside
@@ -269,14 +275,15 @@ def _knots(
     knots = np.sort(np.array(values, dtype=np.float64))
     if len(knots) > MAX_BASIS or (count is not None and count != len(knots)):
         raise FormulaError(
-            f"{function}(): df= asks for {count} inner knots, knots= gives {len(knots)}: leave out one "
-            "of the two."
+            f"{function}(): df= asks for {count} inner knots, knots= gives {len(knots)}.",
+            hint="Leave out one of the two.",
         )
     outside = knots[~((bounds[0] <= knots) & (knots <= bounds[1]))]
     if len(outside):
         raise FormulaError(
-            f"{function}(): {len(outside)} of the knots, such as {outside[0]}, lie outside {bounds[0]} to "
-            f"{bounds[1]}: give knots within."
+            f"{function}(): {len(outside)} of the knots, such as {outside[0]}, lie outside {bounds[0]} "
+            f"to {bounds[1]}.",
+            hint="Give knots within.",
         )
     return knots
 
@@ -305,17 +312,19 @@ def _learn_cr(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
     x = _vector("cr", x)
     constraint = options.get("constraints")
     if constraint not in (None, "center"):
-        raise FormulaError(f"cr(constraints=) is None or 'center', not {shorten(constraint)}: write either.")
+        raise FormulaError(
+            f"cr(constraints=) is None or 'center', not {shorten(constraint)}.", hint="Write either."
+        )
     bounds = _bounds("cr", x, options)
     within = np.unique(x[(bounds[0] <= x) & (x <= bounds[1])])
     knots = _knots("cr", within, options, bounds, 2 - (constraint == "center"))
     every = np.unique(np.concatenate([[bounds[0]], knots, [bounds[1]]]))
     if len(every) < len(knots) + 2:
-        raise FormulaError("cr() has knots that coincide: ask for a smaller df, or give knots=.")
+        raise FormulaError("cr() has knots that coincide.", hint="Ask for a smaller df, or give knots=.")
     if len(every) < 3:
         raise FormulaError(
-            f"cr() has no inner knot, and is a line then: give df={3 - (constraint == 'center')} or more, "
-            "knots=, or the column itself."
+            "cr() has no inner knot, and is a line then.",
+            hint=f"Give df={3 - (constraint == 'center')} or more, knots=, or the column itself.",
         )
     values = {"knots": every[1:-1], "lower_bound": bounds[0], "upper_bound": bounds[1]}
     if constraint == "center":
@@ -364,7 +373,9 @@ def check_state(function: str, values: Sequence[Any]) -> State:
     learnt = {str(name): _plain_state(str(name), value) for name, value in values} if pairs else {}
     known = _TRANSFORMS.get(function)
     if known is None or set(learnt) not in known.parts or not known.fits(learnt):
-        raise FormulaError(f"This saved design holds no readable state of {function!r}: fit the model again.")
+        raise FormulaError(
+            f"This saved design holds no readable state of {function!r}.", hint="Fit the model again."
+        )
     return State(function, tuple(sorted(learnt.items())))
 
 
@@ -401,7 +412,9 @@ def _double(value: Any) -> float:
     # An integer of JSON has any number of digits: NumPy makes an object of a long one, not a number.
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST:
         return float(value)
-    raise FormulaError(f"This saved design holds {value!r} where a number belongs: fit the model again.")
+    raise FormulaError(
+        f"This saved design holds {value!r} where a number belongs.", hint="Fit the model again."
+    )
 
 
 def _whole_state(value: Any, least: int, most: int) -> bool:

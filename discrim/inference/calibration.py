@@ -133,7 +133,7 @@ def binned(proba: Floats, true: NDArray[np.bool_], bins: int = 10, weights: Floa
     A DataError refuses a number of bins that is none.
     """
     if not isinstance(bins, (int, np.integer)) or isinstance(bins, bool) or bins < 1:
-        raise DataError(f"bins={bins!r}: give a whole number from 1 on.")
+        raise DataError(f"bins={bins!r} is not valid.", hint="Give a whole number from 1 on.")
     values, at = np.unique(proba, return_inverse=True)
     weights = np.ones(len(proba)) if weights is None else weights
     counts = np.bincount(at, weights, len(values)).astype(np.float64)

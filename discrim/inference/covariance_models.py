@@ -92,7 +92,8 @@ def box_m_test(covariances: Floats, counts: Floats) -> TestResult:
     """
     if len(counts) < 2:
         raise NotSupportedError(
-            "Box's M compares the covariances of two classes at least; there is one: give more classes."
+            "Box's M compares the covariances of two classes at least; there is one.",
+            hint="Give more classes.",
         )
     dfs = counts - 1
     p = covariances.shape[1]

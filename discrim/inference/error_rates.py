@@ -445,7 +445,7 @@ def check_level(level: float) -> float:
     """Half-width of a normal interval in standard errors; a DataError refuses a level that is none."""
     number = isinstance(level, (int, float, np.integer, np.floating))
     if not number or not 0 < level < 1:
-        raise DataError(f"level={level!r}: give a share between 0 and 1, such as 0.95.")
+        raise DataError(f"level={level!r} is not valid.", hint="Give a share between 0 and 1, such as 0.95.")
     return float(normal_isf((1 - level) / 2))
 
 

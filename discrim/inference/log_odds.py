@@ -251,8 +251,9 @@ def hausman_test(efficient: Floats, efficient_cov: Floats, robust: Floats, robus
     kept = values > 1e-10 * max(values[-1], 0.0)
     if not kept.any() or values[-1] <= 0:
         raise NotSupportedError(
-            "LDA's stated standard errors are not below the logistic model's in any direction, as they are "
-            "in large samples of normal classes: Hausman's test has nothing to compare. See box_m()."
+            "LDA's stated standard errors are not below the logistic model's in any direction, as they "
+            "are in large samples of normal classes: Hausman's test has nothing to compare.",
+            hint="See box_m().",
         )
     statistic = float(((vectors[:, kept].T @ gap) ** 2 / values[kept]).sum())
     left = len(gap) - int(kept.sum())

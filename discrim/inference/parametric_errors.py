@@ -88,12 +88,14 @@ def error_by_class(
     if shrunk:
         if nu <= p + 1:
             raise NotSupportedError(
-                f"DS and OS need N - K > p + 1; here N - K is {nu:g} and p is {p}: use 'D', 'loo' or 'cv'."
+                f"DS and OS need N - K > p + 1; here N - K is {nu:g} and p is {p}.",
+                hint="Use 'D', 'loo' or 'cv'.",
             )
         d2 = d2 * (nu - p - 1) / nu
     if not d2 > 0:
         raise NotSupportedError(
-            "The class means do not differ: the model has no error rate but chance. Use other columns."
+            "The class means do not differ: the model has no error rate but chance.",
+            hint="Use other columns.",
         )
     a = float((1 / counts).sum())
     rates = np.empty(2)
@@ -189,7 +191,7 @@ def many_classes(
     factor = (nu - p - 1) / nu if shrunk else 1.0
     if factor <= 0:
         raise NotSupportedError(
-            f"DS needs N - K > p + 1; here N - K is {nu:g} and p is {p}: use 'D' or 'cv'."
+            f"DS needs N - K > p + 1; here N - K is {nu:g} and p is {p}.", hint="Use 'D' or 'cv'."
         )
     coordinates = _within_span(means * np.sqrt(factor))
     integral = (

@@ -467,7 +467,9 @@ def check_folds(folds: Any, rows: int) -> None:
     """Raise a DataError for a number of folds that is none."""
     whole = isinstance(folds, (int, np.integer)) and not isinstance(folds, bool)
     if not (whole and 2 <= folds <= rows):
-        raise DataError(f"folds={folds!r}: give a number from 2 to the {rows} rows of the fit.")
+        raise DataError(
+            f"folds={folds!r} is not valid.", hint=f"Give a number from 2 to the {rows} rows of the fit."
+        )
 
 
 def drawn_seed(seed: int | None) -> int:
@@ -486,4 +488,6 @@ def generator(seed: int | None) -> np.random.Generator:
     try:
         return np.random.default_rng(seed)
     except (TypeError, ValueError):
-        raise DataError(f"seed={seed!r}: give a whole number, 0 or more, or None.") from None
+        raise DataError(
+            f"seed={seed!r} is not valid.", hint="Give a whole number, 0 or more, or None."
+        ) from None

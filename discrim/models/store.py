@@ -81,7 +81,10 @@ def load(
     ['setosa', 'setosa']
     """
     if results is not None and not isinstance(results, type):
-        raise DataError(f"results={told(results)}: give the class that the file holds, such as LDAResults.")
+        raise DataError(
+            f"results={told(results)} is not valid.",
+            hint="Give the class that the file holds, such as LDAResults.",
+        )
     place = validate_path(path)
     about, tensors = read_file(place)
     if about.get("model") == NAME:
@@ -92,7 +95,7 @@ def load(
         found = resolve(f"{row.results_module}:{row.results}")(fit)
     if results is not None and not isinstance(found, results):
         raise DataError(
-            f"{place} holds {type(found).__name__}, not {results.__name__}: give that class as results=, or "
-            "leave it out."
+            f"{place} holds {type(found).__name__}, not {results.__name__}.",
+            hint="Give that class as results=, or leave it out.",
         )
     return found

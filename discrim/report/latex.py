@@ -336,16 +336,20 @@ def latex_of(
 
 def _check(caption: Any, label: Any, position: Any, textwidth: Any) -> None:
     if not isinstance(caption, str | None):
-        raise DataError(f"caption={caption!r}: give a text, in LaTeX.")
+        raise DataError(f"caption={caption!r} is not valid.", hint="Give a text, in LaTeX.")
     if label is not None and not (isinstance(label, str) and re.fullmatch(r"[^\s\\{}%#~^$&,]+", label)):
         raise DataError(
-            f"label={label!r}: give a name such as 'tab:iris', of letters, figures, '-', ':', '.' and '_'."
+            f"label={label!r} is not valid.",
+            hint="Give a name such as 'tab:iris', of letters, figures, '-', ':', '.' and '_'.",
         )
     if not (isinstance(position, str) and re.fullmatch(r"[!htbpH]+", position)):
-        raise DataError(f"position={position!r}: give letters that LaTeX takes, such as 'htbp'.")
+        raise DataError(
+            f"position={position!r} is not valid.", hint="Give letters that LaTeX takes, such as 'htbp'."
+        )
     if isinstance(textwidth, bool) or not isinstance(textwidth, int | float) or not 150 <= textwidth < 1e5:
         raise DataError(
-            f"textwidth={textwidth!r}: give the points that \\the\\textwidth prints, 150 at least."
+            f"textwidth={textwidth!r} is not valid.",
+            hint="Give the points that \\the\\textwidth prints, 150 at least.",
         )
 
 

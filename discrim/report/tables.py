@@ -82,8 +82,11 @@ def text_width(width: Any) -> int:
     if columns is None or columns < NARROWEST:
         given = repr(width) if isinstance(width, str | int | float) else f"<{type(width).__name__}>"
         raise DataError(
-            f"width={given}: give a whole number of columns, {NARROWEST} or more, or leave it out for those "
-            f"of the terminal."
+            f"width={given} is not valid.",
+            hint=(
+                f"Give a whole number of columns, {NARROWEST} or more, or leave it out for those of the "
+                "terminal."
+            ),
         )
     return columns
 
@@ -799,7 +802,8 @@ def summarize(
     """The summary of the sections picked, a DataError of unknown ones; the others are not computed."""
     if isinstance(pick, set | frozenset) or not isinstance(pick, Iterable | None):
         raise DataError(
-            f"sections={pick!r}: give a list of names in the order wanted, of {', '.join(parts)}."
+            f"sections={pick!r} is not valid.",
+            hint=f"Give a list of names in the order wanted, of {', '.join(parts)}.",
         )
     keys = list(parts) if pick is None else [pick] if isinstance(pick, str) else list(pick)
     by_name = parts.by_name if pick is None and isinstance(parts, Parts) else frozenset()

@@ -153,12 +153,12 @@ class SetMethods:
     def _calibration(self, calibration: Any) -> Any:
         """X and y as a table with the response of the fit."""
         if not (isinstance(calibration, (tuple, list)) and len(calibration) == 2):
-            raise DataError("calibration= takes rows and their classes: give a tuple (X, y).")
+            raise DataError("calibration= takes rows and their classes.", hint="Give a tuple (X, y).")
         design = self.results_._fit.blocks.design
         if design.response_columns != (design.response,):
             raise DataError(
-                f"The response of the formula, {design.response!r}, is computed from other columns: "
-                "pass calibration= as a table to results_.predict_set()."
+                f"The response of the formula, {design.response!r}, is computed from other columns.",
+                hint="Pass calibration= as a table to results_.predict_set().",
             )
         X, y = calibration
         labels = column_or_1d(y)
@@ -167,8 +167,9 @@ class SetMethods:
         unknown = sorted({str(label) for label in labels.tolist() if label not in position})
         if unknown:
             raise DataError(
-                f"calibration= has classes that the estimator has no rows of: {listed(unknown)}. It knows "
-                f"{listed(design.levels)}: leave the others out."
+                f"calibration= has classes that the estimator has no rows of: {listed(unknown)}. It "
+                f"knows {listed(design.levels)}.",
+                hint="Leave the others out.",
             )
         codes = np.array([position[label] for label in labels.tolist()], dtype=np.intp)
         return with_column(self._table(X).data, design.columns, design.response, codes, list(design.levels))
@@ -192,7 +193,9 @@ def only_if(has: Callable[[Any], bool]) -> Callable[[Method], Method]:
 def given_labels(y: Any) -> Array:
     """The labels (n,) of rows, of which none is missing."""
     if y is None:
-        raise DataError("The estimator requires y to be passed, but the target y is None: pass the classes.")
+        raise DataError(
+            "The estimator requires y to be passed, but the target y is None.", hint="Pass the classes."
+        )
     labels: Array = column_or_1d(y, warn=True)
     assert_all_finite(labels, input_name="y")
     return labels
@@ -210,8 +213,8 @@ def class_codes(y: Any, rows: Any, weights: Any) -> tuple[Array, NDArray[np.intp
         weighed = classes[np.unique(codes[np.asarray(weights) > 0])]
     if len(weighed) == 1:
         raise DataError(
-            f"y has one class only, {weighed.tolist()[0]!r}: a classifier needs two: pass rows of "
-            "another class."
+            f"y has one class only, {weighed.tolist()[0]!r}: a classifier needs two.",
+            hint="Pass rows of another class.",
         )
     return classes, codes
 
@@ -259,8 +262,9 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
         if (codes < 0).any():
             row = blocks.table.label(int(np.argmax(codes < 0)))
             raise DataError(
-                f"Row {row!r} has probability zero in every class, so that it has no label: fit naive Bayes "
-                "with laplace=1, or kernel densities with a larger bandwidth."
+                f"Row {row!r} has probability zero in every class, so that it has no label.",
+                hint="Fit naive Bayes with laplace=1, or kernel densities with a larger bandwidth.",
+                rows=(row,),
             )
         return np.asarray(self.classes_[np.argsort(self._order)[(self._order < 0).sum() :][codes]])
 
@@ -600,7 +604,9 @@ def write_nodes(fitted: VerbClassifier, scope: Any, operator: Any, container: An
     model = fitted.results_.to_onnx()
     columns = list(fitted._names())
     if len(fitted.results_.classes) < len(fitted.classes_):
-        raise NotSupportedError("A class without rows has no place in ONNX: fit to rows of every class.")
+        raise NotSupportedError(
+            "A class without rows has no place in ONNX.", hint="Fit to rows of every class."
+        )
     names = {}
     for own in (*model.graph.initializer, *model.graph.node):
         for name in getattr(own, "output", None) or [own.name]:
@@ -610,7 +616,8 @@ def write_nodes(fitted: VerbClassifier, scope: Any, operator: Any, container: An
     given = [each.full_name for each in operator.inputs]
     if len(given) not in (1, len(columns)):
         raise NotSupportedError(
-            f"{len(given)} inputs hold {len(columns)} columns: give one input of all, or one for each."
+            f"{len(given)} inputs hold {len(columns)} columns.",
+            hint="Give one input of all, or one for each.",
         )
     for each in model.graph.input:
         j = columns.index(each.name)
@@ -668,8 +675,8 @@ def refuse_constant_columns(data: Any, names: Sequence[str]) -> None:
     still = [name for name, values in numbers.items() if len(values) and (values == values[0]).all()]
     if still:
         raise CollinearError(
-            f"{listed(still)} {'is' if len(still) == 1 else 'are'} constant: leave "
-            f'{"it" if len(still) == 1 else "them"} out, or pass constant="drop".'
+            f"{listed(still)} {'is' if len(still) == 1 else 'are'} constant.",
+            hint=f'Leave {"it" if len(still) == 1 else "them"} out, or pass constant="drop".',
         )
 
 

@@ -115,8 +115,8 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
         response, names, formula = self._asked_of(self._columns(X))
         if sample_weight is not None and self.verb in WITHOUT_WEIGHTS:
             raise NotSupportedError(
-                f"sample_weight goes with verbs that take frequencies, and {self.verb} does not: "
-                "leave it out."
+                f"sample_weight goes with verbs that take frequencies, and {self.verb} does not.",
+                hint="Leave it out.",
             )
         weights = {} if sample_weight is None else {"weights": np.asarray(sample_weight)}
         options = {"na_action": "raise", **(self.options or {}), **weights}
@@ -138,8 +138,8 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
     def _columns(self, X: Any) -> list[str]:
         if not hasattr(X, "columns"):
             raise DataError(
-                f"The formula {self.formula!r} reads named columns, and X is a {type(X).__name__}: pass a "
-                "frame, or see discrim.sklearn.LDAClassifier and its like for arrays."
+                f"The formula {self.formula!r} reads named columns, and X is a {type(X).__name__}.",
+                hint="Pass a frame, or see discrim.sklearn.LDAClassifier and its like for arrays.",
             )
         table = Table(X)
         if self.columns is None:
@@ -152,7 +152,9 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
         """Column for the classes, columns that ``.`` stands for, and the formula that reads them."""
         sides = _LEFT.fullmatch(self.formula)
         if sides is None:
-            raise FormulaError(f"A formula is 'response ~ terms'; {self.formula!r} has no ~: write one.")
+            raise FormulaError(
+                f"A formula is 'response ~ terms'; {self.formula!r} has no ~.", hint="Write one."
+            )
         left = sides["left"].strip()
         found = list(_NAME.finditer(left))
         apart = {each["plain"] or each["quoted"].replace("``", "`") for each in found}
@@ -172,7 +174,8 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
             if rows.ndim != 2 or rows.shape[1] != len(names):
                 raise DataError(
                     f"X has shape {rows.shape}; the formula {self.formula!r} reads {len(names)} columns "
-                    f"({listed(names)}): pass a frame, or an array of these columns in this order."
+                    f"({listed(names)}).",
+                    hint="Pass a frame, or an array of these columns in this order.",
                 )
             X = array_table(rows, names)
         table = Table(X)

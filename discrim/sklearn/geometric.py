@@ -158,8 +158,10 @@ class HyperplaneClassifier(LinearCoefficients, VerbClassifier):
         if len(classes) > 2:
             raise DataError(
                 "Only binary classification is supported. A hyperplane lies between two classes; y has "
-                f"{len(classes)} ({listed(classes.tolist())}): keep the rows of two, or wrap the estimator "
-                "in sklearn.multiclass.OneVsRestClassifier."
+                f"{len(classes)} ({listed(classes.tolist())}).",
+                hint=(
+                    "Keep the rows of two, or wrap the estimator in sklearn.multiclass.OneVsRestClassifier."
+                ),
             )
 
     def __sklearn_tags__(self) -> Any:

@@ -144,14 +144,15 @@ class PartialClassifier(WeightedClassifier):
         if begins:
             if named and len(more) < 2:
                 raise DataError(
-                    f"classes={more.tolist()!r}: a classifier needs two: name all that will come."
+                    f"classes={more.tolist()!r}: a classifier needs two.", hint="Name all that will come."
                 )
             return more
         unlike = {each.dtype.kind in base.NUMBERS for each in (more, self.classes_)}
         if len(unlike) > 1:
             raise DataError(
-                f"The labels {listed(more.tolist())} and those so far, {listed(self.classes_.tolist())}, are "
-                "numbers and text: write them alike."
+                f"The labels {listed(more.tolist())} and those so far, {listed(self.classes_.tolist())}, "
+                "are numbers and text.",
+                hint="Write them alike.",
             )
         return np.union1d(self.classes_, more)
 
@@ -161,7 +162,8 @@ class PartialClassifier(WeightedClassifier):
         if self._moments_of_fit is None or self._moments_of_fit._scatters != self._scatters():
             raise NotSupportedError(
                 "partial_fit goes on from the moments of fit(), which made none with the options that it "
-                "had: begin anew with a clone of the estimator."
+                "had.",
+                hint="Begin anew with a clone of the estimator.",
             )
         return self._moments_of_fit
 
@@ -183,7 +185,9 @@ class PartialClassifier(WeightedClassifier):
     def _scatters(self) -> Any:
         spread = self._spread()
         if spread is None:
-            raise NotSupportedError(f"{type(self).__name__} takes the rows with these options: use fit().")
+            raise NotSupportedError(
+                f"{type(self).__name__} takes the rows with these options.", hint="Use fit()."
+            )
         return spread
 
     def _na_action(self) -> Any:
@@ -250,7 +254,9 @@ def _codes(y: Any, rows: Any, classes: Array) -> NDArray[np.intp]:
         row = int(np.argmax(codes < 0))
         raise DataError(
             f"y has {labels.tolist()[row]!r} at row {row}, which is not among the classes "
-            f"{listed(classes.tolist())}: name all that come, as classes= of the first call or of this one."
+            f"{listed(classes.tolist())}.",
+            hint="Name all that come, as classes= of the first call or of this one.",
+            classes=classes.tolist(),
         )
     return codes
 
@@ -299,8 +305,8 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
             name = names[each] if is_whole(each) and -len(names) <= each < len(names) else each
             if name not in names:
                 raise DataError(
-                    f"covariates= names {told(each)}, which is no column of X: name some of {listed(names)}, "
-                    "or give their positions."
+                    f"covariates= names {told(each)}, which is no column of X.",
+                    hint=f"Name some of {listed(names)}, or give their positions.",
                 )
             chosen.append(quote(name))
         return f". | {' + '.join(chosen)}" if chosen else "."
@@ -353,12 +359,13 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
             if len(given) != self.n_features_in_:
                 raise DataError(
                     "input_features should have length equal to number of features "
-                    f"({self.n_features_in_}), got {len(given)}: pass one name for each."
+                    f"({self.n_features_in_}), got {len(given)}.",
+                    hint="Pass one name for each.",
                 )
             if held is not None and given != held.tolist():
                 raise DataError(
-                    "input_features is not equal to feature_names_in_: pass "
-                    f"{listed(held.tolist())}, or None."
+                    "input_features is not equal to feature_names_in_.",
+                    hint=f"Pass {listed(held.tolist())}, or None.",
                 )
         results: Any = self.results_
         return np.asarray(results.scaling.columns, dtype=object)

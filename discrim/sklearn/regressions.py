@@ -167,7 +167,7 @@ def engine_of(text: str) -> Any:
     try:
         engine = known[call.name](*call.args, **call.kwargs)
     except TypeError as error:
-        raise DataError(f"engine={text!r}: {error}. Use options that {call.name} has.") from error
+        raise DataError(f"engine={text!r}: {error}.", hint=f"Use options that {call.name} has.") from error
     tags = engine.__sklearn_tags__().target_tags
     if tags is not None and not tags.multi_output:
         from sklearn.multioutput import MultiOutputRegressor

@@ -411,7 +411,7 @@ def test_a_saved_fit_is_reported_as_it_is(capsys):
     ("arguments", "says"),
     [
         ([FORMULA, "iris"], "required: --out"),
-        ([FORMULA, "--out", "a.html"], "is fitted to a table: name one"),
+        ([FORMULA, "--out", "a.html"], "is fitted to a table. Name one"),
         ([FORMULA, "iris", "--out", "a.pdf"], "give a path that ends in .html"),
         ([FORMULA, "iris", "--out", "no/a.html"], "'no': There is no such folder"),
         ([FORMULA, "iris", "--out", "a.html", "--verb", "ldaa"], "did you mean lda?"),

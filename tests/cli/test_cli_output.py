@@ -171,8 +171,8 @@ def test_a_picture_in_a_page_answers_a_pointer(capsys, monkeypatch, tmp_path):
             "'a.jpg' does not say what to write: name a file that ends in .png, .svg or .pdf",
         ),
         (["--plot", "png"], "does not say what to write"),
-        (["--kind", "scores"], "--kind says what --plot draws: add --plot FILE"),
-        (["--axes", "LD1,LD2"], "--axes says what --plot draws: add --plot FILE"),
+        (["--kind", "scores"], "--kind says what --plot draws. Add --plot FILE"),
+        (["--axes", "LD1,LD2"], "--axes says what --plot draws. Add --plot FILE"),
         (["--out", "a.svg", "--plot", "a.svg"], "named for two things"),
         (["--out", "a.png", "--save", "./a.png"], "named for two things"),
         (["--text-width", "60", "--format", "html"], "--text-width is for text"),
@@ -207,7 +207,7 @@ def test_a_report_has_the_format_that_the_name_of_its_file_says(end, tmp_path, c
 
 def test_a_report_of_another_format_is_refused(capsys):
     said = refused(capsys, "report", FORMULA, "iris", "--out", "a.pdf")
-    assert "A report cannot be named 'a.pdf': give a path that ends in .html, .htm, .docx, .md" in said
+    assert "A report cannot be named 'a.pdf'. Give a path that ends in .html, .htm, .docx, .md" in said
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="everybody may write where root does")

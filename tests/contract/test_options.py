@@ -190,7 +190,7 @@ def test_an_object_comes_back_as_what_says_that_it_is_lost(verb, formula, table,
     fit = getattr(discrim, verb)(formula, table, **options)
     again = loaded(fit, tmp_path)
     assert again.predict(table).equals(fit.predict(table))
-    with pytest.raises(DiscrimError, match="not the object: fit the verb anew"):
+    with pytest.raises(DiscrimError, match=r"not the object\. Fit the verb anew"):
         refitted(again, table)
 
 

@@ -218,7 +218,7 @@ def test_a_share_is_the_level_of_log_odds():
         fit.log_odds(90)
     logit, _ = fitted("str", "logistic")
     pd.testing.assert_frame_equal(logit.log_odds(0.9), logit.log_odds(level=0.9))
-    with pytest.raises(DataError, match="level='b': give a share"):
+    with pytest.raises(DataError, match=r"level='b' is not valid\. Give a share"):
         logit.log_odds("b")
 
 

@@ -110,7 +110,7 @@ def test_what_a_fit_learnt_is_read_back(call):
     ],
 )
 def test_a_state_that_no_fit_learns_is_refused(function, values):
-    with pytest.raises(FormulaError, match=r"[Tt]his saved design holds .*: fit the model again"):
+    with pytest.raises(FormulaError, match=r"[Tt]his saved design holds .*\. Fit the model again"):
         state(function, values)
 
 

@@ -141,16 +141,19 @@ def test_rows_to_be_judged_are_the_fewest_whose_interval_is_narrow():
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"distance": 0, "p": 3}, r"distance=0: give a number"),
-        ({"distance": 2, "p": 1.5}, r"p=1.5: give a whole number"),
+        ({"distance": 0, "p": 3}, r"distance=0 is not valid\. Give a number"),
+        ({"distance": 2, "p": 1.5}, r"p=1.5 is not valid\. Give a whole number"),
         ({"distance": 2, "p": 2, "classes": 4}, r"classes=4: no more than 3 classes .* more columns"),
         (
             {"distance": 2, "p": 3, "error": 0.1},
             r"the best rule errs in 0.1587 of the rows, and chance in 0.5",
         ),
         ({"distance": 2, "p": 3, "error": 0.2, "excess": 0.1}, "pass one of the two"),
-        ({"distance": 2, "p": 3, "width": 2}, "width=2: give a number"),
-        ({"distance": 2, "p": 3, "rows": 20}, r"rows=20: give numbers of rows of a class, as \[10, 20, 50\]"),
+        ({"distance": 2, "p": 3, "width": 2}, "width=2 is not valid. Give a number"),
+        (
+            {"distance": 2, "p": 3, "rows": 20},
+            r"rows=20 is not valid\. Give numbers of rows of a class, as \[10, 20, 50\]",
+        ),
     ],
 )
 def test_what_no_plan_is_made_of_is_refused(options, match):
@@ -229,9 +232,9 @@ def test_what_a_given_prior_groups_and_failed_sizes_do():
         DiscrimWarning, match=r"No rule can be fitted to 0.2 of the rows, and the curve begins at"
     ):
         assert list(few.learning_curve([0.2, 0.5, 2 / 3, 0.8], repeats=1, seed=0).failed) == [0.2]
-    with pytest.raises(NotSupportedError, match="a learning curve takes 3: give more or larger sizes="):
+    with pytest.raises(NotSupportedError, match=r"a learning curve takes 3\. Give more or larger sizes="):
         fit.learning_curve([0.5, 0.8])
-    with pytest.raises(DataError, match=r"sizes=1.5: give a number"):
+    with pytest.raises(DataError, match=r"sizes=1.5 is not valid\. Give a number"):
         fit.learning_curve([0.2, 0.5, 1.5])
     groups = np.arange(len(PENGUINS)) // 4
     grouped = fit.learning_curve([0.2, 0.5, 0.8], repeats=1, groups=groups, seed=0)

@@ -173,7 +173,7 @@ def test_names_of_sheets_are_such_as_excel_takes():
 
 def test_what_cannot_be_written_is_refused_before_the_summary_is_made(tmp_path):
     fit = discrim.lda(FORMULA, IRIS)
-    with pytest.raises(DataError, match=r"cannot be named '.*fit\.csv': give a path that ends in \.xlsx"):
+    with pytest.raises(DataError, match=r"cannot be named '.*fit\.csv'\. Give a path that ends in \.xlsx"):
         fit.to_excel(tmp_path / "fit.csv")
     with pytest.raises(DataError, match="give its path, not int"):
         fit.to_excel(3)

@@ -222,7 +222,7 @@ REFUSED = [
     (lambda m: m.partial_fit(X, Y, CLASSES, sample_weight=-WEIGHTS - 1), "weights are negative"),
     (lambda m: m.partial_fit(X * np.nan, Y, CLASSES), "is missing"),
     (lambda m: m.partial_fit(X, Y, CLASSES).partial_fit(X, Y + "s"), "not among the classes.*or of this one"),
-    (lambda m: m.partial_fit(X, Y).partial_fit(X, np.arange(150)), "are numbers and text: write them alike"),
+    (lambda m: m.partial_fit(X, Y).partial_fit(X, np.arange(150)), "are numbers and text. Write them alike"),
     (lambda m: m.partial_fit(X, Y, CLASSES).partial_fit(X.iloc[:, :2], Y), "feature names should match"),
     (lambda m: m.set_params(prior=[0.5, 0.6, 0.7]).partial_fit(X, Y, CLASSES), "prior"),
     (lambda m: m.set_params(prior=[0.5, 0.5]).partial_fit(X[LAST], Y[LAST]).partial_fit(X, Y), "for 3"),
@@ -254,5 +254,5 @@ def test_what_is_refused_adds_nothing(ask, said):
 )
 def test_options_that_need_rows_have_no_partial_fit(model):
     assert not hasattr(model, "partial_fit")
-    with pytest.raises(NotSupportedError, match=r"takes the rows with these options: use fit"):
+    with pytest.raises(NotSupportedError, match=r"takes the rows with these options\. Use fit"):
         LDAClassifier().partial_fit(X, Y, CLASSES).set_params(covariance="t")._scatters()

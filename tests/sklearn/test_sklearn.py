@@ -416,7 +416,7 @@ def test_errors_name_column_row_and_way_out():
     holed.loc[7, "petal_width"] = np.nan
     model = estimators.NaiveBayesClassifier().fit(X, Y)
     for ask in (lambda: estimators.QDAClassifier().fit(holed, Y), lambda: model.predict(holed)):
-        with pytest.raises(DataError, match=r"'petal_width' is missing \(NaN\) at row 7: impute"):
+        with pytest.raises(DataError, match=r"'petal_width' is missing \(NaN\) at row 7\. Impute"):
             ask()
     with pytest.raises(DataError, match="'x3' is missing"):
         estimators.LDAClassifier().fit(holed.to_numpy(), Y)

@@ -66,9 +66,11 @@ class ByEstimator(Scatter):
     def left_out(self, fitted: NormalClasses) -> LeftOut:
         """Not there: raises NotSupportedError."""
         raise NotSupportedError(
-            f"Leave-one-out of {self.text} has no closed form, and would fit it once for each row: "
-            'cross-validate instead, with error_rates(["cv"]) or confusion(method="cv"), which fits it '
-            "in each fold."
+            f"Leave-one-out of {self.text} has no closed form, and would fit it once for each row.",
+            hint=(
+                'Cross-validate instead, with error_rates(["cv"]) or confusion(method="cv"), which fits '
+                "it in each fold."
+            ),
         )
 
     def described(self, *, by_class: bool, mle: bool) -> str:
@@ -125,7 +127,7 @@ def estimated(
     x = from_class_means(moments, x, codes).T / moments.scale
     if times is not None:
         if (times != np.round(times)).any():
-            raise NotSupportedError(f"{text} is fitted to rows: give weights that are whole numbers.")
+            raise NotSupportedError(f"{text} is fitted to rows.", hint="Give weights that are whole numbers.")
         x, codes = (np.repeat(values, times.astype(np.intp), axis=0) for values in (x, codes))
     if common:
         return (_covariance(estimator, text, x, moments.scale, "of the rows less their class's means"),)
@@ -142,40 +144,41 @@ def _covariance(estimator: Any, name: str, x: Floats, scale: Floats, where: str)
     except (ValueError, ArithmeticError) as error:
         raise DataError(
             f"{name} cannot be fitted to the {len(x)} rows {where.removeprefix('of the rows ')}: "
-            f"{str(error).rstrip('.')}. Use another estimator, or fewer columns."
+            f"{str(error).rstrip('.')}.",
+            hint="Use another estimator, or fewer columns.",
         ) from error
     try:
         matrix = np.asarray(own.covariance_, dtype=np.float64)
     except AttributeError:
         raise DataError(
-            f"{name} has no covariance_ after fit(X): pass an estimator of a covariance, as those of "
-            "sklearn.covariance."
+            f"{name} has no covariance_ after fit(X).",
+            hint="Pass an estimator of a covariance, as those of sklearn.covariance.",
         ) from None
     except (TypeError, ValueError):
         raise DataError(
-            f"The covariance_ {where} of {name} is no matrix of numbers: use another estimator."
+            f"The covariance_ {where} of {name} is no matrix of numbers.", hint="Use another estimator."
         ) from None
     p = x.shape[1]
     if matrix.shape != (p, p):
         raise DataError(
-            f"The covariance_ {where} of {name} has shape {matrix.shape}, where {p, p} is asked for: "
-            "use another estimator."
+            f"The covariance_ {where} of {name} has shape {matrix.shape}, where {p, p} is asked for.",
+            hint="Use another estimator.",
         )
     if not np.isfinite(matrix).all():
         raise DataError(
-            f"The covariance_ {where} of {name} holds a value that is not finite: use another "
-            "estimator, or columns of another scale."
+            f"The covariance_ {where} of {name} holds a value that is not finite.",
+            hint="Use another estimator, or columns of another scale.",
         )
     singular = CollinearError(
-        f"The covariance_ {where} of {name} is not positive definite: use an estimator that regularizes, or "
-        "fewer columns."
+        f"The covariance_ {where} of {name} is not positive definite.",
+        hint="Use an estimator that regularizes, or fewer columns.",
     )
     if not (np.diagonal(matrix) > 0).all():
         raise singular
     sd = np.sqrt(np.diagonal(matrix))
     correlation = matrix / sd / sd[:, None]
     if not np.allclose(correlation, correlation.T, rtol=0.0, atol=ASYMMETRY):
-        raise DataError(f"The covariance_ {where} of {name} is not symmetric: use another estimator.")
+        raise DataError(f"The covariance_ {where} of {name} is not symmetric.", hint="Use another estimator.")
     try:
         root = scipy.linalg.cholesky((correlation + correlation.T) / 2, check_finite=False)
     except np.linalg.LinAlgError:

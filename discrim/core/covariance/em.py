@@ -203,7 +203,8 @@ def fit_observed(observed: Observed, progress: Callable[[int], None] = lambda st
         if not np.isfinite(llf) and steps == 1:
             raise DataError(
                 "The rows have no likelihood at the means and deviations of what is observed: values or "
-                "weights are out of range. Divide them by their largest, or leave them out."
+                "weights are out of range.",
+                hint="Divide them by their largest, or leave them out.",
             )
         if not np.isfinite(llf) or llf < before - LIKELIHOOD * (1 + abs(before)):
             # Extrapolated too far.
@@ -391,7 +392,8 @@ class Em(Full):
             return None
         return NotSupportedError(
             f"{what} assumes the sampling law of moments of complete rows, which estimates with "
-            'missing="em" do not follow: fit the complete rows, without missing="em".'
+            'missing="em" do not follow.',
+            hint='Fit the complete rows, without missing="em".',
         )
 
     def log_likelihood(self, fitted: NormalClasses) -> float:
@@ -404,7 +406,7 @@ class Em(Full):
         """Raise where rows miss values: the maximum with fewer axes is not known."""
         if not self.is_of_moments:
             raise NotSupportedError(
-                'The log-likelihood with missing="em" exists for all axes only: fit without ncomp=.'
+                'The log-likelihood with missing="em" exists for all axes only.', hint="Fit without ncomp=."
             )
 
     def left_out(self, fitted: NormalClasses) -> LeftOut:
@@ -416,8 +418,8 @@ class Em(Full):
         """Raise NotSupportedError if a row misses a value."""
         if not self.is_of_moments:
             raise NotSupportedError(
-                'leave_one_out() with missing="em" would take a new search for each row: cross-validate '
-                'instead, with error_rates(["cv"]) or confusion("cv").'
+                'leave_one_out() with missing="em" would take a new search for each row.',
+                hint='Cross-validate instead, with error_rates(["cv"]) or confusion("cv").',
             )
 
     @property
@@ -440,7 +442,7 @@ class Em(Full):
         """As the numbers of the file say; a DataError where they describe no search."""
         numbers = parts.pop("em")
         if len(numbers) != 5:
-            raise DataError("A search by EM is described by other numbers: fit the table again.")
+            raise DataError("A search by EM is described by other numbers.", hint="Fit the table again.")
         steps, converged, llf, kinds, incomplete = numbers.tolist()
         if not (are_flags(numbers[1:2]) and all(are_whole(each) for each in (steps, kinds, incomplete))):
             raise DataError("its search by EM has no number of steps, patterns or rows")

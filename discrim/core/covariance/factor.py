@@ -139,7 +139,8 @@ class FewFactors(Scatter):
         """
         if n_columns < 2:
             raise CollinearError(
-                'covariance="factor" needs two columns or more, and there is one: use covariance="full".'
+                'covariance="factor" needs two columns or more, and there is one.',
+                hint='Use covariance="full".',
             )
         if self.dimensions is None:
             return self
@@ -150,18 +151,22 @@ class FewFactors(Scatter):
         if unknown:
             some = ", ".join(told(label) for label in levels[:8])
             more = f" and {len(levels) - 8} more" if len(levels) > 8 else ""
-            raise DataError(f"dimensions= names {told(unknown[0])}, which is no class: name {some}{more}.")
+            raise DataError(
+                f"dimensions= names {told(unknown[0])}, which is no class.", hint=f"Name {some}{more}."
+            )
         missing = [label for label in levels if label not in given]
         if missing:
             raise DataError(
-                f"dimensions= gives nothing for class {told(missing[0])}: give each class a number."
+                f"dimensions= gives nothing for class {told(missing[0])}.",
+                hint="Give each class a number.",
+                classes=(missing[0],),
             )
         by_class = np.array([int(given[label]) for label in levels])
         if common_dimension(form) and len(set(by_class.tolist())) > 1:
             other = "" if common_axes(form) else f', or pass form="{form}k"'
             raise DataError(
-                f'form="{form}" has one dimension for all classes, and dimensions= gives several: give '
-                f"one number{other}."
+                f'form="{form}" has one dimension for all classes, and dimensions= gives several.',
+                hint=f"Give one number{other}.",
             )
         return replace(self, wanted=replace(self.wanted, given=by_class))
 
@@ -292,7 +297,9 @@ class FactorFaultError(scatter.NoEstimateError):
             own = 'form="AkjBkQkDk"' if not common_dimension(form) else 'form="AkjBkQkD"'
             return DataError(
                 f'In form="{form}", with one variance of the {which} for all classes, a signal of class '
-                f"{levels[fault.code]!r} varies less than its noise: pass {own}, or fewer dimensions."
+                f"{levels[fault.code]!r} varies less than its noise.",
+                hint=f"Pass {own}, or fewer dimensions.",
+                classes=(levels[fault.code],),
             )
         said = "the classes, whose rows vary within them"
         if fault.code >= 0:

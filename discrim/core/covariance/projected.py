@@ -535,8 +535,8 @@ MOST_PRODUCTS = 2.0**38
 def refuse_anew(what: str, moments: ClassMoments) -> NotSupportedError:
     """The error that refuses what learns axes without each row, where that takes long."""
     return NotSupportedError(
-        f"{what} learns principal axes without each of {moments.rows.sum():,} rows, which takes long here: "
-        'use folds, as error_rates(["cv"]) or components="cv".'
+        f"{what} learns principal axes without each of {moments.rows.sum():,} rows, which takes long here.",
+        hint='Use folds, as error_rates(["cv"]) or components="cv".',
     )
 
 

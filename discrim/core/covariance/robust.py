@@ -560,14 +560,15 @@ class Robust(Full):
         """The error that says what the estimates are not for, and the way out."""
         return NotSupportedError(
             f"{what} assumes the sampling law of moments, which means and covariances with "
-            f'covariance="{self.method}" do not follow: fit without covariance=.'
+            f'covariance="{self.method}" do not follow.',
+            hint="Fit without covariance=.",
         )
 
     def _need_likelihood(self) -> None:
         if self.method == "mcd":
             raise NotSupportedError(
-                'covariance="mcd" maximises no likelihood, so that there are no AIC and BIC either: fit with '
-                'covariance="t".'
+                'covariance="mcd" maximises no likelihood, so that there are no AIC and BIC either.',
+                hint='Fit with covariance="t".',
             )
 
     def free_parameters(self, n_columns: int, n_covariances: int) -> int:
@@ -584,7 +585,7 @@ class Robust(Full):
         """Raise: the maximum with fewer axes is not known."""
         self._need_likelihood()
         raise NotSupportedError(
-            'The log-likelihood with covariance="t" exists for all axes only: fit without ncomp=.'
+            'The log-likelihood with covariance="t" exists for all axes only.', hint="Fit without ncomp=."
         )
 
     def left_out(self, fitted: NormalClasses) -> LeftOut:
@@ -604,8 +605,8 @@ class Robust(Full):
         if self.method == "mcd" or moments.rows.sum() > MOST_REFITS:
             raise NotSupportedError(
                 f'leave_one_out() with covariance="{self.method}" would take a new search for each of '
-                f'{moments.rows.sum()} rows: cross-validate instead, with error_rates(["cv"]) or '
-                'confusion("cv").'
+                f"{moments.rows.sum()} rows.",
+                hint='Cross-validate instead, with error_rates(["cv"]) or confusion("cv").',
             )
 
     def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:

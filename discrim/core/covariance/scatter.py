@@ -319,14 +319,15 @@ class Scatter(ABC):
         """Raise where the log-likelihood exists for all canonical axes only."""
         # At the maximum the axes left out add to the covariance, which is then no longer of its kind.
         raise NotSupportedError(
-            f"The log-likelihood of a {self.word} covariance exists for all axes only: fit without ncomp=."
+            f"The log-likelihood of a {self.word} covariance exists for all axes only.",
+            hint="Fit without ncomp=.",
         )
 
     def no_likelihood(self, what: str) -> NotSupportedError:
         """The error that refuses what takes an estimate of maximum likelihood."""
         return NotSupportedError(
-            f"{what} needs a maximum of the likelihood, which a covariance {self.phrase} does not give: "
-            'compare by error_rates(["cv"]), or fit another covariance.'
+            f"{what} needs a maximum of the likelihood, which a covariance {self.phrase} does not give.",
+            hint='Compare by error_rates(["cv"]), or fit another covariance.',
         )
 
     @property

@@ -71,9 +71,9 @@ class Separable(Scatter):
         """The same, where the columns are such a matrix; else a DataError."""
         if n_columns != self.rows * self.columns:
             raise DataError(
-                f"Separable({self.rows}, {self.columns}) is a matrix of {self.rows * self.columns} entries, "
-                f"and the formula leaves {n_columns} column{'s' * (n_columns > 1)} that vary: give the "
-                "numbers of its rows and columns, and leave out those that hold a constant."
+                f"Separable({self.rows}, {self.columns}) is a matrix of {self.rows * self.columns} "
+                f"entries, and the formula leaves {n_columns} column{'s' * (n_columns > 1)} that vary.",
+                hint="Give the numbers of its rows and columns, and leave out those that hold a constant.",
             )
         return self
 
@@ -176,7 +176,7 @@ def _is_singular(root: Floats, count: int) -> bool:
 def _no_matrix(shape: tuple[int, int], free: int) -> NoEstimateError:
     r, c = shape
     return NoEstimateError(
-        f"There is no separable covariance of matrices of {r} x {c} here: the rows leave {free} degrees of "
-        "freedom within classes, or a row or column of the matrix is constant or determined by others. Give "
-        'more rows, leave that row or column out, or pass covariance="shrunk".'
+        f"There is no separable covariance of matrices of {r} x {c} here: the rows leave {free} degrees "
+        "of freedom within classes, or a row or column of the matrix is constant or determined by others.",
+        hint='Give more rows, leave that row or column out, or pass covariance="shrunk".',
     )

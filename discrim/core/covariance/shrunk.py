@@ -249,7 +249,7 @@ def shrunk(
         return _shrunk_thin(one, divisor, shrinkage)
     g = oas(one) if shrinkage is None else float(shrinkage)
     if not 0 <= g <= 1:
-        raise DataError(f"shrinkage={shrinkage!r}: give a number from 0 to 1.")
+        raise DataError(f"shrinkage={shrinkage!r} is not valid.", hint="Give a number from 0 to 1.")
     sphere = g * _mean_square(one)
     if g == 0:
         return pooled(one, divisor), g
@@ -296,7 +296,7 @@ def _mean_square(moments: ClassMoments) -> float:
     mean = float((squares * ratio * ratio).sum()) / moments.n_columns
     if not mean > 0:
         raise CollinearError(
-            "No column varies within classes: there is no covariance to shrink. Name other columns."
+            "No column varies within classes: there is no covariance to shrink.", hint="Name other columns."
         )
     return mean
 

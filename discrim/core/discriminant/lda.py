@@ -112,8 +112,8 @@ class LDAFit:
         """Raise NotSupportedError where the columns are adjusted for covariates."""
         if self.covariates:
             raise NotSupportedError(
-                f"{what} takes the columns as they are, and this fit adjusts them for covariates: fit "
-                "without the `|` of the formula, or with + in its place."
+                f"{what} takes the columns as they are, and this fit adjusts them for covariates.",
+                hint="Fit without the `|` of the formula, or with + in its place.",
             )
 
     @property
@@ -245,7 +245,8 @@ class LDAFit:
         if not self.has_distances:
             raise NotSupportedError(
                 f'method="{method}" has a closed form for the full covariance, not the '
-                f'{self.scatter.adjective} one: use "plugin" or "calibrated".'
+                f"{self.scatter.adjective} one.",
+                hint='Use "plugin" or "calibrated".',
             )
         nu = self.residual_df
         p = self.moments.n_columns
@@ -258,12 +259,13 @@ class LDAFit:
                 return gaussian.common_predictive(self.moments, inflate, log_prior, nu, mass=mass)
             return gaussian.common_debiased(self.moments, self.covariance, log_prior, nu, mass=mass)
         if self.reduced() is not None:
-            raise NotSupportedError(f'method="{method}" uses all dimensions: fit without ncomp=.')
+            raise NotSupportedError(f'method="{method}" uses all dimensions.', hint="Fit without ncomp=.")
         if method == "predictive":
             return gaussian.common_predictive(self.moments, self.unbiased(), log_prior, nu)
         if nu <= p + 1:
             raise NotSupportedError(
-                f'method="debiased" needs N - K > p + 1; here N - K is {nu:g} and p is {p}: use "plugin".'
+                f'method="debiased" needs N - K > p + 1; here N - K is {nu:g} and p is {p}.',
+                hint='Use "plugin".',
             )
         return gaussian.common_debiased(self.moments, self.unbiased(), log_prior, nu)
 
@@ -290,8 +292,8 @@ class LDAFit:
         """Raise NotSupportedError if rows cannot be left out one by one."""
         if self.reduced() is not None:
             raise NotSupportedError(
-                "leave_one_out() has a closed form for all axes only: fit without ncomp=, or "
-                'cross-validate with error_rates(["cv"]) or confusion("cv").'
+                "leave_one_out() has a closed form for all axes only.",
+                hint='Fit without ncomp=, or cross-validate with error_rates(["cv"]) or confusion("cv").',
             )
         self.scatter.refuse_left_out(self.moments)
 
@@ -470,8 +472,8 @@ def refuse_no_scores(covariance: Covariance) -> None:
     sd = covariance.sd * covariance.unit
     if not covariance.sphere or np.ptp(sd) > ONE_UNIT * sd.max():
         raise NotSupportedError(
-            "CAT scores of more columns than rows need a covariance whose correlations are shrunk: "
-            'fit with covariance="correlation", or "diagonal" for t-scores.'
+            "CAT scores of more columns than rows need a covariance whose correlations are shrunk.",
+            hint='Fit with covariance="correlation", or "diagonal" for t-scores.',
         )
 
 

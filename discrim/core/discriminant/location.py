@@ -406,7 +406,7 @@ def location_from_file(
         len(buffers[name]) == size and np.isfinite(buffers[name]).all() for name, size in sizes.items()
     )
     if not (sound and q and (counts >= 0).all() and (scale > 0).all() and 0 < smoothing <= 1):
-        raise DataError("The cells of the file do not go with its columns: save the fit again.")
+        raise DataError("The cells of the file do not go with its columns.", hint="Save the fit again.")
     root = buffers["cell_root"].reshape(1, q, q)
     cells = ClassMoments(
         counts,
@@ -419,7 +419,7 @@ def location_from_file(
     )
     fit = fit_location(moments, cells, layout, prior, smoothing, estimated_prior=estimated_prior)
     if fit is None:
-        raise DataError("The cells of the file leave no covariance: save the fit again.")
+        raise DataError("The cells of the file leave no covariance.", hint="Save the fit again.")
     return fit
 
 

@@ -99,8 +99,9 @@ class QDAFit:
             raise refusal
         if not self.has_distances:
             raise NotSupportedError(
-                f'method="{method}" has a closed form for full covariances, not '
-                f'{self.scatter.adjective} ones: use "plugin" or "calibrated".'
+                f'method="{method}" has a closed form for full covariances, not {self.scatter.adjective} '
+                "ones.",
+                hint='Use "plugin" or "calibrated".',
             )
         mass = convention == "MASS"
         covariances = self.covariances if mass else self.scaled(self.moments.counts - 1)

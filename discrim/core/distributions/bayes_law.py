@@ -94,9 +94,9 @@ def mean_over_points(
         if not np.isfinite(share).all():
             at = int(np.argmax(~np.isfinite(share)))
             raise NotSupportedError(
-                f"At x = {x[at].tolist()}, a random point of class number {classes[at] + 1}, the densities "
-                "are zero, infinite or not known, so that it has no posterior: change the unit of x, or the "
-                "law."
+                f"At x = {x[at].tolist()}, a random point of class number {classes[at] + 1}, the "
+                "densities are zero, infinite or not known, so that it has no posterior.",
+                hint="Change the unit of x, or the law.",
             )
         for (replicate, _), values in zip(part, np.split(share, len(part)), strict=True):
             means[replicate] += values.mean()

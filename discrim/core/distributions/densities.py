@@ -31,7 +31,9 @@ def refuse_negative(values: Floats, x: Floats) -> None:
     """Raise a DataError that names the first point (m,) where a density (m,) is negative or not known."""
     bad = ~(values >= 0) & np.isfinite(x)
     if bad.any():
-        raise DataError(f"The density is {values[bad][0]:g} at {x[bad][0]:g}: give one that is 0 or more.")
+        raise DataError(
+            f"The density is {values[bad][0]:g} at {x[bad][0]:g}.", hint="Give one that is 0 or more."
+        )
 
 
 def values_of(
@@ -47,8 +49,8 @@ def values_of(
         raise
     except Exception as error:
         raise DataError(
-            f"{short(whose)} raised {type(error).__name__} when it was asked for {points} points: {error}. "
-            "Correct it, or give a frozen distribution of scipy.stats."
+            f"{short(whose)} raised {type(error).__name__} when it was asked for {points} points: {error}.",
+            hint="Correct it, or give a frozen distribution of scipy.stats.",
         ) from error
     shape = (points, dim) if dim else (points,)
     try:
@@ -555,8 +557,11 @@ def density_of(given: Any) -> Density:
         return _of_scipy(given)
     if not callable(given):
         raise DataError(
-            f"{short(given)} is no distribution: give a frozen one of scipy.stats, such as "
-            "scipy.stats.norm(0, 1), or a function of one variable that gives its density."
+            f"{short(given)} is no distribution.",
+            hint=(
+                "Give a frozen one of scipy.stats, such as scipy.stats.norm(0, 1), or a function of one "
+                "variable that gives its density."
+            ),
         )
     density = FunctionDensity(given)
     _check_integral(density)
@@ -581,8 +586,8 @@ def _of_scipy(given: Any) -> Density:
         return density
     if not hasattr(given, "rvs"):
         raise NotSupportedError(
-            f"{short(given)} is not frozen, or cannot be drawn from: freeze it, or give its pdf, a function "
-            "of one variable."
+            f"{short(given)} is not frozen, or cannot be drawn from.",
+            hint="Freeze it, or give its pdf, a function of one variable.",
         )
     drawn = np.asarray(given.rvs(size=2, random_state=np.random.default_rng(0)))
     discrete = not hasattr(given, "logpdf")
@@ -590,7 +595,9 @@ def _of_scipy(given: Any) -> Density:
     normal = rows.normal
     if normal is not None and rows.dim == 1:
         if not normal.cov[0, 0] > 0:
-            raise DataError(f"{short(given)} has a variance of zero, and so no density: give a larger one.")
+            raise DataError(
+                f"{short(given)} has a variance of zero, and so no density.", hint="Give a larger one."
+            )
         from scipy.stats import norm
 
         return ScipyDensity(norm(normal.mean[0], np.sqrt(normal.cov[0, 0])), discrete=False)
@@ -603,8 +610,8 @@ def _of_scipy(given: Any) -> Density:
         why = str(error)
     if not readable:
         raise NotSupportedError(
-            f"{short(given)} is not a density of rows of numbers (its logpdf does not take rows): see "
-            f"multivariate_normal, multivariate_t, or distributions of one variable. ({why})"
+            f"{short(given)} is not a density of rows of numbers (its logpdf does not take rows).",
+            hint=f"See multivariate_normal, multivariate_t, or distributions of one variable. ({why})",
         )
     return rows
 
@@ -613,12 +620,15 @@ def _check_parameters(density: ScipyDensity) -> None:
     try:
         support = [np.asarray(end) for end in density.frozen.support()]
     except TypeError:
-        raise DataError(f"{short(density.frozen)} needs parameters: freeze it with them.") from None
+        raise DataError(f"{short(density.frozen)} needs parameters.", hint="Freeze it with them.") from None
     if any(end.ndim for end in support):
-        raise DataError(f"{short(density.frozen)} has arrays of parameters: give one distribution a class.")
+        raise DataError(
+            f"{short(density.frozen)} has arrays of parameters.", hint="Give one distribution a class."
+        )
     if any(np.isnan(end) for end in support):
         raise DataError(
-            f"{short(density.frozen)} has parameters that are out of range: give ones that scipy.stats takes."
+            f"{short(density.frozen)} has parameters that are out of range.",
+            hint="Give ones that scipy.stats takes.",
         )
 
 
@@ -642,11 +652,14 @@ def _check_integral(density: FunctionDensity | ScipyDensity) -> None:
     if not bound[0] <= VAGUE * max(1.0, value[0]):
         raise DataError(
             "The density does not integrate to one: its integral grows without end, in the tails or at a "
-            "pole, or cannot be found. Give another density, or a scipy.stats distribution."
+            "pole, or cannot be found.",
+            hint="Give another density, or a scipy.stats distribution.",
         )
     if not abs(value[0] - 1) <= SLACK + bound[0]:
         raise DataError(
-            f"The density integrates to {value[0]:.6g}, not to one: divide it by its integral. (A density "
-            "far narrower than its distance from zero is not seen: give a scipy.stats distribution, with "
-            "loc and scale.)"
+            f"The density integrates to {value[0]:.6g}, not to one.",
+            hint=(
+                "Divide it by its integral. (A density far narrower than its distance from zero is not "
+                "seen: give a scipy.stats distribution, with loc and scale.)"
+            ),
         )

@@ -88,7 +88,7 @@ def nearest_point(lowest: Callable[[Floats], tuple[Hashable, Floats]], start: Fl
             return NearestPoint(w, corral.keys, corral.weights)
         seen.add(frozenset(corral.keys))
     raise NotSupportedError(
-        f"The nearest point was not found in {MOST_ROUNDS:,} rounds: bring the columns to like units."
+        f"The nearest point was not found in {MOST_ROUNDS:,} rounds.", hint="Bring the columns to like units."
     )
 
 

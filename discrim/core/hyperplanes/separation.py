@@ -457,9 +457,12 @@ def separation(
         return _by_programs(whole)
     except _OutOfTime:
         raise NotSupportedError(
-            f"Whether a hyperplane separates the {n_classes} classes was not decided: the linear program of "
-            f"{whole.size:,} coefficients found no answer in {SECONDS:.0f} seconds. Pass "
-            "bias_reduction=True, whose estimates exist in any case, name fewer columns, or merge classes."
+            f"Whether a hyperplane separates the {n_classes} classes was not decided: the linear program "
+            f"of {whole.size:,} coefficients found no answer in {SECONDS:.0f} seconds.",
+            hint=(
+                "Pass bias_reduction=True, whose estimates exist in any case, name fewer columns, or "
+                "merge classes."
+            ),
         ) from None
 
 
@@ -618,8 +621,8 @@ def _solve(
         raise _OutOfTime
     if answer.x is None:
         raise NotSupportedError(
-            f"The linear program of the separation has no answer ({answer.message}): bring the columns "
-            "to like units, or use lda()."
+            f"The linear program of the separation has no answer ({answer.message}).",
+            hint="Bring the columns to like units, or use lda().",
         )
     return np.asarray(answer.x), np.asarray(-answer.ineqlin.marginals)
 

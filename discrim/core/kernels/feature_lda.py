@@ -172,8 +172,8 @@ def fit_feature_ridge(sums: FeatureSums, ridge: float) -> FeatureRidge:
     root, failed = lapack.dpotrf(matrix, overwrite_a=1)
     if failed:
         raise DataError(
-            f"ridge={ridge:.3g} is so small beside the features that the coefficients are rounding: give a "
-            "larger one, or None."
+            f"ridge={ridge:.3g} is so small beside the features that the coefficients are rounding.",
+            hint="Give a larger one, or None.",
         )
     products = (counts[:, None] * sums.means).T
     # In the layout of a file, by which products round.
@@ -202,7 +202,7 @@ def choose_feature_ridge(
     """The regression of the ridge with the least loss, and all that were tried, the smallest first."""
     if not sums.size > 0:
         raise DataError(
-            "All rows have the same features, so that nothing tells them apart: name other columns."
+            "All rows have the same features, so that nothing tells them apart.", hint="Name other columns."
         )
     largest = int(np.ceil(np.log2(sums.total))) + 1
     tried: dict[int, RidgeTried] = {}
@@ -425,8 +425,8 @@ def law_of(kernel: str) -> Law:
     law = LAWS.get(kernel)
     if law is None:
         raise DataError(
-            f"Random features exist for the kernels {', '.join(LAWS)}, not for kernel={kernel!r}. Use one of "
-            "these, or components=discrim.subspace.Landmarks(n)."
+            f"Random features exist for the kernels {', '.join(LAWS)}, not for kernel={kernel!r}.",
+            hint="Use one of these, or components=discrim.subspace.Landmarks(n).",
         )
     return law
 

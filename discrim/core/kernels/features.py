@@ -190,8 +190,8 @@ def landmarks(kernel: Kernel, points: Floats) -> Landmarks:
     largest = float(diagonal.max())
     if not (np.isfinite(between).all() and largest > 0 and diagonal.min() >= 0):
         raise DataError(
-            "The kernel of some row with itself is negative or not finite, or that of all rows is zero: give "
-            "another kernel or width."
+            "The kernel of some row with itself is negative or not finite, or that of all rows is zero.",
+            hint="Give another kernel or width.",
         )
     _, pivots, rank, _ = lapack.dpstrf(between, tol=SPANNED * largest)
     found = landmarks_in_order(kernel, np.ascontiguousarray(points[pivots[:rank] - 1]))
@@ -280,8 +280,9 @@ def random_features(law: Law, width: float, columns: int, count: int, seed: int 
         return RandomHinges(directions)
     if count % 2:
         raise DataError(
-            f"components={count}: random features of a kernel of differences are cosines and sines, two for "
-            f"each direction; give an even number, such as {count + 1}."
+            f"components={count}: random features of a kernel of differences are cosines and sines, two "
+            "for each direction.",
+            hint=f"Give an even number, such as {count + 1}.",
         )
     half = count // 2
     if law == "laplace":

@@ -282,7 +282,7 @@ class KernelLDAFit(ScoredIndicators):
     def _known_left(self) -> Floats:
         """One less the leverage of what is left out of each row (n,)."""
         if self.left is None:
-            raise DataError("A fit from a file does not leave rows out: fit the rows again.")
+            raise DataError("A fit from a file does not leave rows out.", hint="Fit the rows again.")
         return self.left
 
     def buffers(self) -> dict[str, Floats]:

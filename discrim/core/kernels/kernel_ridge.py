@@ -155,8 +155,8 @@ def _inverse(kernel: Floats, weights: Floats | None, ridge: float) -> _Inverse:
     size = float(np.trace(centred)) / len(centred)
     if ridge < least:
         raise DataError(
-            f"ridge={ridge:.6g} is so small that coefficients are rounding: give {least:.2g} or more, or "
-            "None to have it chosen."
+            f"ridge={ridge:.6g} is so small that coefficients are rounding.",
+            hint=f"Give {least:.2g} or more, or None to have it chosen.",
         )
     # A number of the size of the others keeps what is along u from mattering.
     centred += size * np.outer(u, u)
@@ -164,8 +164,8 @@ def _inverse(kernel: Floats, weights: Floats | None, ridge: float) -> _Inverse:
     factor, wrong = lapack.dpotrf(centred.T, lower=1, overwrite_a=1, clean=0)
     if wrong:
         raise DataError(
-            f"The kernel with ridge={ridge:.6g} is not positive definite to the digits of doubles: give a "
-            "larger ridge=, or None to have it chosen."
+            f"The kernel with ridge={ridge:.6g} is not positive definite to the digits of doubles.",
+            hint="Give a larger ridge=, or None to have it chosen.",
         )
     inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
     return _Inverse(inverse, s, u, size, means)
@@ -541,8 +541,8 @@ class _Work:
         if not trace > 0:
             refuse_equal_rows(different=bool((z != z[:1]).any()))
             raise DataError(
-                f"With width={kernel.width:.6g} the kernel is the same number for all pairs of rows: give "
-                "another width, or None to have it chosen."
+                f"With width={kernel.width:.6g} the kernel is the same number for all pairs of rows.",
+                hint="Give another width, or None to have it chosen.",
             )
         ridges = np.array([search.ridge])
         if search.ridge is None:
@@ -632,15 +632,15 @@ def check_semidefinite(kernel: Floats) -> None:
     size = float(np.abs(kernel).max())
     if float(np.abs(kernel - kernel.T).max()) > SEMIDEFINITE * size:
         raise DataError(
-            "The kernel function is not symmetric: k(a, b) is not k(b, a) for rows of the table. Give one "
-            "that is, such as the mean of both, if that is positive semidefinite."
+            "The kernel function is not symmetric: k(a, b) is not k(b, a) for rows of the table.",
+            hint="Give one that is, such as the mean of both, if that is positive semidefinite.",
         )
     values = eigvalsh(kernel, check_finite=False)
     if values[0] < -SEMIDEFINITE * max(abs(values[-1]), size):
         raise DataError(
-            f"The kernel function is not positive semidefinite: its matrix over the rows has the eigenvalue "
-            f"{values[0]:.3g}, beside {values[-1]:.3g}. Give one that is, "
-            "such as a sum or a product of known kernels."
+            "The kernel function is not positive semidefinite: its matrix over the rows has the "
+            f"eigenvalue {values[0]:.3g}, beside {values[-1]:.3g}.",
+            hint="Give one that is, such as a sum or a product of known kernels.",
         )
 
 

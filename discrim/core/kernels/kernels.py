@@ -151,17 +151,22 @@ def _of_function(function: Callable[[Floats, Floats], Floats], a: Floats, b: Flo
     except Exception as error:
         # A function of the user's own may raise anything.
         raise DataError(
-            f"The kernel function fails on rows of shapes {a.shape} and {b.shape}: {error}. Give one that "
-            "takes two arrays of rows, (m, q) and (n, q), and returns their kernels, (m, n)."
+            f"The kernel function fails on rows of shapes {a.shape} and {b.shape}: {error}.",
+            hint=(
+                "Give one that takes two arrays of rows, (m, q) and (n, q), and returns their kernels, "
+                "(m, n)."
+            ),
         ) from error
     if found.shape != (len(a), len(b)):
         raise DataError(
-            f"The kernel function returns an array of shape {found.shape} for rows of shapes {a.shape} and "
-            f"{b.shape}: give one that returns the kernels of all pairs, {(len(a), len(b))}."
+            f"The kernel function returns an array of shape {found.shape} for rows of shapes {a.shape} "
+            f"and {b.shape}.",
+            hint=f"Give one that returns the kernels of all pairs, {(len(a), len(b))}.",
         )
     if not np.isfinite(found).all():
         raise DataError(
-            "The kernel function returns values that are not finite: give one that returns finite numbers."
+            "The kernel function returns values that are not finite.",
+            hint="Give one that returns finite numbers.",
         )
     return found
 
@@ -315,7 +320,8 @@ def refuse_equal_rows(*, different: bool) -> None:
     """Raise a DataError where no rows are different."""
     if not different:
         raise DataError(
-            "All rows are equal in the columns of the formula, so that nothing tells them apart: name others."
+            "All rows are equal in the columns of the formula, so that nothing tells them apart.",
+            hint="Name others.",
         )
 
 

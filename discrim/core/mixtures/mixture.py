@@ -608,7 +608,9 @@ def left_out(fit: MixtureFit, log_prior: Floats, x: Floats, codes: Codes, weight
             same = (rows_of[k] == row) | (np.isnan(rows_of[k]) & np.isnan(row))
             equal = same.all(axis=1) & (every[k].weights == w[i])
             if not equal.any():
-                raise DataError("A row to be left out is not one of the fit: pass the table of the fit.")
+                raise DataError(
+                    "A row to be left out is not one of the fit.", hint="Pass the table of the fit."
+                )
             out[i] = _without(fit, log_prior, groups[k], k, int(np.argmax(equal)), row)
         return out
 

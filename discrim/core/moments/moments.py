@@ -229,8 +229,8 @@ class ClassMoments:
         if (self.n_classes, self.n_columns, self.spread) != (other.n_classes, other.n_columns, other.spread):
             raise DataError(
                 f"Moments of {self.n_classes} classes, {self.n_columns} columns ({self.spread}) and of "
-                f"{other.n_classes} classes, {other.n_columns} columns ({other.spread}) cannot be merged: "
-                "gather both with the same formula, levels and options."
+                f"{other.n_classes} classes, {other.n_columns} columns ({other.spread}) cannot be merged.",
+                hint="Gather both with the same formula, levels and options.",
             )
         if not other.total:
             return self
@@ -492,9 +492,9 @@ LIGHT = 1e-9
 def no_freedom(total: float, n_classes: int, n_columns: int) -> NotSupportedError:
     """The error that refuses what takes N - K of p or more, for weights that sum to less."""
     return NotSupportedError(
-        f"The rows have weights that sum to {total:g}, and this needs {n_classes + n_columns} or "
-        "more, the number of classes and columns. Pass weights that count rows, for example divided "
-        "by their mean."
+        f"The rows have weights that sum to {total:g}, and this needs {n_classes + n_columns} or more, "
+        "the number of classes and columns.",
+        hint="Pass weights that count rows, for example divided by their mean.",
     )
 
 

@@ -324,8 +324,8 @@ class NaiveBayesFit:
         """Squared distances to the class means; a NotSupportedError where no column is normal."""
         if self.normal is None:
             raise NotSupportedError(
-                "Distances to class means need normal columns, and there is none: name numeric "
-                "columns in the formula."
+                "Distances to class means need normal columns, and there is none.",
+                hint="Name numeric columns in the formula.",
             )
         return self.normal.distances()
 
@@ -335,8 +335,8 @@ class NaiveBayesFit:
         """The decision rule under a prior (K,), by "plugin" alone; it integrates out missing columns."""
         if method != "plugin":
             raise NotSupportedError(
-                f'method="{method}" is defined for normal classes with full covariances: use "plugin", or '
-                "fit lda() or qda()."
+                f'method="{method}" is defined for normal classes with full covariances.',
+                hint='Use "plugin", or fit lda() or qda().',
             )
         whole = None
         if self.normal is not None:
@@ -444,8 +444,8 @@ class NaiveBayesFit:
     def _refuse_kernels(self, what: str) -> None:
         if self.kernels is not None:
             raise NotSupportedError(
-                f"{what} is not defined for kernel densities, nor are AIC and BIC: compare by "
-                "error_rates(['loo'])."
+                f"{what} is not defined for kernel densities, nor are AIC and BIC.",
+                hint="Compare by error_rates(['loo']).",
             )
 
 

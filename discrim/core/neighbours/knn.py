@@ -376,7 +376,7 @@ class KNNFit(NoLikelihood):
         n = len(self.search.points)
         if self.k >= n:
             left = f"Without a row {n - 1} rows are left"
-            raise NotSupportedError(f"{left}, fewer than k={self.k}: give a smaller k.")
+            raise NotSupportedError(f"{left}, fewer than k={self.k}.", hint="Give a smaller k.")
         out = np.empty((n, len(prior)))
         for rows, tally in self.left_out(self.k):
             weights = self._left_out_weights(tally, prior, rows)

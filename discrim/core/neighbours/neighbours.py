@@ -443,8 +443,9 @@ class NeighbourIndex:
         if self.space.metric in ZERO_ONE and len(other := np.argwhere((x != 0) & (x != 1))):
             row, column = other[0]
             raise DataError(
-                f"metric={self.space.metric!r} takes columns of zeros and ones; column {column + 1} of the "
-                f"design holds {x[row, column]:g}. Take another metric."
+                f"metric={self.space.metric!r} takes columns of zeros and ones; column {column + 1} of "
+                f"the design holds {x[row, column]:g}.",
+                hint="Take another metric.",
             )
         return self._nearest(self.space.coordinates(x), k)
 
@@ -574,8 +575,8 @@ class NeighbourIndex:
             distances = cdist(measured, points, name)
         if np.isnan(distances.min()):
             raise DataError(
-                f"metric={name!r} gives no distance between some rows: {undefined(name, z)[0]}. Leave such "
-                "rows out, or take another metric."
+                f"metric={name!r} gives no distance between some rows: {undefined(name, z)[0]}.",
+                hint="Leave such rows out, or take another metric.",
             )
         members = np.broadcast_to(np.arange(len(points)), distances.shape)
         self.settle(distances, members, k, place, nearest)

@@ -73,8 +73,9 @@ def svd(matrix: Floats, **options: Any) -> Any:
     """
     if not np.isfinite(matrix).all():
         raise DataError(
-            "How much the columns vary within classes, compared with the differences of their means, "
-            "is beyond the range of doubles: divide a column by its size, or leave it out."
+            "How much the columns vary within classes, compared with the differences of their means, is "
+            "beyond the range of doubles.",
+            hint="Divide a column by its size, or leave it out.",
         )
     return np.linalg.svd(matrix, **options)
 

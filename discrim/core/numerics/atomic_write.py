@@ -37,9 +37,9 @@ def is_folder_path(path: str) -> bool:
 def validate_path(path: Any, content: str = FIT_FILE) -> Path:
     """Return the path of a file, with ``~`` expanded; raise DataError if `path` is not a path."""
     if not isinstance(path, str | bytes | os.PathLike):
-        raise DataError(f"{content} is kept in a file: give its path, not {type(path).__name__}.")
+        raise DataError(f"{content} is kept in a file.", hint=f"Give its path, not {type(path).__name__}.")
     if not os.fsdecode(path):
-        raise DataError("An empty text is no path: name a file.")
+        raise DataError("An empty text is no path.", hint="Name a file.")
     return Path(os.path.expanduser(os.fsdecode(path)))
 
 
@@ -72,7 +72,7 @@ def validate_output_path(path: Any, content: str = FIT_FILE, *suffixes: str) -> 
     resolve_target(place)
     if suffixes and place.suffix.lower() not in suffixes:
         ends = f"{', '.join(suffixes[:-1])} or {suffixes[-1]}" if suffixes[1:] else suffixes[0]
-        raise DataError(f"{content} cannot be named {text!r}: give a path that ends in {ends}.")
+        raise DataError(f"{content} cannot be named {text!r}.", hint=f"Give a path that ends in {ends}.")
     return place
 
 

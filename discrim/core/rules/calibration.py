@@ -174,8 +174,8 @@ def fit_calibrator(
         family = _family(kind, intercepts[there])
         if len(family.centre) > MOST:
             raise NotSupportedError(
-                f"A {kind} calibration of {k} classes has {len(family.centre):,} parameters: "
-                'use "temperature" or "vector".'
+                f"A {kind} calibration of {k} classes has {len(family.centre):,} parameters.",
+                hint='Use "temperature" or "vector".',
             )
         return _expanded(tempered, kind, family.fitted(rows, penalized=penalized)[0], there)
     return _chosen(tempered, rows, base, there, penalized=penalized)
@@ -187,8 +187,8 @@ def _usable(scores: Floats, codes: Codes, weights: Floats | None) -> tuple[Float
         used = (codes >= 0) & (weights > 0) & (scores.max(axis=1, initial=-np.inf) > -np.inf)
     if not used.any():
         raise DataError(
-            "No row that was left out has a class and a score, so that there is nothing to calibrate by: use "
-            'the posteriors as they are, with method="plugin".'
+            "No row that was left out has a class and a score, so that there is nothing to calibrate by.",
+            hint='Use the posteriors as they are, with method="plugin".',
         )
     scores = scores[used]
     codes = codes[used]
@@ -196,12 +196,15 @@ def _usable(scores: Floats, codes: Codes, weights: Floats | None) -> tuple[Float
     if np.isposinf(scores).any():
         raise DataError(
             f"The score of {int(np.isposinf(scores).any(axis=1).sum())} rows is infinitely large, and no "
-            "finite slope fits it: divide the columns by their sizes."
+            "finite slope fits it.",
+            hint="Divide the columns by their sizes.",
         )
     # A class that is impossible for every other row, and for the rows that have it.
     lost: Mask = np.asarray(np.isneginf(scores).all(axis=0))[codes]
     if lost.all():
-        raise DataError("No row that was left out is possible in its class: give each class more rows.")
+        raise DataError(
+            "No row that was left out is possible in its class.", hint="Give each class more rows."
+        )
     return scores[~lost], codes[~lost], weights[~lost]
 
 
@@ -289,8 +292,8 @@ def _slope(
         low, high, step = high, high + step, 2 * step
         if high > LARGEST_LOG or not (penalized or score(high)):
             raise NotSupportedError(
-                "Every row that was left out has the right class, so that no slope is the most likely: use "
-                "the penalty, which has one."
+                "Every row that was left out has the right class, so that no slope is the most likely.",
+                hint="Use the penalty, which has one.",
             )
     slope = float(np.exp(scipy.optimize.brentq(score, low, high, xtol=1e-12)))
     return slope, likelihood(slope)
@@ -445,8 +448,8 @@ class _Family(NamedTuple):
             if float(gradient @ step) < NEAR**2 * max(float(rows.weights.sum()), 1.0):
                 return at + step, inverse
         raise NotSupportedError(
-            "The most likely calibration was not found, as where classes are told apart without error: use "
-            "the penalty, or a temperature."
+            "The most likely calibration was not found, as where classes are told apart without error.",
+            hint="Use the penalty, or a temperature.",
         )
 
     def left_out(self, rows: _Rows, at: Floats, inverse: Floats) -> Floats:

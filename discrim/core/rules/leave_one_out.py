@@ -399,7 +399,7 @@ def by_refits(n_rows: int, n_classes: int, takes: str) -> LeftOut:
     """
     if n_rows > MOST_REFITS:
         raise NotSupportedError(
-            f"Leave-one-out {takes}; {n_rows} are more than {MOST_REFITS:,}: cross-validate "
-            'instead, with error_rates(["cv"]) or confusion("cv").'
+            f"Leave-one-out {takes}; {n_rows} are more than {MOST_REFITS:,}.",
+            hint='Cross-validate instead, with error_rates(["cv"]) or confusion("cv").',
         )
     return ByRefits(n_classes)

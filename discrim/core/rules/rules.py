@@ -346,7 +346,7 @@ class NoLikelihood:
 def refuse_method(method: str, why: str) -> None:
     """Raise a NotSupportedError where a rule that is the plug-in rule only is asked for by another method."""
     if method != "plugin":
-        raise NotSupportedError(f'method="{method}" {why}: use "plugin" or "calibrated".')
+        raise NotSupportedError(f'method="{method}" {why}.', hint='Use "plugin" or "calibrated".')
 
 
 def logs_of_prior(prior: Floats) -> Floats:

@@ -98,28 +98,32 @@ def files_of(data: Any) -> Files:
     given = [os.fspath(each) for each in (data if many else [data])]
     if isinstance(data, set | frozenset):
         raise DataError(
-            "The paths are a set, which has no order: give a list, so that rows keep their places."
+            "The paths are a set, which has no order.", hint="Give a list, so that rows keep their places."
         )
     files = tuple(file for path in given for file in _files(_text(path)))
     known: set[str] = set()
     for file in files:
         real = os.path.realpath(file.path)
         if real in known:
-            raise DataError(f"{file.path!r} is given twice, and its rows would count twice: give it once.")
+            raise DataError(
+                f"{file.path!r} is given twice, and its rows would count twice.", hint="Give it once."
+            )
         known.add(real)
     formats = {format_of(file.path): file.path for file in reversed(files)}
     for unknown in formats.keys() - {"CSV", "Parquet"}:
         path = formats[unknown]
         raise DataError(
-            f"{path!r} ends neither in .csv or .tsv nor in .parquet, so that it is not known what it is. "
-            f"Rename it; give a function that reads it, as in data=lambda: pandas.read_csv({path!r}, "
-            "sep=..., chunksize=50_000); or give the files of a folder by a pattern, as in "
-            "'folder/*.parquet'."
+            f"{path!r} ends neither in .csv or .tsv nor in .parquet, so that it is not known what it is.",
+            hint=(
+                f"Rename it; give a function that reads it, as in data=lambda: pandas.read_csv({path!r}, "
+                "sep=..., chunksize=50_000); or give the files of a folder by a pattern, as in "
+                "'folder/*.parquet'."
+            ),
         )
     if len(formats) > 1:
         raise DataError(
-            f"{formats['CSV']!r} is CSV and {formats['Parquet']!r} is Parquet: give files of one kind, as "
-            "by the pattern 'folder/*.parquet'."
+            f"{formats['CSV']!r} is CSV and {formats['Parquet']!r} is Parquet.",
+            hint="Give files of one kind, as by the pattern 'folder/*.parquet'.",
         )
     (kind,) = formats
     what = _in_words(given, len(files), str(kind))
@@ -158,8 +162,11 @@ def _files(path: str) -> Iterator[File]:
         return
     if os.path.exists(path):
         raise DataError(
-            f"{path!r} is a device or a pipe, which can be read once only: give a file, or an iterator of "
-            f"frames such as data=pandas.read_csv({path!r}, chunksize=50_000)."
+            f"{path!r} is a device or a pipe, which can be read once only.",
+            hint=(
+                f"Give a file, or an iterator of frames such as data=pandas.read_csv({path!r}, "
+                "chunksize=50_000)."
+            ),
         )
     matching = _matching(path)
     if not matching:
@@ -180,15 +187,17 @@ def _below(folder: str, base: str) -> Iterator[File]:
     """All files below a folder, but those whose names begin with a dot or an underscore."""
     if os.path.isdir(os.path.join(folder, "_delta_log")):
         raise DataError(
-            f"{folder!r} is a table of Delta Lake, whose files hold rows that were deleted: give "
-            f"deltalake.DeltaTable({folder!r}).to_pyarrow_dataset()."
+            f"{folder!r} is a table of Delta Lake, whose files hold rows that were deleted.",
+            hint=f"Give deltalake.DeltaTable({folder!r}).to_pyarrow_dataset().",
         )
     paths: list[str] = []
     for here, folders, names in os.walk(folder, followlinks=True):
         folders[:] = sorted(name for name in folders if not _hidden(name))
         paths += [os.path.join(here, name) for name in names if not _hidden(name)]
     if not paths:
-        raise DataError(f"The folder {folder!r} holds no file: give one with files of CSV or Parquet.")
+        raise DataError(
+            f"The folder {folder!r} holds no file.", hint="Give one with files of CSV or Parquet."
+        )
     for path in sorted(paths):
         yield File(path, _keys(path, base))
 
@@ -236,19 +245,26 @@ def _missing(path: str) -> MissingFileError:
     shown = path if len(path) <= 200 else f"{path[:200]}..."
     if "://" in path:
         return MissingFileError(
-            f"{shown!r} is an address, not a path: give an Arrow dataset, as in "
-            "pyarrow.dataset.dataset(address), or polars' scan_parquet(address)."
+            f"{shown!r} is an address, not a path.",
+            hint=(
+                "Give an Arrow dataset, as in pyarrow.dataset.dataset(address), or polars' "
+                "scan_parquet(address)."
+            ),
         )
     if has_magic(path):
         return MissingFileError(
-            f"No file matches the pattern {shown!r}: correct it, or name a file or a folder."
+            f"No file matches the pattern {shown!r}.", hint="Correct it, or name a file or a folder."
         )
     if os.path.islink(path):
         end = os.path.realpath(path)
-        return MissingFileError(f"{shown!r} is a link to {end!r}, which does not exist: name another file.")
+        return MissingFileError(
+            f"{shown!r} is a link to {end!r}, which does not exist.", hint="Name another file."
+        )
     folder, name = os.path.split(path)
     if path.startswith("~") and not os.path.isdir(folder):
-        return MissingFileError(f"No file {shown!r}: no user here has that name. Give the whole path.")
+        return MissingFileError(
+            f"No file {shown!r}: no user here has that name.", hint="Give the whole path."
+        )
     if folder and not os.path.isdir(folder):
         return MissingFileError(f"No file {shown!r}: there is no folder {os.path.dirname(shown)!r} either.")
     try:
@@ -266,8 +282,9 @@ def refuse_lacking(name: str, columns: Mapping[str, Collection[str]]) -> None:
     if lacking is not None:
         there = next(path for path, names in columns.items() if name in names)
         raise DataError(
-            f"{lacking!r} lacks the column {name!r}, which {there!r} has: leave the column out of the "
-            "formula, or give files that have it."
+            f"{lacking!r} lacks the column {name!r}, which {there!r} has.",
+            hint="Leave the column out of the formula, or give files that have it.",
+            columns=(name,),
         )
 
 
@@ -325,16 +342,16 @@ def refuse_nul(path: str, file: Any) -> None:
         line = next((number for number, each in enumerate(text.handle, 1) if "\0" in each), None)
     if line is not None:
         raise UnreadableFileError(
-            f"Line {line} of {path!r} holds a NUL, at which pandas {pd.__version__} ends a field: correct "
-            "the file, or pip install 'pandas>=3.1', which reads it as text."
+            f"Line {line} of {path!r} holds a NUL, at which pandas {pd.__version__} ends a field.",
+            hint="Correct the file, or pip install 'pandas>=3.1', which reads it as text.",
         )
 
 
 class SeparatorError(DataError):
     """A file has other signs between its fields than those that it was read by."""
 
-    def __init__(self, message: str, on_command_line: str) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, on_command_line: str = "", **data: Any) -> None:
+        super().__init__(message, **data)
         self.on_command_line = on_command_line
 
 
@@ -356,7 +373,7 @@ def refuse_other_separator(path: str, file: Any, written: Sequence[str], dialect
 def _refuse(path: str, file: Any, sign: str, count: int, own: str, line: str) -> NoReturn:
     if re.fullmatch(r"(?i)sep=.", line):
         fault = f"the first line of {path!r} is {line!r}, which tells Excel how the others are written"
-        raise SeparatorError(f"T{fault[1:]}: leave that line out.", f"{fault}: leave that line out")
+        raise SeparatorError(f"T{fault[1:]}.", f"{fault}: leave that line out", hint="Leave that line out.")
     if not isinstance(file, str):
         file.seek(0)
     rows = pd.read_csv(
@@ -378,9 +395,9 @@ def _refuse(path: str, file: Any, sign: str, count: int, own: str, line: str) ->
     decimal = (", decimal=','", " --decimal ,") if comma else ("", "")
     typed = {"\t": "tab", ",": ","}.get(sign, f"'{sign}'")
     raise SeparatorError(
-        f"T{fault[1:]}: give data=lambda: pandas.read_csv({path!r}, sep={sign!r}{decimal[0]}, "
-        "chunksize=50_000).",
+        f"T{fault[1:]}.",
         f"{fault}: give --sep {typed}{decimal[1]}",
+        hint=f"Give data=lambda: pandas.read_csv({path!r}, sep={sign!r}{decimal[0]}, chunksize=50_000).",
     )
 
 
@@ -625,7 +642,7 @@ def _header(path: str, dialect: Dialect) -> tuple[str, ...]:
         first = pd.read_csv(path, nrows=1, **options)
     refuse_twice([name for name in names if name], repr(path))
     if not isinstance(first.index, pd.RangeIndex):
-        raise DataError(f"{path!r} has rows longer than its first: give every column a name there.")
+        raise DataError(f"{path!r} has rows longer than its first.", hint="Give every column a name there.")
     return tuple(map(str, first.columns))
 
 
@@ -638,11 +655,14 @@ def _read_errors(path: str) -> Iterator[None]:
         raise
     except UnicodeDecodeError as error:
         raise UnreadableFileError(
-            f"{path!r} is not text in UTF-8: save it as CSV in UTF-8, or Parquet."
+            f"{path!r} is not text in UTF-8.", hint="Save it as CSV in UTF-8, or Parquet."
         ) from error
     except Exception as error:
         said = one_line(error)
         raise UnreadableFileError(
-            f"{path!r} cannot be read as CSV: {said}. Correct the file, or give a function that reads it, "
-            f"as in data=lambda: pandas.read_csv({path!r}, chunksize=50_000)."
+            f"{path!r} cannot be read as CSV: {said}.",
+            hint=(
+                "Correct the file, or give a function that reads it, as in data=lambda: "
+                f"pandas.read_csv({path!r}, chunksize=50_000)."
+            ),
         ) from error

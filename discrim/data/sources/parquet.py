@@ -101,8 +101,12 @@ class ParquetSource(Source):
                 where = path
             elif arrow_kind(now) != arrow_kind(known):
                 raise DataError(
-                    f"Column {name!r} is {known} in {where!r} and {now} in {path!r}: write one of "
-                    "them again with the type of the other, or leave the column out of the formula."
+                    f"Column {name!r} is {known} in {where!r} and {now} in {path!r}.",
+                    hint=(
+                        "Write one of them again with the type of the other, or leave the column out of "
+                        "the formula."
+                    ),
+                    columns=(name,),
                 )
             numbers.add((pa.types.is_integer(now), pa.types.is_floating(now)))
         return pa.float64() if numbers == {(True, False), (False, True)} else known
@@ -135,7 +139,9 @@ def file_batches(
     with _read_errors(path), _opened(path) as parquet:
         schema = parquet.schema_arrow
         if not set(columns) <= set(schema.names):
-            raise DataError(f"{path!r} was written anew since its columns were read: fit the model again.")
+            raise DataError(
+                f"{path!r} was written anew since its columns were read.", hint="Fit the model again."
+            )
         yield pa.RecordBatch.from_arrays([pa.nulls(0, each.type) for each in schema], schema=schema), ()
         coded = _repeated_texts(parquet, columns)
     with _read_errors(path), _opened(path, coded) as parquet:
@@ -198,7 +204,7 @@ def _read_errors(path: str) -> Iterator[None]:
             raise
         said = one_line(error)
         raise UnreadableFileError(
-            f"{path!r} cannot be read as Parquet: {said}. Write the file again, or leave it out."
+            f"{path!r} cannot be read as Parquet: {said}.", hint="Write the file again, or leave it out."
         ) from error
 
 
@@ -227,8 +233,10 @@ def _cast(column: Any, dtype: Any, name: str, path: str) -> Any:
         return column.cast(dtype)
     except pa.ArrowInvalid as error:
         raise DataError(
-            f"Column {name!r} is {column.type} in {path!r} and floating in other files, where it would be "
-            f"rounded ({str(error).rstrip('.')}): write it with one type in all files."
+            f"Column {name!r} is {column.type} in {path!r} and floating in other files, where it would "
+            f"be rounded ({str(error).rstrip('.')}).",
+            hint="Write it with one type in all files.",
+            columns=(name,),
         ) from error
 
 
@@ -331,8 +339,8 @@ class DatasetSource(Source):
                 _read_all(file, present)
             except (pa.ArrowException, OSError) as fault:
                 raise UnreadableFileError(
-                    f"{path!r} of the Arrow dataset cannot be read: {one_line(fault)}. Write the file "
-                    "again, or make the dataset without it."
+                    f"{path!r} of the Arrow dataset cannot be read: {one_line(fault)}.",
+                    hint="Write the file again, or make the dataset without it.",
                 ) from error
             as_said = ds.dataset(path, schema=self._dataset.schema, **given)
             for name in present:
@@ -341,9 +349,13 @@ class DatasetSource(Source):
                 except (pa.ArrowException, OSError) as fault:
                     now, meant = (each.schema.field(name).type for each in (file, as_said))
                     raise DataError(
-                        f"Column {name!r} of {path!r} is {now}, which does not become {meant}, as it is in "
-                        f"the Arrow dataset: {one_line(fault)}. Write the file again with that type, or make "
-                        "the dataset with a schema= that holds for all files."
+                        f"Column {name!r} of {path!r} is {now}, which does not become {meant}, as it is "
+                        f"in the Arrow dataset: {one_line(fault)}.",
+                        hint=(
+                            "Write the file again with that type, or make the dataset with a schema= "
+                            "that holds for all files."
+                        ),
+                        columns=(name,),
                     ) from error
 
 

@@ -100,8 +100,9 @@ class Source(ABC):
                 yield part
         if self._rows is not None and rows != self._rows:
             raise DataError(
-                f"{capital(self.what)} has {rows:,} rows now and had {self._rows:,} before: what reads rows "
-                "several times needs the same each time. If it is a function, let it begin anew at each call."
+                f"{capital(self.what)} has {rows:,} rows now and had {self._rows:,} before: what reads "
+                "rows several times needs the same each time.",
+                hint="If it is a function, let it begin anew at each call.",
             )
         self._rows = rows
 
@@ -109,8 +110,8 @@ class Source(ABC):
         """Raise a DataError where weights are no column."""
         if weights is not None and not isinstance(weights, str):
             raise DataError(
-                "weights= is an array, and the rows come from a source: name the column of the source that "
-                "holds them."
+                "weights= is an array, and the rows come from a source.",
+                hint="Name the column of the source that holds them.",
             )
 
     def labels_of(self, parts: Sequence[pd.Index]) -> pd.Index:
@@ -233,9 +234,11 @@ class OnceSource(Source):
     def _refuse_second(self) -> None:
         if self.spent:
             raise DataError(
-                f"{capital(self.what)} can be read once only, and that has been done: give a function that "
-                "makes it, as in data=lambda: frames(), so that its rows can be read again; or levels=, "
-                "where the first pass only looked for the classes."
+                f"{capital(self.what)} can be read once only, and that has been done.",
+                hint=(
+                    "Give a function that makes it, as in data=lambda: frames(), so that its rows can be "
+                    "read again; or levels=, where the first pass only looked for the classes."
+                ),
             )
 
 
@@ -269,7 +272,7 @@ def slices(frame: Any) -> Iterator[Any]:
 
 def no_rows(source: Source) -> DataError:
     """The error of a source that has no rows."""
-    return DataError(f"{capital(source.what)} has no rows: give one that has some.")
+    return DataError(f"{capital(source.what)} has no rows.", hint="Give one that has some.")
 
 
 def capital(text: str) -> str:
@@ -300,6 +303,6 @@ def refuse_twice(names: Sequence[str], where: str) -> None:
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
         raise DataError(
-            f"Duplicate column name{'s' if len(twice) > 1 else ''} {quoted_names(twice)} in {where}: rename "
-            "the columns so that each name stands for one."
+            f"Duplicate column name{'s' if len(twice) > 1 else ''} {quoted_names(twice)} in {where}.",
+            hint="Rename the columns so that each name stands for one.",
         )

@@ -95,19 +95,19 @@ def write_frames(
     PosixPath('x.csv')
     """
     if not isinstance(out, str | os.PathLike):
-        raise DataError(f"out={out!r} is no path: name a file .parquet or .csv, or a folder.")
+        raise DataError(f"out={out!r} is no path.", hint="Name a file .parquet or .csv, or a folder.")
     path = validate_path(out)
     opened = _opener(path, os.fsdecode(out), dialect or Dialect())
     if source is not None and source.reads(str(path)):
         raise DataError(
-            f"out={str(out)!r} belongs to {source.what}, which the rows come from: name another file "
-            "or folder."
+            f"out={str(out)!r} belongs to {source.what}, which the rows come from.",
+            hint="Name another file or folder.",
         )
     given = iter(frames)
     with closed_at_end(given), opened(path) as write:
         first = next(given, None)
         if first is None:
-            raise DataError(f"There is no row to write to {str(out)!r}: give rows.")
+            raise DataError(f"There is no row to write to {str(out)!r}.", hint="Give rows.")
         names = list(first.columns)
         write(first)
         for frame in given:
@@ -115,7 +115,8 @@ def write_frames(
                 raise DataError(
                     f"A frame for {str(out)!r} has the columns "
                     f"{quoted_names([str(name) for name in frame.columns])}, and the first has "
-                    f"{quoted_names([str(name) for name in names])}: give the same in all of them."
+                    f"{quoted_names([str(name) for name in names])}.",
+                    hint="Give the same in all of them.",
                 )
             write(frame)
     return path
@@ -135,8 +136,10 @@ def _opener(path: Path, given: str, dialect: Dialect) -> Opener:
         return _folder
     if form is None or path.suffix.lower() in (".zst", ".zip"):
         raise DataError(
-            f"out={given!r} does not say what to write: name a file that ends in .parquet, .csv, .tsv, "
-            ".csv.gz, .csv.bz2 or .csv.xz, or a folder."
+            f"out={given!r} does not say what to write.",
+            hint=(
+                "Name a file that ends in .parquet, .csv, .tsv, .csv.gz, .csv.bz2 or .csv.xz, or a folder."
+            ),
         )
     resolve_target(path)
     if form == "Parquet":
@@ -152,9 +155,13 @@ def _refuse_folder(path: Path) -> None:
         )
     if path.is_dir():
         if any(path.iterdir()):
-            raise DataError(f"The folder {str(path)!r} holds files already: name a new one, or empty it.")
+            raise DataError(
+                f"The folder {str(path)!r} holds files already.", hint="Name a new one, or empty it."
+            )
     elif os.path.lexists(path):
-        raise DataError(f"{str(path)!r} is a file: name a folder, or a file that ends in .parquet or .csv.")
+        raise DataError(
+            f"{str(path)!r} is a file.", hint="Name a folder, or a file that ends in .parquet or .csv."
+        )
 
 
 def _need_pyarrow(path: Path) -> None:
@@ -162,7 +169,8 @@ def _need_pyarrow(path: Path) -> None:
         import_module("pyarrow.parquet")
     except ImportError:
         raise DataError(
-            f"{str(path)!r}: Parquet is written by pyarrow: pip install pyarrow, or name a file .csv."
+            f"{str(path)!r}: Parquet is written by pyarrow.",
+            hint="Install it with pip install pyarrow, or name a file .csv.",
         ) from None
 
 
@@ -306,8 +314,9 @@ class _Parquet:
         except (pa.ArrowException, ValueError, KeyError) as error:
             said = ", ".join(str(each) for each in error.args).rstrip(".")
             raise DataError(
-                f"Not all values can be written to {str(self._path)!r}, whose columns have the types of the "
-                f"first rows: {said}. Convert the column, or write a file .csv."
+                f"Not all values can be written to {str(self._path)!r}, whose columns have the types of "
+                f"the first rows: {said}.",
+                hint="Convert the column, or write a file .csv.",
             ) from error
         return table
 

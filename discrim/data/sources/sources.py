@@ -110,9 +110,12 @@ class ColumnKinds:
             elif kind != known.kind:
                 if has_values(column):
                     raise DataError(
-                        f"Column {name!r} is {known.type_name} in {known.frame} and {type_name} in {what}: "
-                        "give it one type in all of them (a reader of text takes types as dtype=), or leave "
-                        "it out of the formula."
+                        f"Column {name!r} is {known.type_name} in {known.frame} and {type_name} in {what}.",
+                        hint=(
+                            "Give it one type in all of them (a reader of text takes types as dtype=), "
+                            "or leave it out of the formula."
+                        ),
+                        columns=(name,),
                     )
                 frame = _with_kind(frame, labels[name], known.kind)
         return native(frame)
@@ -129,8 +132,8 @@ class ColumnKinds:
             if lacking:
                 many = "s" if len(lacking) > 1 else ""
                 raise DataError(
-                    f"{parts.capital(here)} lacks the column{many} {parts.quoted_names(lacking)} of "
-                    f"{there}: give the same columns in all of them."
+                    f"{parts.capital(here)} lacks the column{many} {parts.quoted_names(lacking)} of {there}.",
+                    hint="Give the same columns in all of them.",
                 )
 
 
@@ -196,8 +199,8 @@ class IteratorSource(OnceSource):
                 return
         if not self._first:
             raise DataError(
-                f"{parts.capital(what)} gives no frame, so that its columns are not known: give at least "
-                "one, which may be without rows."
+                f"{parts.capital(what)} gives no frame, so that its columns are not known.",
+                hint="Give at least one, which may be without rows.",
             )
 
     def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
@@ -248,13 +251,15 @@ class FunctionSource(Source):
         if hasattr(given, "__next__"):
             if given is self._given:
                 raise DataError(
-                    f"{parts.capital(self._said)} gives the same iterator at each call, and that has been "
-                    "read: let it make a new one each time."
+                    f"{parts.capital(self._said)} gives the same iterator at each call, and that has "
+                    "been read.",
+                    hint="Let it make a new one each time.",
                 )
             self._given = given
         elif callable(given):
             raise DataError(
-                f"{parts.capital(self._said)} gives a function: give that one itself as data=, or call it."
+                f"{parts.capital(self._said)} gives a function.",
+                hint="Give that one itself as data=, or call it.",
             )
         source = None if isinstance(given, Iterator) else source_of(given)
         if source is None:
@@ -281,8 +286,8 @@ def _refuse_arguments(function: Callable[..., Any], said: str) -> None:
         signature.bind()
     except TypeError as error:
         raise DataError(
-            f"{parts.capital(said)} is called without arguments, and that cannot be: {error}. Give one that "
-            "needs none, as in data=lambda: frames(path)."
+            f"{parts.capital(said)} is called without arguments, and that cannot be: {error}.",
+            hint="Give one that needs none, as in data=lambda: frames(path).",
         ) from None
 
 
@@ -297,8 +302,8 @@ class StreamSource(OnceSource):
                 self._reader = pa.RecordBatchReader.from_stream(stream)
             except (pa.ArrowInvalid, TypeError) as error:
                 raise DataError(
-                    f"data is a {type(stream).__name__}, whose Arrow is no table ({parts.one_line(error)}): "
-                    "give a table, or a stream of batches."
+                    f"data is a {type(stream).__name__}, whose Arrow is no table ({parts.one_line(error)}).",
+                    hint="Give a table, or a stream of batches.",
                 ) from error
         super().__init__(f"the {type(stream).__name__}", self._reader.schema.names)
 
@@ -365,8 +370,8 @@ def _pyarrow(data: Any) -> Any:
         import pyarrow as pa
     except ImportError:
         raise DataError(
-            f"The rows of a {type(data).__name__} are read by pyarrow, which is not there: pip install "
-            "pyarrow."
+            f"The rows of a {type(data).__name__} are read by pyarrow, which is not there.",
+            hint="Install it with pip install pyarrow.",
         ) from None
     return pa
 
@@ -445,12 +450,14 @@ def _by_polars(files: Files) -> Source:
         import polars as pl
     except ImportError:
         raise DataError(
-            f"{parts.capital(files.what)} needs pyarrow or polars to be read: pip install pyarrow."
+            f"{parts.capital(files.what)} needs pyarrow or polars to be read.",
+            hint="Install it with pip install pyarrow.",
         ) from None
     if any(file.keys for file in files.files):
         raise DataError(
             f"The folders of {files.files[0].path!r} are named for values of their rows, which only "
-            "pyarrow adds here: pip install pyarrow."
+            "pyarrow adds here.",
+            hint="Install it with pip install pyarrow.",
         )
     return LazyFrameSource(pl.scan_parquet([file.path for file in files.files]), files.what)
 

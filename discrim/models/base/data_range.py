@@ -120,9 +120,10 @@ def _check_sizes(log_sizes: Floats, terms: tuple[str, ...]) -> None:
         size = float(log_sizes[wild[0]])
         more = f" (and {len(wild) - 1} more)" if len(wild) > 1 else ""
         raise DataError(
-            f"Column {name!r} varies by about 1e{size:.0f}{more}, and its coefficients would be out of the "
-            f"range of double precision: give it in other units, as in data[{name!r}] * "
-            f"1e{-np.sign(size) * 290:.0f}."
+            f"Column {name!r} varies by about 1e{size:.0f}{more}, and its coefficients would be out of "
+            "the range of double precision.",
+            hint=f"Give it in other units, as in data[{name!r}] * 1e{-np.sign(size) * 290:.0f}.",
+            columns=(name,),
         )
 
 
@@ -136,8 +137,9 @@ def _refuse_distant_classes(moments: ClassMoments, column: int, blocks: Blocks) 
         _refuse_far_rows(blocks, np.array([column]), moments.class_means[k, [column]], unit)
     name = blocks.terms[column]
     raise OutOfRangeError(
-        f"Values of column {name!r} lie more than {MAX_DEVIATIONS:g} standard deviations of a class from the "
-        "mean of that class. Correct the values, or leave the column out.",
+        f"Values of column {name!r} lie more than {MAX_DEVIATIONS:g} standard deviations of a class from "
+        "the mean of that class.",
+        hint="Correct the values, or leave the column out.",
         columns=(name,),
     )
 

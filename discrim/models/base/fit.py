@@ -588,8 +588,8 @@ class Fit(Generic[N]):
             axes = " with covariates" if getattr(self.numbers, "covariates", 0) else axes
             raise NotSupportedError(
                 'missing="integrate" integrates missing columns out of a density of the rows within '
-                f"classes, which {self.model.name}(){axes} does not have: fill the values or leave the rows "
-                "out, or fit lda(), qda() or naive_bayes()."
+                f"classes, which {self.model.name}(){axes} does not have.",
+                hint="Fill the values or leave the rows out, or fit lda(), qda() or naive_bayes().",
             )
 
     def need_posteriors(self, what: str) -> None:
@@ -647,8 +647,8 @@ class Fit(Generic[N]):
             return rule
         if convention is not None:
             raise NotSupportedError(
-                f'convention="{convention}" has no numbers for rows with columns integrated out: leave it '
-                'out, or pass missing="drop".'
+                f'convention="{convention}" has no numbers for rows with columns integrated out.',
+                hint='Leave it out, or pass missing="drop".',
             )
         log_prior = rules.logs_of_prior(self.prior_values(prior))
         return MarginalRule(rule, log_prior, partial(marginal, self.numbers, log_prior, method))
@@ -686,8 +686,9 @@ class Fit(Generic[N]):
         taken = [column for column in (".fitted", *columns) if column in table.names]
         if taken:
             raise DataError(
-                f"The table has a column {taken[0]!r} already, which augment() would write: rename it, as in "
-                f"data.rename(columns={{{taken[0]!r}: {'before' + taken[0]!r}}})."
+                f"The table has a column {taken[0]!r} already, which augment() would write.",
+                hint=f"Rename it, as in data.rename(columns={{{taken[0]!r}: {'before' + taken[0]!r}}}).",
+                columns=(taken[0],),
             )
         frame = table.frame(table.names)
         frame[".fitted"] = self.labelled(self.predicted_codes(blocks), table.index)

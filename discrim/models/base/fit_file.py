@@ -300,7 +300,7 @@ def save(fit: Fit[Any], path: str | os.PathLike[str]) -> None:
     saved = saved_of(fit.model.name)
     if saved is None:
         raise NotSupportedError(
-            f"{fit.title} cannot be saved: pickle the fit, or keep the call that made it."
+            f"{fit.title} cannot be saved.", hint="Pickle the fit, or keep the call that made it."
         )
     about, tensors = _parts(fit, saved)
     read = partial(fit_of, functions=fit.blocks.functions)
@@ -448,7 +448,9 @@ def check_functions_given(design: Design, functions: Mapping[str, Callable[..., 
     """Raise a DataError where the formula of a file calls a function that was not given."""
     missing = [name for name in design.functions if name not in (functions or {})]
     if missing:
-        raise DataError(f"The formula calls {missing[0]!r}: pass functions={{{missing[0]!r}: ...}} to load.")
+        raise DataError(
+            f"The formula calls {missing[0]!r}.", hint=f"Pass functions={{{missing[0]!r}: ...}} to load."
+        )
 
 
 def _model_buffers(path: Any, model: Saved, tensors: dict[str, Floats], k: int, p: int) -> dict[str, Floats]:

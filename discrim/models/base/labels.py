@@ -84,7 +84,8 @@ def labelled(
         taken = [name for name in (REJECTED, UNKNOWN) if name in set(names)]
         if taken:
             raise DataError(
-                f"A class is named {taken[0]!r}, the label of rows that get no class: rename the class."
+                f"A class is named {taken[0]!r}, the label of rows that get no class.",
+                hint="Rename the class.",
             )
         names += [REJECTED, UNKNOWN]
         dtype = dtype if dtype in TEXT_DTYPES else "object"
@@ -113,7 +114,9 @@ def labelled(
 def class_code(label: Any, classes: pd.Index) -> int:
     """Return the position of a label among the classes; raise DataError if it is not one of them."""
     if not (pd.api.types.is_scalar(label) and not pd.isna(label) and label in classes):
-        raise DataError(f"{told(label)} is no class of this fit: name one of {listed(classes, most=8)}.")
+        raise DataError(
+            f"{told(label)} is no class of this fit.", hint=f"Name one of {listed(classes, most=8)}."
+        )
     return int(classes.get_indexer(pd.Index([label]))[0])
 
 

@@ -140,7 +140,7 @@ TYPES: dict[Any, TestType] = {
 def asked_type(given: Any) -> TestType:
     """The type of the tests of terms: 1, 2 or 3, or I, II or III; a DataError of another."""
     if isinstance(given, bool) or not isinstance(given, int | str | np.integer) or given not in TYPES:
-        raise DataError(f"type={told(given)} is not known: use 1, 2 or 3 (or I, II or III).")
+        raise DataError(f"type={told(given)} is not known.", hint="Use 1, 2 or 3 (or I, II or III).")
     return TYPES[given]
 
 
@@ -152,10 +152,16 @@ def option_by_class(name: str, value: Any, classes: pd.Index, check: Callable[[A
         return [check(value)] * len(classes)
     unknown = [label for label in value if label not in classes]
     if unknown:
-        raise DataError(f"{name}= names {told(unknown[0])}, which is no class: name {listed(classes)}.")
+        raise DataError(
+            f"{name}= names {told(unknown[0])}, which is no class.", hint=f"Name {listed(classes)}."
+        )
     missing = [label for label in classes if label not in value]
     if missing:
-        raise DataError(f"{name}= gives nothing for class {told(missing[0])}: give each class a value.")
+        raise DataError(
+            f"{name}= gives nothing for class {told(missing[0])}.",
+            hint="Give each class a value.",
+            classes=(missing[0],),
+        )
     return [check(value[label]) for label in classes]
 
 
@@ -185,8 +191,8 @@ def prior_vector(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) 
     if isinstance(prior, str):
         if prior != "equal":
             raise PriorError(
-                f"prior={prior!r} is not known: use None, 'equal', 'proportional', or a probability for each "
-                "class."
+                f"prior={prior!r} is not known.",
+                hint="Use None, 'equal', 'proportional', or a probability for each class.",
             )
         return np.full(k, 1.0 / k)
     if not isinstance(prior, pd.Series | pd.DataFrame) and isinstance(
@@ -196,8 +202,8 @@ def prior_vector(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) 
     if isinstance(prior, pd.Series):
         if prior.index.has_duplicates:
             raise PriorError(
-                f"The prior names {listed(prior.index[prior.index.duplicated()])} more than once: "
-                "name each once."
+                f"The prior names {listed(prior.index[prior.index.duplicated()])} more than once.",
+                hint="Name each once.",
             )
         prior = prior.to_dict()
     if isinstance(prior, Mapping):
@@ -218,17 +224,20 @@ def prior_vector(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) 
         raise PriorError(f"The prior {prior!r} is not a list of probabilities.") from None
     if values.shape != (k,):
         raise PriorError(
-            f"The prior has {values.size} values for {k} classes: give one for each of {listed(classes)}."
+            f"The prior has {values.size} values for {k} classes.",
+            hint=f"Give one for each of {listed(classes)}.",
         )
     bad = ~(values >= 0)
     if bad.any():
         raise PriorError(
-            f"The prior of class {shown(classes[int(np.argmax(bad))])} is {values[bad][0]:g}: give 0 or more."
+            f"The prior of class {shown(classes[int(np.argmax(bad))])} is {values[bad][0]:g}.",
+            hint="Give 0 or more.",
+            classes=(classes[int(np.argmax(bad))],),
         )
     total = float(values.sum())
     if not abs(total - 1) <= PRIOR_SLACK:
         raise PriorError(
-            f"The prior sums to {total:.10g}, not to one: divide it by its sum if that is meant."
+            f"The prior sums to {total:.10g}, not to one.", hint="Divide it by its sum if that is meant."
         )
     return values / total
 
@@ -250,15 +259,15 @@ def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
         for axis, what in ((costs.index, "rows"), (costs.columns, "columns")):
             if len(axis) != k or set(axis) != set(classes):
                 raise DataError(
-                    f"The {what} of costs are {listed(axis)}; the classes are {listed(classes)}: "
-                    "give the same."
+                    f"The {what} of costs are {listed(axis)}; the classes are {listed(classes)}.",
+                    hint="Give the same.",
                 )
         costs = costs.loc[classes, classes]
     try:
         values = np.asarray(costs, dtype=np.float64).copy()
     except (TypeError, ValueError, OverflowError):
         raise DataError(
-            "costs is not numeric: give the cost of assigning each class to each other."
+            "costs is not numeric.", hint="Give the cost of assigning each class to each other."
         ) from None
     if values.shape != (k, k):
         raise DataError(
@@ -268,11 +277,11 @@ def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
     if bad.any():
         i, j = np.argwhere(bad)[0]
         raise DataError(
-            f"The cost of calling {shown(classes[i])} a {shown(classes[j])} is {values[i, j]:g}: "
-            "give 0 or more."
+            f"The cost of calling {shown(classes[i])} a {shown(classes[j])} is {values[i, j]:g}.",
+            hint="Give 0 or more.",
         )
     if not (values > 0).any():
-        raise DataError("Every cost is zero: give the cost of some wrong label.")
+        raise DataError("Every cost is zero.", hint="Give the cost of some wrong label.")
     return values
 
 
@@ -346,7 +355,8 @@ def usable_rows(
     check_word("na_action", na_action, NaAction)
     if not blocks.terms:
         raise DataError(
-            f"The formula {blocks.design.formula!r} has no predictor: name a column on its right side."
+            f"The formula {blocks.design.formula!r} has no predictor.",
+            hint="Name a column on its right side.",
         )
     moments = class_moments(blocks, spread, watch, rooted=rooted)
     if blocks.dropped and na_action == "raise":
@@ -403,19 +413,22 @@ def _refuse_no_row(blocks: Blocks) -> NoReturn:
     if bare:
         be = "has" if len(bare) == 1 else "have"
         raise DataError(
-            f"No row is left: {listed(bare)} {be} no value in any of the {table.nrows} rows. Leave out such "
-            "columns."
+            f"No row is left: {listed(bare)} {be} no value in any of the {table.nrows} rows.",
+            hint="Leave out such columns.",
         )
     raise DataError(
         f"No row is left: each of the {table.nrows} rows misses a value in {listed(columns)} or in the "
-        f"response {blocks.design.response!r}. Fill values, or leave columns out."
+        f"response {blocks.design.response!r}.",
+        hint="Fill values, or leave columns out.",
+        columns=(blocks.design.response,),
     )
 
 
 def _refuse_all(terms: tuple[str, ...], where: str) -> None:
     verb = "is" if len(terms) == 1 else "are"
     raise CollinearError(
-        f"No column is left to fit: {listed(terms)} {verb} constant {where}. Name others in the formula."
+        f"No column is left to fit: {listed(terms)} {verb} constant {where}.",
+        hint="Name others in the formula.",
     )
 
 
@@ -444,8 +457,10 @@ def present_classes(blocks: Blocks, moments: ClassMoments) -> tuple[Blocks, Clas
     if moments.n_classes < 2:
         (only,) = blocks.design.levels
         raise DataError(
-            f"The response {blocks.design.response!r} has one class only, {only!r} ({moments.rows[0]} rows): "
-            "a discriminant analysis needs two: give rows of another class."
+            f"The response {blocks.design.response!r} has one class only, {only!r} ({moments.rows[0]} "
+            "rows): a discriminant analysis needs two.",
+            hint="Give rows of another class.",
+            columns=(blocks.design.response,),
         )
     return blocks, moments
 
@@ -696,8 +711,8 @@ class FewRowsError(CollinearError):
 def _refuse_wide(rows: int, n_classes: int, terms: tuple[str, ...], hint: str | None) -> None:
     if rows <= n_classes:
         raise CollinearError(
-            f"{rows} rows in {n_classes} classes leave no degree of freedom within classes for a covariance: "
-            "give more rows, so that some class has two."
+            f"{rows} rows in {n_classes} classes leave no degree of freedom within classes for a covariance.",
+            hint="Give more rows, so that some class has two.",
         )
     raise FewRowsError(
         f"{rows} rows in {n_classes} classes leave {rows - n_classes} degrees of freedom within "
@@ -712,8 +727,8 @@ def refuse_little_weight(counts: Floats, classes: Sequence[Any] | pd.Index, leas
     if len(few):
         raise NotSupportedError(
             f"{what} needs more than {least} rows, or as much weight, in each class; "
-            f"{shown(classes[few[0]])} has {counts[few[0]]:g}. Use fewer columns, merge the class with "
-            "another, or pass weights that count rows."
+            f"{shown(classes[few[0]])} has {counts[few[0]]:g}.",
+            hint="Use fewer columns, merge the class with another, or pass weights that count rows.",
         )
 
 
@@ -721,9 +736,11 @@ def refuse_light(weight: float, taken: int, who: str = "The rows") -> None:
     """Raise where weights sum to no more than the degrees of freedom that the means of classes take."""
     if weight <= taken * (1 + LIGHT):
         raise DataError(
-            f"{who} have weights that sum to {weight:g}, and a covariance divides by the sum less {taken}: "
-            'pass weights that count rows, for example divided by their mean, or method="mle", which divides '
-            "by the sum."
+            f"{who} have weights that sum to {weight:g}, and a covariance divides by the sum less {taken}.",
+            hint=(
+                'Pass weights that count rows, for example divided by their mean, or method="mle", which '
+                "divides by the sum."
+            ),
         )
 
 
@@ -740,7 +757,10 @@ def refuse_large(blocks: Blocks, why: str, times: float = 0.0) -> None:
     there = at_hand()
     if needed > there:
         raise NotSupportedError(
-            f"{why} in memory: {rows:,.0f} rows of {columns:,} columns take {needed / 2**30:.1f} GiB while "
-            f"they are read, and this machine has {there / 2**30:.1f} GiB. Take a sample of the rows or "
-            "fewer columns, or lda(), qda() or logistic(), which read them block by block."
+            f"{why} in memory: {rows:,.0f} rows of {columns:,} columns take {needed / 2**30:.1f} GiB "
+            f"while they are read, and this machine has {there / 2**30:.1f} GiB.",
+            hint=(
+                "Take a sample of the rows or fewer columns, or lda(), qda() or logistic(), which read "
+                "them block by block."
+            ),
         )

@@ -62,7 +62,7 @@ class LostObject:
     def fit(self, *rows: Any, **parameters: Any) -> NoReturn:
         """Not there: raises NotSupportedError."""
         raise NotSupportedError(
-            f"A loaded fit keeps the text {self.text} and not the object: fit the verb anew."
+            f"A loaded fit keeps the text {self.text} and not the object.", hint="Fit the verb anew."
         )
 
     set_params = fit
@@ -108,7 +108,7 @@ def verb_of(results: Any) -> str:
     model = BY_RESULTS.get(name)
     if model is None or model.estimator is None:
         raise NotSupportedError(
-            f"{name} is no fitted classifier: pass what lda(), qda() or another verb returns."
+            f"{name} is no fitted classifier.", hint="Pass what lda(), qda() or another verb returns."
         )
     return model.verb
 

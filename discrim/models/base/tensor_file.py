@@ -59,7 +59,8 @@ def write_file(path: Path, about: Mapping[str, Any], tensors: Mapping[str, Float
     if len(text) > LONGEST_HEADER:
         raise DataError(
             f"{os.fspath(path)!r} cannot be saved: its header of {len(text):,} bytes is longer than the "
-            f"{LONGEST_HEADER:,} that are read. Fit fewer columns, or pickle the fit."
+            f"{LONGEST_HEADER:,} that are read.",
+            hint="Fit fewer columns, or pickle the fit.",
         )
     with atomic_write(path) as file:
         file.write(len(text).to_bytes(8, "little") + text)
@@ -83,8 +84,8 @@ class DamagedFileError(DataError):
 def another_kind(path: Any, what: str) -> NotAFitError:
     """The error for a file that `save` did not write."""
     return NotAFitError(
-        f"{os.fspath(path)!r} cannot be read as a saved fit: it is {what}, which save() did not write. "
-        "Name a file of a fit."
+        f"{os.fspath(path)!r} cannot be read as a saved fit: it is {what}, which save() did not write.",
+        hint="Name a file of a fit.",
     )
 
 
@@ -113,8 +114,8 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Floats]]:
         raise
     except OSError as error:
         raise UnreadableFileError(
-            f"{os.fspath(path)!r} cannot be read: {error.strerror or error}. Name another file, or have it "
-            "made readable."
+            f"{os.fspath(path)!r} cannot be read: {error.strerror or error}.",
+            hint="Name another file, or have it made readable.",
         ) from error
     except MemoryError:
         raise damaged(path, "it does not fit into the memory", "Load it on a larger machine") from None
@@ -145,7 +146,7 @@ def _opened(path: Path) -> BufferedReader:
         raise another_kind(path, "a folder")
     if path.exists():
         raise another_kind(path, "a device, a pipe or a socket")
-    raise MissingFileError(f"There is no file {os.fspath(path)!r}: name one that save() wrote.")
+    raise MissingFileError(f"There is no file {os.fspath(path)!r}.", hint="Name one that save() wrote.")
 
 
 def _header(file: BinaryIO, path: Path) -> _Header:

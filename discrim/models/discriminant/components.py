@@ -94,7 +94,8 @@ class AxesChoice:
         if most < 1:
             raise CollinearError(
                 "The rows that are left to learn from have no covariance within classes on one principal "
-                'axis: give more rows, or covariance="spherical" and a number of components.'
+                "axis.",
+                hint='Give more rows, or covariance="spherical" and a number of components.',
             )
         return np.arange(1, most + 1) if isinstance(self.kind.inner, Full) else numbers_tried(most)
 
@@ -138,8 +139,8 @@ def choose_axes(choice: AxesChoice, *, sampled: bool) -> tuple[Projected, pd.Dat
     errors = path["error"].to_numpy()
     if np.isnan(errors).all():
         raise CollinearError(
-            "No number of principal axes has a rule without every fold or row: give components= a number, or "
-            'covariance="shrunk".'
+            "No number of principal axes has a rule without every fold or row.",
+            hint='Give components= a number, or covariance="shrunk".',
         )
     return choice.kind.with_count(int(numbers[as_good(errors)].min())), path
 

@@ -66,12 +66,16 @@ class CovarianceOption:
         if _is_estimator(value):
             return ByEstimator(value, text_of(value))
         if isinstance(value, type) and callable(getattr(value, "fit", None)):
-            raise DataError(f"covariance={value.__name__} is a class. Write covariance={value.__name__}().")
+            raise DataError(
+                f"covariance={value.__name__} is a class.", hint=f"Write covariance={value.__name__}()."
+            )
         if not isinstance(value, str | type | Specification):
             raise DataError(
-                f"covariance={told(value)} is not supported. Use one of "
-                f"{listed(self.words, len(self.words))}, a specification of discrim.covariance, or an "
-                "estimator with fit(X) and covariance_."
+                f"covariance={told(value)} is not supported.",
+                hint=(
+                    f"Use one of {listed(self.words, len(self.words))}, a specification of "
+                    "discrim.covariance, or an estimator with fit(X) and covariance_."
+                ),
             )
         classes = (*self.words.values(), *self.others)
         return covariance_model(read_specification("covariance", value, self.words, classes))
@@ -211,29 +215,32 @@ def read_covariance(
         The options cannot be combined.
     """
     if isinstance(method, str) and method in ROBUST:
-        raise DataError(f'method={method!r} is not known. Write covariance="{method}" instead.')
+        raise DataError(f"method={method!r} is not known.", hint=f'Write covariance="{method}" instead.')
     check_word("method", method, Divisor)
     kind = option.read(covariance)
     given = covariance_text(covariance)
     if method != "moment" and isinstance(kind, ByEstimator | Robust):
         raise DataError(
-            f"method={method!r} cannot be combined with {given}, which has its own divisor: leave it out."
+            f"method={method!r} cannot be combined with {given}, which has its own divisor.",
+            hint="Leave it out.",
         )
     subspace = read_subspace(components)
     if subspace is None:
         return kind
     if not isinstance(subspace, option.subspaces):
         raise NotSupportedError(
-            f"components={subspace!r} is not supported here. Use {listed_classes(option.subspaces)}."
+            f"components={subspace!r} is not supported here.", hint=f"Use {listed_classes(option.subspaces)}."
         )
     if not kind.goes_within_axes or kind.needs_rows:
         raise NotSupportedError(
             f"{given} cannot be combined with components=, which takes the covariances of scores on "
-            'principal axes from their moments. Use "diagonal", "spherical", "shrunk" with a number or '
-            '"oas", or the full covariance.'
+            "principal axes from their moments.",
+            hint='Use "diagonal", "spherical", "shrunk" with a number or "oas", or the full covariance.',
         )
     if missing == "em":
-        raise NotSupportedError('missing="em" cannot be combined with components=. Leave out one of the two.')
+        raise NotSupportedError(
+            'missing="em" cannot be combined with components=.', hint="Leave out one of the two."
+        )
     if kind.sphere is not None and not kind.sphere.in_data:
         raise NotSupportedError(
             f"{given} cannot be combined with components=. To standardize the columns before their principal "
@@ -286,7 +293,8 @@ def on_save_axes(kind: Scatter, ncomp: Any, covariance: Any, missing: Any) -> Sc
     if other:
         raise NotSupportedError(
             f"{other} cannot be combined with ncomp=, which takes full covariances of scores from their "
-            "moments. Leave out one of the two."
+            "moments.",
+            hint="Leave out one of the two.",
         )
     return Sliced(kind, number)
 
@@ -296,7 +304,8 @@ def refuse_moments_with_levels(components: Any) -> None:
     if isinstance(components, MultipleCorrespondence):
         raise NotSupportedError(
             f"components={components!r} codes the levels of the categories again, which moments= do not "
-            "have. Pass the formula and a table."
+            "have.",
+            hint="Pass the formula and a table.",
         )
 
 

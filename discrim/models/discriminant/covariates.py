@@ -35,13 +35,13 @@ def adjusted_for(blocks: Blocks, kind: Scatter) -> Scatter:
         elif isinstance(kind, Em):
             what = 'missing="em"'
         raise NotSupportedError(
-            f"{what} does not go with the covariates after the `|`, which are those of full covariances: "
-            "leave out one of the two."
+            f"{what} does not go with the covariates after the `|`, which are those of full covariances.",
+            hint="Leave out one of the two.",
         )
     if q == len(blocks.terms):
         raise CollinearError(
-            "Each column is constant, or a linear combination of the covariates, within classes: name other "
-            "predictors before the `|`."
+            "Each column is constant, or a linear combination of the covariates, within classes.",
+            hint="Name other predictors before the `|`.",
         )
     return Adjusted(q)
 

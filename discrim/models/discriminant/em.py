@@ -48,8 +48,8 @@ def asks_for_em(missing: Any, na_action: str, *, has_rows: bool) -> bool:
         raise DataError('missing="em" uses rows with missing values, and na_action="raise" refuses them.')
     if not has_rows:
         raise NotSupportedError(
-            'missing="em" reads the rows many times, which moments= and an iterator do not allow: '
-            "pass the formula and a table, or leave it out."
+            'missing="em" reads the rows many times, which moments= and an iterator do not allow.',
+            hint="Pass the formula and a table, or leave it out.",
         )
     return True
 
@@ -92,7 +92,8 @@ def observed_sample(blocks: Blocks) -> tuple[Blocks, ObservedSample, ClassMoment
     """
     if not blocks.terms:
         raise DataError(
-            f"The formula {blocks.design.formula!r} has no predictor: name a column on its right side."
+            f"The formula {blocks.design.formula!r} has no predictor.",
+            hint="Name a column on its right side.",
         )
     blocks = replace(blocks, partial=True, incomplete=True).with_classes()
     reading.refuse_large(blocks, 'missing="em" holds the rows')
@@ -112,7 +113,9 @@ def _read(blocks: Blocks) -> tuple[Blocks, ObservedSample, ClassMoments]:
     if not parts:
         raise DataError(
             f"No row is left: each of the {blocks.table.nrows} rows misses the response "
-            f"{blocks.design.response!r}, or has no weight. Give rows that have them."
+            f"{blocks.design.response!r}, or has no weight.",
+            hint="Give rows that have them.",
+            columns=(blocks.design.response,),
         )
     x, codes, positions = (np.concatenate([part[i] for part in parts]) for i in (0, 1, 3))
     weights = np.concatenate([np.asarray(part[2]) for part in parts]) if blocks.weighted else None
@@ -120,8 +123,9 @@ def _read(blocks: Blocks) -> tuple[Blocks, ObservedSample, ClassMoments]:
     bare = np.flatnonzero(~np.isfinite(x).any(axis=0))
     if len(bare):
         raise DataError(
-            f"{reading.listed(blocks.terms[j] for j in bare)} {'has' if len(bare) == 1 else 'have'} no value "
-            "in any row that has a class. Leave such columns out."
+            f"{reading.listed(blocks.terms[j] for j in bare)} {'has' if len(bare) == 1 else 'have'} no "
+            "value in any row that has a class.",
+            hint="Leave such columns out.",
         )
     still = set(constant_columns(there))
     if still:
@@ -153,8 +157,10 @@ def refuse_unobserved(blocks: Blocks, rows: ObservedSample, *, common: bool, pai
         bare = np.flatnonzero(np.isnan(rows.x[rows.codes == k]).all(axis=0))
         if len(bare):
             raise DataError(
-                f"Class {label!r} has no value of {reading.listed(terms[j] for j in bare)}, so that its mean "
-                "cannot be estimated: leave out the column or the class."
+                f"Class {label!r} has no value of {reading.listed(terms[j] for j in bare)}, so that its "
+                "mean cannot be estimated.",
+                hint="Leave out the column or the class.",
+                classes=(label,),
             )
     if not pairs:
         return
@@ -167,7 +173,8 @@ def refuse_unobserved(blocks: Blocks, rows: ObservedSample, *, common: bool, pai
             where = "row" if common else f"row of class {levels[c]!r}"
             raise DataError(
                 f"{terms[i]!r} and {terms[j]!r} are observed together in no {where}, so that their "
-                "covariance cannot be estimated: leave out one of them."
+                "covariance cannot be estimated.",
+                hint="Leave out one of them.",
             )
 
 
@@ -181,9 +188,10 @@ def _refuse_few(there: ClassMoments, blocks: Blocks) -> None:
     few = np.flatnonzero(there.rows <= there.n_columns)
     if len(few):
         raise CollinearError(
-            f"Class {blocks.design.levels[few[0]]!r} has {there.rows[few[0]]} rows, too few for a covariance "
-            f"of {there.n_columns} columns ({reading.listed(blocks.terms)}): name fewer columns"
-            f"{_lda_hint(there)}."
+            f"Class {blocks.design.levels[few[0]]!r} has {there.rows[few[0]]} rows, too few for a "
+            f"covariance of {there.n_columns} columns ({reading.listed(blocks.terms)}).",
+            hint=f"Name fewer columns{_lda_hint(there)}.",
+            classes=(blocks.design.levels[few[0]],),
         )
 
 
@@ -197,8 +205,8 @@ def _refuse_constant(there: ClassMoments, blocks: Blocks, *, common: bool) -> No
         varies = not common and there.squares[:, j].sum() > 0
         instead = _lda_hint(there, varies=varies)
         raise CollinearError(
-            f"{blocks.terms[j]!r} has one value only {where}, so that its variance is zero: leave it out"
-            f"{instead}."
+            f"{blocks.terms[j]!r} has one value only {where}, so that its variance is zero.",
+            hint=f"Leave it out{instead}.",
         )
 
 
@@ -206,7 +214,8 @@ def _collapse(found: Collapsed, blocks: Blocks) -> CollinearError:
     where = "within classes" if found.k is None else f"in class {blocks.design.levels[found.k]!r}"
     return CollinearError(
         f"The covariance becomes singular {where} as the likelihood rises: others determine "
-        f"{blocks.terms[found.column]!r} there, or too few rows have it beside them. Leave it out."
+        f"{blocks.terms[found.column]!r} there, or too few rows have it beside them.",
+        hint="Leave it out.",
     )
 
 

@@ -94,7 +94,8 @@ def lda_fit(
     blocks = replace(blocks, partial=True) if isinstance(numbers.scatter, Em) else blocks
     if blocks.covariates != numbers.covariates:
         raise DataError(
-            "The covariates of the numbers are not those of the formula: fit the formula to the table again."
+            "The covariates of the numbers are not those of the formula.",
+            hint="Fit the formula to the table again.",
         )
     drops = options["collinear"] == "drop"
     refits = normal_fits.normal_refits(numbers, common=True, drops=drops)
@@ -126,10 +127,12 @@ def _need_errors(results: LDAResults) -> None:
     numbers = results._fit.numbers
     results._need_moments("log_odds()")
     if numbers.reduced() is not None:
-        raise NotSupportedError("log_odds() has standard errors for all axes only: fit without ncomp=.")
+        raise NotSupportedError(
+            "log_odds() has standard errors for all axes only.", hint="Fit without ncomp=."
+        )
     if not numbers.scatter.has_errors:
         kind = numbers.scatter.adjective
-        raise NotSupportedError(f"Log odds of a {kind} covariance have no standard errors: see coef.")
+        raise NotSupportedError(f"Log odds of a {kind} covariance have no standard errors.", hint="See coef.")
 
 
 class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
@@ -298,8 +301,11 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
             reference, level = None, reference
         elif reading.is_number(reference) and reference not in self.classes:
             raise DataError(
-                f"{reference!r} is no class of this fit, and no level: name one of "
-                f"{reading.listed(self.classes)}, or give a share between 0 and 1, as level=0.95."
+                f"{reference!r} is no class of this fit, and no level.",
+                hint=(
+                    f"Name one of {reading.listed(self.classes)}, or give a share between 0 and 1, as "
+                    "level=0.95."
+                ),
             )
         base = 0 if reference is None else class_code(reference, self.classes)
         classes = [label for k, label in enumerate(self.classes) if k != base]
@@ -313,8 +319,8 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
         shrink = (fit.divisor - p - 1) / fit.divisor if debiased else 1.0
         if shrink <= 0:
             raise NotSupportedError(
-                f"debiased=True needs a divisor above p + 1; it is {fit.divisor:g}, p is {p}: name fewer "
-                "columns, or leave debiased= out."
+                f"debiased=True needs a divisor above p + 1; it is {fit.divisor:g}, p is {p}.",
+                hint="Name fewer columns, or leave debiased= out.",
             )
         others = np.delete(np.arange(fit.moments.n_classes), base)
         odds = log_odds(
@@ -752,8 +758,8 @@ def _checked_axes(ncomp: Any, stats: ClassMoments, kind: Scatter) -> int | None:
         within = f", within {kind.wanted} principal axes,"
     if ncomp is not None and not (reading.is_whole(ncomp) and 1 <= ncomp <= most):
         raise DataError(
-            f"ncomp={ncomp!r}: {columns} columns and {stats.n_classes} classes have"
-            f"{within} {most} canonical ax{'i' if most == 1 else 'e'}s; "
-            f"give a number from 1 to {most}, or None for all."
+            f"ncomp={ncomp!r}: {columns} columns and {stats.n_classes} classes have{within} {most} "
+            f"canonical ax{'i' if most == 1 else 'e'}s.",
+            hint=f"Give a number from 1 to {most}, or None for all.",
         )
     return None if ncomp is None else int(ncomp)

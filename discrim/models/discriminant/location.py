@@ -145,8 +145,8 @@ def location(
     layout = layout_of(blocks)
     if not len(layout.numbers):
         raise DataError(
-            "location() needs a column of numbers beside the categories, and there is none: add one, or use "
-            "naive_bayes(), or lda()."
+            "location() needs a column of numbers beside the categories, and there is none.",
+            hint="Add one, or use naive_bayes(), or lda().",
         )
     cells = cell_moments(blocks, layout)
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
@@ -169,8 +169,8 @@ def _singular(blocks: Blocks, cells: ClassMoments, layout: CellLayout, smoothing
     if found := location_obstacles(cells, layout, smoothing):
         return reading.collinear_error(found, names, "within cells", instead="pass a larger smoothing=")
     return CollinearError(
-        f"There are too few rows for the covariance of {reading.listed(names)} within cells: leave columns "
-        "out, or pass a larger smoothing=."
+        f"There are too few rows for the covariance of {reading.listed(names)} within cells.",
+        hint="Leave columns out, or pass a larger smoothing=.",
     )
 
 
@@ -179,7 +179,9 @@ def _checked_smoothings(smoothing: Any, grid: Any) -> list[float]:
     also = ", or None to have it chosen"
     if smoothing is not None:
         if grid is not None:
-            raise DataError("smoothing= is given, so that there is nothing to choose: leave out grid=.")
+            raise DataError(
+                "smoothing= is given, so that there is nothing to choose.", hint="Leave out grid=."
+            )
         return [reading.check_number("smoothing", smoothing, 0, 1, ends="(]", also=also)]
     return list(GRID) if grid is None else reading.check_grid(grid, "smoothing", 0, 1, ends="(]")
 
@@ -194,8 +196,9 @@ def layout_of(blocks: Blocks) -> CellLayout:
     held = cells * len(blocks.design.levels) * (len(layout.numbers) + 1)
     if held > MOST_CELLS:
         raise NotSupportedError(
-            f"The categories make {cells:,} cells, whose means in each class are {held:,} numbers, more than "
-            f"the {MOST_CELLS:,} that are held: name fewer categorical columns, or join rare levels."
+            f"The categories make {cells:,} cells, whose means in each class are {held:,} numbers, more "
+            f"than the {MOST_CELLS:,} that are held.",
+            hint="Name fewer categorical columns, or join rare levels.",
         )
     return layout
 

@@ -75,12 +75,13 @@ def check_em(
     if not kind.has_distances:
         raise NotSupportedError(
             'missing="em" estimates full covariances by maximum likelihood and cannot be combined with '
-            f"{covariance_text(covariance)}. Leave out one of the two."
+            f"{covariance_text(covariance)}.",
+            hint="Leave out one of the two.",
         )
     if collinear != "raise":
         raise NotSupportedError(
-            'missing="em" does not find the columns to drop: leave out collinear=, and the columns that an '
-            "error names."
+            'missing="em" does not find the columns to drop.',
+            hint="Leave out collinear=, and the columns that an error names.",
         )
     return True
 
@@ -138,16 +139,17 @@ def _refuse_singular_kind(
     if scatter.takes_full_rank(p) and free < p:
         raise CollinearError(
             f"{shrinkage.said(shrinkage.values[0])} {where}, which leaves the covariance of {len(terms)} "
-            f"columns ({reading.listed(terms)}) singular: there are {free} degrees of freedom. Pass a larger "
-            f"number{scatter.instead}."
+            f"columns ({reading.listed(terms)}) singular: there are {free} degrees of freedom.",
+            hint=f"Pass a larger number{scatter.instead}.",
         )
     if wild := scatter.out_of_reach(moments, k):
         column, middle = (repr(terms[j]) for j in wild)
         raise DataError(
-            f"A shrinkage of 1 gives each column the variance of the median {where}, that of "
-            f"{middle}, and {column} varies so much more that its squared distances exceed double "
-            "precision: give the columns in units of one size, as standardize() does, or pass a "
-            "shrinkage below 1."
+            f"A shrinkage of 1 gives each column the variance of the median {where}, that of {middle}, "
+            f"and {column} varies so much more that its squared distances exceed double precision.",
+            hint=(
+                "Give the columns in units of one size, as standardize() does, or pass a shrinkage below 1."
+            ),
         )
     found = scatter.obstacles(moments, k)
     if found and shrinkage.is_none(p):
@@ -163,7 +165,8 @@ def _refuse_singular_kind(
         raise CollinearError(
             f"Half of the columns or more are constant {where} (first of them "
             f"{terms[found[0].column]!r}), so that the median of the variances is zero and shrinking "
-            "towards it does not help: drop them."
+            "towards it does not help.",
+            hint="Drop them.",
         )
 
 
@@ -245,8 +248,8 @@ def shrinkage_path(task: ShrinkageTrials, *, sampled: bool) -> pd.DataFrame:
     missing = singular | np.isnan(wrong).any(axis=1)
     if missing.all():
         raise DataError(
-            f"No shrinkage of the grid {reading.listed(task.grid)} has a covariance without each row: use a "
-            "grid with more shrinkage."
+            f"No shrinkage of the grid {reading.listed(task.grid)} has a covariance without each row.",
+            hint="Use a grid with more shrinkage.",
         )
     wrong = np.where(missing[:, None], np.nan, wrong)
     return error_path("shrinkage", task.grid, wrong, task.moments.counts, task.prior, sampled=sampled)
@@ -259,8 +262,10 @@ def _refuse_few_rows(task: ShrinkageTrials) -> None:
         label = task.blocks.design.levels[few[0]]
         rows = task.moments.counts[few[0]]
         raise DataError(
-            f'shrinkage="loo": class {label!r} has {rows:g} row{"s" if rows != 1 else ""}, too few to leave '
-            f"one out, which takes {least}. Give the shrinkage as a number, or merge the class with another."
+            f'shrinkage="loo": class {label!r} has {rows:g} row{"s" if rows != 1 else ""}, too few to '
+            f"leave one out, which takes {least}.",
+            hint="Give the shrinkage as a number, or merge the class with another.",
+            classes=(label,),
         )
 
 
@@ -508,7 +513,7 @@ def _tests(fit: Fit[Any], watch: Watch | None) -> tuple[TestResult, TestResult]:
 def covariance_models_of(fit: Fit[Any], dimensions: Any = None, threshold: Any = None) -> pd.DataFrame:
     """The ladder of covariance models for the classes of a fit, with those of a few large variances."""
     if dimensions is None and threshold is not None:
-        raise DataError('threshold= requires dimensions="cattell": pass both, or neither.')
+        raise DataError('threshold= requires dimensions="cattell".', hint="Pass both, or neither.")
     moments = moments_by_class(fit, "covariance_models()")
     factors: list[Factors] = []
     if dimensions is not None:

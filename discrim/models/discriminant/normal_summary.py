@@ -758,8 +758,8 @@ def slopes_picture(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes
     j, i = sorted(map(terms.index, pair), reverse=True)
     if not i < q <= j:
         raise DataError(
-            f"columns={pair}: kind='slopes' draws a column against a covariate: name one of "
-            f"{listed(terms[q:])} and one of {listed(terms[:q])}."
+            f"columns={pair}: kind='slopes' draws a column against a covariate.",
+            hint=f"Name one of {listed(terms[q:])} and one of {listed(terms[:q])}.",
         )
     rows = needed_rows(fit, options, "slopes")
     x, y = rows.terms([terms[i], terms[j]]).to_numpy().T
@@ -787,8 +787,8 @@ def scree(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Eigenvalues by class, those of the signal filled, and the level of the noise."""
     if "factors" not in fit.numbers.scatter.sections:
         raise NotSupportedError(
-            'kind="scree" draws eigenvalues of covariances with a few large variances: fit '
-            'qda(covariance="factor").'
+            'kind="scree" draws eigenvalues of covariances with a few large variances.',
+            hint='Fit qda(covariance="factor").',
         )
     model = results.covariance_model
     table = model.scree()
@@ -805,8 +805,8 @@ def choice_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Errors of the choice of a shrinkage, or of a number of principal axes, with what was chosen."""
     if fit.path is None:
         raise NotSupportedError(
-            'kind="path" draws the errors of a choice, and this fit keeps none: fit with '
-            'covariance=discrim.covariance.Shrunk("loo") or components="cv".'
+            'kind="path" draws the errors of a choice, and this fit keeps none.',
+            hint='Fit with covariance=discrim.covariance.Shrunk("loo") or components="cv".',
         )
     of_axes = "components" in fit.path
     path = results.subspace.path if of_axes else results.covariance_model.path
@@ -837,7 +837,9 @@ def distances(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     The farthest of the flagged rows bear their labels, where these do not cover one another.
     """
     if not fit.numbers.scatter.is_robust:
-        raise NotSupportedError('kind="distances" draws robust distances: fit with a robust "t" or "mcd".')
+        raise NotSupportedError(
+            'kind="distances" draws robust distances.', hint='Fit with a robust "t" or "mcd".'
+        )
     model = results.covariance_model
     table = model.robust_distances()
     classical = model._classical_distances()

@@ -169,9 +169,12 @@ def _refuse_singular(moments: ClassMoments, blocks: Blocks) -> None:
     p = moments.n_columns
     if rows - k < p:
         raise CollinearError(
-            f"{rows} rows in {k} classes leave {rows - k} degrees of freedom within classes, too few for W "
-            f"of {p} columns: give more rows of each class, or fewer columns, such as the "
-            'scores of lda(covariance="shrunk").'
+            f"{rows} rows in {k} classes leave {rows - k} degrees of freedom within classes, too few for "
+            f"W of {p} columns.",
+            hint=(
+                "Give more rows of each class, or fewer columns, such as the scores of "
+                'lda(covariance="shrunk").'
+            ),
         )
     reading.refuse_no_spread(moments)
     collinear = dependencies(moments)
@@ -186,7 +189,8 @@ def _check_components(components: int | None, moments: ClassMoments) -> None:
     if components is not None and components > most:
         raise DataError(
             f"components={components}: {moments.n_classes} classes and {moments.n_columns} columns let B "
-            f"have a rank of {most} at most: give no more, or leave components= out."
+            f"have a rank of {most} at most.",
+            hint="Give no more, or leave components= out.",
         )
 
 
@@ -432,15 +436,15 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         other, others = self._sets(b, by)
         if by is None and len(names) != len(others):
             raise DataError(
-                f"a has {len(names)} rows and b {len(others)}: give as many of both, or verify_all(a, b) for "
-                "each against each."
+                f"a has {len(names)} rows and b {len(others)}.",
+                hint="Give as many of both, or verify_all(a, b) for each against each.",
             )
         if by is not None:
             if set(names) != set(others):
                 odd = sorted(map(str, set(names) ^ set(others)))
                 raise DataError(
-                    f"The sets of {by!r} in a and b differ by {reading.listed(odd)}: give the same sets in "
-                    "both, or verify_all(a, b, by=) for each against each."
+                    f"The sets of {by!r} in a and b differ by {reading.listed(odd)}.",
+                    hint="Give the same sets in both, or verify_all(a, b, by=) for each against each.",
                 )
             at = others.get_indexer(names)
             other = core.Sets(other.sizes[at], other.places[at])
@@ -475,7 +479,9 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         """
         columns = by if isinstance(by, tuple) else (by, by)
         if len(columns) != 2:
-            raise DataError(f"by={by!r}: give one column, or two: one for a and one for b.")
+            raise DataError(
+                f"by={by!r} is not valid.", hint="Give one column, or two: one for a and one for b."
+            )
         one, names = self._sets(a, columns[0])
         other, others = self._sets(b, columns[1])
         refuse_beyond_memory(
@@ -493,7 +499,9 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
             return core.Sets(np.ones(len(places)), places), blocks.table.index
         if by not in blocks.table.names:
             raise DataError(
-                f"The table has no column {by!r} for by=: name one that says which set a row is in."
+                f"The table has no column {by!r} for by=.",
+                hint="Name one that says which set a row is in.",
+                columns=(by,),
             )
         codes, names = pd.factorize(blocks.table.column(by))
         known = (codes >= 0) & ~np.isnan(places).any(axis=1)
@@ -589,8 +597,9 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         counts = np.bincount(codes, minlength=1)
         if len(counts) < 2 or counts.max() < 2:
             raise DataError(
-                f"Trials need pairs of rows of one class and of two; the {len(codes)} rows with a class have "
-                f"{len(set(codes.tolist()))} of them: give two rows of a class, and rows of another."
+                f"Trials need pairs of rows of one class and of two; the {len(codes)} rows with a class "
+                f"have {len(set(codes.tolist()))} of them.",
+                hint="Give two rows of a class, and rows of another.",
             )
         refuse_beyond_memory(
             6.0 * len(codes) ** 2,

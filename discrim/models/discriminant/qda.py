@@ -242,7 +242,8 @@ def _rule(fit: Fit[QDAFit], prior: Floats, method: str, convention: str | None) 
     if method == "debiased" and convention is None and len(few) and fit.numbers.has_distances:
         raise NotSupportedError(
             f'method="debiased" needs more than p + 2 = {p + 2} rows in each class; '
-            f"{shown(fit.classes[few[0]])} has {fit.rows_by_class.iloc[few[0]]}: name fewer columns."
+            f"{shown(fit.classes[few[0]])} has {fit.rows_by_class.iloc[few[0]]}.",
+            hint="Name fewer columns.",
         )
     return rule_of_numbers(fit, prior, method, convention)
 
@@ -329,8 +330,8 @@ class QDAResults(SeparateCovariances, NormalResults):
                 kind = f"those {numbers.scatter.phrase}"
                 instead = numbers.scatter.full_instead
             raise NotSupportedError(
-                f"log_determinants() is for full covariances of the columns, not {kind}: fit {instead}, or "
-                "see logdet."
+                f"log_determinants() is for full covariances of the columns, not {kind}.",
+                hint=f"Fit {instead}, or see logdet.",
             )
 
     @available_if(_need_determinants)

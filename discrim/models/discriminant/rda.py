@@ -204,7 +204,8 @@ def choose(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[Reg
     if np.isnan(errors).all():
         raise CollinearError(
             "No pair of the grid has a rule without every fold or row: the covariance of a class is "
-            "singular. Use a grid with more ridge or an alpha below 1, or more folds."
+            "singular.",
+            hint="Use a grid with more ridge or an alpha below 1, or more folds.",
         )
     good = as_good(errors, spread if plan.select == "1se" else None)
     return min((plan.pairs[i] for i in np.flatnonzero(good)), key=plan.simplicity), path
@@ -252,7 +253,7 @@ def _folds(blocks: Blocks, plan: PairChoice) -> tuple[Floats, Floats]:
     whole = np.where(there, plan.prior, 0.0).sum(axis=1)
     counts = whole > 0
     if not counts.any():
-        raise DataError("No row is left to judge pairs by: give splits that judge more of them.")
+        raise DataError("No row is left to judge pairs by.", hint="Give splits that judge more of them.")
     rates = (wrong * share).sum(axis=2)[:, counts] / whole[counts]
     if rates.shape[1] < 2:
         # One split says nothing of how much its rate varies.
@@ -380,7 +381,9 @@ def _left_out(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[
     if few:
         raise DataError(
             f'folds="loo" leaves no more than one row of class {reading.listed(few)} without one of its '
-            "rows: merge the class with another one, or give alpha= and gamma=."
+            "rows.",
+            hint="Merge the class with another one, or give alpha= and gamma=.",
+            classes=few,
         )
     regular = np.sort(np.concatenate([[], *(rule.pairs for rule in plan.rules([moments], plan.pairs))]))
     regular = regular.astype(np.intp)
@@ -583,7 +586,7 @@ def rda(
         blocks, stats = sample.of_moments("class", _by_rows(axes, chooses=chooses))
     splits = _splits(folds, blocks)
     if len(splits) == 1 and select == "1se":
-        raise DataError('"1se" takes the standard error of the splits, and folds is one: give two.')
+        raise DataError('"1se" takes the standard error of the splits, and folds is one.', hint="Give two.")
     _refuse_single(stats, blocks.design.levels)
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
     standardize = regularized.standardize if axes is None else axes.standardized
@@ -625,22 +628,24 @@ def _axes(
     if subspace is None:
         return None
     if not isinstance(subspace, PrincipalComponents):
-        raise DataError(f"components={subspace!r} is not supported by rda(). Use PrincipalComponents().")
+        raise DataError(
+            f"components={subspace!r} is not supported by rda().", hint="Use PrincipalComponents()."
+        )
     wanted = subspace.n
     if regularized.standardize:
         raise DataError(
-            f"parametrization={regularized!r} standardizes columns, and components= mixes them. Write "
-            f"components={replace(subspace, standardize=True)!r}."
+            f"parametrization={regularized!r} standardizes columns, and components= mixes them.",
+            hint=f"Write components={replace(subspace, standardize=True)!r}.",
         )
     if len(pairs) > 1 and isinstance(wanted, str):
         raise NotSupportedError(
-            f"components={wanted!r} chooses the number of axes, and alpha and gamma are to be chosen too: "
-            "give both, as alpha=0.5, gamma=0.5, or give a number of components."
+            f"components={wanted!r} chooses the number of axes, and alpha and gamma are to be chosen too.",
+            hint="Give both, as alpha=0.5, gamma=0.5, or give a number of components.",
         )
     if len(pairs) > 1 and isinstance(folds, str):
         raise NotSupportedError(
-            f"folds={folds!r} holds what components= learns anew without each row: choose alpha and gamma by "
-            "folds, as folds=10, or give both."
+            f"folds={folds!r} holds what components= learns anew without each row.",
+            hint="Choose alpha and gamma by folds, as folds=10, or give both.",
         )
     mixture = core.Regularized(pairs[0], regularized.parametrization, method)
     return Projected(mixture, wanted, subspace.standardize)
@@ -687,7 +692,10 @@ def _within(name: str, value: Any) -> float | None:
     except (TypeError, ValueError, OverflowError):
         number = np.nan
     if not 0 <= number <= 1:
-        raise DataError(f"{name}={value!r}: give a number from 0 to 1, or None or '1se' to have it chosen.")
+        raise DataError(
+            f"{name}={value!r} is not valid.",
+            hint="Give a number from 0 to 1, or None or '1se' to have it chosen.",
+        )
     return number
 
 
@@ -695,14 +703,20 @@ def _pairs(given: Mapping[str, float | None], grid: Any) -> list[Regularization]
     """Pairs of what is given and what is tried for it where it is not."""
     fixed = [name for name, value in given.items() if value is not None]
     if grid is not None and len(fixed) == len(given):
-        raise DataError("alpha= and gamma= are given, so that there is nothing to choose: leave out grid=.")
+        raise DataError(
+            "alpha= and gamma= are given, so that there is nothing to choose.", hint="Leave out grid=."
+        )
     if isinstance(grid, Mapping):
         twice = [name for name in fixed if name in grid]
         if twice:
-            raise DataError(f"grid holds values of {reading.listed(twice)}, which is given: leave one out.")
+            raise DataError(
+                f"grid holds values of {reading.listed(twice)}, which is given.", hint="Leave one out."
+            )
         unknown = [name for name in grid if name not in Regularization._fields]
         if unknown:
-            raise DataError(f"grid names {reading.listed(unknown)}: give values of 'alpha' and of 'gamma'.")
+            raise DataError(
+                f"grid names {reading.listed(unknown)}.", hint="Give values of 'alpha' and of 'gamma'."
+            )
         by_name = {name: grid.get(name) for name in Regularization._fields}
     else:
         by_name = dict.fromkeys(Regularization._fields, grid)
@@ -716,11 +730,11 @@ def _tried(grid: Any) -> list[float]:
     try:
         values = [float(value) for value in (TENTHS if grid is None else grid)]
     except (TypeError, ValueError):
-        raise DataError(f"grid={grid!r}: give numbers from 0 to 1.") from None
+        raise DataError(f"grid={grid!r} is not valid.", hint="Give numbers from 0 to 1.") from None
     bad = [value for value in values if not 0 <= value <= 1]
     if not values or bad:
         more = f", and not {bad[0]!r}" if bad else ", one or more"
-        raise DataError(f"grid={values!r}: give numbers from 0 to 1{more}.")
+        raise DataError(f"grid={values!r} is not valid.", hint=f"Give numbers from 0 to 1{more}.")
     return sorted(set(values))
 
 
@@ -734,8 +748,8 @@ def _refuse_single(moments: ClassMoments, levels: Sequence[Any]) -> None:
     more = ", or pass weights that count rows, for example divided by their mean" if light else ""
     which = "Class" if len(single) == 1 else "Each of the classes"
     raise CollinearError(
-        f"{which} {reading.listed(levels[k] for k in single)} has {rows}, which has no covariance: merge "
-        f"it with another class, or leave it out{more}."
+        f"{which} {reading.listed(levels[k] for k in single)} has {rows}, which has no covariance.",
+        hint=f"Merge it with another class, or leave it out{more}.",
     )
 
 
@@ -843,8 +857,8 @@ class RDAResults(SeparateCovariances, SubspaceResults):
     def df_model(self) -> int:
         """Refused: regularized covariances have no number of free parameters."""
         raise NotSupportedError(
-            "Regularized covariances have no count of free parameters, nor AIC and BIC: compare by "
-            "error_rates(['cv'])."
+            "Regularized covariances have no count of free parameters, nor AIC and BIC.",
+            hint="Compare by error_rates(['cv']).",
         )
 
     @displayed()

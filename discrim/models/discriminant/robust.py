@@ -54,8 +54,9 @@ def robust_moments(
     if len(few):
         raise CollinearError(
             f"Class {blocks.design.levels[few[0]]!r} has {n[few[0]]} rows and there are {p} columns "
-            f'({listed(blocks.terms)}): covariance="mcd" needs more rows than columns in each class: name '
-            'fewer columns, or pass covariance="t".'
+            f'({listed(blocks.terms)}): covariance="mcd" needs more rows than columns in each class.',
+            hint='Name fewer columns, or pass covariance="t".',
+            classes=(blocks.design.levels[few[0]],),
         )
     # The search compares rows in the units of the classes that vary least.
     check_data_range(class_moments(blocks, "diagonal"), blocks)
@@ -84,7 +85,8 @@ def _t_moments(
         raise CollinearError(
             f"The scale {where} of the t distribution became singular: at nu={search.nu:g} too many rows "
             f"lie in a plane of fewer dimensions than the {len(blocks.terms)} columns "
-            f"({listed(blocks.terms)}): name fewer columns, or pass a larger nu."
+            f"({listed(blocks.terms)}).",
+            hint="Name fewer columns, or pass a larger nu.",
         )
     if not search.converged:
         _warn_of_search(search, levels)
@@ -93,8 +95,8 @@ def _t_moments(
         warn_user(f"The likelihood is largest at the end nu={search.nu:g} of the range: the rows have {end}.")
     if wanted.inflated and search.nu <= 2:
         raise NotSupportedError(
-            f"nu is estimated as {search.nu:.3g}, where a t distribution has no covariance: pass "
-            'covariance=discrim.covariance.StudentT(None, scatter="scale").'
+            f"nu is estimated as {search.nu:.3g}, where a t distribution has no covariance.",
+            hint='Pass covariance=discrim.covariance.StudentT(None, scatter="scale").',
         )
     return moments, robust
 
@@ -120,15 +122,19 @@ def _repeated_rows(blocks: Blocks) -> tuple[Floats, Codes]:
             positions = np.arange(place.start, place.stop) if isinstance(place, slice) else place
             i = int(np.argmax(broken))
             raise NotSupportedError(
-                f'covariance="mcd" chooses rows: it takes weights that are whole numbers, and row '
-                f'{blocks.table.label(int(positions[i]))!r} has {times[i]:g}. Pass covariance="t".'
+                'covariance="mcd" chooses rows: it takes weights that are whole numbers, and row '
+                f"{blocks.table.label(int(positions[i]))!r} has {times[i]:g}.",
+                hint='Pass covariance="t".',
+                rows=(blocks.table.label(int(positions[i])),),
             )
         total += times.sum()
         if weights is not None and total > max(most, blocks.table.nrows):
             raise NotSupportedError(
                 f'covariance="mcd" repeats a row as often as its weight says, up to {most:,} rows of '
-                f"{len(blocks.terms)} columns, and the weights add up to {total:g} or more. "
-                'Divide the weights by a common factor that leaves them whole, or pass covariance="t".'
+                f"{len(blocks.terms)} columns, and the weights add up to {total:g} or more.",
+                hint=(
+                    'Divide the weights by a common factor that leaves them whole, or pass covariance="t".'
+                ),
             )
         parts.append(repeated(x, codes, weights))
     x, codes = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -142,8 +148,8 @@ def _exact_fit(found: ExactFit, blocks: Blocks) -> CollinearError:
     about = "" if found.k is not None else ", centred by class,"
     return CollinearError(
         f"{found.rows.sum()} of the {len(found.rows)} rows{where}{about} {what}, so that the least "
-        "covariance determinant is zero: leave the column out, pass a larger support_fraction, or "
-        'covariance="t".'
+        "covariance determinant is zero.",
+        hint='Leave the column out, pass a larger support_fraction, or covariance="t".',
     )
 
 

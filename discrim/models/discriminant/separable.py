@@ -90,8 +90,9 @@ class SeparableModel(FitComponent):
         free = moments.rows - 1 if len(covariances) > 1 else [moments.rows.sum() - moments.n_classes]
         if min(free) < p:
             raise NotSupportedError(
-                f"separability_test() compares with full covariances, which take {p} degrees of freedom at "
-                f'least and have {min(free)}: give more rows, or compare by error_rates(["cv"]).'
+                f"separability_test() compares with full covariances, which take {p} degrees of freedom "
+                f"at least and have {min(free)}.",
+                hint='Give more rows, or compare by error_rates(["cv"]).',
             )
         full = separate(moments, counts) if len(covariances) > 1 else (pooled(moments, moments.total),)
         divisors: Floats = fit.numbers.divisors_of(moments)

@@ -72,7 +72,7 @@ def _medians(blocks: Blocks) -> Floats:
     for x, codes, weights in blocks:
         if weights is not None and (weights % 1 != 0).any():
             raise NotSupportedError(
-                'levene="median" takes weights that are whole numbers of rows: use levene="mean".'
+                'levene="median" takes weights that are whole numbers of rows.', hint='Use levene="mean".'
             )
         for k in np.unique(codes).tolist():
             at = codes == k
@@ -89,7 +89,8 @@ def adjusted(p: pd.Series, method: str, own: tuple[str, ...] = ()) -> pd.Series:
 
     if p.isna().any():
         raise DataError(
-            f"The p-value of {shown(p.index[p.isna()][0])} is missing: leave it out to adjust the others."
+            f"The p-value of {shown(p.index[p.isna()][0])} is missing.",
+            hint="Leave it out to adjust the others.",
         )
     try:
         if not isinstance(method, str):
@@ -97,9 +98,11 @@ def adjusted(p: pd.Series, method: str, own: tuple[str, ...] = ()) -> pd.Series:
         return pd.Series(multipletests(p.to_numpy(), method=method)[1], index=p.index)
     except ValueError:
         raise DataError(
-            f"adjust={told(method)} is not known: name {''.join(f'{word!r}, ' for word in own)}"
-            f"{'or ' if own else ''}a method of statsmodels' multipletests, such as 'holm', 'bonferroni' or "
-            "'fdr_bh'."
+            f"adjust={told(method)} is not known.",
+            hint=(
+                f"Name {''.join(f'{word!r}, ' for word in own)}{'or ' if own else ''}a method of "
+                "statsmodels' multipletests, such as 'holm', 'bonferroni' or 'fdr_bh'."
+            ),
         ) from None
 
 
@@ -132,7 +135,7 @@ class ClassDifferences(NormalResults):
             wide = self._fit.numbers.residual_df < len(self.terms)
             more = " (for which there are too few rows for so many columns)" if wide else ""
             instead = self._fit.numbers.scatter.full_instead
-            raise NotSupportedError(f"{what} needs the full covariance: fit {instead}{more}{hint}.")
+            raise NotSupportedError(f"{what} needs the full covariance.", hint=f"Fit {instead}{more}{hint}.")
 
     @available_if(full_covariance("distances()"))
     @displayed()
@@ -248,7 +251,7 @@ class ClassDifferences(NormalResults):
             chosen = list(terms) if isinstance(terms, Iterable) and not isinstance(terms, str) else [terms]
             if unknown := [each for each in chosen if each not in list(names)]:
                 raise DataError(
-                    f"terms={told(unknown[0])} is no term of the fit: name some of {listed(names)}."
+                    f"terms={told(unknown[0])} is no term of the fit.", hint=f"Name some of {listed(names)}."
                 )
             at = np.array([names.get_loc(each) for each in chosen])
             moments = moments.columns(at)
@@ -329,12 +332,15 @@ class ClassDifferences(NormalResults):
         numbers = self._fit.numbers
         p = len(fit.terms)
         if top is not None and not (is_whole(top) and 1 <= top <= p):
-            raise DataError(f"top={top!r}: give a number of columns from 1 to {p}, or None for all.")
+            raise DataError(
+                f"top={top!r} is not valid.", hint=f"Give a number of columns from 1 to {p}, or None for all."
+            )
         if numbers.prior.max() == 1:
             label = fit.classes[int(numbers.prior.argmax())]
             raise PriorError(
-                f"Class {label!r} has all of the prior, so that the common mean is its own: fit with another "
-                "prior= to rank columns."
+                f"Class {label!r} has all of the prior, so that the common mean is its own.",
+                hint="Fit with another prior= to rank columns.",
+                classes=(label,),
             )
         scores = lda.cat_scores(numbers.moments, numbers.covariance, numbers.prior)
         table = pd.DataFrame({"score": lda.column_scores(scores, numbers.prior, by)}, index=fit.terms)
@@ -357,20 +363,25 @@ class ClassDifferences(NormalResults):
 def _weights(combinations: pd.DataFrame, terms: Sequence[str] | None, names: pd.Index) -> pd.DataFrame:
     """Weights (p, c) of all columns of a fit, those that are not named being zero."""
     if terms is not None:
-        raise DataError("combinations= stands in the place of terms=: pass one of them.")
+        raise DataError("combinations= stands in the place of terms=.", hint="Pass one of them.")
     if not isinstance(combinations, pd.DataFrame) or not combinations.size:
         raise DataError(
-            "combinations= is no DataFrame of weights: give one with the columns of the fit as its index and "
-            "a column for each combination, such as fit.canonical().raw."
+            "combinations= is no DataFrame of weights.",
+            hint=(
+                "Give one with the columns of the fit as its index and a column for each combination, "
+                "such as fit.canonical().raw."
+            ),
         )
     if unknown := [each for each in combinations.index if each not in names]:
         raise DataError(
-            f"combinations= has a weight of {told(unknown[0])}, which is no term of the fit: name some of "
-            f"{listed(names)}."
+            f"combinations= has a weight of {told(unknown[0])}, which is no term of the fit.",
+            hint=f"Name some of {listed(names)}.",
         )
     weights = combinations.reindex(names, fill_value=0.0).astype(np.float64)
     if not np.isfinite(weights.to_numpy()).all() or not (weights != 0).any().all():
-        raise DataError("combinations= has a weight that is no finite number, or only zeros: correct it.")
+        raise DataError(
+            "combinations= has a weight that is no finite number, or only zeros.", hint="Correct it."
+        )
     return weights
 
 

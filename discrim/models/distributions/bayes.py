@@ -57,8 +57,11 @@ def known_law(densities: Any, columns: Sequence[str] | None, response: str | Non
         densities = dict(zip(densities.index, densities, strict=True))
     if not isinstance(densities, Mapping):
         raise DataError(
-            f"densities is a {type(densities).__name__}: give a DataFrame of P(x | class), a row for each "
-            "class, or a dict of frozen scipy.stats distributions by class."
+            f"densities is a {type(densities).__name__}.",
+            hint=(
+                "Give a DataFrame of P(x | class), a row for each class, or a dict of frozen scipy.stats "
+                "distributions by class."
+            ),
         )
     distributions = dict(densities)
     classes = _class_index(list(distributions), response or "y")
@@ -71,21 +74,24 @@ def known_law(densities: Any, columns: Sequence[str] | None, response: str | Non
         except Exception as error:
             # What stands for a distribution is code of the user's.
             raise DataError(
-                f"Class {label!r}: its distribution raised {type(error).__name__}: {error}. Correct it, or "
-                "give a frozen distribution of scipy.stats."
+                f"Class {label!r}: its distribution raised {type(error).__name__}: {error}.",
+                hint="Correct it, or give a frozen distribution of scipy.stats.",
+                classes=(label,),
             ) from error
     law = DensityLaw(tuple(checked))
     for label, density in zip(classes, checked, strict=True):
         if density.dim != law.dim:
             raise DataError(
-                f"Class {label!r} has {density.dim} columns, class {shown(classes[0])} {law.dim}: give "
-                "densities of the same x."
+                f"Class {label!r} has {density.dim} columns, class {shown(classes[0])} {law.dim}.",
+                hint="Give densities of the same x.",
+                classes=(label, classes[0]),
             )
         if density.discrete != law.discrete:
             raise DataError(
                 f"Class {label!r} has {'probabilities' if density.discrete else 'a density'}, class "
-                f"{shown(classes[0])} does not: give densities, or probabilities, to all classes "
-                "alike."
+                f"{shown(classes[0])} does not.",
+                hint="Give densities, or probabilities, to all classes alike.",
+                classes=(label, classes[0]),
             )
     default = ["x"] if law.dim == 1 else [f"x{j + 1}" for j in range(law.dim)]
     return Known(law, classes, _column_index(columns, default, classes.name), None, distributions)
@@ -95,20 +101,24 @@ def _table_law(table: pd.DataFrame, columns: Sequence[str] | None, response: str
     classes = _class_index(table.index.tolist(), str(response or table.index.name or "y"))
     values = table.columns
     if not len(values):
-        raise DataError("The table has no columns: give P(x | class), a column for each value of x.")
+        raise DataError("The table has no columns.", hint="Give P(x | class), a column for each value of x.")
     if values.has_duplicates:
         raise DataError(
-            f"The value {reading.listed(values[values.duplicated()])} is there twice: add its columns up."
+            f"The value {reading.listed(values[values.duplicated()])} is there twice.",
+            hint="Add its columns up.",
         )
     try:
         mass = table.to_numpy(dtype=np.float64)
     except (TypeError, ValueError):
-        raise DataError("The table is not numeric: give P(x | class), a row for each class.") from None
+        raise DataError(
+            "The table is not numeric.", hint="Give P(x | class), a row for each class."
+        ) from None
     for bad, what in ((~np.isfinite(mass), "not a number"), (mass < 0, "negative")):
         if bad.any():
             k, v = np.argwhere(bad)[0]
             raise DataError(
-                f"P({shown(values[v])} | {shown(classes[k])}) is {what} ({mass[k, v]:g}): give probabilities."
+                f"P({shown(values[v])} | {shown(classes[k])}) is {what} ({mass[k, v]:g}).",
+                hint="Give probabilities.",
             )
     sums = mass.sum(axis=1)
     off = np.abs(sums - 1) > reading.PRIOR_SLACK
@@ -134,25 +144,35 @@ def _table_law(table: pd.DataFrame, columns: Sequence[str] | None, response: str
 def _refuse_names(columns: Any, response: Any) -> None:
     """Raise a DataError for names that are none."""
     if not (columns is None or isinstance(columns, str | Iterable)):
-        raise DataError(f"columns={reading.told(columns)}: give the names of the columns of x, in a list.")
+        raise DataError(
+            f"columns={reading.told(columns)} is not valid.",
+            hint="Give the names of the columns of x, in a list.",
+        )
     if not isinstance(response, Hashable):
-        raise DataError(f"response={reading.told(response)}: give the name of the column of classes.")
+        raise DataError(
+            f"response={reading.told(response)} is not valid.", hint="Give the name of the column of classes."
+        )
 
 
 def _class_index(labels: list[Any], name: str) -> pd.Index:
     if any(pd.isna(label) for label in labels if np.ndim(label) == 0):
-        raise DataError("A class has a missing name: name every class.")
+        raise DataError("A class has a missing name.", hint="Name every class.")
     tuples = [label for label in labels if isinstance(label, tuple)]
     if tuples:
-        raise DataError(f"The class {tuples[0]!r} is a tuple: name classes by text, numbers or booleans.")
+        raise DataError(
+            f"The class {tuples[0]!r} is a tuple.",
+            hint="Name classes by text, numbers or booleans.",
+            classes=(tuples[0],),
+        )
     twice = [label for k, label in enumerate(labels) if str(label) in map(str, labels[:k])]
     if twice:
         raise DataError(
-            f"Class names overlap: {reading.listed(twice)} is there twice. Give each class a name of its own."
+            f"Class names overlap: {reading.listed(twice)} is there twice.",
+            hint="Give each class a name of its own.",
         )
     if len(labels) < 2:
         which = f"of one class, {shown(labels[0])}" if labels else "without classes"
-        raise DataError(f"A law {which}: classification needs two: give another class.")
+        raise DataError(f"A law {which}: classification needs two.", hint="Give another class.")
     index: pd.Index = pd.Index(labels, name=name)
     return index
 
@@ -161,13 +181,15 @@ def _column_index(columns: Sequence[str] | None, default: list[Any], response: A
     names = [columns] if isinstance(columns, str) else list(default if columns is None else columns)
     if len(names) != len(default):
         raise DataError(
-            f"columns has {len(names)} names, {reading.listed(names)}; x has {len(default)} columns: give a "
-            "name for each."
+            f"columns has {len(names)} names, {reading.listed(names)}; x has {len(default)} columns.",
+            hint="Give a name for each.",
         )
     names = [str(name) for name in names]
     twice = [name for j, name in enumerate(names) if name in names[:j] or name == str(response)]
     if twice:
-        raise DataError(f"The name {twice[0]!r} is there twice: name columns and response= differently.")
+        raise DataError(
+            f"The name {twice[0]!r} is there twice.", hint="Name columns and response= differently."
+        )
     return pd.Index(names)
 
 
@@ -198,8 +220,10 @@ def points_of(known: Known, data: Any) -> tuple[Floats, pd.Index]:
         said = shown(value[0] if len(value) == 1 else value)
         names = reading.listed(known.columns)
         raise DataError(
-            f"The value {said} of {names} at row {shown(index[row])} is not in the table of densities: its "
-            f"values are {reading.listed(values)}. Correct the value, or leave the row out."
+            f"The value {said} of {names} at row {shown(index[row])} is not in the table of densities: "
+            f"its values are {reading.listed(values)}.",
+            hint="Correct the value, or leave the row out.",
+            rows=(index[row],),
         )
     return np.where(missing, np.nan, codes)[:, None], index
 
@@ -210,7 +234,7 @@ def _is_table(data: Any) -> bool:
 
 def _numbers(known: Known, data: Any) -> tuple[Floats, pd.Index]:
     if data is None:
-        raise DataError("This law has no rows of its own: pass data, a table or values of x.")
+        raise DataError("This law has no rows of its own.", hint="Pass data, a table or values of x.")
     p = len(known.columns)
     if _is_table(data):
         table = Table(data)
@@ -223,12 +247,14 @@ def _numbers(known: Known, data: Any) -> tuple[Floats, pd.Index]:
         try:
             values = np.asarray(data, dtype=np.float64)
         except (TypeError, ValueError):
-            raise DataError(f"x is not numeric: give {reading.listed(known.columns)} as numbers.") from None
+            raise DataError(
+                "x is not numeric.", hint=f"Give {reading.listed(known.columns)} as numbers."
+            ) from None
         if values.ndim < 2:
             values = values.reshape(-1, 1) if p == 1 else values.reshape(1, -1)
         if values.ndim != 2 or values.shape[1] != p:
             raise DataError(
-                f"x has shape {np.shape(data)}; give rows of {p}: {reading.listed(known.columns)}."
+                f"x has shape {np.shape(data)}.", hint=f"Give rows of {p}: {reading.listed(known.columns)}."
             )
         x = values
         index = data.index if isinstance(data, pd.Series) else pd.RangeIndex(len(values))
@@ -236,7 +262,10 @@ def _numbers(known: Known, data: Any) -> tuple[Floats, pd.Index]:
     if infinite.any():
         row, column = np.argwhere(infinite)[0]
         raise DataError(
-            f"Column {known.columns[column]!r} is infinite at row {shown(index[row])}: replace the value."
+            f"Column {known.columns[column]!r} is infinite at row {shown(index[row])}.",
+            hint="Replace the value.",
+            columns=(known.columns[column],),
+            rows=(index[row],),
         )
     return x, index
 
@@ -258,7 +287,9 @@ def _columns(known: Known, data: Any) -> tuple[list[NDArray[Any]], pd.Index]:
         return [series.to_numpy(dtype=object)], series.index
     rows = [data] if isinstance(data, tuple) else list(data)
     if any(np.ndim(row) != 1 or len(row) != p for row in rows):
-        raise DataError(f"A row of x is not {p} values: give {reading.listed(known.columns)} of each.")
+        raise DataError(
+            f"A row of x is not {p} values.", hint=f"Give {reading.listed(known.columns)} of each."
+        )
     return [np.array([row[j] for row in rows], dtype=object) for j in range(p)], pd.RangeIndex(len(rows))
 
 
@@ -281,7 +312,8 @@ def ruled(known: Known, rule: Any) -> Callable[[Floats], Codes]:
         return lambda x: codes_of_labels(known, x, rule.predict(law_frame(known, x)))
     if not callable(rule):
         raise DataError(
-            f"A {type(rule).__name__} is no rule: give a fit, a function, or a Series of classes by value."
+            f"A {type(rule).__name__} is no rule.",
+            hint="Give a fit, a function, or a Series of classes by value.",
         )
 
     def called(x: Floats) -> Codes:
@@ -293,14 +325,15 @@ def ruled(known: Known, rule: Any) -> Callable[[Floats], Codes]:
 
 def _by_value(known: Known, rule: pd.Series) -> Callable[[Floats], Codes]:
     if known.values is None:
-        raise NotSupportedError("A rule by value is one of a table: give a function of x, or a fit.")
+        raise NotSupportedError("A rule by value is one of a table.", hint="Give a function of x, or a fit.")
     if rule.index.has_duplicates:
         twice = reading.listed(rule.index[rule.index.duplicated()])
-        raise DataError(f"The rule names {twice} more than once: name each once.")
+        raise DataError(f"The rule names {twice} more than once.", hint="Name each once.")
     place = rule.index.get_indexer(known.values)
     if (place < 0).any():
         raise DataError(
-            f"The rule has no class for {reading.listed(known.values[place < 0])}: give one for each value."
+            f"The rule has no class for {reading.listed(known.values[place < 0])}.",
+            hint="Give one for each value.",
         )
     return lambda x: codes_of_labels(known, x, rule.iloc[place[x[:, 0].astype(np.intp)]])
 
@@ -310,15 +343,16 @@ def codes_of_labels(known: Known, x: Floats, labels: Any) -> Codes:
     values = np.asarray(labels, dtype=object)
     if values.shape != (len(x),):
         raise DataError(
-            f"The rule gave labels of shape {values.shape} for {len(x)} rows of x: give one label a row."
+            f"The rule gave labels of shape {values.shape} for {len(x)} rows of x.",
+            hint="Give one label a row.",
         )
     codes = known.classes.get_indexer(pd.Index(values, dtype=object))
     if (codes < 0).any():
         row = int(np.argmax(codes < 0))
         at = law_frame(known, x[row : row + 1]).iloc[0].to_dict()
         raise DataError(
-            f"The rule calls {at} {values[row]!r}, which is no class of this law: give one of "
-            f"{reading.listed(known.classes)}."
+            f"The rule calls {at} {values[row]!r}, which is no class of this law.",
+            hint=f"Give one of {reading.listed(known.classes)}.",
         )
     return np.asarray(codes, dtype=np.intp)
 
@@ -340,7 +374,9 @@ def decision_table(fit: Any) -> pd.DataFrame:
         return pd.DataFrame({"low": regions.edges[:-1], "high": regions.edges[1:], "decision": labels})
     by_value = law if isinstance(law, bayes_law.MassLaw) else law.enumerated()
     if by_value is None:
-        raise NotSupportedError("Only values of a table and of one variable are listed: see predict().")
+        raise NotSupportedError(
+            "Only values of a table and of one variable are listed.", hint="See predict()."
+        )
     data = None if isinstance(law, bayes_law.MassLaw) else pd.DataFrame(by_value.points, columns=fit.columns)
     frame = fit.predict_proba(data)
     if data is not None:
@@ -417,8 +453,8 @@ def _shares(prior: Any, classes: pd.Index) -> Floats:
     """The prior (K,) of a law; None stands for equal shares."""
     if prior is not None and reading.is_proportional(prior):
         raise PriorError(
-            f'prior={prior!r}: a law has no rows to take proportions of; give "equal", or a probability for '
-            "each class."
+            f"prior={prior!r}: a law has no rows to take proportions of.",
+            hint='Give "equal", or a probability for each class.',
         )
     return reading.prior_vector(prior, classes, np.ones(len(classes)))
 
@@ -616,7 +652,7 @@ class BayesResults(Reported):
         from discrim.models.evaluation.estimated_prior import SharesSearch, shares_of
 
         if data is None:
-            raise DataError("estimate_prior() needs rows whose classes are not known: pass data=.")
+            raise DataError("estimate_prior() needs rows whose classes are not known.", hint="Pass data=.")
         x, _ = points_of(self._known, data)
         equal = np.full(len(self.classes), 1.0 / len(self.classes))
         reading.check_word("interval", interval, ("wald", "profile"))
@@ -751,7 +787,9 @@ class BayesResults(Reported):
             The law has costs, for which these bounds do not hold.
         """
         if self.costs is not None:
-            raise NotSupportedError("These bounds hold for the error rate: call bayes() without costs.")
+            raise NotSupportedError(
+                "These bounds hold for the error rate.", hint="Call bayes() without costs."
+            )
         if "bounds" not in self._cache:
             self._cache["bounds"] = pair_bounds(
                 self._known, self._prior_values(None), self._draws, self._seed
@@ -805,8 +843,9 @@ class BayesResults(Reported):
         NotSupportedError
         """
         raise NotSupportedError(
-            f"A known law is not saved (to {path}): distributions and functions are code, and a saved file "
-            "holds none. Keep the call of bayes(), or densities.to_csv() of a table."
+            f"A known law is not saved (to {path}): distributions and functions are code, and a saved "
+            "file holds none.",
+            hint="Keep the call of bayes(), or densities.to_csv() of a table.",
         )
 
     def _model(self) -> str:

@@ -160,7 +160,7 @@ def _bounds(results: BayesResults, known: Known) -> Section:
 
 def _costs(results: BayesResults, known: Known) -> Section:
     if results.costs is None:
-        raise NotSupportedError("This law has no costs: call bayes() with costs=.")
+        raise NotSupportedError("This law has no costs.", hint="Call bayes() with costs=.")
     return Section("Costs, actual (rows) by called (columns)", results.costs, shared=True, source="fit.costs")
 
 
@@ -182,8 +182,8 @@ def densities(results: Any, known: Known, options: PictureOptions) -> Axes:
     listed = law if isinstance(law, MassLaw) else law.enumerated()
     if listed is None:
         raise NotSupportedError(
-            f"kind='densities' draws one variable or a table; x has {len(results.columns)} columns: use "
-            "kind='regions'."
+            f"kind='densities' draws one variable or a table; x has {len(results.columns)} columns.",
+            hint="Use kind='regions'.",
         )
     joint = pd.DataFrame(
         (listed.mass * prior[:, None]).T, index=results.decision.index, columns=results.classes
@@ -199,8 +199,8 @@ def regions(results: Any, known: Known, options: PictureOptions) -> Axes:
     every = results.columns.tolist()
     if isinstance(law, MassLaw) or law.dim < 2:
         raise NotSupportedError(
-            f"kind='regions' draws two columns with densities; this law has {len(every)}: use "
-            "kind='densities'."
+            f"kind='regions' draws two columns with densities; this law has {len(every)}.",
+            hint="Use kind='densities'.",
         )
     rows = results.sample(SAMPLE, seed=0) if options.data is None else pd.DataFrame(options.data)
     response = results.classes.name if results.classes.name in rows else rows.columns[0]

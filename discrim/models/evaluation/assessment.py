@@ -115,7 +115,8 @@ def refuse_no_share(codes: Codes, shares: Floats | None, classes: pd.Index) -> N
     if shares is not None and not (shares[there] > 0).any():
         raise DataError(
             f"The rows are of {listed(classes[there])} alone, which have no share of the prior that "
-            "figures are weighted by: give rows of other classes, or prior=, the shares that are meant."
+            "figures are weighted by.",
+            hint="Give rows of other classes, or prior=, the shares that are meant.",
         )
 
 
@@ -197,7 +198,9 @@ def table_and_method(data: Any, method: Any) -> tuple[Any, Any]:
             return None, known
     if names_files(data):
         return data, method
-    raise DataError(f"{data!r} is no table, and no method among {listed(COUNTING)}: pass data= or method=.")
+    raise DataError(
+        f"{data!r} is no table, and no method among {listed(COUNTING)}.", hint="Pass data= or method=."
+    )
 
 
 def confusion(fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan) -> pd.DataFrame:
@@ -296,7 +299,8 @@ def kept_scores(
     if data is not None:
         if method != "apparent":
             raise NotSupportedError(
-                f'method="{method}" leaves out rows of the fit: it does not go with data=. Leave one out.'
+                f'method="{method}" leaves out rows of the fit: it does not go with data=.',
+                hint="Leave one out.",
             )
         actual, answer, weights, index = labelled_rows(fit, data, plan.gaps, plan.weights, _Scoring(fit))
         return actual, StoredValue(answer), weights, index
@@ -375,14 +379,18 @@ def error_rates(
     rates_of.check_level(plan.level)
     check_flag("by_class", by_class)
     if not isinstance(methods, Iterable):
-        raise DataError(f"methods={told(methods)}: give names in a list, of {listed(known, most=20)}.")
+        raise DataError(
+            f"methods={told(methods)} is not valid.",
+            hint=f"Give names in a list, of {listed(known, most=20)}.",
+        )
     wanted = [methods] if isinstance(methods, str) else list(methods)
     for method in wanted:
         check_word("methods", method, tuple(known))
         if plan.prior is not None and method not in WEIGHTED:
             raise NotSupportedError(
-                f'method "{method}" follows from the posteriors or the law of the fit, with the prior '
-                f"of the fit: leave out prior=, or use {listed(WEIGHTED)}."
+                f'method "{method}" follows from the posteriors or the law of the fit, with the prior of '
+                "the fit.",
+                hint=f"Leave out prior=, or use {listed(WEIGHTED)}.",
             )
     _refuse_own_weights(data, plan)
     rates = [(method, known[method]()) for method in dict.fromkeys(wanted)]
@@ -463,7 +471,7 @@ def choice_of(fit: Fit[Any], method: str, *, nested: bool = True) -> str:
 def _refuse_own_weights(data: Any, plan: JudgingPlan) -> None:
     if data is None and plan.weights is not None:
         raise DataError(
-            "weights= belong to data=, and the rows of the fit have their own: leave weights= out."
+            "weights= belong to data=, and the rows of the fit have their own.", hint="Leave weights= out."
         )
 
 
@@ -536,7 +544,7 @@ def _rates(
 
 def _posterior_based(fit: Fit[Any], plan: JudgingPlan, *, stratified: bool) -> Rates:
     if plan.costs is not None:
-        raise NotSupportedError("The posterior-based error rates count errors: leave out costs=.")
+        raise NotSupportedError("The posterior-based error rates count errors.", hint="Leave out costs=.")
     fit.need_posteriors('method="posterior"')
     fit.rows('method="posterior"')
     actual, scores, weights, _ = judged_scores(fit, None, "apparent", plan)
@@ -550,8 +558,8 @@ def _of_normal_model(fit: Fit[Any], method: str, plan: JudgingPlan) -> Rates:
     numbers = fit.numbers
     if not (isinstance(numbers, LDAFit) and numbers.has_distances and numbers.reduced() is None):
         raise NotSupportedError(
-            f'method="{method}" is computed from normal classes with one full covariance: fit lda() '
-            'with all its axes, or use "cv".'
+            f'method="{method}" is computed from normal classes with one full covariance.',
+            hint='Fit lda() with all its axes, or use "cv".',
         )
     shrunk = method in ("DS", "OS")
     expected = method in ("O", "OS")
@@ -569,7 +577,8 @@ def _of_normal_model(fit: Fit[Any], method: str, plan: JudgingPlan) -> Rates:
         )
     if expected:
         raise NotSupportedError(
-            f'method="{method}" is for two classes; this fit has {moments.n_classes}. Use "DS" or "cv".'
+            f'method="{method}" is for two classes; this fit has {moments.n_classes}.',
+            hint='Use "DS" or "cv".',
         )
     return parametric_errors.many_classes(whitened, moments.counts, nu, *rule, shrunk=shrunk, stretch=stretch)
 
@@ -581,10 +590,12 @@ def _bootstrapped(fit: Fit[Any], plan: JudgingPlan) -> Rates:
     blocks = fit.rows('method="632+"')
     if blocks.weights is not None:
         raise NotSupportedError(
-            'method="632+" draws single rows: repeat each row by its weight, or use "cv".'
+            'method="632+" draws single rows.', hint='Repeat each row by its weight, or use "cv".'
         )
     if fit.refits.groups is not None:
-        raise NotSupportedError('method="632+" draws single rows, and this fit has groups of them: use "cv".')
+        raise NotSupportedError(
+            'method="632+" draws single rows, and this fit has groups of them.', hint='Use "cv".'
+        )
     decision = Decision(plan.costs)
     samples = BootstrapSamples(blocks, plan.replicates, plan.seed)
     used = samples.codes >= 0

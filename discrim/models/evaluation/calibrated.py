@@ -114,7 +114,8 @@ def posterior_rule(fit: Fit[Any], what: str, prior: Any, method: str, convention
         return fit.rule(prior, method, convention)
     if convention is not None:
         raise NotSupportedError(
-            f'convention="{convention}" has no calibrated posteriors: leave it out, or use another method.'
+            f'convention="{convention}" has no calibrated posteriors.',
+            hint="Leave it out, or use another method.",
         )
     return calibrated_rule(fit, prior)
 
@@ -128,8 +129,8 @@ def calibrated_rule(fit: Fit[Any], prior: Any = None) -> CalibratedRule:
         none: pd.Index = fit.classes[(own == 0) & (values > 0)]
         if len(none):
             raise PriorError(
-                f"The fit gave {listed(none)} no prior, so that no row has calibrated its posteriors: fit "
-                "with a prior for each class."
+                f"The fit gave {listed(none)} no prior, so that no row has calibrated its posteriors.",
+                hint="Fit with a prior for each class.",
             )
         there = own > 0
         shift[there] = logs_of_prior(values[there]) - np.log(own[there])

@@ -26,8 +26,8 @@ def check_distances(fit: Fit[Any]) -> None:
     if not has_law(fit, "chi2"):
         raise NotSupportedError(
             "casewise() has the distances of rows to normal classes with full covariances, which "
-            f"{fit.title_in_sentence} as it was fitted does not have: use augment(), or fit lda() or qda() "
-            "with full ones."
+            f"{fit.title_in_sentence} as it was fitted does not have.",
+            hint="Use augment(), or fit lda() or qda() with full ones.",
         )
 
 
@@ -38,15 +38,15 @@ def casewise(results: Any, data: Any, method: Any, gaps: Gaps, refit_prior: bool
     left_out = method == "loo"
     if left_out and not fit.numbers.has_distances:
         raise NotSupportedError(
-            'method="loo" has no distances without each row of a robust covariance: use leave_one_out(), '
-            'which has the posteriors, or method="apparent".'
+            'method="loo" has no distances without each row of a robust covariance.',
+            hint='Use leave_one_out(), which has the posteriors, or method="apparent".',
         )
     if data is None:
         blocks = fit.rows("casewise()", "pass data=")
         actual, scores = judged_scores(fit, None, method, JudgingPlan(refit_prior=refit_prior))[:2]
     elif left_out:
         raise NotSupportedError(
-            'method="loo" leaves out rows of the fit: it does not go with data=. Leave one out.'
+            'method="loo" leaves out rows of the fit: it does not go with data=.', hint="Leave one out."
         )
     else:
         blocks = fit.new_rows(data, gaps)

@@ -98,7 +98,9 @@ def estimated_prior(
     fit.need_posteriors("estimate_prior()")
     search.checked()
     if data is None:
-        raise DataError("estimate_prior() needs rows whose classes are not known: pass a table of them.")
+        raise DataError(
+            "estimate_prior() needs rows whose classes are not known.", hint="Pass a table of them."
+        )
     prior = pd.Series(fit.prior_values(), index=fit.classes, name="prior")
     # Under equal priors scores are log densities up to a number of the row, whatever the fit's own prior.
     rule = fit.rule("equal")
@@ -114,13 +116,13 @@ def _refuse_bootstrap(fit: Fit[Any], data: Any, gaps: Gaps) -> None:
     fit.rows('interval="bootstrap"', 'use interval="profile"')
     if not isinstance(rows_given(data), TableSource):
         raise NotSupportedError(
-            'interval="bootstrap" reads the batch for each sample: pass it as a DataFrame, or a sample of '
-            'its rows, or use interval="profile".'
+            'interval="bootstrap" reads the batch for each sample.',
+            hint='Pass it as a DataFrame, or a sample of its rows, or use interval="profile".',
         )
     if gaps.missing == "integrate" and not fit.model.reads_gaps:
         raise NotSupportedError(
-            'interval="bootstrap" uses complete rows: leave out missing="integrate", or use '
-            'interval="profile".'
+            'interval="bootstrap" uses complete rows.',
+            hint='Leave out missing="integrate", or use interval="profile".',
         )
 
 
@@ -195,11 +197,11 @@ def shares_of(
     batch = _informative(scores, free, len(prior))
     if not len(batch.densities):
         if not batch.missing and not batch.impossible:
-            raise DataError("The batch has no rows, and so no shares: pass one or more.")
+            raise DataError("The batch has no rows, and so no shares.", hint="Pass one or more.")
         raise DataError(
-            f"No row of the batch says anything of its class: {batch.missing} miss a value or a "
-            f"weight, and {batch.impossible} have probability zero in every class. Pass rows that are "
-            "complete."
+            f"No row of the batch says anything of its class: {batch.missing} miss a value or a weight, "
+            f"and {batch.impossible} have probability zero in every class.",
+            hint="Pass rows that are complete.",
         )
     with Progress(0, "class shares") as progress:
         estimate = class_shares(

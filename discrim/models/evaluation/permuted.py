@@ -44,17 +44,17 @@ def shared_folds(blocks: Blocks, folds: Any, repeats: int, groups: Any, seed: in
     )
     # A generator would deal other folds to the next model.
     if not is_whole(seed) or seed < 0:
-        raise DataError(f"seed={seed!r}: give a whole number from 0 on, or None.")
+        raise DataError(f"seed={seed!r} is not valid.", hint="Give a whole number from 0 on, or None.")
     rng = np.random.default_rng(seed)
     classes = strata(blocks)
     known = classes >= 0
     if not isinstance(folds, (int, float, np.number)):
         if repeats > 1 or groups is not None:
-            raise DataError("folds= names the fold of each row: leave out repeats= and groups=.")
+            raise DataError("folds= names the fold of each row.", hint="Leave out repeats= and groups=.")
         fold_of = numbered(folds, blocks.table, "folds", known)
         labels = _fold_labels(folds, blocks.table, fold_of)
         if len(labels) < 2:
-            raise DataError("folds= has one fold only: give two or more.")
+            raise DataError("folds= has one fold only.", hint="Give two or more.")
         return np.where(known, fold_of, -1)[None], labels
     resampling.check_folds(folds, int((used_codes(blocks) >= 0).sum()))
     n_folds = int(folds)
@@ -64,7 +64,9 @@ def shared_folds(blocks: Blocks, folds: Any, repeats: int, groups: Any, seed: in
         members = numbered(groups, blocks.table, "groups", known)
         there = len(np.unique(members[known]))
         if there < folds:
-            raise DataError(f"groups= has {there} groups, too few for folds={folds}: ask for fewer folds.")
+            raise DataError(
+                f"groups= has {there} groups, too few for folds={folds}.", hint="Ask for fewer folds."
+            )
         dealt = resampling.deal_groups(classes, members, n_folds, repeats, rng)
     return dealt, list(range(1, n_folds + 1))
 
@@ -74,14 +76,17 @@ def _values(vector: Any, table: Table, what: str) -> pd.Series:
     if isinstance(vector, str):
         return table.column(vector)
     if isinstance(vector, pd.Series) and not vector.index.equals(table.index):
-        raise DataError(f"The index of {what}= differs from the table's: align them, or pass an array.")
+        raise DataError(
+            f"The index of {what}= differs from the table's.", hint="Align them, or pass an array."
+        )
     if not hasattr(vector, "__len__"):
         # What can be read but once is gone for the next model.
         raise TypeError(f"{what}= has no length")
     values = vector if isinstance(vector, pd.Series) else pd.Series(list(vector))
     if len(values) != table.nrows:
         raise DataError(
-            f"{what}= has {len(values)} values; the table has {table.nrows} rows: give a value for each row."
+            f"{what}= has {len(values)} values; the table has {table.nrows} rows.",
+            hint="Give a value for each row.",
         )
     return values
 
@@ -93,12 +98,13 @@ def numbered(vector: Any, table: Table, what: str, known: NDArray[np.bool_] | No
         codes = np.asarray(pd.factorize(values)[0], dtype=np.intp)
     except TypeError:
         raise DataError(
-            f"{what}={shorten(vector)}: give a column's name or a vector, a value for each row."
+            f"{what}={shorten(vector)} is not valid.",
+            hint="Give a column's name or a vector, a value for each row.",
         ) from None
     missing = (codes < 0) & (True if known is None else known)
     if known is not None and missing.any():
         row = table.label(int(np.argmax(missing)))
-        raise DataError(f"{what}= is missing at row {row!r}: fill it, or drop the row.")
+        raise DataError(f"{what}= is missing at row {row!r}.", hint="Fill it, or drop the row.", rows=(row,))
     return codes
 
 
@@ -210,8 +216,8 @@ def check_permutations(permutations: Any, within: Any) -> None:
     check_whole("permutations", permutations, 0, MOST, also=", such as 999")
     if within is not None and not permutations:
         raise DataError(
-            "within= says within what labels are shuffled, and no labels are shuffled: pass "
-            "permutations=999 too."
+            "within= says within what labels are shuffled, and no labels are shuffled.",
+            hint="Pass permutations=999 too.",
         )
 
 
@@ -238,8 +244,11 @@ def permuted_hit_rates(fit: Fit[Any], seen: float, design: Permuting) -> Permuta
                     redrawn += 1
                     if redrawn > REDRAWN * (design.permutations + 1):
                         raise NotSupportedError(
-                            f"{redrawn} of {i + redrawn} shuffles leave no rule: use a verb that has "
-                            f"one for most labels, such as lda(). One of them says: {error}"
+                            f"{redrawn} of {i + redrawn} shuffles leave no rule.",
+                            hint=(
+                                "Use a verb that has one for most labels, such as lda(). One of them "
+                                f"says: {error}."
+                            ),
                         ) from None
             progress(1)
     # Whole, as far as a logarithm tells.
@@ -273,22 +282,25 @@ def _shuffle(fit: Fit[Any], used: Codes, design: Permuting) -> tuple[resampling.
             row = table.label(int(np.flatnonzero(known)[np.argmax(groups == mixed[0])]))
             raise DataError(
                 f"groups={named['groups']} has rows of classes {a} and {b} in one group (row {row!r}), "
-                "so that it has no one label to exchange: pass the same as within= to shuffle labels within "
-                "each group."
+                "so that it has no one label to exchange.",
+                hint="Pass the same as within= to shuffle labels within each group.",
+                rows=(row,),
             )
         units = None
     elif units is not None and within is not None and resampling.mixed_unit(within, units) is not None:
         raise DataError(
-            f"A group of groups={named['groups']} has rows in two blocks of within={named['within']}: whole "
-            "groups exchange labels within blocks. Leave out within=, or give each group one block."
+            f"A group of groups={named['groups']} has rows in two blocks of within={named['within']}: "
+            "whole groups exchange labels within blocks.",
+            hint="Leave out within=, or give each group one block.",
         )
     shuffle = resampling.Shuffle.of(codes, units, within)
     if shuffle.log_labellings() < np.log(1.5):
         where = "" if within is None else f" within {named['within']}"
         raise DataError(
-            f"Every shuffle{where} gives the labels that were seen, because all there are of one "
-            "class: leave out within=, or, where whole groups are labelled, pass them as groups= in "
-            "its place."
+            f"Every shuffle{where} gives the labels that were seen, because all there are of one class.",
+            hint=(
+                "Leave out within=, or, where whole groups are labelled, pass them as groups= in its place."
+            ),
         )
     words = "rows" if units is None else f"whole groups of {named['groups']}"
     return shuffle, words if within is None else f"{words} within {named['within']}"
@@ -307,9 +319,12 @@ def _refuse_nested_folds(design: Permuting, codes: Codes, known: NDArray[np.bool
     folds = design.folds[known]
     if len(np.unique(folds)) < len(folds) and resampling.mixed_unit(codes, folds) is None:
         raise DataError(
-            "Each fold that folds= gives has rows of one class only, as groups nested in classes "
-            "are, and labels would be shuffled row by row: pass groups= in its place, with "
-            f"folds={len(design.labels)}, to shuffle whole groups; or within= to say what is alike."
+            "Each fold that folds= gives has rows of one class only, as groups nested in classes are, "
+            "and labels would be shuffled row by row.",
+            hint=(
+                f"Pass groups= in its place, with folds={len(design.labels)}, to shuffle whole groups; "
+                "or within= to say what is alike."
+            ),
         )
 
 

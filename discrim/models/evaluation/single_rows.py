@@ -115,8 +115,8 @@ def calibration_rows(
     uncounted = int((~known).sum())
     if uncounted == total:
         raise DataError(
-            f"None of the {total} rows of calibration= has its class and all its values: pass rows with "
-            f"the response, {fit.blocks.design.response!r}."
+            f"None of the {total} rows of calibration= has its class and all its values.",
+            hint=f"Pass rows with the response, {fit.blocks.design.response!r}.",
         )
     if uncounted:
         warn_user(
@@ -188,24 +188,26 @@ class SetPlan:
         method = self.method or ("loo" if self.calibration is None else "split")
         if method == "split" and self.calibration is None:
             raise DataError(
-                'method="split" takes rows that the fit has not seen: pass calibration=, a table of them '
-                f"with the response, {fit.blocks.design.response!r}."
+                'method="split" takes rows that the fit has not seen.',
+                hint=(
+                    f"Pass calibration=, a table of them with the response, {fit.blocks.design.response!r}."
+                ),
             )
         if method != "split" and self.calibration is not None:
             raise DataError(
-                f'calibration= does not go with method="{method}", which takes the rows of the fit: leave '
-                "out one of the two."
+                f'calibration= does not go with method="{method}", which takes the rows of the fit.',
+                hint="Leave out one of the two.",
             )
         if method != "split" and self.weights is not None:
             raise DataError(
-                "weights= belong to the rows of calibration=, and the rows of the fit have their "
-                "own: leave weights= out."
+                "weights= belong to the rows of calibration=, and the rows of the fit have their own.",
+                hint="Leave weights= out.",
             )
         if data is None and method == "split":
             other = ', or use method="loo"' if fit.has_rows else ""
             raise NotSupportedError(
-                'method="split" promises nothing about rows that the fit has seen: pass new rows as '
-                f"data={other}."
+                'method="split" promises nothing about rows that the fit has seen.',
+                hint=f"Pass new rows as data={other}.",
             )
         score = self.score or ("margin" if fit.model.instead else "lac")
         if score != "margin":
@@ -372,8 +374,9 @@ def _moved(fit: Fit[Any], prior: Floats) -> Floats:
     none = np.flatnonzero((fit.prior_values() == 0) & (prior > 0))
     if len(none):
         raise PriorError(
-            f"The fit has a prior of 0 for {listed(fit.classes[none])}, so that its rows left out have no "
-            "scores there: fit with the prior that you want, or pass calibration=."
+            f"The fit has a prior of 0 for {listed(fit.classes[none])}, so that its rows left out have "
+            "no scores there.",
+            hint="Fit with the prior that you want, or pass calibration=.",
         )
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(prior > 0, np.log(prior) - fit.log_prior(), -np.inf)
@@ -550,8 +553,8 @@ def distance_measure(fit: Fit[Any], *, relative: bool) -> Measure:
             else "holds no covariance of all rows that has an inverse"
         )
         raise NotSupportedError(
-            f"Relative distances are not defined here: {fit.title_in_sentence}, as it was fitted, {why}. Use "
-            'method="conformal", or fit lda() or qda() with full covariances.'
+            f"Relative distances are not defined here: {fit.title_in_sentence}, as it was fitted, {why}.",
+            hint='Use method="conformal", or fit lda() or qda() with full covariances.',
         )
     return Measure(kind, whole)
 
@@ -626,8 +629,8 @@ def rank_typicality(
     """P-values of new rows, or of the fit's own by the others; see `ClassifierResults.typicality`."""
     if data is None and calibration is not None:
         raise NotSupportedError(
-            "Rows that the fit has seen are not ranked among rows that it has not: pass data=, or leave out "
-            "calibration=."
+            "Rows that the fit has seen are not ranked among rows that it has not.",
+            hint="Pass data=, or leave out calibration=.",
         )
     new = "" if data is not None else "new rows as data=, and "
     way_out = f"Pass {new}calibration=, a table of rows that the fit has not seen, with their response."
@@ -667,7 +670,7 @@ def typicality(
         return rank_typicality(fit, data, method, calibration, gaps)
     if calibration is not None:
         raise DataError(
-            f'calibration= does not go with method="{method}", which takes no rows: leave it out.'
+            f'calibration= does not go with method="{method}", which takes no rows.', hint="Leave it out."
         )
     blocks = fit.rows("typicality()", "pass data=") if data is None else fit.new_rows(data, gaps)
     typical = _by_law(fit, blocks, method, seen=data is None)
@@ -736,8 +739,8 @@ def _law(fit: Fit[Any], method: str) -> Callable[..., Floats]:
         others = 'method="chi2" or ' if searched else ""
         raise NotSupportedError(
             "typicality is defined for normal classes with full covariances, which "
-            f'{fit.title_in_sentence} as it was fitted does not have: use {others}method="conformal", or '
-            "fit lda() or qda() with full ones."
+            f"{fit.title_in_sentence} as it was fitted does not have.",
+            hint=f'Use {others}method="conformal", or fit lda() or qda() with full ones.',
         )
     if not searched:
         _refuse_light(fit, len(fit.terms), "typicality")
@@ -788,7 +791,8 @@ def posterior_intervals(
         if not (fit.numbers.has_distances or isinstance(fit.numbers, LogisticFit)):
             raise NotSupportedError(
                 'method="delta" needs normal classes with full covariances, which '
-                f'{fit.title_in_sentence} as it was fitted does not have: use method="bootstrap".'
+                f"{fit.title_in_sentence} as it was fitted does not have.",
+                hint='Use method="bootstrap".',
             )
         _refuse_light(fit, 1, 'method="delta"')
         rule = fit.rule()

@@ -80,10 +80,15 @@ def read_splits(cv: Any, blocks: Blocks, also: str) -> tuple[Split, ...]:
     The message says what else, `also`, cv may be.
     """
     if isinstance(cv, str) or not isinstance(cv, Iterable):
-        raise DataError(f"folds={cv!r}: give {also}, or splits: pairs of row positions, (train, test).")
+        raise DataError(
+            f"folds={cv!r} is not valid.",
+            hint=f"Give {also}, or splits: pairs of row positions, (train, test).",
+        )
     pairs = list(cv)
     if not pairs:
-        raise DataError(f"folds is empty: give {also}, or splits: pairs of row positions, (train, test).")
+        raise DataError(
+            "folds is empty.", hint=f"Give {also}, or splits: pairs of row positions, (train, test)."
+        )
     used = used_codes(blocks) >= 0
     splits = []
     for number, pair in enumerate(pairs, start=1):
@@ -91,7 +96,7 @@ def read_splits(cv: Any, blocks: Blocks, also: str) -> tuple[Split, ...]:
             train, test = pair
         except (TypeError, ValueError):
             raise DataError(
-                f"Split {number} of folds is no pair of row positions: give (train, test)."
+                f"Split {number} of folds is no pair of row positions.", hint="Give (train, test)."
             ) from None
         what = f"of split {number} of folds"
         splits.append(Split(_times(train, f"Train {what}", used), _times(test, f"Test {what}", used)))
@@ -105,23 +110,24 @@ def _times(rows_given: Any, what: str, used: NDArray[np.bool_]) -> Floats:
     if positions.ndim == 1 and positions.dtype == bool:
         if len(positions) != rows:
             raise DataError(
-                f"{what} has {len(positions)} truth values: the table has {rows} rows. Give one for each."
+                f"{what} has {len(positions)} truth values: the table has {rows} rows.",
+                hint="Give one for each.",
             )
         positions = np.flatnonzero(positions)
     if not positions.size:
-        raise DataError(f"{what} is empty: give positions of rows, from 0 on.")
+        raise DataError(f"{what} is empty.", hint="Give positions of rows, from 0 on.")
     if positions.ndim != 1 or positions.dtype.kind not in "iu":
-        raise DataError(f"{what} is no list of row positions: give whole numbers from 0 on.")
+        raise DataError(f"{what} is no list of row positions.", hint="Give whole numbers from 0 on.")
     wrong = positions[(positions < 0) | (positions >= rows)]
     if len(wrong):
         raise DataError(
-            f"{what} has position {wrong[0]}: the table has {rows} rows, counted from 0 to {rows - 1}: "
-            "give positions of these."
+            f"{what} has position {wrong[0]}: the table has {rows} rows, counted from 0 to {rows - 1}.",
+            hint="Give positions of these.",
         )
     if not used[positions].any():
         raise DataError(
-            f"{what} has no row that the fit uses: its rows miss values or have a weight of zero. "
-            "Give other rows."
+            f"{what} has no row that the fit uses: its rows miss values or have a weight of zero.",
+            hint="Give other rows.",
         )
     return np.bincount(positions, minlength=rows).astype(np.float64)
 
@@ -148,7 +154,10 @@ IN_TURN = 2.0
 def refits_prior(fit: Fit[Any], refit_prior: bool | None) -> bool:
     """Whether rules without some rows estimate the prior anew; one that was given is held in any case."""
     if refit_prior is not None and not isinstance(refit_prior, bool):
-        raise DataError(f"refit_prior={refit_prior!r}: give True, False, or None for what the model does.")
+        raise DataError(
+            f"refit_prior={refit_prior!r} is not valid.",
+            hint="Give True, False, or None for what the model does.",
+        )
     if fit.model.prior_without == "none":
         if refit_prior is False:
             fit.need_posteriors("refit_prior=False")
@@ -415,7 +424,7 @@ def dealt_groups(blocks: Blocks, groups: Codes, folds: int, seed: int | None) ->
     there = len(np.unique(groups[codes >= 0]))
     if there < folds:
         raise DataError(
-            f"folds={folds}: rows are left out by groups, and there are {there}: ask for fewer folds."
+            f"folds={folds}: rows are left out by groups, and there are {there}.", hint="Ask for fewer folds."
         )
     (dealt,) = deal_groups(codes, groups, folds, 1, generator(seed))
     return np.asarray(dealt)
@@ -444,7 +453,9 @@ def _no_rule(
     why, way_out = fit.model.no_fit
     return NotSupportedError(
         f"{without} the model has no fit ({why}); of {others.sum()} rows left, class "
-        f"{shown(fit.classes[least])} has the fewest, {others[least]}: use more folds or {way_out}."
+        f"{shown(fit.classes[least])} has the fewest, {others[least]}.",
+        hint=f"Use more folds or {way_out}.",
+        classes=(fit.classes[least],),
     )
 
 
@@ -768,7 +779,7 @@ class BootstrapSamples:
         weights = blocks.weights
         if weights is not None and (np.nan_to_num(weights) != np.round(np.nan_to_num(weights))).any():
             raise NotSupportedError(
-                'A bootstrap draws rows: give weights that are whole numbers, or use "cv".'
+                "A bootstrap draws rows.", hint='Give weights that are whole numbers, or use "cv".'
             )
         self.codes = used_codes(blocks)
         self.rng = generator(seed)
@@ -887,15 +898,15 @@ def refuse_lone_classes(moments: ClassMoments, levels: Sequence[Any], given: str
     if lone:
         which = "Class" if len(lone) == 1 else "Each of the classes"
         raise DataError(
-            f"{which} {reading.listed(lone)} has one row, and without it the class is not known: give "
-            f"{given}, merge it with another class, or leave it out."
+            f"{which} {reading.listed(lone)} has one row, and without it the class is not known.",
+            hint=f"Give {given}, merge it with another class, or leave it out.",
         )
 
 
 def refuse_none_judged(judged: Floats, what: str) -> None:
     """Raise a DataError where no row is judged; `what` rows judge is plural."""
     if not judged.any():
-        raise DataError(f"No row is left to judge {what} by: give splits that judge more of them.")
+        raise DataError(f"No row is left to judge {what} by.", hint="Give splits that judge more of them.")
 
 
 def judged_rows(

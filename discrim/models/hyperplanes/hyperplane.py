@@ -212,7 +212,8 @@ def hyperplane(
     if moments.n_classes > 2:
         raise DataError(
             f"A hyperplane lies between two classes; {blocks.design.response!r} has {moments.n_classes} "
-            f"({listed(blocks.design.levels)}): keep the rows of two, or see perceptron() and logistic()."
+            f"({listed(blocks.design.levels)}).",
+            hint="Keep the rows of two, or see perceptron() and logistic().",
         )
     with Progress(0, "search for the widest margin"):
         fit = fit_hyperplane(rows.x, rows.codes, moments, moments.counts / moments.total)
@@ -274,8 +275,8 @@ def _left_out(fit: Fit[HyperplaneFit]) -> Callable[..., Floats]:
     if points**2 * columns * (points**2 + fit.nobs) > MOST_PRODUCTS:
         raise NotSupportedError(
             f"Leave-one-out of a hyperplane takes a refit of {fit.nobs} rows for each of its {points} "
-            'support points, which takes long: cross-validate instead, with error_rates(["cv"]) or '
-            'confusion("cv").'
+            "support points, which takes long.",
+            hint='Cross-validate instead, with error_rates(["cv"]) or confusion("cv").',
         )
     rule = fit.rule()
 

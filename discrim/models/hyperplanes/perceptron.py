@@ -125,8 +125,11 @@ def perceptron(
     options = verb_options(locals())
     if not (is_number(step) and 1e-300 <= step <= 1e200):
         raise DataError(
-            f"step={told(step)}: give a positive number, from 1e-300 to 1e200; from a start of zero it "
-            "scales the coefficients alone."
+            f"step={told(step)} is not valid.",
+            hint=(
+                "Give a positive number, from 1e-300 to 1e200; from a start of zero it scales the "
+                "coefficients alone."
+            ),
         )
     if maxiter is not None:
         check_whole("maxiter", maxiter, 1, MOST_PASSES, what="a number of passes", also=", or None")
@@ -135,17 +138,18 @@ def perceptron(
     blocks, moments, rows = geometry.plane_rows(formula, data, levels, na_action, functions)
     if moments.n_classes > MOST_CLASSES:
         raise DataError(
-            f"There are {moments.n_classes:,} classes, and the perceptron has a plane for each, by a linear "
-            f"program and passes over all rows: it takes up to {MOST_CLASSES:,}. Merge rare classes, or use "
-            "lda(), nearest_centroid() or knn()."
+            f"There are {moments.n_classes:,} classes, and the perceptron has a plane for each, by a "
+            f"linear program and passes over all rows: it takes up to {MOST_CLASSES:,}.",
+            hint="Merge rare classes, or use lda(), nearest_centroid() or knn().",
         )
     sizes = np.abs(rows.x).max(axis=0)
     if sizes.max() > LARGEST / max(np.sqrt(step), 1.0):
         name = blocks.terms[int(np.argmax(sizes))]
         raise DataError(
-            f"Column {name!r} reaches {sizes.max():.3g}, and the perceptron adds up columns as they "
-            f"are, so that their products would exceed double precision: write standardize({name}) in "
-            "the formula, or give it in other units."
+            f"Column {name!r} reaches {sizes.max():.3g}, and the perceptron adds up columns as they are, "
+            "so that their products would exceed double precision.",
+            hint=f"Write standardize({name}) in the formula, or give it in other units.",
+            columns=(name,),
         )
     fit = fit_perceptron(
         rows.x, rows.codes, moments, moments.counts / moments.total, step=float(step), passes=maxiter,
@@ -194,18 +198,20 @@ def _start_of(start: Any, blocks: Blocks, step: float) -> Floats | None:
         given = dict(start.items())
         if sorted(map(str, given)) != sorted(map(str, classes)) or not all(k in given for k in classes):
             raise DataError(
-                f"start= gives planes of {listed(list(given))}: name the classes, {listed(classes)}."
+                f"start= gives planes of {listed(list(given))}.", hint=f"Name the classes, {listed(classes)}."
             )
         planes = [given[name] for name in classes]
     else:
         if not isinstance(start, Sequence | np.ndarray) or len(start) != len(classes):
-            raise DataError(f"start={told(start)}: give coefficients for each of {listed(classes)}.")
+            raise DataError(
+                f"start={told(start)} is not valid.", hint=f"Give coefficients for each of {listed(classes)}."
+            )
         planes = list(start)
     begin: Floats = np.column_stack([_plane_of(plane, names) for plane in planes])
     if np.abs(begin).max() / step > LARGEST:
         raise DataError(
-            f"start= reaches {np.abs(begin).max():.3g} with step={step:g}: so many steps cannot be counted. "
-            "Give a smaller start or a larger step."
+            f"start= reaches {np.abs(begin).max():.3g} with step={step:g}: so many steps cannot be counted.",
+            hint="Give a smaller start or a larger step.",
         )
     return begin
 
@@ -215,7 +221,9 @@ def _plane_of(plane: Any, names: list[str]) -> Floats:
     if isinstance(plane, Mapping | pd.Series):
         by_name = dict(plane.items())
         if len(by_name) != len(plane) or sorted(map(str, by_name)) != sorted(names):
-            raise DataError(f"start= has numbers for {listed(list(plane.keys()))}; name {listed(names)}.")
+            raise DataError(
+                f"start= has numbers for {listed(list(plane.keys()))}.", hint=f"Name {listed(names)}."
+            )
         plane = [by_name[name] for name in names]
     try:
         numbers = np.asarray(plane, dtype=np.float64)
@@ -223,7 +231,8 @@ def _plane_of(plane: Any, names: list[str]) -> Floats:
         numbers = np.empty(0)
     if numbers.shape != (len(names),) or not np.isfinite(numbers).all():
         raise DataError(
-            f"start={told(plane)}: give {len(names)} finite numbers for a plane, for {listed(names)}."
+            f"start={told(plane)} is not valid.",
+            hint=f"Give {len(names)} finite numbers for a plane, for {listed(names)}.",
         )
     return numbers
 

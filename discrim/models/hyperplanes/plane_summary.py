@@ -158,8 +158,8 @@ def distances(results: Any, fit: Fit[Any], options: PictureOptions, margin: floa
     """Signed distances of the rows of two classes to the plane between them."""
     if len(fit.classes) > 2:
         raise NotSupportedError(
-            f"kind='distances' shows the plane between two classes; this fit has {len(fit.classes)}: see "
-            "boundary(a, b).distance()."
+            f"kind='distances' shows the plane between two classes; this fit has {len(fit.classes)}.",
+            hint="See boundary(a, b).distance().",
         )
     rows = needed_rows(fit, options, "distances")
     values = results.boundary().distance(rows.blocks)
@@ -210,8 +210,9 @@ def updates(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """The first lines of a perceptron of two classes and two columns, and the line that is kept."""
     if len(fit.classes) > 2 or len(fit.terms) != 2:
         raise NotSupportedError(
-            f"kind='updates' draws lines between two classes in the plane of two columns; this fit has "
-            f"{len(fit.classes)} classes and {len(fit.terms)} columns: use kind='history'."
+            "kind='updates' draws lines between two classes in the plane of two columns; this fit has "
+            f"{len(fit.classes)} classes and {len(fit.terms)} columns.",
+            hint="Use kind='history'.",
         )
     rows = gathered_rows(fit.drawn_rows())
     numbers = fit.numbers

@@ -94,8 +94,9 @@ def check_features(features: KernelFeatures, search: Search) -> None:
             law_of(search.kernels[0])
         if features.n % 2 and search.kernels[0] != "arccos":
             raise DataError(
-                f"components={features!r}: random features of a kernel of distances are cosines and sines, "
-                f"two for each direction. Give an even number, such as {features.n + 1}."
+                f"components={features!r}: random features of a kernel of distances are cosines and "
+                "sines, two for each direction.",
+                hint=f"Give an even number, such as {features.n + 1}.",
             )
     refuse_many_features(features.n)
 

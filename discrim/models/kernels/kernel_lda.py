@@ -249,7 +249,9 @@ def _read_search(kernel: Any, width: Any, ridge: Any, scale: Any, degree: Any, s
     also = ", or None to have it chosen"
     if width is not None:
         if function is not None or kernel == "linear":
-            raise DataError(f"width={width!r}: a linear kernel, and a callable, have no width: leave it out.")
+            raise DataError(
+                f"width={width!r}: a linear kernel, and a callable, have no width.", hint="Leave it out."
+            )
         width = reading.check_number("width", width, 0, ends="()", also=also)
     if ridge is not None:
         ridge = reading.check_number("ridge", ridge, 0, ends="()", also=also)
@@ -502,7 +504,8 @@ def _rows_to_permute(fit: Fit[Any], data: Data | None) -> _Judged:
         fit.rows("importance()", "pass data=")
         if numbers.kind:
             raise NotSupportedError(
-                "importance() of a fit with components= leaves no rows out: pass data=, rows that are new."
+                "importance() of a fit with components= leaves no rows out.",
+                hint="Pass data=, rows that are new.",
             )
         sample = numbers.rows
         return _Judged(sample.u, sample.codes, sample.weights, numbers.left_out_elsewhere(log_prior))

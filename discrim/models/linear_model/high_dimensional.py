@@ -78,8 +78,8 @@ def covariance_test(blocks: Blocks, method: CovarianceMethod, na_action: NaActio
         return tests.schott_test(moments)
     if moments.n_classes > 2:
         raise NotSupportedError(
-            f"method={method!r} compares two classes, and there are {moments.n_classes}: pass "
-            'method="schott", which takes any number, or keep the rows of two.'
+            f"method={method!r} compares two classes, and there are {moments.n_classes}.",
+            hint='Pass method="schott", which takes any number, or keep the rows of two.',
         )
     if method == "li-chen":
         return _known(tests.li_chen_test(moments, _fourth_powers(blocks, moments, method)), method, "schott")
@@ -188,24 +188,27 @@ def _read(blocks: Blocks, method: str, need: Need, na_action: NaAction) -> tuple
     blocks, moments = usable_rows(blocks, spread, na_action)
     if moments.total < (1 - LIGHT) * moments.rows.sum():
         raise NotSupportedError(
-            f"method={method!r} takes weights that count rows, and those of {moments.rows.sum()} rows sum to "
-            f"{moments.total:g}: divide them by their mean if they are only relative."
+            f"method={method!r} takes weights that count rows, and those of {moments.rows.sum()} rows "
+            f"sum to {moments.total:g}.",
+            hint="Divide them by their mean if they are only relative.",
         )
     few = np.flatnonzero(moments.counts < need.rows)
     if len(few):
         raise NotSupportedError(
             f"method={method!r} takes {need.rows} rows of each class, and class "
-            f"{shown(blocks.design.levels[few[0]])} has {moments.counts[few[0]]:g}: merge it with another, "
-            "or leave its rows out."
+            f"{shown(blocks.design.levels[few[0]])} has {moments.counts[few[0]]:g}.",
+            hint="Merge it with another, or leave its rows out.",
+            classes=(blocks.design.levels[few[0]],),
         )
     if moments.total - moments.n_classes < FEWEST:
         raise NotSupportedError(
-            f"method={method!r} takes {FEWEST} degrees of freedom within classes, and {moments.total:g} rows "
-            f"in {moments.n_classes} classes leave {moments.total - moments.n_classes:g}: give more rows."
+            f"method={method!r} takes {FEWEST} degrees of freedom within classes, and {moments.total:g} "
+            f"rows in {moments.n_classes} classes leave {moments.total - moments.n_classes:g}.",
+            hint="Give more rows.",
         )
     if moments.n_columns < need.columns:
         raise NotSupportedError(
-            f"method={method!r} compares columns, and there is one: name another in the formula."
+            f"method={method!r} compares columns, and there is one.", hint="Name another in the formula."
         )
     still = constant_within(moments)
     if still.all() or (need.divides and still.any()):
@@ -213,7 +216,8 @@ def _read(blocks: Blocks, method: str, need: Need, na_action: NaAction) -> tuple
         other = "" if still.all() else ', or pass method="chen-qin", which divides by no variance'
         raise CollinearError(
             f"Within each class {names} {'has' if still.sum() == 1 else 'have'} one value, and "
-            f"method={method!r} compares with what varies there: use another formula{other}."
+            f"method={method!r} compares with what varies there.",
+            hint=f"Use another formula{other}.",
         )
     return blocks, comparable(moments)
 
@@ -223,7 +227,8 @@ def _known(result: TestResult, method: str, other: str) -> TestResult:
     if np.isnan(result.pvalue):
         raise NotSupportedError(
             f"The variance of the statistic of method={method!r} is estimated without bias, and came out "
-            f'negative here, as it may with few rows: pass method="{other}".'
+            "negative here, as it may with few rows.",
+            hint=f'Pass method="{other}".',
         )
     return result
 
@@ -232,8 +237,8 @@ def _fourth_powers(blocks: Blocks, moments: ClassMoments, method: str) -> Floats
     """Sums (K,) of the fourth powers of the rows' distances from their class means, by one more pass."""
     if blocks.weighted and not blocks.has_whole_weights():
         raise NotSupportedError(
-            f"method={method!r} averages over pairs of rows, of which parts of one row are none: give "
-            "weights that are whole numbers."
+            f"method={method!r} averages over pairs of rows, of which parts of one row are none.",
+            hint="Give weights that are whole numbers.",
         )
     with Progress(0, "distances of the rows"):
         return map_reduce(blocks, partial(_powers_of_part, moments=moments), np.add)
@@ -262,8 +267,9 @@ def _largest(blocks: Blocks, moments: ClassMoments) -> TestResult:
     if np.isinf(found.statistic):
         whose = f"squares of {first!r}" if first == second else f"products of {first!r} and {second!r}"
         raise NotSupportedError(
-            f"Deviations from the class means: the {whose} have one value in each class, and not the same, "
-            'so that there is no variance to compare with: leave the column out, or pass method="schott".'
+            f"Deviations from the class means: the {whose} have one value in each class, and not the "
+            "same, so that there is no variance to compare with.",
+            hint='Leave the column out, or pass method="schott".',
         )
     pair = f"the variance of {first}" if first == second else f"{first} and {second}"
     return tests.cai_liu_xia_test(found.statistic, moments.n_columns, pair)

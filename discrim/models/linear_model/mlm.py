@@ -361,15 +361,15 @@ class MLMResults(Shown):
         combinations, right = equations(hypothesis, list(self.params.index))
         if right.any():
             raise DataError(
-                f"The hypothesis {hypothesis[:80]!r} has a right side that is not zero: write equations "
-                "whose right side is zero for every response."
+                f"The hypothesis {hypothesis[:80]!r} has a right side that is not zero.",
+                hint="Write equations whose right side is zero for every response.",
             )
         origin = self._model.origin[self._model.n_model - 1 :] / self._model.unit
         contrast = self._model.numbers.contrast(self._model.shifted_back(combinations), origin)
         if contrast.df < contrast.columns:
             raise DataError(
-                f"The hypothesis {hypothesis[:80]!r} has equations that follow from others, or from none: "
-                "leave them out."
+                f"The hypothesis {hypothesis[:80]!r} has equations that follow from others, or from none.",
+                hint="Leave them out.",
             )
         return self._table(contrast)
 
@@ -528,7 +528,8 @@ class MLMResults(Shown):
         if lacking is not None:
             raise NotSupportedError(
                 f"{self._model.lacking_said(lacking)}, so that the coefficients are not determined and "
-                f"{what} is not there: leave {self.terms[lacking]!r} out of the formula."
+                f"{what} is not there.",
+                hint=f"Leave {self.terms[lacking]!r} out of the formula.",
             )
 
 
@@ -606,14 +607,14 @@ def mlm(
     blocks, terms = model_rows(formula, data, weights=weights, functions=functions)
     n_model = 1 + sum(len(term.columns) for term in terms)
     if len(blocks.terms) < n_model:
-        raise DataError(f"The formula {formula!r} has no response: name a column on its right side.")
+        raise DataError(f"The formula {formula!r} has no response.", hint="Name a column on its right side.")
     root = gather_root(blocks, shifted=shifted_columns(terms, len(blocks.terms)))
     if blocks.dropped and na_action == "raise":
         blocks.refuse_missing()
     if not root.total:
         raise DataError(
-            f"No row is left: each misses a value in one of {listed(blocks.design.columns)}. Fill values, or "
-            "leave columns out."
+            f"No row is left: each misses a value in one of {listed(blocks.design.columns)}.",
+            hint="Fill values, or leave columns out.",
         )
     if blocks.weighted:
         warn_of_weights(root, whole=blocks.has_whole_weights())
@@ -762,12 +763,12 @@ def manova(
     alone = one_class(formula)
     if alone is None and method is not None:
         raise NotSupportedError(
-            f"method={told(method)} compares the classes of one factor: name one on the left, or leave "
-            "method= out."
+            f"method={told(method)} compares the classes of one factor.",
+            hint="Name one on the left, or leave method= out.",
         )
     if alone is None and levels is not None:
         raise DataError(
-            "levels= goes with one class on the left: give several factors as ordered categories."
+            "levels= goes with one class on the left.", hint="Give several factors as ordered categories."
         )
     named = isinstance(term, str) and alone is not None and term in (alone, alone.strip("`"))
     if alone is not None and term is not None and not named:
@@ -797,15 +798,16 @@ def _check_permuted(
 ) -> None:
     """Raise a DataError for options that do not go together with permutations, or without them."""
     if distance is not None and levels is not None:
-        raise DataError("levels= changes nothing of a test of distances: leave it out.")
+        raise DataError("levels= changes nothing of a test of distances.", hint="Leave it out.")
     if method is not None and (distance is not None or permutations is not None):
         raise DataError(
-            f"method={told(method)} has a law of its own: leave out permutations= and distance=, or method=."
+            f"method={told(method)} has a law of its own.",
+            hint="Leave out permutations= and distance=, or method=.",
         )
     if permutations is None and distance is None and any(each is not None for each in options):
         raise DataError(
-            "within=, groups= and seed= are of permutations, and none are asked for: pass permutations=999 "
-            "too."
+            "within=, groups= and seed= are of permutations, and none are asked for.",
+            hint="Pass permutations=999 too.",
         )
 
 
@@ -821,8 +823,11 @@ def _of_one_class(
         line = lda(text, data, levels=levels, **rows)
     except FewRowsError as error:
         raise CollinearError(
-            f'{error.fault}: name fewer columns in the formula, or pass method="srivastava" (or '
-            '"chen-qin", "cai-liu-xia", "dempster"), which takes more columns than rows.'
+            f"{error.fault}.",
+            hint=(
+                'Name fewer columns in the formula, or pass method="srivastava" (or "chen-qin", '
+                '"cai-liu-xia", "dempster"), which takes more columns than rows.'
+            ),
         ) from None
     except DependentColumnsError as error:
         raise CollinearError(f"{error.fault} Leave {listed(error.columns)} out of the formula.") from None

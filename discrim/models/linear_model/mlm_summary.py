@@ -207,8 +207,8 @@ def he_of_axes(
     names = list(results.eigenvalues.index)
     if len(names) < 2:
         raise DataError(
-            f"The term {results.term!r} has {len(names)} canonical axis, and a plane has two: use "
-            f"plot(term={results.term!r}) of the model, in the plane of two responses."
+            f"The term {results.term!r} has {len(names)} canonical axis, and a plane has two.",
+            hint=f"Use plot(term={results.term!r}) of the model, in the plane of two responses.",
         )
     chosen = _two(axes, names, "axes", "canonical axes")
     at = [names.index(name) for name in chosen]
@@ -232,7 +232,9 @@ def _two(named: Sequence[str] | None, names: list[str], option: str, what: str) 
     chosen = names[:2] if named is None else [named] if isinstance(named, str) else list(named)
     unknown = [name for name in chosen if name not in names]
     if unknown or len(set(chosen)) != 2 or len(chosen) != 2:
-        raise DataError(f"{option}={told(named)}: name two of the {what}, {listed(names, 20)}.")
+        raise DataError(
+            f"{option}={told(named)} is not valid.", hint=f"Name two of the {what}, {listed(names, 20)}."
+        )
     return chosen
 
 

@@ -88,8 +88,9 @@ class ModelRows:
         found = Directions.of(numbers.x, numbers.groups, numbers.factors, kind)
         if found.df < 1:
             raise DataError(
-                f"{len(self.places)} rows and a model of {len(found.whole) + 1} columns leave no degrees of "
-                "freedom for the residuals: leave out terms."
+                f"{len(self.places)} rows and a model of {len(found.whole) + 1} columns leave no degrees "
+                "of freedom for the residuals.",
+                hint="Leave out terms.",
             )
         return found
 
@@ -111,7 +112,8 @@ class ModelRows:
         if units is not None and blocks is not None and mixed_unit(blocks, units) is not None:
             raise DataError(
                 f"A group of groups={called(groups)} has rows in two blocks of within={called(within)}: "
-                "whole groups exchange places within blocks. Leave out within=, or give each group one block."
+                "whole groups exchange places within blocks.",
+                hint="Leave out within=, or give each group one block.",
             )
         if units is not None:
             self._need_equal(units, groups)
@@ -119,9 +121,11 @@ class ModelRows:
         if found.labellings() < 2:
             where = "" if within is None else f" within {called(within)}"
             raise DataError(
-                f"Every shuffle{where} gives the rows that were seen, because the model does not tell apart "
-                "what is exchanged: leave out within=, or, where whole groups are alike, pass them as "
-                "groups= in its place."
+                f"Every shuffle{where} gives the rows that were seen, because the model does not tell "
+                "apart what is exchanged.",
+                hint=(
+                    "Leave out within=, or, where whole groups are alike, pass them as groups= in its place."
+                ),
             )
         words = "rows" if units is None else f"whole groups of {called(groups)}"
         return found, words if within is None else f"{words} within {called(within)}"
@@ -137,9 +141,11 @@ class ModelRows:
             large = int(sizes.argmax())
             rows = [self.label(int(np.argmax(units == unit))) for unit in (small, large)]
             raise DataError(
-                f"The groups of groups={called(groups)} have different numbers of rows, {sizes[small]} with "
-                f"row {rows[0]!r} and {sizes[large]} with row {rows[1]!r}, so that they cannot exchange "
-                "places: give groups of one size, or a table with one row, such as the mean, for each group."
+                f"The groups of groups={called(groups)} have different numbers of rows, {sizes[small]} "
+                f"with row {rows[0]!r} and {sizes[large]} with row {rows[1]!r}, so that they cannot "
+                "exchange places.",
+                hint="Give groups of one size, or a table with one row, such as the mean, for each group.",
+                rows=(rows[0], rows[1]),
             )
 
 
@@ -165,14 +171,15 @@ def rows_to_permute(
     m = sum(len(term.columns) for term in terms)
     if responses and len(blocks.terms) <= m:
         raise DataError(
-            f"The formula {formula!r} has no response: name a column on its right side, or pass a table of "
-            "distances as distance=."
+            f"The formula {formula!r} has no response.",
+            hint="Name a column on its right side, or pass a table of distances as distance=.",
         )
     times = 0.0 if blocks.weights is None else float(np.nansum(blocks.weights))
     reading.refuse_large(blocks, "Permutations exchange rows", times=times)
     if blocks.weighted and not blocks.has_whole_weights():
         raise NotSupportedError(
-            "Permutations exchange rows: give weights that are whole numbers, which stand for so many rows."
+            "Permutations exchange rows.",
+            hint="Give weights that are whole numbers, which stand for so many rows.",
         )
     parts = [np.zeros((0, len(blocks.terms)))]
     for rows, _, own in blocks:
@@ -187,8 +194,8 @@ def rows_to_permute(
     if len(x) < 2:
         raise DataError(
             f"{len(x)} rows are left without those that miss a value in one of "
-            f"{listed(blocks.design.columns)}, so that none can "
-            "exchange places: fill values, or leave columns out."
+            f"{listed(blocks.design.columns)}, so that none can exchange places.",
+            hint="Fill values, or leave columns out.",
         )
     shifted = shifted_columns(terms, len(blocks.terms))[:m]
     origin = np.where(shifted, x[:, :m].mean(axis=0), 0.0)
@@ -216,7 +223,9 @@ class Exchange:
         """As a person asks for it."""
         check_whole("permutations", permutations, 1, MOST, also=", such as 999")
         if not (seed is None or (reading.is_whole(seed) and seed >= 0)):
-            raise DataError(f"seed={told(seed)}: give a whole number from 0 on, or None.")
+            raise DataError(
+                f"seed={told(seed)} is not valid.", hint="Give a whole number from 0 on, or None."
+            )
         return cls(int(permutations), drawn_seed(seed), within, groups)
 
 
@@ -279,8 +288,8 @@ class HeldRows:
         """These, or a NotSupportedError where they were left behind in a pickle."""
         if not self.there:
             raise NotSupportedError(
-                f"{what} needs the rows, which a result that was unpickled does not have: call permanova() "
-                "again."
+                f"{what} needs the rows, which a result that was unpickled does not have.",
+                hint="Call permanova() again.",
             )
         return self
 
@@ -468,9 +477,12 @@ class PermanovaResults(Shown):
         codes, labels, name = self._labels(term)
         if len(labels) < 2 or np.bincount(codes).max() < 3:
             raise DataError(
-                f"The term {name!r} makes {len(labels)} classes of {len(codes)} rows, of which no two can be "
-                "compared by their spread: name a term with two or more classes, one of which has three "
-                "rows, as the rows of a class of two are equally far from its centre."
+                f"The term {name!r} makes {len(labels)} classes of {len(codes)} rows, of which no two "
+                "can be compared by their spread.",
+                hint=(
+                    "Name a term with two or more classes, one of which has three rows, as the rows of a "
+                    "class of two are equally far from its centre."
+                ),
             )
         return Dispersion(self, codes, labels, name, centre, bool(bias_adjust))
 
@@ -534,8 +546,8 @@ class PermanovaResults(Shown):
         drawn = self.permuted[term]
         if not np.isfinite(drawn).all() or not len(drawn):
             raise DataError(
-                f"The F of {term!r} by permutation are not finite, so that they cannot be drawn: "
-                "leave out terms, or rows that are the same."
+                f"The F of {term!r} by permutation are not finite, so that they cannot be drawn.",
+                hint="Leave out terms, or rows that are the same.",
             )
         names = (f"Pseudo-F, places exchanged among {self.shuffled}", f"F of {term} by permutation")
         axes = draw_permuted(drawn, f, f"p {p:.2g}", names, ax=ax)
@@ -554,8 +566,8 @@ class PermanovaResults(Shown):
         codes = model.terms[at].categories
         if not codes:
             raise DataError(
-                f"The term {model.labels[at]!r} has no factor, so that it makes no classes: "
-                "name a term that has one."
+                f"The term {model.labels[at]!r} has no factor, so that it makes no classes.",
+                hint="Name a term that has one.",
             )
         cells = cells_of(model.blocks.design, codes)
         columns = list(cells.columns)
@@ -834,8 +846,8 @@ def permanova(
     space, unit = _by_metric(rows, distance) if named else (_by_table(rows, distance, given), 1.0)
     if not space.total > 0:
         raise DataError(
-            "All rows have the distance zero from each other, so that there is nothing to explain: name "
-            "responses that differ between rows."
+            "All rows have the distance zero from each other, so that there is nothing to explain.",
+            hint="Name responses that differ between rows.",
         )
     return PermanovaResults(rows, space, unit, distance if named else "given", kind, exchange)
 
@@ -853,8 +865,8 @@ def _by_metric(rows: ModelRows, metric: Metric) -> tuple[RowSpace, float]:
             labels = [rows.label(each) for each in np.flatnonzero(where.any(axis=1)).tolist()]
             found = f"{'row' if len(labels) == 1 else 'rows'} {listed(labels)}"
         raise DataError(
-            f"distance={metric!r} gives no distance where {why}: {found}. Leave such rows out, or take "
-            "another metric."
+            f"distance={metric!r} gives no distance where {why}: {found}.",
+            hint="Leave such rows out, or take another metric.",
         )
     size = float(np.abs(y).max(initial=0.0))
     unit = float(np.ldexp(1.0, np.frexp(size)[1])) if size > 0 else 1.0
@@ -870,8 +882,11 @@ def _square(distance: Any) -> Floats:
         values = np.zeros(0)
     if values.ndim != 2 or values.shape[0] != values.shape[1]:
         raise DataError(
-            f"distance={told(distance)}: give a metric, one of {listed(get_args(Metric), 20)}, or a square "
-            "table of numbers with a row and a column for each row, as of scipy's squareform()."
+            f"distance={told(distance)} is not valid.",
+            hint=(
+                f"Give a metric, one of {listed(get_args(Metric), 20)}, or a square table of numbers "
+                "with a row and a column for each row, as of scipy's squareform()."
+            ),
         )
     return values
 
@@ -884,13 +899,14 @@ def _by_table(rows: ModelRows, distance: Any, values: Floats) -> RowSpace:
         distance.index.equals(table.index) and distance.columns.equals(table.index)
     ):
         raise DataError(
-            "The rows or columns of distance= are named differently from the rows of the table, or stand in "
-            "another order: align them, as by distance.loc[data.index, data.index], or pass an array."
+            "The rows or columns of distance= are named differently from the rows of the table, or stand "
+            "in another order.",
+            hint="Align them, as by distance.loc[data.index, data.index], or pass an array.",
         )
     if len(values) != table.nrows:
         raise DataError(
-            f"distance= has {len(values):,} rows and columns, and the table has {table.nrows:,} rows: give a "
-            "row and a column for each."
+            f"distance= has {len(values):,} rows and columns, and the table has {table.nrows:,} rows.",
+            hint="Give a row and a column for each.",
         )
     core.refuse_square(len(places))
     between = values[np.ix_(places, places)]
@@ -901,7 +917,8 @@ def _by_table(rows: ModelRows, distance: Any, values: Floats) -> RowSpace:
         a, b = np.argwhere(bad)[0]
         raise DataError(
             f"distance= has {between[a, b]:g} for rows {rows.label(a)!r} and {rows.label(b)!r}, and "
-            f"{between[b, a]:g} the other way: give distances of 0 or more, the same both ways, and "
-            "0 from a row to itself."
+            f"{between[b, a]:g} the other way.",
+            hint="Give distances of 0 or more, the same both ways, and 0 from a row to itself.",
+            rows=(rows.label(a),),
         )
     return RowSpace.of_distances(between)

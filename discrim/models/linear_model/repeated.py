@@ -63,9 +63,9 @@ class Stratum:
         numbers = model.numbers.combined(weights)
         if numbers.df >= len(numbers.error) and numbers.dependent():
             raise CollinearError(
-                f"Given the model, contrasts of the responses{f' of {label!r}' if label else ''} are fitted "
-                f"exactly, or follow from others: leave out responses that others determine ("
-                f"{listed(model.responses)})."
+                f"Given the model, contrasts of the responses{f' of {label!r}' if label else ''} are "
+                "fitted exactly, or follow from others.",
+                hint=f"Leave out responses that others determine ({listed(model.responses)}).",
             )
         return cls(label, model, contrasts, numbers, origin)
 
@@ -101,7 +101,7 @@ class _WithMeans(Shown):
             return model.position(term)
         at = [j for j in range(len(model.terms)) if len(model.cells(j)[1])]
         if not at:
-            raise DataError(f"No term has cells: name one of {listed(model.labels, 20)} in term=.")
+            raise DataError("No term has cells.", hint=f"Name one of {listed(model.labels, 20)} in term=.")
         return max(at, key=lambda j: len(model.terms[j].categories))
 
     def _means(self, at: int, level: float) -> pd.DataFrame:
@@ -110,8 +110,8 @@ class _WithMeans(Shown):
         cells, counts, means = model.cells(at)
         if cells is None:
             raise DataError(
-                f"The term {model.labels[at]!r} has no cells whose means the model knows: name a term of "
-                "factors, with all interactions between them in the model."
+                f"The term {model.labels[at]!r} has no cells whose means the model knows.",
+                hint="Name a term of factors, with all interactions between them in the model.",
             )
         one = len(model.terms[at].categories) == 1
         labels = [cell[0] if one else ":".join(map(str, cell)) for cell in cells.labels]
@@ -149,8 +149,8 @@ class ProfileResults(_WithMeans):
         p = len(model.responses)
         if p < 2:
             raise DataError(
-                f"A profile joins two responses or more, and the model has one, {model.responses[0]!r}: name "
-                "more on the right side of the formula."
+                f"A profile joins two responses or more, and the model has one, {model.responses[0]!r}.",
+                hint="Name more on the right side of the formula.",
             )
         self._model = model
         self._at = at
@@ -292,7 +292,9 @@ class RepeatedResults(_WithMeans):
         taken = {"constant", *(label for each in model.labels for label in each.split(":"))}
         if twice := [name for name in table.names if name in taken]:
             raise DataError(
-                f"Column {twice[0]!r} of within= has the name of a term between rows: rename the column."
+                f"Column {twice[0]!r} of within= has the name of a term between rows.",
+                hint="Rename the column.",
+                columns=(twice[0],),
             )
         contrasts = _contrasts(table, self.within, design)
         self.terms = pd.Index(list(contrasts)[1:])
@@ -489,15 +491,18 @@ def _design_table(within: Any, responses: pd.Index) -> Table:
         table = Table(within)
     except DataError:
         raise DataError(
-            f"within= is of type {type(within).__name__}: give a DataFrame, or a dict of columns, with a row "
-            "for each response and a column for each factor within rows."
+            f"within= is of type {type(within).__name__}.",
+            hint=(
+                "Give a DataFrame, or a dict of columns, with a row for each response and a column for "
+                "each factor within rows."
+            ),
         ) from None
     if not table.names:
-        raise DataError("within= has no column: give a factor a column, and a row for each response.")
+        raise DataError("within= has no column.", hint="Give a factor a column, and a row for each response.")
     if table.nrows != len(responses):
         raise DataError(
-            f"within= has {table.nrows} rows for {len(responses)} responses ({listed(responses)}): give a "
-            "row for each response, in the order of the formula."
+            f"within= has {table.nrows} rows for {len(responses)} responses ({listed(responses)}).",
+            hint="Give a row for each response, in the order of the formula.",
         )
     index = table.index
     if set(index) == set(responses) and list(index) != list(responses):
@@ -507,8 +512,11 @@ def _design_table(within: Any, responses: pd.Index) -> Table:
     # Where no label is a response, as of 0, 1 and so on, they say nothing.
     if 0 < len(lacking) < len(responses):
         raise DataError(
-            f"The rows of within= are labelled {listed(index)}, and {told(lacking[0])} has none: label each "
-            "row by its response, or pass within=within.reset_index(drop=True), in the order of the formula."
+            f"The rows of within= are labelled {listed(index)}, and {told(lacking[0])} has none.",
+            hint=(
+                "Label each row by its response, or pass within=within.reset_index(drop=True), in the "
+                "order of the formula."
+            ),
         )
     return table
 
@@ -522,16 +530,23 @@ def _contrasts(table: Table, frame: pd.DataFrame, design: str | None) -> dict[st
         column = frame[name]
         if column.isna().any():
             raise DataError(
-                f"Column {name!r} of within= has no value for {frame.index[column.isna()][0]!r}: fill it."
+                f"Column {name!r} of within= has no value for {frame.index[column.isna()][0]!r}.",
+                hint="Fill it.",
+                columns=(name,),
             )
         codes[name], found = pd.factorize(column)
         if len(found) < 2:
-            raise DataError(f"Column {name!r} of within= has one level, {told(found[0])}: leave it out.")
+            raise DataError(
+                f"Column {name!r} of within= has one level, {told(found[0])}.",
+                hint="Leave it out.",
+                columns=(name,),
+            )
         levels *= len(found)
     if design is None and levels > p:
         raise DataError(
-            f"within= crosses {levels} cells and there are {p} responses, so that not all interactions of "
-            f"{listed(codes)} can be tested: name the terms in design=, such as {' + '.join(codes)!r}."
+            f"within= crosses {levels} cells and there are {p} responses, so that not all interactions "
+            f"of {listed(codes)} can be tested.",
+            hint=f"Name the terms in design=, such as {' + '.join(codes)!r}.",
         )
     every = [each for k in range(1, len(codes) + 1) for each in combinations(codes, k)]
     contrasts = {"": np.full((p, 1), p**-0.5)}
@@ -540,14 +555,14 @@ def _contrasts(table: Table, frame: pd.DataFrame, design: str | None) -> dict[st
         columns = contrasts_of([codes[name] for name in term])
         if columns is None:
             raise DataError(
-                f"The term {label!r} has cells without a response: leave it out of design=, or give a "
-                "response for each combination of levels."
+                f"The term {label!r} has cells without a response.",
+                hint="Leave it out of design=, or give a response for each combination of levels.",
             )
         contrasts[label] = columns
     if pair := not_orthogonal(list(contrasts.values())):
         first, second = (list(contrasts)[at] or "the mean" for at in pair)
         raise DataError(
-            f"In within= {second!r} is not orthogonal to {first!r}, so that their tests would overlap: give "
-            "each combination of levels equally many responses, or leave a term out by design=."
+            f"In within= {second!r} is not orthogonal to {first!r}, so that their tests would overlap.",
+            hint="Give each combination of levels equally many responses, or leave a term out by design=.",
         )
     return contrasts

@@ -86,7 +86,8 @@ class TermModel:
         if lacking is not None:
             raise NotSupportedError(
                 f"{self.lacking_said(lacking)}, so that tests of type III depend on how the factors are "
-                f"coded: ask for type=2, or leave {self.labels[lacking]!r} out of the formula."
+                "coded.",
+                hint=f"Ask for type=2, or leave {self.labels[lacking]!r} out of the formula.",
             )
 
     def shifted_back(self, combinations: Floats) -> Floats:
@@ -215,7 +216,8 @@ class TermModel:
             texts.append(f"{names[dependency.column]!r} is {what}")
         if texts:
             raise CollinearError(
-                f"The residuals' covariance is singular: {'; '.join(texts)}. Leave such responses out."
+                f"The residuals' covariance is singular: {'; '.join(texts)}.",
+                hint="Leave such responses out.",
             )
 
 
@@ -224,13 +226,13 @@ def term_position(labels: Sequence[str], term: Any) -> int:
     if term is None and len(labels) == 1:
         return 0
     if term is None:
-        raise DataError(f"The model has several terms: name one of {listed(labels, 20)} in term=.")
+        raise DataError("The model has several terms.", hint=f"Name one of {listed(labels, 20)} in term=.")
     if isinstance(term, str):
         wanted = sorted(part.strip() for part in term.split(":"))
         for j, label in enumerate(labels):
             if label == term or sorted(label.split(":")) == wanted:
                 return j
-    raise DataError(f"term={told(term)} is no term: name one of {listed(labels, 20)}.")
+    raise DataError(f"term={told(term)} is no term.", hint=f"Name one of {listed(labels, 20)}.")
 
 
 def shifted_columns(terms: Sequence[ModelTerm], n_columns: int) -> Mask:
@@ -399,8 +401,8 @@ class TermCanonicalResults(Shown):
         """
         if data is None and not self._model.has_rows:
             raise NotSupportedError(
-                "scores() needs the rows of the fit, which a model that was unpickled does not have: pass "
-                "data=."
+                "scores() needs the rows of the fit, which a model that was unpickled does not have.",
+                hint="Pass data=.",
             )
         blocks = self._model.blocks
         first = self._model.n_model - 1
@@ -468,8 +470,8 @@ class TermCanonicalResults(Shown):
         """Rows of the triangle whose products are those of the responses about their means."""
         if self._model.total <= 1:
             raise DataError(
-                "The rows have a total weight of one or less, so that they have no variance: pass weights "
-                "that count rows."
+                "The rows have a total weight of one or less, so that they have no variance.",
+                hint="Pass weights that count rows.",
             )
         # The constant is the first column, so that the first row of the triangle is what the means explain.
         return self._model.numbers.y[1:]

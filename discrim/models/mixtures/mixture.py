@@ -111,8 +111,11 @@ def _chosen(
                 where = f"class {label}" if len(group) == 1 else "the classes"
                 raise CollinearError(
                     f"No mixture of normals has a maximum of likelihood in {where}: a covariance becomes "
-                    "singular with any number of components that was tried. Leave out columns that are "
-                    f"constant there or that others determine{other and f', or {other}'}."
+                    "singular with any number of components that was tried.",
+                    hint=(
+                        "Leave out columns that are constant there or that others "
+                        f"determine{other and f', or {other}'}."
+                    ),
                 )
             best = int(table["bic"].argmin())
             for c in group:
@@ -167,9 +170,11 @@ def _collapse(end: Degenerate, sizes: Sequence[int], forms: Sequence[Form], bloc
         "empty": "is left without rows",
     }[end.what]
     return CollinearError(
-        f"Component {end.component + 1} of {sizes[end.k]} of class {label} {became}, from each start: "
-        f"give fewer components, {simpler and f'{simpler}, which has fewer parameters, '}or try another "
-        "seed=."
+        f"Component {end.component + 1} of {sizes[end.k]} of class {label} {became}, from each start.",
+        hint=(
+            f"Give fewer components, {simpler and f'{simpler}, which has fewer parameters, '}or try "
+            "another seed=."
+        ),
     )
 
 
@@ -241,13 +246,15 @@ def _from_file(
     forms = tuple(covariance.split(","))
     sizes = arrays["sizes"]
     if len(forms) != len(prior) or any(form not in FORMS for form in forms):
-        raise DataError(f"covariance={covariance!r} is no form for each class: save the fit again.")
+        raise DataError(f"covariance={covariance!r} is no form for each class.", hint="Save the fit again.")
     whole = (sizes >= 1).all() and (sizes % 1 == 0).all() and sizes.sum() == len(arrays["shares"])
     if not whole or any(len(arrays[name]) != sizes.sum() for name in ("means", "roots")):
-        raise DataError("The components are not as many as their classes have: save the fit again.")
+        raise DataError("The components are not as many as their classes have.", hint="Save the fit again.")
     roots = np.diagonal(arrays["roots"], axis1=1, axis2=2)
     if not ((arrays["shares"] > 0).all() and (arrays["unit"] > 0).all() and (np.abs(roots) > 0).all()):
-        raise DataError("A share, a scale or a covariance of the components is none: save the fit again.")
+        raise DataError(
+            "A share, a scale or a covariance of the components is none.", hint="Save the fit again."
+        )
     plan = EMPlan(starts, seed, tol, maxiter)
     return core.mixture_from_file(moments, prior, forms=forms, plan=plan, **arrays)
 
@@ -379,7 +386,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         """
         found = self._fit.numbers.completed
         if found is None:
-            raise NotSupportedError('em exists only for fits with missing="em": fit with that.')
+            raise NotSupportedError('em exists only for fits with missing="em".', hint="Fit with that.")
         return found
 
     @property
@@ -668,15 +675,16 @@ def _refuse_too_many(choice: MixtureChoice, labels: pd.Index, moments: ClassMome
     ]
     if len(few):
         raise DataError(
-            f"{reading.listed(few)} {'has' if len(few) == 1 else 'have'} fewer rows than components: give "
-            "fewer components, or leave such classes out."
+            f"{reading.listed(few)} {'has' if len(few) == 1 else 'have'} fewer rows than components.",
+            hint="Give fewer components, or leave such classes out.",
         )
     largest = int(moments.rows.argmax())
     rows = int(moments.rows[largest])
     if None in choice.sizes and choice.most > max(rows, MOST):
         raise DataError(
             f"most={choice.most}: the largest class, {labels[largest]!r}, has {rows} rows: components "
-            f"need rows. Give a number from 1 to {rows}."
+            "need rows.",
+            hint=f"Give a number from 1 to {rows}.",
         )
 
 
@@ -691,8 +699,8 @@ def _checked_form(value: Any) -> str | None:
     """The form of a covariance in mclust's letters; None where BIC is to choose it."""
     if not isinstance(value, str) or value not in get_args(MixtureCovariance):
         raise DataError(
-            f"covariance={reading.told(value)}: give one of "
-            f"{reading.listed(get_args(MixtureCovariance), most=20)}."
+            f"covariance={reading.told(value)} is not valid.",
+            hint=f"Give one of {reading.listed(get_args(MixtureCovariance), most=20)}.",
         )
     return None if value == "bic" else WORDS.get(value, value)
 
@@ -706,7 +714,8 @@ def _is_together(
         return alike and ((isinstance(covariance, str) and covariance == "pooled") or set(sizes) == {1})
     if over == "classes" and not alike:
         raise DataError(
-            'over="classes" is for one covariance= of all classes, and components= that are given or "bic" '
-            'for all: leave out over=, or pass over="class".'
+            'over="classes" is for one covariance= of all classes, and components= that are given or '
+            '"bic" for all.',
+            hint='Leave out over=, or pass over="class".',
         )
     return over == "classes"

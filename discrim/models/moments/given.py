@@ -49,8 +49,9 @@ class Unread:
         """Raise NotSupportedError where what is asked for is found from rows, before these are read."""
         if why_rows:
             raise NotSupportedError(
-                f"{why_rows}. {capital(self.source.what)} can be read once, so that only moments are left "
-                "of its rows: give a function that makes it anew, or a table in memory."
+                f"{why_rows}. {capital(self.source.what)} can be read once, so that only moments are "
+                "left of its rows.",
+                hint="Give a function that makes it anew, or a table in memory.",
             )
 
 
@@ -105,7 +106,9 @@ class Sample:
         """The rows of the table, as of `frame.rows.read`; a DataError of no formula or no table."""
         if self.formula is None or self.data is None:
             missing = "formula" if self.formula is None else "table"
-            raise DataError(f"{self.verb}() was given no {missing}: pass formula and data, or moments=.")
+            raise DataError(
+                f"{self.verb}() was given no {missing}.", hint="Pass formula and data, or moments=."
+            )
         bar = self.adjusts and isinstance(self.formula, str) and "|" in self.formula
         reader = adjusted_formula if bar else parsed_formula
         return read(**self._table(), in_memory=in_memory, reader=reader, incomplete=incomplete)
@@ -138,7 +141,8 @@ class Sample:
             return self._checked_covariates(given.read())
         if not isinstance(given, Moments):
             raise DataError(
-                f"moments={given!r}: give what discrim.moments() or discrim.from_stats() returns."
+                f"moments={given!r} is not valid.",
+                hint="Give what discrim.moments() or discrim.from_stats() returns.",
             )
         for name, value in self._table().items():
             if value is not None:
@@ -152,8 +156,9 @@ class Sample:
     def _checked_covariates(self, given: Moments) -> Moments:
         if given._design.covariates and not self.adjusts:
             raise NotSupportedError(
-                f"{self.verb}() adjusts for no covariates, which the moments of {given.formula!r} have after "
-                "the `|`: give them to lda(), or gather moments of a formula with + in its place."
+                f"{self.verb}() adjusts for no covariates, which the moments of {given.formula!r} have "
+                "after the `|`.",
+                hint="Give them to lda(), or gather moments of a formula with + in its place.",
             )
         return given
 
@@ -168,7 +173,7 @@ def fitting(
     column is constant.
     """
     if not moments.total:
-        raise DataError(f"{given!r}: there is nothing to fit; add moments of complete rows.")
+        raise DataError(f"{given!r}: there is nothing to fit.", hint="Add moments of complete rows.")
     check_data_range(moments, blocks)
     warn_of_weights(moments, whole=given._decayed or moments.total >= moments.rows.sum())
     return without_constants(*present_classes(blocks, moments), keep=keep)

@@ -142,7 +142,9 @@ def moments(
             reader=adjusted_formula,
         )  # fmt: skip
         if not blocks.terms:
-            raise DataError(f"The formula {formula!r} has no predictor: name a column on its right side.")
+            raise DataError(
+                f"The formula {formula!r} has no predictor.", hint="Name a column on its right side."
+            )
         total = moments_of_blocks(
             blocks, na_action, scatters=scatters, levels_given=levels is not None, weights=weights
         )
@@ -179,8 +181,8 @@ def _columns_read(formula: str, source: Source, weights: Any, functions: Functio
     learns = [each.code for each in parsed.expressions.values() if each.stateful]
     if learns:
         raise NotSupportedError(
-            f"{learns[0]} learns from all rows before the first is used, and {source.what} can be read once: "
-            "give a function that makes it anew, or transform the column in the frames."
+            f"{learns[0]} learns from all rows before the first is used, and {source.what} can be read once.",
+            hint="Give a function that makes it anew, or transform the column in the frames.",
         )
     return list(dict.fromkeys((*parsed.columns, *parsed.beside)))
 
@@ -309,13 +311,13 @@ class Moments:
             return
         if self._scatters == "diagonal":
             raise NotSupportedError(
-                f"{what} needs covariances, and these moments hold variances alone: make them with "
-                f'scatters="{spread}".'
+                f"{what} needs covariances, and these moments hold variances alone.",
+                hint=f'Make them with scatters="{spread}".',
             )
         needed = "variances" if spread == "diagonal" else "the covariance"
         raise NotSupportedError(
-            f"{what} needs {needed} of each class, and these moments hold one covariance for all: "
-            f'make them with scatters="{spread}", or from_stats with a covariance for each class.'
+            f"{what} needs {needed} of each class, and these moments hold one covariance for all.",
+            hint=f'Make them with scatters="{spread}", or from_stats with a covariance for each class.',
         )
 
     def of(self, data: Data, *, weights: Any = None, na_action: NaAction = "drop") -> Moments:
@@ -361,8 +363,11 @@ class Moments:
         design = self._design
         if weights is None and self._weighted:
             raise DataError(
-                "The first table had weights: pass weights= for this one too, np.ones(len(data)) if each of "
-                "its rows stands for itself."
+                "The first table had weights.",
+                hint=(
+                    "Pass weights= for this one too, np.ones(len(data)) if each of its rows stands for "
+                    "itself."
+                ),
             )
         counts = weight_vector(weights, table)
         positive = learnt_rows(counts, table)
@@ -485,7 +490,9 @@ class Moments:
             return NotImplemented
         times = float(factor)
         if not 0 < times < np.inf:
-            raise DataError(f"Moments times {times:g}: give a positive number, as 0.99 of 0.99 * moments.")
+            raise DataError(
+                f"Moments times {times:g}.", hint="Give a positive number, as 0.99 of 0.99 * moments."
+            )
         if times == 1:
             return self
         sums = self._moments.times(times)
@@ -495,7 +502,9 @@ class Moments:
             k = int(np.argmax(lost))
             raise DataError(
                 f"Times {times:g}, class {shown(self._design.levels[k])} would count {sums.counts[k]:g} "
-                "rows, out of the range in which sums have digits: take its rows out with -, or begin anew."
+                "rows, out of the range in which sums have digits.",
+                hint="Take its rows out with -, or begin anew.",
+                classes=(self._design.levels[k],),
             )
         counts = replace(self._level_counts, tables=tables)
         return replace(self, _moments=sums, _level_counts=counts, _decayed=True)
@@ -524,13 +533,15 @@ class Moments:
         unknown = [label for label in part._design.levels if label not in levels]
         if unknown:
             raise DataError(
-                f"There is no class {listed(unknown)} to take rows out of; the classes are "
-                f"{listed(levels)}. Take out only what was added."
+                f"There is no class {listed(unknown)} to take rows out of; the classes are {listed(levels)}.",
+                hint="Take out only what was added.",
+                classes=unknown,
             )
         if other.dropped > self.dropped:
             raise DataError(
-                f"{other.dropped} rows were left out of what is to be taken out, and only "
-                f"{self.dropped} of all: it was not added. Take out only what was added."
+                f"{other.dropped} rows were left out of what is to be taken out, and only {self.dropped} "
+                "of all: it was not added.",
+                hint="Take out only what was added.",
             )
         part = part._among(levels)
         counts = self._level_counts.without(part._level_counts)
@@ -548,7 +559,7 @@ class Moments:
     def _refuse_other_scatters(self, other: Moments) -> None:
         if self._scatters != other._scatters:
             raise DataError(
-                f'One has scatters="{self._scatters}" and one "{other._scatters}": make both alike.'
+                f'One has scatters="{self._scatters}" and one "{other._scatters}".', hint="Make both alike."
             )
 
     def _among(self, levels: tuple[Any, ...]) -> Moments:
@@ -613,7 +624,8 @@ def _refuse_unlike(a: Design, b: Design) -> None:
         else:
             why = "a category, a centre or a basis was learnt of each table anew"
         raise FormulaError(
-            f"These moments do not belong together: {why}. Take the second from the first: first.of(data)."
+            f"These moments do not belong together: {why}.",
+            hint="Take the second from the first: first.of(data).",
         )
 
 
@@ -629,8 +641,9 @@ def _common_levels(a: Design, b: Design) -> tuple[Any, ...]:
     except TypeError:
         pass
     raise DataError(
-        f"The classes of the first are {listed(a.levels)} and of the second {listed(b.levels)}, and "
-        "it is not clear in which order all of them stand: pass levels= to both."
+        f"The classes of the first are {listed(a.levels)} and of the second {listed(b.levels)}, and it "
+        "is not clear in which order all of them stand.",
+        hint="Pass levels= to both.",
     )
 
 
@@ -651,29 +664,34 @@ def _checked_remainder(left: Remainder, counts: LevelCounts, design: Design) -> 
     match left.fault:
         case "rows":
             raise DataError(
-                f"More rows of {who} are to be taken out than there are. Take out only what was added."
+                f"More rows of {who} are to be taken out than there are.",
+                hint="Take out only what was added.",
             )
         case "weights":
             raise DataError(
-                f"The rows and the weights of {who} do not match: rows would be left without weight, "
-                "or weight without rows. Take out only what was added, or gather the moments of the "
-                "rows that are left from the rows themselves."
+                f"The rows and the weights of {who} do not match: rows would be left without weight, or "
+                "weight without rows.",
+                hint=(
+                    "Take out only what was added, or gather the moments of the rows that are left from "
+                    "the rows themselves."
+                ),
             )
         case "means" | "squares":
             has = "another mean" if left.fault == "means" else "larger squares"
             raise DataError(
                 f"The rows to be taken out of {who} are not a part of its rows: column {column} has "
-                f"{has} in them than it can have. Take out only what was added."
+                f"{has} in them than it can have.",
+                hint="Take out only what was added.",
             )
         case "digits":
             raise NotSupportedError(
-                f"What is left of column {column} in {who} varies so little, compared with the rows "
-                "that are taken out, that rounding leaves no digit of its variance. Gather the "
-                "moments of the rows that are left from the rows themselves."
+                f"What is left of column {column} in {who} varies so little, compared with the rows that "
+                "are taken out, that rounding leaves no digit of its variance.",
+                hint="Gather the moments of the rows that are left from the rows themselves.",
             )
     if left.moments is None or any((np.asarray(table) < 0).any() for table in counts.tables):
         raise DataError(
-            "More rows of a level are to be taken out than there are. Take out only what was added."
+            "More rows of a level are to be taken out than there are.", hint="Take out only what was added."
         )
     return left.moments
 

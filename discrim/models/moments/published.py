@@ -77,19 +77,22 @@ def from_stats(
     check_word("method", method, Divisor)
     if not isinstance(means, pd.DataFrame):
         raise DataError(
-            "means is not a DataFrame: give class means with classes as rows and columns by name."
+            "means is not a DataFrame.", hint="Give class means with classes as rows and columns by name."
         )
     for axis, what in ((means.index, "classes"), (means.columns, "columns")):
         if isinstance(axis, pd.MultiIndex):
             raise DataError(
-                f"The {what} of means have {axis.nlevels} names each, as {axis[0]!r}: join them into one."
+                f"The {what} of means have {axis.nlevels} names each, as {axis[0]!r}.",
+                hint="Join them into one.",
             )
         if axis.has_duplicates or axis.hasnans:
-            raise DataError(f"The {what} of means, {listed(axis)}, are not all different: name each once.")
+            raise DataError(
+                f"The {what} of means, {listed(axis)}, are not all different.", hint="Name each once."
+            )
     terms = tuple(str(name) for name in means.columns)
     if len(means) < 2 or not terms:
         raise DataError(
-            f"means has {len(means)} rows and {len(terms)} columns: give two classes and a column."
+            f"means has {len(means)} rows and {len(terms)} columns.", hint="Give two classes and a column."
         )
     sizes = _class_counts(counts, means.index)
     centres = _finite(means, "means", (len(means), len(terms)))
@@ -119,13 +122,17 @@ def _class_counts(counts: Any, classes: pd.Index) -> Floats:
         unknown = [c for c in given if c not in set(classes)]
         if missing or unknown:
             raise DataError(
-                f"counts and means differ in class {(missing or unknown)[0]!r}: give the same classes."
+                f"counts and means differ in class {(missing or unknown)[0]!r}.",
+                hint="Give the same classes.",
+                classes=((missing or unknown)[0],),
             )
         counts = [given[c] for c in classes]
     sizes = _finite(counts, "counts", (len(classes),))
     if (sizes < 1).any():
         raise DataError(
-            f"Class {shown(classes[int(np.argmax(sizes < 1))])} has {sizes.min():g} rows: leave it out."
+            f"Class {shown(classes[int(np.argmax(sizes < 1))])} has {sizes.min():g} rows.",
+            hint="Leave it out.",
+            classes=(classes[int(np.argmax(sizes < 1))],),
         )
     return sizes
 
@@ -142,13 +149,16 @@ def _covariances(covs: Any, means: pd.DataFrame, sizes: Floats) -> tuple[bool, F
         given = dict(covs)
         if set(given) != set(classes):
             raise DataError(
-                f"covs is of the classes {listed(given)}, means of {listed(classes)}: give the same."
+                f"covs is of the classes {listed(given)}, means of {listed(classes)}.",
+                hint="Give the same.",
+                classes=given,
             )
         covs = [given[c] for c in classes]
     if not isinstance(covs, list | tuple | np.ndarray) or len(covs) != len(classes):
         raise DataError(
-            f"covs is not a matrix for each of the classes {listed(classes)}, nor one within all of "
-            "them: give either."
+            f"covs is not a matrix for each of the classes {listed(classes)}, nor one within all of them.",
+            hint="Give either.",
+            classes=classes,
         )
     each = [
         _no_covariance(one, columns, c)
@@ -165,7 +175,11 @@ def _no_covariance(matrix: Any, columns: pd.Index, label: Any) -> Floats:
     filled = np.where(pd.isna(given), 0.0, given)
     values = _finite(filled, f"The covariance of {label!r}", (len(columns), len(columns)))
     if values.any():
-        raise DataError(f"Class {label!r} has one row and so no covariance: give zeros, or all of its rows.")
+        raise DataError(
+            f"Class {label!r} has one row and so no covariance.",
+            hint="Give zeros, or all of its rows.",
+            classes=(label,),
+        )
     return values
 
 
@@ -177,29 +191,32 @@ def _covariance(matrix: Any, columns: pd.Index, what: str) -> Floats:
     if isinstance(matrix, pd.DataFrame):
         if set(matrix.index) != set(columns) or set(matrix.columns) != set(columns):
             raise DataError(
-                f"{what} is of the columns {listed(matrix.columns)}, means of {listed(columns)}: "
-                "give the same."
+                f"{what} is of the columns {listed(matrix.columns)}, means of {listed(columns)}.",
+                hint="Give the same.",
+                columns=matrix.columns,
             )
         matrix = matrix.loc[columns, columns]
     values = _finite(matrix, what, (len(columns), len(columns)))
     variances = np.diagonal(values)
     if (variances < 0).any():
         j = int(np.argmax(variances < 0))
-        raise DataError(f"{what} has variance {variances[j]:g} of {columns[j]!r}: give 0 or more.")
+        raise DataError(f"{what} has variance {variances[j]:g} of {columns[j]!r}.", hint="Give 0 or more.")
     unit = np.sqrt(np.where(variances > 0, variances, 1.0))
     off = np.abs(values - values.T) / (unit[:, None] * unit)
     if off.max() > SYMMETRY:
         i, j = np.argwhere(off == off.max())[0].tolist()
         raise DataError(
             f"{what} is not symmetric: {float(values[i, j])!r} and {float(values[j, i])!r} for "
-            f"{columns[i]!r} and {columns[j]!r}. Give the same above and below the diagonal."
+            f"{columns[i]!r} and {columns[j]!r}.",
+            hint="Give the same above and below the diagonal.",
         )
     values = (values + values.T) / 2
     least = float(np.linalg.eigvalsh(values / (unit[:, None] * unit))[0])
     if least < -SYMMETRY * len(columns):
         raise DataError(
             f"{what} is no covariance: a combination of the columns has a negative variance, {least:.2g} "
-            "where each column has 1. Give more digits, or leave out a column that others nearly determine."
+            "where each column has 1.",
+            hint="Give more digits, or leave out a column that others nearly determine.",
         )
     return np.asarray(values)
 
@@ -209,11 +226,12 @@ def _finite(values: Any, what: str, shape: tuple[int, ...]) -> Floats:
         # Before 3.0 a frame of pandas gives its own memory to who asks for a copy.
         array = np.asarray(values, dtype=np.float64).copy()
     except (TypeError, ValueError):
-        raise DataError(f"{what} is not made of numbers: give numbers.") from None
+        raise DataError(f"{what} is not made of numbers.", hint="Give numbers.") from None
     if array.shape != shape:
         raise DataError(
-            f"{what} has shape {array.shape}, where means asks for {shape}: give as many rows and columns."
+            f"{what} has shape {array.shape}, where means asks for {shape}.",
+            hint="Give as many rows and columns.",
         )
     if not np.isfinite(array).all():
-        raise DataError(f"{what} has a value that is missing or infinite: give all of them.")
+        raise DataError(f"{what} has a value that is missing or infinite.", hint="Give all of them.")
     return array

@@ -291,11 +291,13 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         if not (isinstance(term, str) and term in numeric):
             named = reading.listed(numeric) if len(numeric) else "no column"
             has = f"{named} {'have' if len(numeric) > 1 else 'has'}"
-            raise DataError(f"{term!r} has no density ({has} one): see tables and multinomial.")
+            raise DataError(f"{term!r} has no density ({has} one).", hint="See tables and multinomial.")
         try:
             values = self._grid(term) if at is None else np.asarray(at, dtype=np.float64).ravel()
         except (TypeError, ValueError):
-            raise DataError(f"at={at!r}: give the values of {term!r} as numbers.") from None
+            raise DataError(
+                f"at={at!r} is not valid.", hint=f"Give the values of {term!r} as numbers."
+            ) from None
         if term in self.normal_terms:
             mean = self.means[term].to_numpy()
             sd = self.sds[term].to_numpy()
@@ -325,12 +327,14 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         if len(self._levels):
             raise NotSupportedError(
                 f"group_summary() describes numbers, and {reading.listed(self._levels)} "
-                f"{'is' if len(self._levels) == 1 else 'are'} categorical: see tables."
+                f"{'is' if len(self._levels) == 1 else 'are'} categorical.",
+                hint="See tables.",
             )
         if self._fit.numbers.available is not None:
             raise NotSupportedError(
                 "group_summary() describes complete rows, and here each column is fitted to the rows "
-                "that have it: see means, sds and available."
+                "that have it.",
+                hint="See means, sds and available.",
             )
         super()._need_complete_numbers()
 
@@ -339,8 +343,8 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
             other = self.terms[np.flatnonzero(self._fit.numbers.plan.families)]
             raise NotSupportedError(
                 f"{what} needs normal columns, and {reading.listed(other)} "
-                f"{'are' if len(other) > 1 else 'is'} not: see means, sds, tables, bandwidths and "
-                "multinomial."
+                f"{'are' if len(other) > 1 else 'is'} not.",
+                hint="See means, sds, tables, bandwidths and multinomial.",
             )
 
     # ---- tables
@@ -608,9 +612,9 @@ def _given_tally(sample: Sample, options: Options) -> tuple[Blocks, ClassMoments
     names, _ = frame_levels.level_terms(design)
     if len(given._level_counts.tables) != len(names):
         raise NotSupportedError(
-            f"These moments hold no counts of the levels of {reading.listed(names)}, because a part of them "
-            "comes from published statistics: add up moments of tables only, or leave such columns "
-            "out."
+            f"These moments hold no counts of the levels of {reading.listed(names)}, because a part of "
+            "them comes from published statistics.",
+            hint="Add up moments of tables only, or leave such columns out.",
         )
     moments = _moments_of_levels(given, blocks.terms, names)
     _refuse_negative(given, plan, blocks, moments)
@@ -657,8 +661,9 @@ def _refuse_negative(given: Moments, plan: ColumnPlan, blocks: Blocks, moments: 
         k = int(np.argmax(moments.class_means[:, j] < 0))
         where = f" (its mean in class {shown(blocks.design.levels[k])} is)" if below[:, place].any() else ""
         raise DataError(
-            f"Column {blocks.terms[j]!r} holds values below zero{where}, and a count is 0 or more: leave it "
-            "out of counts=, or gather the moments again of corrected rows."
+            f"Column {blocks.terms[j]!r} holds values below zero{where}, and a count is 0 or more.",
+            hint="Leave it out of counts=, or gather the moments again of corrected rows.",
+            columns=(blocks.terms[j],),
         )
 
 
@@ -679,8 +684,8 @@ def _plan_of(blocks: Blocks, options: Options) -> ColumnPlan:
     made = [terms[j] for j in np.flatnonzero(families == COUNT) if terms[j] not in columns]
     if made:
         raise DataError(
-            f"counts= takes columns of the table as they stand, and {reading.listed(made)} is computed: "
-            "compute the column before the fit."
+            f"counts= takes columns of the table as they stand, and {reading.listed(made)} is computed.",
+            hint="Compute the column before the fit.",
         )
     rule, given = _bandwidths(options.bandwidth, terms, families)
     laplace = reading.check_number("laplace", options.laplace, 0)
@@ -694,13 +699,17 @@ def _wanted(what: str, wanted: Any, terms: list[str], families: Codes) -> list[i
         return np.flatnonzero((families == NORMAL) & bool(wanted))
     names = [wanted] if isinstance(wanted, str) else wanted
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
-        raise DataError(f"{what}={wanted!r}: give True, or a list of the columns that are meant.")
+        raise DataError(
+            f"{what}={wanted!r} is not valid.", hint="Give True, or a list of the columns that are meant."
+        )
     numeric = [term for term, family in zip(terms, families, strict=True) if family == NORMAL]
     place = {term: j for j, term in enumerate(terms)}
     for name in names:
         if name in place and families[place[name]] != NORMAL:
             kind = "in counts=, too" if families[place[name]] == COUNT else "categorical"
-            raise DataError(f"{what}= names {name!r}, which is {kind}: leave it out of one of the two.")
+            raise DataError(
+                f"{what}= names {name!r}, which is {kind}.", hint="Leave it out of one of the two."
+            )
         if name not in place:
             raise DataError(
                 f"{what}= names {name!r}, which is no numeric column of the fit: {reading.listed(numeric)}."
@@ -716,8 +725,8 @@ def _bandwidths(bandwidth: Any, terms: list[str], families: Codes) -> tuple[str,
         reading.check_word("bandwidth", bandwidth, tuple(FACTORS))
     if not kernels and not (isinstance(bandwidth, str) and bandwidth == "nrd0"):
         raise DataError(
-            f"bandwidth={bandwidth!r} goes with kernel densities, and no column has one: name its "
-            "columns in kernel=, or leave bandwidth= out."
+            f"bandwidth={bandwidth!r} goes with kernel densities, and no column has one.",
+            hint="Name its columns in kernel=, or leave bandwidth= out.",
         )
     if isinstance(bandwidth, str):
         return bandwidth, given
@@ -726,7 +735,8 @@ def _bandwidths(bandwidth: Any, terms: list[str], families: Codes) -> tuple[str,
         if name not in kernels:
             raise DataError(
                 f"bandwidth= names {name!r}, which has no kernel density: kernel= makes one of "
-                f"{reading.listed(kernels)}. Name the column there too."
+                f"{reading.listed(kernels)}.",
+                hint="Name the column there too.",
             )
         also = f" for {name!r}, or one of {reading.listed(FACTORS)}"
         given[terms.index(name)] = reading.check_number("bandwidth", value, 0, ends="()", also=also)
@@ -746,15 +756,18 @@ def _refuse_no_density(moments: ClassMoments, tally: Tally, blocks: Blocks) -> N
             k, j = few[0]
             raise CollinearError(
                 f"{names[j]!r} has values in rows of class {levels[k]!r} that weigh {available[k, j]:g} "
-                'together, too few for a variance: leave the column out, or pass method="mle" with '
-                f"smoothing={SMOOTHING:g}."
+                "together, too few for a variance.",
+                hint=f'Leave the column out, or pass method="mle" with smoothing={SMOOTHING:g}.',
+                classes=(levels[k],),
             )
         _refuse_no_variance(moments.columns(plan.normal), names, levels, plan)
     empty = tally.sums.sum(axis=1) + plan.laplace <= 0
     if len(plan.counts) and empty.any():
         raise CollinearError(
             f"The counts {reading.listed(terms[plan.counts])} are all zero in class "
-            f"{levels[int(empty.argmax())]!r}: pass laplace=1, for example, or leave the class out."
+            f"{levels[int(empty.argmax())]!r}.",
+            hint="Pass laplace=1, for example, or leave the class out.",
+            classes=(levels[int(empty.argmax())],),
         )
 
 
@@ -770,9 +783,13 @@ def _refuse_no_bandwidth(fit: NaiveBayesFit, blocks: Blocks) -> None:
     if light.any():
         k = int(light.argmax())
         raise CollinearError(
-            f"The rows of class {blocks.design.levels[k]!r} have weights that sum to {counts[k]:g}, and a "
-            "bandwidth by a rule takes more than one row: pass weights that count rows, for example divided "
-            f"by their mean, or give the bandwidths, as in bandwidth={{{names[0]!r}: ...}}."
+            f"The rows of class {blocks.design.levels[k]!r} have weights that sum to {counts[k]:g}, and "
+            "a bandwidth by a rule takes more than one row.",
+            hint=(
+                "Pass weights that count rows, for example divided by their mean, or give the "
+                f"bandwidths, as in bandwidth={{{names[0]!r}: ...}}."
+            ),
+            classes=(blocks.design.levels[k],),
         )
     said = [
         f"{reading.listed(name for name, none in zip(names, bare, strict=True) if none)} "
@@ -782,8 +799,8 @@ def _refuse_no_bandwidth(fit: NaiveBayesFit, blocks: Blocks) -> None:
     ]
     given = ", ".join(f"{names[j]!r}: ..." for j in np.flatnonzero(lacking.any(axis=0)))
     raise CollinearError(
-        f"{some_of(said, 'classes')}, too few for a bandwidth: give one, as in bandwidth={{{given}}}, or "
-        "leave such columns out."
+        f"{some_of(said, 'classes')}, too few for a bandwidth.",
+        hint=f"Give one, as in bandwidth={{{given}}}, or leave such columns out.",
     )
 
 
@@ -824,9 +841,9 @@ def _refuse_no_variance(
     if plan.smoothing and not core.has_variances(moments, plan):
         raise CollinearError(
             f"smoothing={plan.smoothing:g} of the largest variance leaves a variance of "
-            f"{reading.listed(terms)} at zero or infinite: no column varies, the share is too "
-            "small or too large, or the columns' units are too far apart. Give another share, or columns of "
-            "like units."
+            f"{reading.listed(terms)} at zero or infinite: no column varies, the share is too small or "
+            "too large, or the columns' units are too far apart.",
+            hint="Give another share, or columns of like units.",
         )
 
 
@@ -837,12 +854,14 @@ def _usable_available(
     reading.check_word("na_action", na_action, NaAction)
     if na_action == "raise":
         raise DataError(
-            'na_action="raise" refuses the missing values that missing="available" is for: leave one out.'
+            'na_action="raise" refuses the missing values that missing="available" is for.',
+            hint="Leave one out.",
         )
     if len(plan.counts):
         raise NotSupportedError(
-            'counts= follow a multinomial given their sum, and with missing="available" a row may '
-            "have no sum: leave counts= out, fill the counts, or fit the complete rows."
+            'counts= follow a multinomial given their sum, and with missing="available" a row may have '
+            "no sum.",
+            hint="Leave counts= out, fill the counts, or fit the complete rows.",
         )
     blocks = replace(blocks, partial=True, incomplete=True)
     classes = blocks.design.levels
@@ -852,7 +871,9 @@ def _usable_available(
     if not moments.total:
         raise DataError(
             f"No row is left: each of the {blocks.table.nrows} rows misses the response "
-            f"{blocks.design.response!r}, or its weight. Give rows with a class."
+            f"{blocks.design.response!r}, or its weight.",
+            hint="Give rows with a class.",
+            columns=(blocks.design.response,),
         )
     if blocks.weighted:
         reading.warn_of_weights(moments, whole=blocks.has_whole_weights())
@@ -877,6 +898,8 @@ def _refuse_bare(blocks: Blocks, tally: Tally) -> None:
     names = [blocks.terms[j] for j in np.flatnonzero(bare[k])]
     has = "has" if len(names) == 1 else "have"
     raise DataError(
-        f"{reading.listed(names)} {has} no value in class {blocks.design.levels[k]!r}, so that there is no "
-        "density: leave such columns out of the formula, or the class out of the table."
+        f"{reading.listed(names)} {has} no value in class {blocks.design.levels[k]!r}, so that there is "
+        "no density.",
+        hint="Leave such columns out of the formula, or the class out of the table.",
+        classes=(blocks.design.levels[k],),
     )

@@ -75,8 +75,8 @@ def _refitted(fit: ShrunkenFit, moments: ClassMoments, folds: TuningFolds, fold:
     if part is None:
         where, more = folds.training_rows(fold)
         raise CollinearError(
-            f"{where} some column does not vary within classes, or a class is gone: give an offset above 0, "
-            f"threshold=, or {more}."
+            f"{where} some column does not vary within classes, or a class is gone.",
+            hint=f"Give an offset above 0, threshold=, or {more}.",
         )
     return part
 
@@ -213,8 +213,9 @@ def shrunken_centroids(
         )
         raise CollinearError(
             f"{reading.listed(blocks.terms[dependency.column] for dependency in constant)} "
-            f"{'does' if len(constant) == 1 else 'do'} not vary within classes, and {zero} is 0: there is "
-            "nothing to measure differences by. Give an offset above 0, or leave out such columns."
+            f"{'does' if len(constant) == 1 else 'do'} not vary within classes, and {zero} is 0: there "
+            "is nothing to measure differences by.",
+            hint="Give an offset above 0, or leave out such columns.",
         )
     path = search = None
     if given is None:

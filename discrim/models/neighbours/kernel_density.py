@@ -53,8 +53,8 @@ def _refuse_flat_class(moments: ClassMoments, blocks: Blocks, metric: str, commo
     other = 'metric="euclidean"' if common else 'covariance="pooled", or metric="euclidean"'
     if not columns:
         raise CollinearError(
-            f"The rows {where} leave nothing from which to estimate a spread: give more of them, or "
-            f"pass {other}."
+            f"The rows {where} leave nothing from which to estimate a spread.",
+            hint=f"Give more of them, or pass {other}.",
         )
     names = reading.listed(blocks.terms[j] for j in columns)
     tells = reading.said_of_separation(moments, blocks.terms)
@@ -72,9 +72,10 @@ def _refuse_lone_rows(moments: ClassMoments, blocks: Blocks, search: BandwidthSe
         k = int(lone[0])
         which = "one row" if moments.rows[k] == 1 else f"{moments.rows[k]} rows that are all equal"
         raise DataError(
-            f"Class {shown(blocks.design.levels[k])} has {which}, and the class has no other when they are "
-            "left out, so that no bandwidth has a likelihood above zero: give bandwidth=, or pass "
-            'select="error".'
+            f"Class {shown(blocks.design.levels[k])} has {which}, and the class has no other when they "
+            "are left out, so that no bandwidth has a likelihood above zero.",
+            hint='Give bandwidth=, or pass select="error".',
+            classes=(blocks.design.levels[k],),
         )
 
 
@@ -86,7 +87,9 @@ def _refuse_fine(fit: KernelDensityFit, blocks: Blocks, radii: Floats) -> None:
         k, i = fine[0].tolist()
         raise DataError(
             f"A bandwidth of {radii[k, i]:.3g} is too small: distances between rows of class "
-            f"{shown(blocks.design.levels[k])} are known to {least[k]:.2g} only. Give a larger one."
+            f"{shown(blocks.design.levels[k])} are known to {least[k]:.2g} only.",
+            hint="Give a larger one.",
+            classes=(blocks.design.levels[k],),
         )
 
 
@@ -133,9 +136,9 @@ def _choose_bandwidth(
     else:
         if not np.isfinite(llf).any():
             raise DataError(
-                "At each bandwidth of the grid some row has no other of its class within reach, but for rows "
-                "that are equal to it, so that no likelihood is above zero: give larger ones in grid=, or "
-                'pass select="error".'
+                "At each bandwidth of the grid some row has no other of its class within reach, but for "
+                "rows that are equal to it, so that no likelihood is above zero.",
+                hint='Give larger ones in grid=, or pass select="error".',
             )
         best = grid[int(np.nanargmax(llf))]
     return fit.with_radii(np.full(k, float(best)), "chosen"), path
@@ -199,16 +202,20 @@ def _from_file(moments: ClassMoments, prior: Floats, **options: Any) -> KernelDe
     roots = options.get("roots", options.get("deviations"))
     whole = (sizes >= 1).all() and (sizes % 1 == 0).all()
     if not whole or not sizes.sum() == len(options["points"]) == len(options["weights"]):
-        raise DataError("The rows are not as many as their classes have: save the fit again.")
+        raise DataError("The rows are not as many as their classes have.", hint="Save the fit again.")
     if roots is None or (roots.ndim == 3) != (options["metric"] == "mahalanobis"):
-        raise DataError("The file has no covariance of its metric: save the fit again.")
+        raise DataError("The file has no covariance of its metric.", hint="Save the fit again.")
     diagonal = roots if roots.ndim == 2 else np.diagonal(roots, axis1=1, axis2=2)
     positive = all((options[name] > 0).all() for name in ("radii", "weights", "unit"))
     if not positive or not (np.abs(diagonal) > 0).all():
-        raise DataError("A bandwidth, a weight or a spread of the file is not above 0: save the fit again.")
+        raise DataError(
+            "A bandwidth, a weight or a spread of the file is not above 0.", hint="Save the fit again."
+        )
     fit = core.kernel_from_file(moments, prior, **options)
     if (fit.radii < fit.resolution()).any():
-        raise DataError("A bandwidth of the file is below the rounding of distances: save the fit again.")
+        raise DataError(
+            "A bandwidth of the file is below the rounding of distances.", hint="Save the fit again."
+        )
     return fit
 
 
@@ -444,7 +451,7 @@ def kernel_density(
     reading.check_word("covariance", covariance, ("pooled", "class"))
     reading.check_word("select", select, ("likelihood", "error"))
     if bandwidth is not None and grid is not None:
-        raise DataError("bandwidth= is given, so that there is nothing to choose: leave out grid=.")
+        raise DataError("bandwidth= is given, so that there is nothing to choose.", hint="Leave out grid=.")
     tried = None if grid is None else tuple(reading.check_grid(grid, "bandwidth", 0, ends="()"))
     common = covariance == "pooled"
     why = "kernel_density() compares rows with all others, and"

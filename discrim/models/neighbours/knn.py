@@ -42,14 +42,16 @@ def _within_moments(blocks: Blocks, moments: ClassMoments) -> ClassMoments:
         # Said before any product is formed.
         raise CollinearError(
             f"{moments.total:g} rows in {moments.n_classes} classes are too few for the covariance of "
-            f'{len(terms)} columns: name fewer, or take metric="euclidean".'
+            f"{len(terms)} columns.",
+            hint='Name fewer, or take metric="euclidean".',
         )
     within = reading.class_moments(blocks, "pooled")
     collinear = [terms[each.column] for each in dependencies(within)]
     if collinear:
         raise CollinearError(
-            f"The covariance within classes is singular: {reading.listed(collinear)} is constant or depends "
-            'on the columns before it. Drop it from the formula, or take metric="euclidean".'
+            f"The covariance within classes is singular: {reading.listed(collinear)} is constant or "
+            "depends on the columns before it.",
+            hint='Drop it from the formula, or take metric="euclidean".',
         )
     return within
 
@@ -63,14 +65,16 @@ def _refuse_undefined(metric: str, rows: GatheredRows, points: Floats, blocks: B
             where = f"in row {blocks.table.label(int(rows.positions[row]))!r}"
             raise DataError(
                 f"metric={metric!r} takes columns of zeros and ones; {blocks.terms[column]!r} is "
-                f"{rows.x[row, column]:g} {where}. Take another metric, or leave out the column."
+                f"{rows.x[row, column]:g} {where}.",
+                hint="Take another metric, or leave out the column.",
             )
     why, bad = undefined(metric, points)
     if bad.any():
         row = blocks.table.label(int(rows.positions[int(np.argmax(bad))]))
         raise DataError(
-            f"metric={metric!r} gives no distance to row {row!r}: {why}. Leave such rows out, or take "
-            "another metric."
+            f"metric={metric!r} gives no distance to row {row!r}: {why}.",
+            hint="Leave such rows out, or take another metric.",
+            rows=(row,),
         )
 
 
@@ -78,8 +82,10 @@ def _refuse_zero(prior: Floats, classes: Any) -> None:
     """Raise a PriorError for a class without a prior."""
     if not (prior > 0).all():
         raise PriorError(
-            f"The prior of class {shown(classes[int(np.argmin(prior))])} is 0: where all neighbours are of "
-            "such classes there is no posterior. Give it some, or leave out the class."
+            f"The prior of class {shown(classes[int(np.argmin(prior))])} is 0: where all neighbours are "
+            "of such classes there is no posterior.",
+            hint="Give it some, or leave out the class.",
+            classes=(classes[int(np.argmin(prior))],),
         )
 
 
@@ -204,9 +210,9 @@ def knn(
     reading.check_word("metric", metric, NeighbourMetric)
     reading.check_flag("scale", scale)
     if metric == "seuclidean" and not scale:
-        raise DataError("metric='seuclidean' divides by standard deviations: leave scale=True.")
+        raise DataError("metric='seuclidean' divides by standard deviations.", hint="Leave scale=True.")
     if k is not None and grid is not None:
-        raise DataError("k= is given, so that there is nothing to choose: leave out grid=.")
+        raise DataError("k= is given, so that there is nothing to choose.", hint="Leave out grid=.")
     why = "knn() compares rows with all others, and"
     blocks = read(formula, data, levels=levels, functions=functions, in_memory=why)
     reading.refuse_large(blocks, "knn() keeps its rows")
@@ -218,8 +224,8 @@ def knn(
     constant = [blocks.terms[j] for j in constant_columns(moments)]
     if constant and within is None and scale:
         raise CollinearError(
-            f"{reading.listed(constant)} is constant: there is no standard deviation to divide by. Drop it "
-            "from the formula, or pass scale=False."
+            f"{reading.listed(constant)} is constant: there is no standard deviation to divide by.",
+            hint="Drop it from the formula, or pass scale=False.",
         )
     rows = gathered_rows(blocks)
     fit = fit_knn(
@@ -240,12 +246,15 @@ def _neighbours_to_try(k: int | None, grid: Sequence[int] | None, n: int) -> lis
     if k is not None:
         if not (reading.is_whole(k) and 1 <= k <= n):
             raise DataError(
-                f"k={reading.told(k)}: give a number of neighbours from 1 to the {n} rows of the fit, or "
-                "None to have it chosen."
+                f"k={reading.told(k)} is not valid.",
+                hint=(
+                    f"Give a number of neighbours from 1 to the {n} rows of the fit, or None to have it "
+                    "chosen."
+                ),
             )
         return [int(k)]
     if n < 2:
-        raise DataError("A k is chosen by leaving rows out, which takes two rows: give k=.")
+        raise DataError("A k is chosen by leaving rows out, which takes two rows.", hint="Give k=.")
     if grid is None:
         return list(range(1, min(MOST_NEIGHBOURS, n - 1) + 1))
     also = ", one less than the rows, as each is left out"

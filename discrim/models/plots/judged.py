@@ -319,7 +319,9 @@ def _drawn(results: Any, fit: Fit[Any], options: PictureOptions, *, ratios: bool
     level = 0.95 if options.level is None else options.level
     table = results.log_odds(level=level).drop("constant", level="term")
     if not len(table):
-        raise DataError("The model has constants alone, and no log odds of terms: add terms to the formula.")
+        raise DataError(
+            "The model has constants alone, and no log odds of terms.", hint="Add terms to the formula."
+        )
     labels = table.index.get_level_values(0)
     (reference,) = [label for label in results.classes if label not in set(labels)]
     every = len(table)
@@ -352,8 +354,9 @@ def _deviations(fit: Fit[Any], options: PictureOptions, terms: list[str]) -> pd.
     moments = moments_of(fit, options, terms)
     if moments is None:
         raise NotSupportedError(
-            "standardized=True needs standard deviations of the columns, which a loaded fit of this model "
-            "does not have: leave it out, or fit anew."
+            "standardized=True needs standard deviations of the columns, which a loaded fit of this "
+            "model does not have.",
+            hint="Leave it out, or fit anew.",
         )
     shares = moments.counts / moments.total
     gaps = moments.means - shares @ moments.means
@@ -377,7 +380,7 @@ def simplex(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figu
     classes = list(fit.classes)
     if len(classes) < 3:
         raise NotSupportedError(
-            "kind='simplex' draws three posteriors, and this fit has two: use kind='posteriors'."
+            "kind='simplex' draws three posteriors, and this fit has two.", hint="Use kind='posteriors'."
         )
     chosen = list(fit.rows_by_class.sort_values(ascending=False, kind="stable").index[:3])
     chosen = [label for label in classes if label in chosen]
@@ -385,7 +388,8 @@ def simplex(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figu
         chosen = list(options.classes)
         if len(chosen) != 3 or len(set(chosen)) != 3:
             raise DataError(
-                f"classes={told(options.classes)}: name three different classes of {listed(classes)}."
+                f"classes={told(options.classes)} is not valid.",
+                hint=f"Name three different classes of {listed(classes)}.",
             )
     codes = [class_code(label, fit.classes) for label in chosen]
     rows = needed_rows(fit, options, "simplex")

@@ -99,7 +99,7 @@ def checked_names(option: str, given: Any) -> Any:
     if not names or not all(isinstance(name, str) for name in names):
         found = told(next((name for name in names if not isinstance(name, str)), given))
         such = """ such as axes=["LD1", "LD2"]""" if option == "axes" else ""
-        raise DataError(f"{option}= holds {found}: give a name, or a list of names{such}.")
+        raise DataError(f"{option}= holds {found}.", hint=f"Give a name, or a list of names{such}.")
     return names
 
 
@@ -111,7 +111,7 @@ def checked_classes(given: Any) -> list[Any] | None:
     twice = [label for k, label in enumerate(labels) if label in labels[:k]]
     if twice or not labels:
         what = f"names {listed(twice[:1])} twice" if twice else "names no class"
-        raise DataError(f"classes= {what}: name different classes, as classes=['a', 'b'].")
+        raise DataError(f"classes= {what}.", hint="Name different classes, as classes=['a', 'b'].")
     return labels
 
 
@@ -132,7 +132,8 @@ class DrawnRows(NamedTuple):
         """Raise DataError where no row has a class."""
         if not (self.codes >= 0).any():
             raise DataError(
-                f"kind={kind!r} draws rows by their class, and no row has one: give rows with their response."
+                f"kind={kind!r} draws rows by their class, and no row has one.",
+                hint="Give rows with their response.",
             )
 
     def terms(self, names: Sequence[str]) -> pd.DataFrame:
@@ -191,8 +192,8 @@ def needed_rows(fit: Fit[Any], options: PictureOptions, kind: str) -> DrawnRows:
     rows = drawn_rows(fit, options)
     if rows is None:
         raise NotSupportedError(
-            f"kind={kind!r} draws rows, which a fit that was loaded or made of moments does not have: "
-            "give them as data=."
+            f"kind={kind!r} draws rows, which a fit that was loaded or made of moments does not have.",
+            hint="Give them as data=.",
         )
     rows.need_classes(kind)
     return rows
@@ -337,14 +338,17 @@ def one_column(kind: str, shown: str, names: Sequence[str], options: PictureOpti
     the kind of picture and what the columns hold.
     """
     if not names:
-        raise DataError(f"kind={kind!r} shows a column of {shown}, and this fit has none: draw another kind.")
+        raise DataError(
+            f"kind={kind!r} shows a column of {shown}, and this fit has none.", hint="Draw another kind."
+        )
     given = options.columns
     if given is None:
         return names[0]
     one = given if isinstance(given, str) else given[0] if len(given) == 1 else None
     if one is None or one not in names:
         raise DataError(
-            f"columns={told(given)}: kind={kind!r} shows one column of {shown}: give one of {listed(names)}."
+            f"columns={told(given)}: kind={kind!r} shows one column of {shown}.",
+            hint=f"Give one of {listed(names)}.",
         )
     return one
 
@@ -490,25 +494,28 @@ def draw_kind(
     if others:
         verbs = ", ".join(f"{verb}()" for verb in dict.fromkeys(others))
         raise DataError(
-            f"kind={name!r} is of fits of {verbs}, and this is one of {shown[-1].model.name}(): use one of "
-            f"{listed(kinds, len(kinds))}."
+            f"kind={name!r} is of fits of {verbs}, and this is one of {shown[-1].model.name}().",
+            hint=f"Use one of {listed(kinds, len(kinds))}.",
         )
     check_word("kind", name, tuple(kinds), optional=True)
     suit = [kind for kind in kinds.values() if not options.interactive or _reads(kind, "interactive")]
     kind = kinds[name] if name is not None else _first(shown, tuple(suit or kinds.values()), options)
     if options.interactive and options.ax is not None:
         raise DataError(
-            "interactive=True makes a figure of its own, not one on axes of matplotlib: leave out ax=."
+            "interactive=True makes a figure of its own, not one on axes of matplotlib.",
+            hint="Leave out ax=.",
         )
     if options.title is not None and not isinstance(options.title, str):
-        raise DataError(f"title={told(options.title)}: give a text.")
+        raise DataError(f"title={told(options.title)} is not valid.", hint="Give a text.")
     if options.label is not None and not isinstance(options.label, str):
-        raise DataError(f"label={told(options.label)}: give a text.")
+        raise DataError(f"label={told(options.label)} is not valid.", hint="Give a text.")
     for option in options.given():
         if not _reads(kind, option):
             those = [each.name for each in kinds.values() if _reads(each, option)]
             other = f", or draw kind {listed(those)}" if those else ""
-            raise NotSupportedError(f"{option}= does nothing for kind={kind.name!r}: leave it out{other}.")
+            raise NotSupportedError(
+                f"{option}= does nothing for kind={kind.name!r}.", hint=f"Leave it out{other}."
+            )
     names = [*getattr(shown[0], "classes", ()), *getattr(shown[0], "terms", ())]
     with fonts_for([*names, options.title or ""]):
         picture = resolve(kind.address)(*shown, options)

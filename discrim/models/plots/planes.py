@@ -160,7 +160,9 @@ class Ground:
             values, codes = self.points([name])
             known = values[np.isfinite(values[:, 0]) & ((codes >= 0) | (codes < 0).all()), 0]
             if not len(known):
-                raise DataError(f"No row has a finite number in {name!r}: give rows that have as data=.")
+                raise DataError(
+                    f"No row has a finite number in {name!r}.", hint="Give rows that have as data=."
+                )
             return float(known.min()), float(known.max())
         means, sd = _spread_of(self.fit, name)
         return float((means - 3 * sd).min()), float((means + 3 * sd).max())
@@ -177,8 +179,10 @@ def _spread_of(fit: Fit[Any], name: str) -> tuple[Floats, float]:
     """Means of a column in the classes that have rows, and its standard deviation within them."""
     if name not in fit.terms:
         raise NotSupportedError(
-            f"The range of column {name!r}, which the formula transforms, is not known to a fit "
-            "without rows: give rows as data=."
+            f"The range of column {name!r}, which the formula transforms, is not known to a fit without "
+            "rows.",
+            hint="Give rows as data=.",
+            columns=(name,),
         )
     held: Any = fit.numbers
     own: ClassMoments = held.moments.columns(np.array([list(fit.terms).index(name)]))
@@ -200,8 +204,8 @@ def ground_of(fit: Fit[Any], options: PictureOptions) -> Ground:
     every = numeric_columns(fit.blocks.design)
     if not every:
         raise NotSupportedError(
-            f"kind='regions' draws columns of numbers, and the formula {fit.formula!r} reads none: choose "
-            "another kind."
+            f"kind='regions' draws columns of numbers, and the formula {fit.formula!r} reads none.",
+            hint="Choose another kind.",
         )
     if options.columns is None:
         names = tuple(telling(fit, options, free_columns(options, every), modelled=True))
@@ -239,18 +243,30 @@ def given_values(
         return {}
     at = options.at.to_dict() if isinstance(options.at, pd.Series) else options.at
     if not isinstance(at, Mapping):
-        raise DataError(f"at={told(options.at)}: give a value for each column to hold, as at={{'c': 3.0}}.")
+        raise DataError(
+            f"at={told(options.at)} is not valid.",
+            hint="Give a value for each column to hold, as at={'c': 3.0}.",
+        )
     for name, value in at.items():
         if name not in columns:
             raise DataError(
-                f"at= holds {told(name)}, which the formula does not read: name some of {listed(columns)}."
+                f"at= holds {told(name)}, which the formula does not read.",
+                hint=f"Name some of {listed(columns)}.",
             )
         if name in shown and len(shown) <= 2:
-            raise DataError(f"at= holds column {name!r}, which is drawn: name others.")
+            raise DataError(
+                f"at= holds column {name!r}, which is drawn.", hint="Name others.", columns=(name,)
+            )
         if not np.ndim(value) and pd.isna(value):
-            raise DataError(f"at= holds column {name!r} at a missing value: give another, or leave it out.")
+            raise DataError(
+                f"at= holds column {name!r} at a missing value.",
+                hint="Give another, or leave it out.",
+                columns=(name,),
+            )
         if name in numeric and not (is_number(value) and np.isfinite(value)):
-            raise DataError(f"at= holds column {name!r} at {told(value)}: give a finite number.")
+            raise DataError(
+                f"at= holds column {name!r} at {told(value)}.", hint="Give a finite number.", columns=(name,)
+            )
     return dict(at)
 
 
@@ -259,8 +275,9 @@ def _usual(fit: Fit[Any], rows: DrawnRows | None, name: str, numeric: bool) -> A
     if rows is None:
         if not numeric:
             raise NotSupportedError(
-                f"The most frequent level of column {name!r} is not known to a fit without rows: give one, "
-                f"as at={{{name!r}: ...}}."
+                f"The most frequent level of column {name!r} is not known to a fit without rows.",
+                hint=f"Give one, as at={{{name!r}: ...}}.",
+                columns=(name,),
             )
         means, _ = _spread_of(fit, name)
         counts = np.asarray(fit.counts)[np.asarray(fit.counts) > 0]
@@ -271,7 +288,7 @@ def _usual(fit: Fit[Any], rows: DrawnRows | None, name: str, numeric: bool) -> A
     if (rows.codes >= 0).any():
         used &= rows.codes >= 0
     if not used.any():
-        raise DataError(f"No row has a value in {name!r}: give one, as at={{{name!r}: ...}}.")
+        raise DataError(f"No row has a value in {name!r}.", hint=f"Give one, as at={{{name!r}: ...}}.")
     if numeric:
         return float(np.average(_numbers(rows.blocks.table, [name])[used, 0], weights=weights[used]))
     # As objects, levels keep their own types, and ties go to the first in their order.
@@ -319,7 +336,7 @@ def regions(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figu
     ground = ground_of(fit, options)
     if options.interactive and len(ground.columns) != 2:
         raise DataError(
-            "interactive=True draws the regions of two columns of numbers: name two, or leave it out."
+            "interactive=True draws the regions of two columns of numbers.", hint="Name two, or leave it out."
         )
     if len(ground.columns) == 1:
         return _line(ground, options)
@@ -531,8 +548,9 @@ def _columns(fit: Fit[Any], blocks: Blocks, options: PictureOptions) -> tuple[li
     every = numeric_terms(blocks.design, blocks.terms)
     if len(every) < 2:
         raise NotSupportedError(
-            "kind='partition' draws pairs of columns of numbers, and the number of these in this fit "
-            f"is {len(every)}: draw another kind."
+            "kind='partition' draws pairs of columns of numbers, and the number of these in this fit is "
+            f"{len(every)}.",
+            hint="Draw another kind.",
         )
     if options.columns is None:
         return telling(fit, options, every, SHOWN), every

@@ -60,10 +60,14 @@ def chosen_axes(
     known = listed(list(names))
     given = [options.axes] if isinstance(options.axes, str) else list(options.axes)
     if not 1 <= len(given) <= most or len(set(given)) < len(given):
-        raise DataError(f"axes={told(options.axes)}: name one to {most} of {known}, each once.")
+        raise DataError(
+            f"axes={told(options.axes)} is not valid.", hint=f"Name one to {most} of {known}, each once."
+        )
     for name in given:
         if name not in names:
-            raise DataError(f"axes={told(options.axes)}: {told(name)} is no {called}: name some of {known}.")
+            raise DataError(
+                f"axes={told(options.axes)}: {told(name)} is no {called}.", hint=f"Name some of {known}."
+            )
     return given
 
 
@@ -72,7 +76,9 @@ def level_of(options: PictureOptions, default: float) -> float:
     if options.level is None:
         return default
     if not is_share(options.level):
-        raise DataError(f"level={told(options.level)}: give a share between 0 and 1, as level=0.5.")
+        raise DataError(
+            f"level={told(options.level)} is not valid.", hint="Give a share between 0 and 1, as level=0.5."
+        )
     return float(options.level)
 
 
@@ -193,7 +199,7 @@ def chosen_terms(
         if len(numbers) < 2:
             which = "normal columns" if normal else "columns"
             raise NotSupportedError(
-                f"kind={kind!r} draws 2 {which}, and the fit has {len(every)}: draw another kind."
+                f"kind={kind!r} draws 2 {which}, and the fit has {len(every)}.", hint="Draw another kind."
             )
         return telling(fit, options, numbers, shown), said_choice(options, len(numbers), shown)
     return named_columns(options, every, kind, 2, most), ""
@@ -242,16 +248,18 @@ def he(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     if level is not None:
         critical = roy_critical(moments.n_columns, moments.n_classes, moments.total, level)
     if not free > 0 or np.isnan(critical):
-        raise NotSupportedError("kind='he' needs more rows than classes and columns: fit more rows.")
+        raise NotSupportedError("kind='he' needs more rows than classes and columns.", hint="Fit more rows.")
     arrows = None
     chosen = ""
     if options.axes is not None:
         if options.columns is not None:
-            raise DataError("axes= and columns= name two planes: give one of them.")
+            raise DataError("axes= and columns= name two planes.", hint="Give one of them.")
         canonical = results.canonical()
         axis = chosen_axes(list(canonical.centroids.columns), options)
         if len(axis) < 2:
-            raise DataError(f"axes={told(options.axes)}: kind='he' draws a plane: name two discriminants.")
+            raise DataError(
+                f"axes={told(options.axes)}: kind='he' draws a plane.", hint="Name two discriminants."
+            )
         means = canonical.centroids[axis]
         error = np.eye(2)
         arrows = canonical.structure()[axis]
@@ -296,8 +304,8 @@ def qq(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
         raise refusal
     if not (robust or numbers.has_distances):
         raise NotSupportedError(
-            f"kind='qq' needs full covariances, not {numbers.scatter.adjective} ones: fit with the default "
-            "covariance=, and without components= and ncomp=."
+            f"kind='qq' needs full covariances, not {numbers.scatter.adjective} ones.",
+            hint="Fit with the default covariance=, and without components= and ncomp=.",
         )
     rows = needed_rows(fit, options, "qq")
     held, free = (numbers.distances(), None) if robust else numbers.unbiased_distances()
@@ -424,7 +432,7 @@ def _spreads(results: Any, fit: Fit[Any], names: Sequence[str], rows: DrawnRows 
     if rows is None or robust:
         if not hasattr(type(results), "means"):
             raise NotSupportedError(
-                "This kind draws rows, which a loaded fit does not have: give them as data=."
+                "This kind draws rows, which a loaded fit does not have.", hint="Give them as data=."
             )
         # The model has one covariance for all of them.
         shared = {} if pooled is None else dict.fromkeys(results.classes, pooled)
@@ -567,12 +575,12 @@ def save_axes(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     'SAVE1'
     """
     if not isinstance(getattr(fit.numbers, "within_axes", None), Sliced):
-        raise NotSupportedError("kind='axes' draws the axes of ncomp=: fit qda() with ncomp=2.")
+        raise NotSupportedError("kind='axes' draws the axes of ncomp=.", hint="Fit qda() with ncomp=2.")
     every = list(results.subspace.loadings)
     moments = fit.numbers.moments
     names = chosen_axes(every, options, called="axis")
     if len(names) == 1 < len(every):
-        raise DataError(f"axes={told(options.axes)}: name two of {listed(every)}.")
+        raise DataError(f"axes={told(options.axes)} is not valid.", hint=f"Name two of {listed(every)}.")
     loadings = results.subspace.loadings[names].to_numpy()
     spectrum = results.subspace._scores().spectrum
     centre = moments.counts @ moments.class_means / moments.total

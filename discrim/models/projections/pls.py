@@ -161,7 +161,7 @@ def _from_file(moments: ClassMoments, prior: Floats, *, components: int, **optio
     """The fit that a file's moments are of."""
     counts = options.pop("nonzero", np.zeros(0))
     if not ((counts >= 1) & (counts < 2**53) & (counts == np.floor(counts))).all():
-        raise DataError("Its numbers of columns are no whole numbers: save the fit again.")
+        raise DataError("Its numbers of columns are no whole numbers.", hint="Save the fit again.")
     options["nonzero"] = tuple(counts.astype(int).tolist())
     for name, words in (
         ("algorithm", ("nipals", "simpls", "engine")),
@@ -175,7 +175,8 @@ def _from_file(moments: ClassMoments, prior: Floats, *, components: int, **optio
     if options["algorithm"] == "engine":
         if any(each is None or each.shape[1] != components or not each.any(axis=0).all() for each in latent):
             raise DataError(
-                f"The {components} components that an engine has found are not there: save the fit again."
+                f"The {components} components that an engine has found are not there.",
+                hint="Save the fit again.",
             )
         engine = partial(as_latent, latent)
     fit = core.fit_pls(moments, prior, components=components, engine=engine, **options)
@@ -332,8 +333,8 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
     def _refuse_engine(self, what: str) -> None:
         if self._fit.numbers.algorithm == "engine":
             raise NotSupportedError(
-                f"{what} finds components many times, and only by our own algorithms: fit by "
-                'another algorithm=, or see error_rates(["cv"]).'
+                f"{what} finds components many times, and only by our own algorithms.",
+                hint='Fit by another algorithm=, or see error_rates(["cv"]).',
             )
 
     @property
@@ -465,14 +466,14 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         most = self.ncomp
         if part == "orthogonal" and not self.orthogonal:
             raise DataError(
-                'part="orthogonal": this fit has no orthogonal components. Fit with OrthogonalPLS(1).'
+                'part="orthogonal": this fit has no orthogonal components.', hint="Fit with OrthogonalPLS(1)."
             )
         if ncomp is not None:
             reading.check_whole("ncomp", ncomp, 1, most, what="a number of components")
         if self.orthogonal:
             if ncomp not in (None, most):
                 raise DataError(
-                    f"ncomp={ncomp}: beside orthogonal components all {most} are taken: leave it out."
+                    f"ncomp={ncomp}: beside orthogonal components all {most} are taken.", hint="Leave it out."
                 )
             values = latent.importances()[part == "orthogonal"]
         else:
@@ -809,7 +810,7 @@ def pls(
     reading.check_word("rule", rule, Decides)
     scaled = read_scale(scale)
     if not reading.is_proportional(prior) and rule != "lda":
-        raise DataError(f'prior= has no part in rule="{rule}": leave it out, or pass rule="lda".')
+        raise DataError(f'prior= has no part in rule="{rule}".', hint='Leave it out, or pass rule="lda".')
     sample = Sample("pls", "pooled", moments, formula, data, weights, levels, functions, na_action)
     if sample.has_rows:
         blocks = sample.read() if within is None else _read_within(sample, within)
@@ -849,8 +850,8 @@ def _read_within(sample: Sample, column: str) -> Blocks:
     for name, value in {"weights=": sample.weights, "functions=": sample.functions}.items():
         if value is not None:
             raise DataError(
-                f"{name} and within={column!r} do not go together: leave one of them out; rows may be "
-                "repeated, and columns computed in the table."
+                f"{name} and within={column!r} do not go together.",
+                hint="Leave one of them out; rows may be repeated, and columns computed in the table.",
             )
     if sample.formula is None or sample.data is None:
         return sample.read()

@@ -47,7 +47,9 @@ SCALED: dict[Any, tuple[bool, Indicators]] = {
 def read_scale(scale: Any) -> tuple[bool, Indicators]:
     """Return whether the columns are scaled, and how the indicators are taken."""
     if not isinstance(scale, str | bool | np.bool_) or scale not in SCALED:
-        raise DataError(f"scale={reading.told(scale)}: give True, False, 'columns' or 'indicators'.")
+        raise DataError(
+            f"scale={reading.told(scale)} is not valid.", hint="Give True, False, 'columns' or 'indicators'."
+        )
     return SCALED[scale]
 
 
@@ -92,15 +94,15 @@ class ComponentPlan:
             columns = (nonzero,) if isinstance(nonzero, int) else tuple(nonzero)
             if count is not None and len(columns) not in (1, count):
                 raise DataError(
-                    f"algorithm={algorithm!r} has {len(columns)} numbers of columns for ncomp={count}. Give "
-                    "one for each component."
+                    f"algorithm={algorithm!r} has {len(columns)} numbers of columns for ncomp={count}.",
+                    hint="Give one for each component.",
                 )
             if count is None and not isinstance(nonzero, int):
                 count = len(columns)
         is_chosen = count is None and (isinstance(algorithm, str | SparsePLS))
         if select == "1se" and not is_chosen:
             name = reading.told(algorithm)
-            raise DataError(f'algorithm={name} leaves no ncomp to choose: drop ncomp="1se".')
+            raise DataError(f"algorithm={name} leaves no ncomp to choose.", hint='Drop ncomp="1se".')
         orthogonal = None
         if isinstance(algorithm, OrthogonalPLS):
             orthogonal, select = validation.read_choice(algorithm.n)
@@ -122,8 +124,9 @@ def refuse_predictive(ncomp: int | None, fit: PLSFit) -> None:
     """Raise a DataError where another number of predictive components is given than there are."""
     if ncomp is not None and int(ncomp) != fit.predictive:
         raise DataError(
-            f"ncomp={reading.told(ncomp)}: beside orthogonal components there are as many predictive ones as "
-            f"the classes differ in directions, here {fit.predictive}. Leave ncomp= out."
+            f"ncomp={reading.told(ncomp)}: beside orthogonal components there are as many predictive "
+            f"ones as the classes differ in directions, here {fit.predictive}.",
+            hint="Leave ncomp= out.",
         )
 
 
@@ -155,8 +158,9 @@ def choose_components(blocks: Blocks, fit: PLSFit, search: GridSearch) -> tuple[
     tried = path[path["components"].isin(component_grid(search, len(path)))].reset_index(drop=True)
     if not len(tried):
         raise DataError(
-            f"grid={reading.listed(search.grid)}: the rows outside each fold have {len(path)} components at "
-            "most: give such numbers."
+            f"grid={reading.listed(search.grid)}: the rows outside each fold have {len(path)} components "
+            "at most.",
+            hint="Give such numbers.",
         )
     return fit.with_components(int(search.good(tried).min())), tried
 
@@ -169,7 +173,8 @@ def _choose_orthogonal(blocks: Blocks, fit: PLSFit, search: GridSearch) -> tuple
     if not len(tried):
         raise DataError(
             f"grid={reading.listed(search.grid)}: the rows outside each fold have {len(path)} orthogonal "
-            "components at most: give such numbers."
+            "components at most.",
+            hint="Give such numbers.",
         )
     return ladder[int(search.good(tried).min()) - 1], tried
 
@@ -190,26 +195,28 @@ def refuse_few(fit: PLSFit, wanted: int) -> None:
     """Raise where there are fewer components than are wanted, or their scores do not vary within classes."""
     if not fit.components:
         raise DataError(
-            "The class means do not differ in any column, so that there is no component: name columns whose "
-            "means differ in the formula."
+            "The class means do not differ in any column, so that there is no component.",
+            hint="Name columns whose means differ in the formula.",
         )
     if fit.components < wanted and fit.orthogonal:
         raise DataError(
-            f"algorithm=OrthogonalPLS({wanted - fit.predictive}): of these rows {fit.orthogonal} orthogonal "
-            "components at most vary with the predictive ones. "
-            f"Use OrthogonalPLS({fit.orthogonal}), fewer, or OrthogonalPLS() to have the number chosen."
+            f"algorithm=OrthogonalPLS({wanted - fit.predictive}): of these rows {fit.orthogonal} "
+            "orthogonal components at most vary with the predictive ones.",
+            hint=(
+                f"Use OrthogonalPLS({fit.orthogonal}), fewer, or OrthogonalPLS() to have the number chosen."
+            ),
         )
     if fit.components < wanted and fit.nonzero:
         raise DataError(
-            f"SparsePLS() of {wanted} components: these rows have {fit.components}, beyond which nothing of "
-            f"the columns covaries with the classes. Give {fit.components} or fewer, by ncomp= or the length "
-            "of nonzero=."
+            f"SparsePLS() of {wanted} components: these rows have {fit.components}, beyond which nothing "
+            "of the columns covaries with the classes.",
+            hint=f"Give {fit.components} or fewer, by ncomp= or the length of nonzero=.",
         )
     if fit.components < wanted:
         raise DataError(
             f"ncomp={reading.told(wanted)}: these rows have {fit.components}, beyond which nothing of "
-            f"the columns covaries with the classes. Give ncomp={fit.components} or fewer, or None to "
-            "have it chosen."
+            "the columns covaries with the classes.",
+            hint=f"Give ncomp={fit.components} or fewer, or None to have it chosen.",
         )
     able = fit.spread_components()
     if fit.decides != "lda" or able >= wanted:
@@ -225,12 +232,13 @@ def refuse_few(fit: PLSFit, wanted: int) -> None:
     if not able:
         raise CollinearError(
             "Within classes the scores of the components do not vary at all, so that linear discriminant "
-            'analysis of them has no covariance. Pass rule="max" or "centroid".'
+            "analysis of them has no covariance.",
+            hint='Pass rule="max" or "centroid".',
         )
     raise CollinearError(
-        f"Within classes the scores of {wanted} components vary along {able} of {wanted} directions, so that "
-        'linear discriminant analysis of them has no covariance. Pass rule="max" or "centroid"; '
-        f'rule="lda" takes ncomp={able} here at most.'
+        f"Within classes the scores of {wanted} components vary along {able} of {wanted} directions, so "
+        "that linear discriminant analysis of them has no covariance.",
+        hint=f'Pass rule="max" or "centroid"; rule="lda" takes ncomp={able} here at most.',
     )
 
 
@@ -239,8 +247,9 @@ def refuse_no_orthogonal(fit: PLSFit) -> None:
     refuse_few(fit, 1)
     if not fit.orthogonal:
         raise DataError(
-            "Nothing of the columns varies with the predictive components and not with the classes, so that "
-            "there is no orthogonal component: leave algorithm= out."
+            "Nothing of the columns varies with the predictive components and not with the classes, so "
+            "that there is no orthogonal component.",
+            hint="Leave algorithm= out.",
         )
 
 
@@ -328,7 +337,8 @@ def _refitted(
 def _refuse_fold(folds: TuningFolds, fold: int, given: str) -> NoReturn:
     where, more = folds.training_rows(fold)
     raise CollinearError(
-        f"{where} a class is gone, or the scores do not vary within classes: give {given}, or {more}."
+        f"{where} a class is gone, or the scores do not vary within classes.",
+        hint=f"Give {given}, or {more}.",
     )
 
 
@@ -395,8 +405,8 @@ def q2_of_shuffles(fit: Fit[PLSFit], n: int, folds: int, seed: int | None) -> Te
     blocks = fit.rows("permutation_test()")
     if blocks.weights is not None and not blocks.has_whole_weights():
         raise NotSupportedError(
-            "permutation_test() shuffles rows, and takes weights that are whole numbers of them: repeat the "
-            "rows, or fit without weights=."
+            "permutation_test() shuffles rows, and takes weights that are whole numbers of them.",
+            hint="Repeat the rows, or fit without weights=.",
         )
     reading.refuse_large(blocks, "permutation_test() gathers all rows", times=fit.nobs)
     x, codes = repeated(*weighted_rows(blocks))

@@ -35,14 +35,17 @@ def components_of_engine(engine: Any, components: int | None) -> int:
     if isinstance(engine, type) or not callable(getattr(engine, "fit", None)):
         given = f"the class {engine.__name__}" if isinstance(engine, type) else text_of(engine)
         raise DataError(
-            f"algorithm={given} is no regression: give an object with fit(X, Y), such as "
-            "scikit-learn's PLSRegression(3), a specification of discrim.subspace, 'nipals' or 'simpls'."
+            f"algorithm={given} is no regression.",
+            hint=(
+                "Give an object with fit(X, Y), such as scikit-learn's PLSRegression(3), a specification "
+                "of discrim.subspace, 'nipals' or 'simpls'."
+            ),
         )
     count: Any = getattr(engine, "n_components", None) if components is None else components
     if not (reading.is_whole(count) and count >= 1):
         raise DataError(
-            f"algorithm={text_of(engine)} has n_components={reading.told(count)}: give ncomp=, a number "
-            "from 1 on."
+            f"algorithm={text_of(engine)} has n_components={reading.told(count)}.",
+            hint="Give ncomp=, a number from 1 on.",
         )
     return int(count)
 
@@ -56,8 +59,8 @@ def engine_fit(
     """
     if blocks.weights is not None and not blocks.has_whole_weights():
         raise NotSupportedError(
-            f"algorithm={text_of(engine)} is fitted to rows: it takes weights that are whole numbers. Give "
-            "such weights, repeat rows, or leave algorithm= out."
+            f"algorithm={text_of(engine)} is fitted to rows: it takes weights that are whole numbers.",
+            hint="Give such weights, repeat rows, or leave algorithm= out.",
         )
     reading.refuse_large(blocks, "pls() gives the engine all rows", times=moments.total)
     fitted = partial(core.fit_pls, moments, prior, components=components, algorithm="engine", **shared)
@@ -90,15 +93,15 @@ def _engine_components(engine: Any, x: Floats, y: Floats, components: int) -> li
         # An engine is the user's own code, which may raise anything.
         raise DataError(
             f"algorithm={name} cannot be fitted to {len(x)} rows, or does not say what it has found: "
-            f"{str(error).rstrip('.')}. An engine has fit(X, Y), and then {', '.join(FITTED)}: "
-            "use PLSRegression, or leave algorithm= out."
+            f"{str(error).rstrip('.')}. An engine has fit(X, Y), and then {', '.join(FITTED)}.",
+            hint="Use PLSRegression, or leave algorithm= out.",
         ) from error
     shape = (x.shape[1], components)
     if any(each.shape != shape or not np.isfinite(each).all() for each in matrices) or not (
         matrices[-1].any(axis=0).all()
     ):
         raise DataError(
-            f"algorithm={name} finds no {components} components of {x.shape[1]} columns: give fewer "
-            "components."
+            f"algorithm={name} finds no {components} components of {x.shape[1]} columns.",
+            hint="Give fewer components.",
         )
     return matrices

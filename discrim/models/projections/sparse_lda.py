@@ -50,7 +50,7 @@ SHARED = ("ridge", "ncomp", "estimated_prior")
 def _sparsity(nonzero: Any, penalty: Any) -> tuple[By, list[float]]:
     """By what directions are made sparse, and how much; no value where the penalty is to be chosen."""
     if nonzero is not None and penalty is not None:
-        raise DataError("nonzero= and penalty= ask for the same in two ways: leave one of them out.")
+        raise DataError("nonzero= and penalty= ask for the same in two ways.", hint="Leave one of them out.")
     penalty, _ = validation.read_choice(penalty)
     for value in _as_list(nonzero):
         reading.check_whole(
@@ -93,7 +93,8 @@ def _refuse_singular(fit: SparseFit, blocks: Blocks) -> None:
     names = reading.listed(blocks.terms[j] for j in np.flatnonzero(used).tolist())
     raise CollinearError(
         f"A direction of {names} does not vary within classes: these columns tell the classes apart "
-        "without error. Give a larger penalty= or a smaller nonzero=, or ridge= above 0."
+        "without error.",
+        hint="Give a larger penalty= or a smaller nonzero=, or ridge= above 0.",
     )
 
 
@@ -116,8 +117,8 @@ def _refuse_dependent(moments: ClassMoments, blocks: Blocks) -> None:
     k = moments.n_classes
     if moments.spread == "thin" or rows - k < p:
         raise CollinearError(
-            f"{rows} rows in {k} classes cannot tell the coefficients of all {p} columns apart: give "
-            "penalty= above 0, nonzero= a smaller number, or ridge= above 0."
+            f"{rows} rows in {k} classes cannot tell the coefficients of all {p} columns apart.",
+            hint="Give penalty= above 0, nonzero= a smaller number, or ridge= above 0.",
         )
     collinear = dependencies(moments)
     if collinear:
@@ -195,8 +196,8 @@ def _choose_penalty(
             if not refits or any(fit.is_singular() for fit in refits):
                 where, more = search.folds.training_rows(fold)
                 raise CollinearError(
-                    f"{where} a class is gone, or a direction does not vary within classes: give penalty= or "
-                    f"nonzero=, a grid= of larger penalties, or {more}."
+                    f"{where} a class is gone, or a direction does not vary within classes.",
+                    hint=f"Give penalty= or nonzero=, a grid= of larger penalties, or {more}.",
                 )
             rules = [fit.rule(log_prior) for fit in refits]
             for _, x, codes, times in validation.judged_rows(blocks, [often]):
@@ -595,14 +596,14 @@ def sparse_lda(
     if ncomp is not None:
         if not (reading.is_whole(ncomp) and 1 <= ncomp <= most):
             raise DataError(
-                f"ncomp={reading.told(ncomp)}: {p} columns and {k} classes have {most} directions; give a "
-                f"number from 1 to {most}, or None for all."
+                f"ncomp={reading.told(ncomp)}: {p} columns and {k} classes have {most} directions.",
+                hint=f"Give a number from 1 to {most}, or None for all.",
             )
         ncomp = most = int(ncomp)
     if len(values) not in (0, 1, most):
         raise DataError(
-            f"{by}={values}: {k} classes have {most} direction{'s' if most > 1 else ''}; give one number for "
-            "all of them, or one for each."
+            f"{by}={values}: {k} classes have {most} direction{'s' if most > 1 else ''}.",
+            hint="Give one number for all of them, or one for each.",
         )
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
     shared: dict[str, Any] = dict(zip(SHARED, (float(ridge), ncomp, estimated), strict=True))

@@ -65,8 +65,10 @@ def _regressed(
         if odd.any():
             row = blocks.table.label(int(rows.positions[int(np.argmax(odd))]))
             raise NotSupportedError(
-                f"engine={text_of(engine)} is fitted to rows: it takes weights that are whole numbers, and "
-                f"that of row {row!r} is {weights[odd][0]:.6g}. Give such weights, or repeat rows."
+                f"engine={text_of(engine)} is fitted to rows: it takes weights that are whole numbers, "
+                f"and that of row {row!r} is {weights[odd][0]:.6g}.",
+                hint="Give such weights, or repeat rows.",
+                rows=(row,),
             )
         x, codes = repeated(x, codes, weights)
     x = np.ascontiguousarray(x)
@@ -81,13 +83,15 @@ def _regressed(
     fit = fit_flexible(moments, prior, regress, sums, ncomp=ncomp, estimated_prior=estimated_prior)
     if fit.every_value[0] >= MOST:
         raise DataError(
-            f"engine={text_of(engine)} predicts scores of the classes without error, or overshoots them, on "
-            "the rows it was fitted to: the distances between classes are infinite. Use one that smooths."
+            f"engine={text_of(engine)} predicts scores of the classes without error, or overshoots them, "
+            "on the rows it was fitted to: the distances between classes are infinite.",
+            hint="Use one that smooths.",
         )
     if not len(fit.values):
         raise DataError(
-            f"engine={text_of(engine)} predicts no score of the classes: there is no axis that tells them "
-            "apart. Use another engine, or other columns."
+            f"engine={text_of(engine)} predicts no score of the classes: there is no axis that tells "
+            "them apart.",
+            hint="Use another engine, or other columns.",
         )
     return fit, copy
 
@@ -108,21 +112,24 @@ def _copy_of(engine: Any) -> Any:
     """A copy, as scikit-learn's `clone` makes it where there is `get_params`, else a deep one."""
     if engine is None:
         raise DataError(
-            "fda() was given no engine=: write one such as engine=sklearn.linear_model.Ridge(), an object "
-            "with fit(X, Y) and predict(X)."
+            "fda() was given no engine=.",
+            hint=(
+                "Write one such as engine=sklearn.linear_model.Ridge(), an object with fit(X, Y) and "
+                "predict(X)."
+            ),
         )
     if isinstance(engine, type) or not callable(getattr(engine, "fit", None)):
         given = f"the class {engine.__name__}" if isinstance(engine, type) else text_of(engine)
         raise DataError(
-            f"engine={given} is no regression: give an object with fit(X, Y) and predict(X), such as "
-            "scikit-learn's Ridge()."
+            f"engine={given} is no regression.",
+            hint="Give an object with fit(X, Y) and predict(X), such as scikit-learn's Ridge().",
         )
     try:
         return copied(engine)
     except Exception as error:
         raise DataError(
-            f"engine={text_of(engine)} cannot be copied: {error}. Each fit needs an engine of its own: "
-            "have it make what cannot be copied in fit(X, Y)."
+            f"engine={text_of(engine)} cannot be copied: {error}. Each fit needs an engine of its own.",
+            hint="Have it make what cannot be copied in fit(X, Y).",
         ) from error
 
 
@@ -140,18 +147,18 @@ class _Regression:
             fitted = np.asarray(self.engine.predict(x), dtype=np.float64)
         except Exception as error:
             raise DataError(
-                f"engine={name} cannot predict {len(x)} rows: {error}. Use another engine."
+                f"engine={name} cannot predict {len(x)} rows: {error}.", hint="Use another engine."
             ) from error
         if fitted.shape != shape and not (self.width == 1 and fitted.shape == (len(x),)):
             raise DataError(
-                f"engine={name} predicts an array of shape {fitted.shape}, where {shape} is asked for: use "
-                "an engine of several responses."
+                f"engine={name} predicts an array of shape {fitted.shape}, where {shape} is asked for.",
+                hint="Use an engine of several responses.",
             )
         odd = np.count_nonzero(~np.isfinite(fitted.reshape(shape)).all(axis=1))
         if odd:
             raise DataError(
-                f"engine={name} predicts values that are not finite for {odd} of {len(x)} rows. Use an "
-                "engine that predicts numbers, or columns of another scale."
+                f"engine={name} predicts values that are not finite for {odd} of {len(x)} rows.",
+                hint="Use an engine that predicts numbers, or columns of another scale.",
             )
         return fitted.reshape(shape)
 
@@ -238,7 +245,8 @@ def fda(
     most = moments.n_classes - 1
     if ncomp is not None and not (reading.is_whole(ncomp) and 1 <= ncomp <= most):
         raise DataError(
-            f"ncomp={reading.told(ncomp)}: {most + 1} classes have {most} axes; give 1 to {most}, or None."
+            f"ncomp={reading.told(ncomp)}: {most + 1} classes have {most} axes.",
+            hint=f"Give 1 to {most}, or None.",
         )
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, moments.counts)
     fit, fitted = _regressed(engine, blocks, moments, shares, ncomp=ncomp, estimated_prior=estimated)
@@ -248,7 +256,7 @@ def fda(
 
 def _refuse(what: str) -> NoReturn:
     raise NotSupportedError(
-        f"{what} is not defined, because the engine may be any regression: see error_rates()."
+        f"{what} is not defined, because the engine may be any regression.", hint="See error_rates()."
     )
 
 
@@ -391,8 +399,8 @@ class FDAResults(VariateResults):
             Nothing is written there.
         """
         raise NotSupportedError(
-            f"The fit holds {text_of(self.engine)}, and files of this package hold no objects: pickle "
-            "the fit, if those who will read it trust you."
+            f"The fit holds {text_of(self.engine)}, and files of this package hold no objects.",
+            hint="Pickle the fit, if those who will read it trust you.",
         )
 
     # ---- tables

@@ -94,7 +94,8 @@ class OptimalScoring(Shown):
         if collinear:
             raise CollinearError(
                 f"{reading.listed(collinear)}: constant within classes, or determined by other columns "
-                "there, so that a discriminant has no variance within classes. Leave it out of the formula."
+                "there, so that a discriminant has no variance within classes.",
+                hint="Leave it out of the formula.",
             )
         free = moments.total - moments.n_classes
         unit = np.sqrt(free / moments.total) / (scoring.correlations * np.sqrt(scoring.residuals))
@@ -221,9 +222,12 @@ def indicator(
 def _refuse_few(rows: int, terms: tuple[str, ...]) -> None:
     if 0 < rows <= len(terms):
         raise CollinearError(
-            f"Least squares of {len(terms)} columns ({reading.listed(terms)}) and a constant takes more rows "
-            f'than columns; there are {rows}: name fewer columns in the formula, pass collinear="drop", or '
-            'use rda(), shrunken_centroids() or lda(covariance="shrunk").'
+            f"Least squares of {len(terms)} columns ({reading.listed(terms)}) and a constant takes more "
+            f"rows than columns; there are {rows}.",
+            hint=(
+                'Name fewer columns in the formula, pass collinear="drop", or use rda(), '
+                'shrunken_centroids() or lda(covariance="shrunk").'
+            ),
         )
 
 

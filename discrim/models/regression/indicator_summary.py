@@ -145,7 +145,7 @@ def fitted(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     values = results.fitted if options.data is None else results.predict_indicators(blocks)
     used = list(blocks.design.columns)
     if column is not None and not (isinstance(column, str) and column in used):
-        raise DataError(f"columns={told(column)} is not in the formula: name one of {listed(used)}.")
+        raise DataError(f"columns={told(column)} is not in the formula.", hint=f"Name one of {listed(used)}.")
     fitted = values.to_numpy(dtype=np.float64)
     codes = label_codes(rows.labels, list(values.columns))
     signs = options.signs(fit.classes)
@@ -192,7 +192,8 @@ def _first_discriminant(results: Any, fitted: Floats) -> Floats:
     scoring = results.optimal_scoring()
     if not len(scoring.correlations):
         raise NotSupportedError(
-            "The class means do not differ, so that there is no discriminant: name a column in columns=."
+            "The class means do not differ, so that there is no discriminant.",
+            hint="Name a column in columns=.",
         )
     share = float(scoring.correlations.iloc[0]) ** 2
     x = fitted @ scoring.scores.iloc[:, 0].to_numpy()
@@ -240,8 +241,8 @@ def _column(blocks: Blocks, names: list[str]) -> tuple[Floats, str]:
     if not numeric:
         raise NotSupportedError(
             f"kind='fitted' draws against a column of numbers, which {listed(list(columns))} "
-            f"{'is' if len(list(columns)) == 1 else 'are'} not: name a numeric one of the formula in "
-            "columns= or see fitted."
+            f"{'is' if len(list(columns)) == 1 else 'are'} not.",
+            hint="Name a numeric one of the formula in columns= or see fitted.",
         )
     return columns[numeric[0]].to_numpy(dtype=np.float64, na_value=np.nan), numeric[0]
 

@@ -251,8 +251,8 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         check_word("method", method, ("wald", "profile"))
         if method == "profile" and self.cov_type != "nonrobust":
             raise NotSupportedError(
-                f"A profile uses the likelihood, which does not know about {self.cov_type} standard "
-                'errors: use method="wald", or the fit that robust("nonrobust") gives back.'
+                f"A profile uses the likelihood, which does not know about {self.cov_type} standard errors.",
+                hint='Use method="wald", or the fit that robust("nonrobust") gives back.',
             )
         if method == "profile":
             return logistic_search.profile_intervals(self._fit, level, self.log_odds(level).index)
@@ -619,7 +619,9 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         if by is not None:
             check_word("by", by, ("term",))
             if hypothesis is not None or value is not None:
-                raise DataError('by="term" tests each term by itself: leave the hypothesis out, or by=.')
+                raise DataError(
+                    'by="term" tests each term by itself.', hint="Leave the hypothesis out, or by=."
+                )
             return logistic_tests.wald_by_term(self._fit, kind)
         return logistic_tests.wald_test(self._fit, hypothesis, value)
 

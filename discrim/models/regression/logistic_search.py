@@ -82,10 +82,12 @@ def refuse_no_freedom_left(rows: int, terms: tuple[str, ...], *, bias_reduction:
     if 0 < rows <= p:
         penalty = "pass penalty='ridge'" + (" and leave out bias_reduction=" if bias_reduction else "")
         raise CollinearError(
-            f"{rows} rows are too few for a constant and {p} columns ({reading.listed(terms)}): name fewer "
-            f"columns, {penalty}, or use "
-            'lda(covariance="shrunk"). With so few rows collinear="drop" leaves separated classes'
-            f"{'' if bias_reduction else ', which also need bias_reduction=True'}."
+            f"{rows} rows are too few for a constant and {p} columns ({reading.listed(terms)}).",
+            hint=(
+                f'Name fewer columns, {penalty}, or use lda(covariance="shrunk"). With so few rows '
+                'collinear="drop" leaves separated '
+                f"classes{'' if bias_reduction else ', which also need bias_reduction=True'}."
+            ),
         )
 
 
@@ -118,9 +120,10 @@ def refuse_many_levels(blocks: Blocks) -> None:
     if coefficients > MOST_CODED:
         widest = max(coded, key=lambda code: coded[code])
         raise DataError(
-            f"Categories have {coefficients:,} coefficients for {n_classes} classes, and {widest!r} most of "
-            f"them with {coded[widest]:,} columns. logistic() takes {MOST_CODED:,}: beyond, a fit takes "
-            f"minutes and gigabytes. Merge rare levels, or leave the predictor out, as in `. - {widest}`."
+            f"Categories have {coefficients:,} coefficients for {n_classes} classes, and {widest!r} most "
+            f"of them with {coded[widest]:,} columns. logistic() takes {MOST_CODED:,}: beyond, a fit "
+            "takes minutes and gigabytes.",
+            hint=f"Merge rare levels, or leave the predictor out, as in `. - {widest}`.",
         )
 
 
@@ -164,8 +167,8 @@ def profile_intervals(fit: Fit[LogisticFit], level: float, index: pd.Index) -> p
     if table.isna().any(axis=None):
         unfinished = table.index[table.isna().any(axis=1)]
         raise DataError(
-            f"The profile of {reading.listed(unfinished)} could not be followed to its bound: use "
-            'method="wald", or scale the columns of the formula.'
+            f"The profile of {reading.listed(unfinished)} could not be followed to its bound.",
+            hint='Use method="wald", or scale the columns of the formula.',
         )
     return table
 
@@ -174,8 +177,8 @@ def refuse_no_maximum(fit: Fit[LogisticFit], what: str) -> None:
     """Raise where the search did not end at a maximum."""
     if not fit.numbers.newton.converged:
         raise NotSupportedError(
-            f"{what} needs finite estimates, and there are none where a hyperplane separates classes: "
-            "fit with bias_reduction=True."
+            f"{what} needs finite estimates, and there are none where a hyperplane separates classes.",
+            hint="Fit with bias_reduction=True.",
         )
 
 
@@ -189,12 +192,13 @@ def check_statsmodels(fit: Fit[LogisticFit]) -> None:
     """Raise NotSupportedError if statsmodels has no such model, or the fit has no estimates or rows."""
     if fit.numbers.bias_reduction:
         raise NotSupportedError(
-            "statsmodels has no logistic regression with Firth's penalty: fit with bias_reduction=False."
+            "statsmodels has no logistic regression with Firth's penalty.",
+            hint="Fit with bias_reduction=False.",
         )
     if rows_with_maximum(fit, "to_statsmodels()").weights is not None:
         raise NotSupportedError(
-            "statsmodels' Logit and MNLogit have no frequency weights: repeat the rows, as in "
-            "data.loc[data.index.repeat(weights)], and fit without weights=."
+            "statsmodels' Logit and MNLogit have no frequency weights.",
+            hint="Repeat the rows, as in data.loc[data.index.repeat(weights)], and fit without weights=.",
         )
 
 
@@ -278,8 +282,8 @@ def refuse_empty_cells(blocks: Blocks) -> None:
     if said:
         raise SeparationError(
             f"A hyperplane separates the classes in part: {'; '.join(said[:3])}. The likelihood has no "
-            "maximum, the estimates would be infinite: merge levels, leave the predictor out, pass "
-            "bias_reduction=True, or use lda()."
+            "maximum, the estimates would be infinite.",
+            hint="Merge levels, leave the predictor out, pass bias_reduction=True, or use lda().",
         )
 
 

@@ -61,7 +61,8 @@ def with_covariance(
         raise DataError(
             f"cov_type={cov_type!r} with groups= {'missing' if groups is None else 'given'}: for "
             'cov_type="cluster" give groups=, a column of the table that says which rows belong '
-            "together, or a value for each row; leave it out for others."
+            "together, or a value for each row.",
+            hint="Leave it out for others.",
         )
     kept = {name: value for name, value in fit.cache.items() if name not in ("se", "covariance")}
     if cov_type == "nonrobust":
@@ -82,8 +83,9 @@ def with_covariance(
         if cov_type == "HC1" and convention is None:
             if total <= coefficients:
                 raise NotSupportedError(
-                    f'cov_type="HC1" multiplies by n/(n - k), and the {total:g} rows are no more than the '
-                    f'{coefficients} coefficients: use "HC0", or fit fewer columns.'
+                    f'cov_type="HC1" multiplies by n/(n - k), and the {total:g} rows are no more than '
+                    f"the {coefficients} coefficients.",
+                    hint='Use "HC0", or fit fewer columns.',
                 )
             factor = total / (total - coefficients)
     else:
@@ -112,24 +114,27 @@ def _group_codes(groups: Any, blocks: Blocks) -> tuple[Codes, str, pd.Index]:
         name = groups
     else:
         if isinstance(groups, pd.Series) and not groups.index.equals(table.index):
-            raise DataError("The index of groups= differs from the table's: align them, or pass an array.")
+            raise DataError(
+                "The index of groups= differs from the table's.", hint="Align them, or pass an array."
+            )
         name = str(getattr(groups, "name", None) or "groups")
         try:
             values = pd.Series(groups)
         except (TypeError, ValueError) as error:
             raise DataError(
-                f"groups= of type {type(groups).__name__} is no vector ({error}): give a column's name, "
-                "or one value for each row."
+                f"groups= of type {type(groups).__name__} is no vector ({error}).",
+                hint="Give a column's name, or one value for each row.",
             ) from None
         if len(values) != table.nrows:
             raise DataError(
-                f"groups= has {len(values)} values, and the table {table.nrows} rows: give one for each row."
+                f"groups= has {len(values)} values, and the table {table.nrows} rows.",
+                hint="Give one for each row.",
             )
     try:
         codes, labels = pd.factorize(values)
     except TypeError as error:
         raise DataError(
-            f"groups={name!r} holds values that cannot be told apart ({error}): give text or numbers."
+            f"groups={name!r} holds values that cannot be told apart ({error}).", hint="Give text or numbers."
         ) from None
     return np.asarray(codes, dtype=np.intp), name, pd.Index(labels)
 
@@ -152,8 +157,9 @@ def _sums_by_group(fit: Fit[LogisticFit], blocks: Blocks, codes: Codes, labels: 
                 place = int(np.argmax(groups < 0))
                 position = rows.start + place if isinstance(rows, slice) else int(rows[place])
                 raise DataError(
-                    f"groups= has no value at row {shown(blocks.table.label(position))}, which the fit "
-                    "uses: fill it, for example with a group of its own, or drop the row and fit again."
+                    f"groups= has no value at row {shown(blocks.table.label(position))}, which the fit uses.",
+                    hint="Fill it, for example with a group of its own, or drop the row and fit again.",
+                    rows=(blocks.table.label(position),),
                 )
             there[groups] = True
             logistic.group_scores(
@@ -161,8 +167,9 @@ def _sums_by_group(fit: Fit[LogisticFit], blocks: Blocks, codes: Codes, labels: 
             )
     if there.sum() < 2:
         raise DataError(
-            f"groups= has one group only in the rows of the fit, {shown(labels[there][0])}: a covariance of "
-            'groups needs two, and many to be of use. Give other groups, or use cov_type="HC1".'
+            f"groups= has one group only in the rows of the fit, {shown(labels[there][0])}: a covariance "
+            "of groups needs two, and many to be of use.",
+            hint='Give other groups, or use cov_type="HC1".',
         )
     return sums[there]
 
@@ -202,12 +209,15 @@ def _refuse_singular(numbers: LogisticFit, equations: int) -> NoReturn:
     if robust is not None and robust.rank < robust.root.shape[1]:
         raise NotSupportedError(
             f"The covariance of {robust.groups or 'these'} groups has rank {robust.rank}, which is too "
-            f"little for a hypothesis of {equations} equations: test fewer at once, or use the covariance of "
-            'the model, as in robust("nonrobust").wald_test().'
+            f"little for a hypothesis of {equations} equations.",
+            hint=(
+                "Test fewer at once, or use the covariance of the model, as in "
+                'robust("nonrobust").wald_test().'
+            ),
         )
     raise NotSupportedError(
-        "The covariance of what the hypothesis names is singular, or out of the range of double "
-        "precision: test fewer equations at once, or give the columns in other units, as standardize() does."
+        "The covariance of what the hypothesis names is singular, or out of the range of double precision.",
+        hint="Test fewer equations at once, or give the columns in other units, as standardize() does.",
     )
 
 
@@ -230,13 +240,13 @@ def _read(fit: Fit[LogisticFit], hypothesis: Any, index: pd.MultiIndex) -> Hypot
             raise TypeError
     except (TypeError, ValueError, OverflowError):
         raise DataError(
-            f"The hypothesis {told(hypothesis)} is none: name terms, write equations such as 'a = b, c = "
-            "0', or give a matrix."
+            f"The hypothesis {told(hypothesis)} is none.",
+            hint="Name terms, write equations such as 'a = b, c = 0', or give a matrix.",
         ) from None
     if matrix.ndim != 2 or matrix.shape[1] != len(index) or not len(matrix):
         raise DataError(
-            f"The hypothesis has shape {matrix.shape}, and there are {len(index)} coefficients: give a "
-            "matrix with a column for each, in the order of cov_params()."
+            f"The hypothesis has shape {matrix.shape}, and there are {len(index)} coefficients.",
+            hint="Give a matrix with a column for each, in the order of cov_params().",
         )
     return _of_matrix(matrix)
 
@@ -245,18 +255,23 @@ def _labelled(matrix: pd.DataFrame, index: pd.MultiIndex) -> Hypothesis:
     """A matrix whose columns are named (class, term), or by the term where there are two classes."""
     names = index if matrix.columns.nlevels == 2 else index.get_level_values("term")
     if not names.is_unique or not matrix.columns.is_unique:
-        raise DataError("The columns of the hypothesis name no coefficient each: name them (class, term).")
+        raise DataError(
+            "The columns of the hypothesis name no coefficient each.", hint="Name them (class, term)."
+        )
     unknown = [label for label in matrix.columns if label not in names]
     if unknown:
         raise DataError(
-            f"The hypothesis names {listed(unknown)}, which is no coefficient: name some of {listed(names)}."
+            f"The hypothesis names {listed(unknown)}, which is no coefficient.",
+            hint=f"Name some of {listed(names)}.",
         )
     return _of_matrix(matrix.reindex(columns=names, fill_value=0.0).to_numpy(dtype=np.float64))
 
 
 def _of_matrix(values: Floats) -> Hypothesis:
     if not np.isfinite(values).all():
-        raise DataError("The matrix of the hypothesis has a value that is missing or infinite: give numbers.")
+        raise DataError(
+            "The matrix of the hypothesis has a value that is missing or infinite.", hint="Give numbers."
+        )
     return values, np.zeros(len(values))
 
 
@@ -301,7 +316,8 @@ def _values(value: Any, count: int) -> Floats:
         values = np.full(count, float(value))
     if values.shape != (count,) or not np.isfinite(values).all():
         raise DataError(
-            f"value={told(value)} is no right side of {count} equations: give one number, or one for each."
+            f"value={told(value)} is no right side of {count} equations.",
+            hint="Give one number, or one for each.",
         )
     return values
 
@@ -311,11 +327,12 @@ def _refuse_dependent(contrasts: Floats, index: pd.MultiIndex) -> None:
     if row is None:
         return
     if not contrasts[row].any():
-        raise DataError(f"Equation {row + 1} of the hypothesis names no coefficient: leave it out.")
+        raise DataError(f"Equation {row + 1} of the hypothesis names no coefficient.", hint="Leave it out.")
     names = [f"{label}:{term}" for label, term in index[contrasts[row] != 0]]
     raise DataError(
         f"Equation {row + 1} of the hypothesis, in {listed(names)}, follows from those before it, or "
-        "contradicts them: leave it out."
+        "contradicts them.",
+        hint="Leave it out.",
     )
 
 
@@ -419,8 +436,8 @@ class TermFits:
         if not fit.newton.converged:
             raise DataError(
                 f"The fit of {named} has not converged, so that it cannot be compared: where a "
-                "hyperplane separates the classes there is no maximum. Fit with bias_reduction=True "
-                "(for stepwise(), in options=), or leave a term out."
+                "hyperplane separates the classes there is no maximum.",
+                hint="Fit with bias_reduction=True (for stepwise(), in options=), or leave a term out.",
             )
         self._known[key] = TermFit(-2 * fit.llf(), fit.df_model(), fit)
         return self._known[key]
@@ -450,8 +467,8 @@ def drop1(fit: Fit[LogisticFit]) -> pd.DataFrame:
         ):
             if np.isnan(ratio):
                 raise DataError(
-                    f"The fit without {label!r} has not converged, so that it cannot be dropped: fit with "
-                    "bias_reduction=True, or without the term."
+                    f"The fit without {label!r} has not converged, so that it cannot be dropped.",
+                    hint="Fit with bias_reduction=True, or without the term.",
                 )
             df = float(q * len(fits.parts[label]))
             left = deviance + ratio
@@ -493,9 +510,13 @@ def likelihood_ratio_on(small: Fit[LogisticFit], large: Fit[LogisticFit]) -> tup
     if not nest.nested:
         worst = small.terms[int(np.argmax(nest.left))]
         raise DataError(
-            f"The fits are not nested: the column {worst!r} of the first is no combination of those of the "
-            f"second ({large.formula}). Give the smaller fit first, and as the second one with all its "
-            "columns; to set other fits side by side, see compare()."
+            f"The fits are not nested: the column {worst!r} of the first is no combination of those of "
+            f"the second ({large.formula}).",
+            hint=(
+                "Give the smaller fit first, and as the second one with all its columns; to set other "
+                "fits side by side, see compare()."
+            ),
+            columns=(worst,),
         )
     df = float(large.numbers.df_model() - small.numbers.df_model())
     if not large.numbers.bias_reduction or not df:
@@ -540,8 +561,8 @@ def likelihood_ratios_by_term(fit: Fit[LogisticFit], kind: TestType) -> pd.DataF
         statistic = falls[zeros.tobytes()] - falls[test.in_both.tobytes()]
         if np.isnan(statistic):
             raise DataError(
-                f"The fit without {label!r} has not converged, so that the term cannot be tested: test "
-                'it by its coefficients, as wald_test(by="term") does, or fit without it.'
+                f"The fit without {label!r} has not converged, so that the term cannot be tested.",
+                hint='Test it by its coefficients, as wald_test(by="term") does, or fit without it.',
             )
         statistics[label] = max(statistic, 0.0)
     table = _table(statistics, tests, len(fit.numbers.others))
@@ -564,9 +585,12 @@ def wald_by_term(fit: Fit[LogisticFit], kind: TestType) -> pd.DataFrame:
         statistics[label] = wald_statistic(root, estimates, contrasts, np.zeros(len(contrasts)), given)
         if np.isnan(statistics[label]):
             raise NotSupportedError(
-                f"The covariance of the coefficients of {label!r} is singular, or out of the range of double "
-                'precision: use the covariance of the model, as in robust("nonrobust").wald_test(by="term"), '
-                "or give the columns in other units, as standardize() does."
+                f"The covariance of the coefficients of {label!r} is singular, or out of the range of "
+                "double precision.",
+                hint=(
+                    'Use the covariance of the model, as in robust("nonrobust").wald_test(by="term"), or '
+                    "give the columns in other units, as standardize() does."
+                ),
             )
     return _table(statistics, tests, q)
 
@@ -614,8 +638,9 @@ def _averaged(blocks: Blocks, label: str) -> Floats:
     spec: Any = blocks.design.spec
     if blocks.keep is not None and len(blocks.keep) < len(blocks.design.terms):
         raise NotSupportedError(
-            f"The type III test of {label!r} averages over the levels of other factors, and columns of the "
-            "formula were left out as constant or collinear: use type=2, or leave the interaction out."
+            f"The type III test of {label!r} averages over the levels of other factors, and columns of "
+            "the formula were left out as constant or collinear.",
+            hint="Use type=2, or leave the interaction out.",
         )
     products = [each for each in spec.products if ":".join(spec.factors[j].code for j, _ in each) == label]
     starts = np.cumsum([1, *(math.prod(spec.widths(each)) for each in spec.products)])

@@ -113,12 +113,15 @@ def _wanted(columns: Any, names: list[str]) -> list[str]:
         return names
     wanted = [columns] if isinstance(columns, str) else columns
     if not isinstance(wanted, Sequence | pd.Index) or not len(wanted):
-        raise DataError(f"columns={told(columns)}: give names of columns, in a list, or None for all.")
+        raise DataError(
+            f"columns={told(columns)} is not valid.",
+            hint="Give names of columns, in a list, or None for all.",
+        )
     unknown = [name for name in wanted if name not in names]
     if unknown:
         raise DataError(
-            f"columns= names {listed(unknown)}, which the formula does not read: name some of "
-            f"{listed(names)}."
+            f"columns= names {listed(unknown)}, which the formula does not read.",
+            hint=f"Name some of {listed(names)}.",
         )
     return list(dict.fromkeys(wanted))
 
@@ -129,7 +132,7 @@ def _with_values(fit: Fit[LogisticFit], blocks: Blocks, values: dict[Any, Any], 
     unknown = [name for name in values if name not in names]
     if unknown or not values:
         what = f"names {listed(unknown)}, which the formula does not read" if unknown else "names no column"
-        raise DataError(f"at= {what}: give values of some of {listed(names)}.")
+        raise DataError(f"at= {what}.", hint=f"Give values of some of {listed(names)}.")
     blocks.rows.need_table(
         "marginal_effects() at given values needs a table in memory, and ",
         " is read part by part: pass data= with some of the rows.",
@@ -137,7 +140,9 @@ def _with_values(fit: Fit[LogisticFit], blocks: Blocks, values: dict[Any, Any], 
     table = blocks.table.frame(names)
     for name, value in values.items():
         if not pd.api.types.is_scalar(value) or pd.isna(value):
-            raise DataError(f"at= gives {told(value)} for {name!r}: give one value, and no missing one.")
+            raise DataError(
+                f"at= gives {told(value)} for {name!r}.", hint="Give one value, and no missing one."
+            )
         table[name] = value
     return fit.new_rows(table, gaps)
 
@@ -244,7 +249,9 @@ class _AveragedRows:
                 sizes = Changing(self._blocks.design, rows, self._functions).category_shares(weights)
                 shares = {i: shares.get(i, 0.0) + size for i, size in sizes.items()}
         if not total > 0:
-            raise DataError("No row of data= is complete, so there is nothing to average over: give rows.")
+            raise DataError(
+                "No row of data= is complete, so there is nothing to average over.", hint="Give rows."
+            )
         means = {name: first + sums[name] / total for name, first in centres.items()}
         return _Survey(total, means, binary, {i: size / total for i, size in shares.items()})
 

@@ -96,10 +96,13 @@ def check_alone(*, bias_reduction: bool, separation: Any, collinear: Any) -> Non
     reading.check_word("separation", separation, Separation)
     reading.check_word("collinear", collinear, Collinear)
     if bias_reduction:
-        raise DataError("bias_reduction=True is a penalty of its own (Firth's): leave it out, or penalty=.")
+        raise DataError(
+            "bias_reduction=True is a penalty of its own (Firth's).", hint="Leave it out, or penalty=."
+        )
     if collinear == "drop":
         raise DataError(
-            "With penalty= collinear columns share what they tell, and none is dropped: leave collinear= out."
+            "With penalty= collinear columns share what they tell, and none is dropped.",
+            hint="Leave collinear= out.",
         )
 
 
@@ -139,8 +142,8 @@ def _refuse_unfinished(ends: list[Ended], strengths: Floats, search: StrengthSea
     for ended, strength in zip(ends, strengths.tolist(), strict=False):
         if not ended.converged:
             raise DataError(
-                f"At strength {strength:.4g} the search has not converged in {ended.steps} steps: raise "
-                f"maxiter={search.maxiter}, or give the penalty larger strengths as grid=."
+                f"At strength {strength:.4g} the search has not converged in {ended.steps} steps.",
+                hint=f"Raise maxiter={search.maxiter}, or give the penalty larger strengths as grid=.",
             )
 
 
@@ -172,8 +175,9 @@ def _choose_strength(
                 absent = [levels[k] for k in np.setdiff1d(np.arange(len(levels)), model.codes[train > 0])]
                 where, more = folds.training_rows(fold)
                 raise DataError(
-                    f"{where} class {reading.listed(absent)} has no row: give a strength, or {more}, or "
-                    "merge the class with another."
+                    f"{where} class {reading.listed(absent)} has no row.",
+                    hint=f"Give a strength, or {more}, or merge the class with another.",
+                    classes=absent,
                 )
             at = np.flatnonzero(test)
             progress(1)
@@ -325,7 +329,8 @@ def _searched(
         more = "" if by_rounding else f", or raise maxiter={search.maxiter}"
         raise DataError(
             f"At strength {strength:.4g} the search has not converged in {ended.steps} "
-            f"steps{', because of rounding' if by_rounding else ''}: give a larger strength{more}."
+            f"steps{', because of rounding' if by_rounding else ''}.",
+            hint=f"Give a larger strength{more}.",
         )
     return fit.at(ended, strength), path
 
@@ -541,8 +546,8 @@ def refuse_penalized(fits: Iterable[Any], what: str) -> None:
     """Raise NotSupportedError where a fit has a penalty, and what is asked takes maximum likelihood."""
     if any(isinstance(fit, PenalizedLogisticResults) for fit in fits):
         raise NotSupportedError(
-            f"{what} needs estimates of maximum likelihood, which a fit with a penalty does not have: "
-            "fit without penalty=, or compare the fits on rows left out, by compare(folds=)."
+            f"{what} needs estimates of maximum likelihood, which a fit with a penalty does not have.",
+            hint="Fit without penalty=, or compare the fits on rows left out, by compare(folds=).",
         )
 
 

@@ -131,13 +131,15 @@ def check_load(load: Any) -> None:
     if load is None:
         return
     if not isinstance(load, str):
-        raise DataError(f"load= is a {type(load).__name__}: give a text, as \"pd.read_csv('iris.csv')\".")
+        raise DataError(
+            f"load= is a {type(load).__name__}.", hint="Give a text, as \"pd.read_csv('iris.csv')\"."
+        )
     try:
         ast.parse(load.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise DataError(
-            f"load={load!r} is no expression of Python: give one that loads the table, as "
-            "\"pd.read_csv('iris.csv')\"."
+            f"load={load!r} is no expression of Python.",
+            hint="Give one that loads the table, as \"pd.read_csv('iris.csv')\".",
         ) from None
 
 
@@ -331,14 +333,14 @@ def write_report(
     """Write the report of a fit to a file, whole or not at all; `Reported.report` says the rest."""
     place = validate_output_path(path, "A report", *PAGES)
     if title is not None and not isinstance(title, str):
-        raise DataError(f"title= is a {type(title).__name__}: give a text.")
+        raise DataError(f"title= is a {type(title).__name__}.", hint="Give a text.")
     check_load(load)
     check_flag("interactive", interactive)
     page = page_for(place)
     if interactive and not isinstance(page, HtmlPage):
         raise NotSupportedError(
-            f"interactive=True is for a page of HTML, and {place.name!r} is none: leave it out, or name a "
-            "file that ends in .html."
+            f"interactive=True is for a page of HTML, and {place.name!r} is none.",
+            hint="Leave it out, or name a file that ends in .html.",
         )
     gallery = _gallery(results, pictures)._replace(interactive=interactive)
     page.save(place, report_of(page, results, title, load, gallery))
@@ -379,8 +381,8 @@ def _gallery(results: Any, pictures: Any) -> Gallery:
     if chosen is None or unknown:
         bad = told(pictures) if chosen is None else shown(unknown[0])
         raise DataError(
-            f"pictures= has {bad}, which is no picture of this model: name some of {listed(known)}, "
-            'or give [] for none, or "all".'
+            f"pictures= has {bad}, which is no picture of this model.",
+            hint=f'Name some of {listed(known)}, or give [] for none, or "all".',
         )
     return Gallery(chosen, len(chosen), len(chosen))
 
@@ -524,7 +526,7 @@ def judging_of(results: Any) -> Counting:
 
 def _errors(page: Page, results: Any, judging: Counting) -> str:
     if not hasattr(results, "confusion"):
-        raise DataError("The law is known and has no rows: see its own error in the summary.")
+        raise DataError("The law is known and has no rows.", hint="See its own error in the summary.")
     formats: dict[Any, Any] = dict.fromkeys(("estimate", "se", "low", "high"), "share")
     formats |= {"wrong": "count", "total": "count"}
     folds = {"seed": 0} if judging == "cv" else {}

@@ -127,7 +127,7 @@ class CanonicalResults(Shown):
         numbers = fit.numbers
         if not numbers.has_tests:
             raise NotSupportedError(
-                f"canonical() needs the full covariance: fit {numbers.scatter.full_instead}."
+                "canonical() needs the full covariance.", hint=f"Fit {numbers.scatter.full_instead}."
             )
         if convention is not None:
             check_word("convention", convention, Convention)
@@ -219,7 +219,8 @@ class CanonicalResults(Shown):
         if self._numbers.covariates:
             raise NotSupportedError(
                 f"{what} compares columns over all rows, and these are adjusted for covariates within "
-                'classes: see standardized and structure("within").'
+                "classes.",
+                hint='See standardized and structure("within").',
             )
 
     @property

@@ -172,8 +172,8 @@ def exported(fit: Fit[Any], prior: Any = None) -> ExportedRule:
 
 def _staying(fit: Fit[Any], why: str) -> NotSupportedError:
     return NotSupportedError(
-        f"{fit.model.name}() {why}, so that it has no form in SQL or ONNX: save() it and load() it where "
-        "Python runs, or fit lda(), qda() or logistic()."
+        f"{fit.model.name}() {why}, so that it has no form in SQL or ONNX.",
+        hint="save() it and load() it where Python runs, or fit lda(), qda() or logistic().",
     )
 
 
@@ -205,8 +205,8 @@ def _features(design: Design) -> tuple[tuple[Category, ...], list[Feature]]:
         return (), [Column(name) for name in design.columns]
     if design.functions:
         raise NotSupportedError(
-            f"The formula calls {design.functions[0]}() of functions=, which is Python: compute its column "
-            "in the table before the fit, and name the column in the formula."
+            f"The formula calls {design.functions[0]}() of functions=, which is Python.",
+            hint="Compute its column in the table before the fit, and name the column in the formula.",
         )
     categories: list[Category] = []
     values: list[list[Feature]] = []
@@ -217,8 +217,8 @@ def _features(design: Design) -> tuple[tuple[Category, ...], list[Feature]]:
             values.append([*_lowered(read.root, iter(factor.states), factor.code)])
         elif read.category is None:
             raise NotSupportedError(
-                f"{factor.code} makes categories of what is computed, which has no form outside Python: "
-                "compute the column in the table before the fit."
+                f"{factor.code} makes categories of what is computed, which has no form outside Python.",
+                hint="Compute the column in the table before the fit.",
             )
         else:
             places[at] = len(categories)
@@ -297,8 +297,11 @@ def _of_two(left: Node, symbol: str, right: Node) -> Node:
 
 def _not_written(code: str, what: str) -> NotSupportedError:
     return NotSupportedError(
-        f"{what} in the term {code!r} has no form in SQL or ONNX: compute the column in the table before the "
-        "fit, or save() the fit and load() it where Python runs."
+        f"{what} in the term {code!r} has no form in SQL or ONNX.",
+        hint=(
+            "Compute the column in the table before the fit, or save() the fit and load() it where "
+            "Python runs."
+        ),
     )
 
 
@@ -422,9 +425,9 @@ def _names(option: str, given: Any) -> tuple[str, ...]:
     names = (*given,) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
     for name in names:
         if not isinstance(name, str) or not name or "\0" in name:
-            raise DataError(f"{option}= holds {told(name)}, which is no name: give the name as text.")
+            raise DataError(f"{option}= holds {told(name)}, which is no name.", hint="Give the name as text.")
     if not names and option != "keep":
-        raise DataError(f"{option}= holds no name: give one, or leave it out.")
+        raise DataError(f"{option}= holds no name.", hint="Give one, or leave it out.")
     return names
 
 
@@ -460,7 +463,9 @@ class _Query:
     def string(self, value: str) -> str:
         """A string, as it is."""
         if "\0" in value:
-            raise NotSupportedError(f"The label {value!r} holds a NUL, which no text of SQL does: rename it.")
+            raise NotSupportedError(
+                f"The label {value!r} holds a NUL, which no text of SQL does.", hint="Rename it."
+            )
         if "strings" in self.dialect.escaped:
             return f"'{_escaped(value, chr(39))}'"
         value = value.replace("\\", "\\\\") if self.dialect.backslash else value
@@ -567,7 +572,8 @@ class _Query:
         if len(text) > MOST_TEXT:
             raise NotSupportedError(
                 "A term of the formula has functions within functions, whose query would be longer than "
-                f"{MOST_TEXT:,} characters: compute the column in the table before the fit."
+                f"{MOST_TEXT:,} characters.",
+                hint="Compute the column in the table before the fit.",
             )
         return text
 
@@ -714,7 +720,7 @@ class _Query:
         possible = self.rule.possible
         if len(possible) < n_classes:
             raise NotSupportedError(
-                'output="decision" is infinite for a class whose prior is zero: ask for "log_proba".'
+                'output="decision" is infinite for a class whose prior is zero.', hint='Ask for "log_proba".'
             )
         if n_classes == 2:
             return [(f"{self.own}s1 - {self.own}s0", "decision")]

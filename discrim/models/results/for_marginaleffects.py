@@ -54,8 +54,11 @@ class MarginalModel(ModelAbstract):
         """Covariance (m, m) of the coefficients, class by class; None where there or wanted is none."""
         if not isinstance(vcov, bool):
             raise DataError(
-                f"vcov={told(vcov)}: give True, False or a matrix; robust covariances are those of "
-                "fit.robust(...).to_marginaleffects()."
+                f"vcov={told(vcov)} is not valid.",
+                hint=(
+                    "Give True, False or a matrix; robust covariances are those of "
+                    "fit.robust(...).to_marginaleffects()."
+                ),
             )
         fit: Fit[Any] = self._results._fit
         try:

@@ -148,8 +148,8 @@ class Boundary(Shown):
         if not self._plane.length > 0:
             a, b = map(shown, self._classes)
             raise DataError(
-                f"The scores of {a} and {b} do not differ in any column: there is no plane between them. "
-                "Name two other classes."
+                f"The scores of {a} and {b} do not differ in any column: there is no plane between them.",
+                hint="Name two other classes.",
             )
         return self._plane
 
@@ -201,8 +201,8 @@ class LinearGeometry(FittedResults):
         for k in (i, j):
             if not self._fit.prior[k] > 0:
                 raise DataError(
-                    f"{shown(self.classes[k])} has a prior of zero, so that it ties with no class: name two "
-                    "classes with positive priors, or fit with another prior=."
+                    f"{shown(self.classes[k])} has a prior of zero, so that it ties with no class.",
+                    hint="Name two classes with positive priors, or fit with another prior=.",
                 )
         means = self._fit.numbers.moments.class_means
         labels = self.classes[i], self.classes[j]
@@ -235,13 +235,14 @@ def _pair(fit: Fit[Any], a: Any, b: Any) -> tuple[int, int]:
         return 1, 0
     if a is None or b is None:
         raise DataError(
-            f"A plane lies between two of the classes {listed(fit.classes)}: name both, as "
-            f"({shown(fit.classes[1])}, {shown(fit.classes[0])})."
+            f"A plane lies between two of the classes {listed(fit.classes)}.",
+            hint=f"Name both, as ({shown(fit.classes[1])}, {shown(fit.classes[0])}).",
+            classes=fit.classes,
         )
     i = class_code(a, fit.classes)
     j = class_code(b, fit.classes)
     if i == j:
-        raise DataError(f"There is no plane between {a!r} and itself: name two classes.")
+        raise DataError(f"There is no plane between {a!r} and itself.", hint="Name two classes.")
     return i, j
 
 
@@ -385,8 +386,8 @@ def plane_rows(
     still = np.ptp(moments.means, axis=0) + moments.scatters.sum(axis=0) == 0
     if still.any():
         raise CollinearError(
-            f"{listed(np.array(blocks.terms)[still].tolist())} is constant: it separates nothing. Drop it "
-            "from the formula."
+            f"{listed(np.array(blocks.terms)[still].tolist())} is constant: it separates nothing.",
+            hint="Drop it from the formula.",
         )
     return blocks, moments, gathered_rows(blocks)
 
@@ -493,7 +494,8 @@ class GroupSummary(FittedResults):
         if em is not None and em.incomplete:
             raise NotSupportedError(
                 "group_summary() describes complete rows, and some of these miss values that the fit did "
-                'without: see means, and cov or covs, or fit with missing="drop".'
+                "without.",
+                hint='See means, and cov or covs, or fit with missing="drop".',
             )
 
     @available_if(lambda self: self._need_complete_numbers())
@@ -571,7 +573,8 @@ class ClassCovariances(GroupSummary):
         if not self.prior.iloc[[i, j]].to_numpy().any():
             raise DataError(
                 f"{shown(a)} and {shown(b)} both have a prior of zero, so that there are no odds between "
-                "them: name a class with a positive prior, or fit with another prior=."
+                "them.",
+                hint="Name a class with a positive prior, or fit with another prior=.",
             )
         self._refuse_extreme(i, j)
         matrix, slopes, constant = gaussian.quadratic_form(
@@ -591,8 +594,8 @@ class ClassCovariances(GroupSummary):
         if wild.any():
             raise DataError(
                 f"A quadratic coefficient of {listed(self.terms[wild])} is out of the range of double "
-                "precision: divide the column by its size and fit again. Posteriors hold in any "
-                "units."
+                "precision.",
+                hint="Divide the column by its size and fit again. Posteriors hold in any units.",
             )
 
     @available_if(lambda self: self._need_covariances("generalized_distances()"))

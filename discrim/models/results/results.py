@@ -528,9 +528,11 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
         ['setosa', 'setosa']
         """
         if reject is not None and not (is_number(reject) and 0 <= reject < np.inf):
-            raise DataError(f"reject={told(reject)}: give a number from 0 on.")
+            raise DataError(f"reject={told(reject)} is not valid.", hint="Give a number from 0 on.")
         if outlier is not None and not (is_number(outlier) and 0 <= outlier <= 1):
-            raise DataError(f"outlier={told(outlier)}: give a number from 0 to 1, such as 0.01.")
+            raise DataError(
+                f"outlier={told(outlier)} is not valid.", hint="Give a number from 0 to 1, such as 0.01."
+            )
         gaps = Gaps(unseen, missing)
         if costs is not None or reject is not None:
             self._fit.need_posteriors("costs= and reject=")

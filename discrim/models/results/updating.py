@@ -112,8 +112,8 @@ class Updating(FittedResults):
             batches = [each for each in (formula, data, batch) if each is not None]
             if len(batches) > 1:
                 raise DataError(
-                    "update() adds a batch, or takes a formula or other rows in the place of the fit's: do "
-                    "one after the other."
+                    "update() adds a batch, or takes a formula or other rows in the place of the fit's.",
+                    hint="Do one after the other.",
                 )
             return cast("Self", _with_batch(results, batches[0], changes))
         fit = results._fit
@@ -127,7 +127,9 @@ class Updating(FittedResults):
                 column = blocks.rows.weight_column((*blocks.design.columns, *blocks.design.response_columns))
                 given["weights"] = column or blocks.weights
         elif fit.blocks.weighted and "weights" not in changes:
-            raise DataError("The fit has weights: pass weights= of these rows as well, or weights=None.")
+            raise DataError(
+                "The fit has weights.", hint="Pass weights= of these rows as well, or weights=None."
+            )
         else:
             rows = data
         text = fit.formula if formula is None else updated(formula, fit.formula)
@@ -212,7 +214,9 @@ def _with_batch(results: Any, batch: Data, changes: Mapping[str, Any]) -> Any:
         _refuse_without_rows(f"{row.verb}() is no function of moments")
     for name in (MOMENTS, "functions"):
         if name in changes:
-            raise DataError(f"update(batch) has no {name}=: those of the fit are added to. Leave it out.")
+            raise DataError(
+                f"update(batch) has no {name}=: those of the fit are added to.", hint="Leave it out."
+            )
     whole = _added(
         results._fit, row, batch, changes.pop("levels", None),
         weights=changes.pop("weights", None), na_action=changes.pop("na_action", "drop"),
@@ -225,7 +229,8 @@ def _with_batch(results: Any, batch: Data, changes: Mapping[str, Any]) -> Any:
         if "prior" in changes or set(whole.classes) <= set(results.classes):
             raise
         raise PriorError(
-            f"{error} The batch has new classes: pass prior= to update(), with a probability for each class."
+            f"{error} The batch has new classes.",
+            hint="Pass prior= to update(), with a probability for each class.",
         ) from None
     except NotSupportedError as error:
         _refuse_without_rows(str(error).partition(": ")[0])
@@ -246,10 +251,12 @@ def _added(fit: Fit[Any], row: Row, batch: Data, levels: Sequence[Any] | None, *
     if levels is not None:
         missing = [label for label in order if label not in set(levels)]
         if missing:
-            raise DataError(f"levels= does not name {listed(missing)}: name all classes in their order.")
+            raise DataError(
+                f"levels= does not name {listed(missing)}.", hint="Name all classes in their order."
+            )
         order = list(levels)
         if len(set(order)) < len(order):
-            raise DataError(f"levels= names a level twice: {order}. Name each once.")
+            raise DataError(f"levels= names a level twice: {order}.", hint="Name each once.")
     return before._with_classes(tuple(order)) + more._with_classes(tuple(order))
 
 
@@ -258,7 +265,8 @@ def _refuse_other_kind(known: Sequence[Any], order: Sequence[Any]) -> None:
     if len({isinstance(label, str) for label in order}) > 1:
         raise DataError(
             f"The classes of the fit, {listed(known)}, and those that are new, "
-            f"{listed(order[len(known) :])}, are text and numbers: write them alike."
+            f"{listed(order[len(known) :])}, are text and numbers.",
+            hint="Write them alike.",
         )
 
 
@@ -273,10 +281,13 @@ def _moments_so_far(fit: Fit[Any], row: Row) -> Moments:
         found = of_fit(fit, scatters)
         if found is None:
             raise NotSupportedError(
-                "update(batch) adds rows to moments, and this fit, which was loaded, unpickled, made by an "
-                "estimator or made of moments, does not hold those of columns that were left out or made of "
-                f"categories: keep discrim.moments() of the rows, and fit {row.verb}(moments=total + "
-                "total.of(batch))."
+                "update(batch) adds rows to moments, and this fit, which was loaded, unpickled, made by "
+                "an estimator or made of moments, does not hold those of columns that were left out or "
+                "made of categories.",
+                hint=(
+                    f"Keep discrim.moments() of the rows, and fit {row.verb}(moments=total + "
+                    "total.of(batch))."
+                ),
             )
         return found
     blocks = fit.rows("update()")
@@ -298,8 +309,11 @@ def _moments_so_far(fit: Fit[Any], row: Row) -> Moments:
 def _refuse_without_rows(why: str) -> NoReturn:
     """Raise the error of a model to which no batch can be added."""
     raise NotSupportedError(
-        f"{why}. update(batch) adds the moments of rows: give all rows, as fit.update(data=pd.concat([table, "
-        "batch])), or options with which the rows choose nothing."
+        f"{why}. update(batch) adds the moments of rows.",
+        hint=(
+            "Give all rows, as fit.update(data=pd.concat([table, batch])), or options with which the "
+            "rows choose nothing."
+        ),
     ) from None
 
 

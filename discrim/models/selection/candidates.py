@@ -179,27 +179,29 @@ def read_candidates(given: Any) -> list[Candidate]:
     elif isinstance(given, Sequence) and not isinstance(given, str):
         pairs = [(getattr(each, "__name__", each), each) for each in given]
     else:
-        raise DataError(f"candidates={told(given)}: give {ways}.")
+        raise DataError(f"candidates={told(given)} is not valid.", hint=f"Give {ways}.")
     found = []
     for name, each in pairs:
         verb, options = each if isinstance(each, tuple) and len(each) == 2 else (each, {})
         verb = verb_named(verb, "candidates")
         known = getattr(verb, "__name__", None)
         if not isinstance(name, str) or not callable(verb) or not isinstance(options, Mapping):
-            raise DataError(f"candidates= has {told(name)}: {told(each)}, which is no model: give {ways}.")
+            raise DataError(
+                f"candidates= has {told(name)}: {told(each)}, which is no model.", hint=f"Give {ways}."
+            )
         if known in BY_VERB:
             parameters = inspect.signature(verb).parameters
             unknown = [option for option in options if option not in parameters]
             if unknown:
                 raise DataError(
-                    f"candidates= gives {shown(name)} {listed(unknown)}, which {known}() does not know: give "
-                    f"some of {listed(parameters, most=20)}."
+                    f"candidates= gives {shown(name)} {listed(unknown)}, which {known}() does not know.",
+                    hint=f"Give some of {listed(parameters, most=20)}.",
                 )
         found.append(Candidate(name, verb, options))
     if len({each.name for each in found}) < len(found):
-        raise DataError("candidates= has a name twice: give a dict of names that differ.")
+        raise DataError("candidates= has a name twice.", hint="Give a dict of names that differ.")
     if not found:
-        raise DataError(f"candidates= is empty: give {ways}.")
+        raise DataError("candidates= is empty.", hint=f"Give {ways}.")
     return found
 
 
@@ -262,13 +264,13 @@ class Trial:
         lacking = [name for name in self.arguments if name not in parameters]
         if lacking and not any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
             raise DataError(
-                f"It takes no {listed([f'{name}=' for name in lacking])}: leave the candidate out."
+                f"It takes no {listed([f'{name}=' for name in lacking])}.", hint="Leave the candidate out."
             )
         with catch_warnings(record=True) as said:
             simplefilter("always", DiscrimWarning)
             fit = candidate.verb(self.formula, self.data, **options, **self.arguments)
             if not hasattr(fit, "error_rates"):
-                raise DataError("It gives no fit of classes: give a verb, such as discrim.qda.")
+                raise DataError("It gives no fit of classes.", hint="Give a verb, such as discrim.qda.")
             judged = validated(fit._fit, self.folds, 1, self.groups, self.seed)
         losses, if_wrong = judged._folded.apply(partial(_losses, self.costs))
         return TriedCandidate(candidate.name, fit, judged, losses, if_wrong, monotonic() - start, list(said))

@@ -199,7 +199,7 @@ def choose(
     if seconds is not None:
         check_number("seconds", seconds, 0, ends="()", what="a number of seconds", also=", or None")
     if (by == "costs") != (costs is not None):
-        raise DataError('costs= and by="costs" go together: give both, or neither.')
+        raise DataError('costs= and by="costs" go together.', hint="Give both, or neither.")
     seed = drawn_seed(seed)
     given = None if candidates is None else read_candidates(candidates)
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
@@ -218,8 +218,8 @@ def choose(
         # What was tried and failed says more than what was not suited.
         first = min(refused, key=lambda name: refused[name].reason != "failed")
         raise DataError(
-            "No candidate can be tried: see why, or give others as candidates=. Of "
-            f"{shown(first)}: {refused[first].why}"
+            "No candidate can be tried.",
+            hint=f"See why, or give others as candidates=. Of {shown(first)}: {refused[first].why}.",
         )
     options = {"by": by, "candidates": candidates, "select": select, "folds": folds, "seconds": seconds}
     options |= {"costs": costs, "calibrate": calibrate, "seed": seed, "prior": prior, "functions": functions}

@@ -44,7 +44,9 @@ def refuse_other_rows(fits: Sequence[ClassifierResults], what: str) -> None:
         if set(fit.classes) != set(first.classes):
             raise DataError(
                 f"Fit {place} of {what} has the classes {listed(fit.classes)}, and the first "
-                f"{listed(first.classes)}: compare fits of one response."
+                f"{listed(first.classes)}.",
+                hint="Compare fits of one response.",
+                classes=fit.classes,
             )
         counts = fit.counts.reindex(first.classes)
         if not np.allclose(first.counts, counts, rtol=1e-9, atol=0):
@@ -82,16 +84,19 @@ def _refuse_rows(first: ClassifierResults, fit: ClassifierResults, place: int, w
         pairs = zip_longest(other_index.tolist(), index.tolist())
         row = next(a if a is not None else b for a, b in pairs if a != b)
         raise DataError(
-            f"Fit {place} of {what} uses other rows than the first: row {row!r} is not in the same "
-            "place in both. Fit all to one table, with the same weights."
+            f"Fit {place} of {what} uses other rows than the first: row {row!r} is not in the same place "
+            "in both.",
+            hint="Fit all to one table, with the same weights.",
+            rows=(row,),
         )
     for name, one, other in zip(("class", "weight"), ours, theirs, strict=True):
         differ = one != other
         if differ.any():
             row = index[int(np.argmax(differ))]
             raise DataError(
-                f"Fit {place} of {what} has another {name} at row {row!r} than the first: compare fits of "
-                "one table, one response and the same weights."
+                f"Fit {place} of {what} has another {name} at row {row!r} than the first.",
+                hint="Compare fits of one table, one response and the same weights.",
+                rows=(row,),
             )
     refuse_other_values(first, fit, place, what)
 
@@ -133,9 +138,10 @@ def refuse_other_values(first: ClassifierResults, fit: ClassifierResults, place:
             break
     if others:
         raise DataError(
-            f"Fit {place} of {what} was fitted to another table than the first: its column "
-            f"{others[0]!r} has other values, which are not the same in other units. Fit all to one "
-            "table."
+            f"Fit {place} of {what} was fitted to another table than the first: its column {others[0]!r} "
+            "has other values, which are not the same in other units.",
+            hint="Fit all to one table.",
+            columns=(others[0],),
         )
 
 
@@ -240,14 +246,14 @@ def need_fits(fits: Sequence[Any], what: str) -> None:
     from discrim.models.results.results import ClassifierResults
 
     if not fits:
-        raise DataError(f"{what} has no fit: give what lda() and other verbs return.")
+        raise DataError(f"{what} has no fit.", hint="Give what lda() and other verbs return.")
     for place, fit in enumerate(fits, start=1):
         if isinstance(fit, ClassifierResults):
             continue
         if isinstance(fit, BayesResults):
             raise NotSupportedError(
-                f"Argument {place} of {what} is a known law and has no rows: use its error_rate, "
-                "which is exact, and its risk(fit), which says what a fit loses."
+                f"Argument {place} of {what} is a known law and has no rows.",
+                hint="Use its error_rate, which is exact, and its risk(fit), which says what a fit loses.",
             )
         hint = "give its results_" if hasattr(fit, "results_") else "give what lda() and other verbs return"
         if hasattr(fit, "cross_validate"):
@@ -263,5 +269,6 @@ def need_rows(fits: Sequence[Any], what: str) -> None:
         if not fit._fit.has_rows:
             raise NotSupportedError(
                 f"{what} needs the rows of its fits, and argument {place}, loaded, unpickled, made by an "
-                "estimator or made of moments, has none: fit a table."
+                "estimator or made of moments, has none.",
+                hint="Fit a table.",
             )

@@ -47,8 +47,8 @@ def cross_validated(
     for place, fit in enumerate(fits[1:], start=2):
         if not fit._fit.blocks.table.index.equals(fits[0]._fit.blocks.table.index):
             raise DataError(
-                f"Fit {place} uses other rows than the first: fit both to one table; each of them may "
-                "drop rows of it."
+                f"Fit {place} uses other rows than the first.",
+                hint="Fit both to one table; each of them may drop rows of it.",
             )
     validations = []
     for place, fit in enumerate(fits, start=1):
@@ -76,8 +76,9 @@ def refuse_other_folds(first: CrossValidation, one: CrossValidation, place: int)
         if differ.any():
             row = first._index[both[int(np.argmax(differ))]]
             raise DataError(
-                f"Fit {place} has another {what} at row {row!r} than the first: compare fits of one table, "
-                "one response and the same weights."
+                f"Fit {place} has another {what} at row {row!r} than the first.",
+                hint="Compare fits of one table, one response and the same weights.",
+                rows=(row,),
             )
 
 
@@ -154,8 +155,8 @@ def _mcnemar(a: CrossValidation, both: NDArray[np.bool_], wrong: Sequence[Floats
     weights = a._weights[both]
     if (weights != np.round(weights)).any():
         raise NotSupportedError(
-            "McNemar's test counts rows and needs weights that are whole numbers. Give such weights, "
-            "or see cross_validate() of each fit."
+            "McNemar's test counts rows and needs weights that are whole numbers.",
+            hint="Give such weights, or see cross_validate() of each fit.",
         )
     alone = [float(weights @ (one * (1 - other))) for one, other in (wrong, wrong[::-1])]
     if a._clusters is None:
@@ -202,9 +203,9 @@ class Comparison(ResultTable):
         """
         fits, names, validations = self._compared
         if validations is None:
-            raise DataError("pairs() compares errors on folds: ask compare(..., folds=10).pairs().")
+            raise DataError("pairs() compares errors on folds.", hint="Ask compare(..., folds=10).pairs().")
         if len(fits) < 2:
-            raise DataError("pairs() takes two fits or more; see cross_validate() for one.")
+            raise DataError("pairs() takes two fits or more.", hint="See cross_validate() for one.")
         return paired(validations, names)
 
     @displayed()
@@ -330,7 +331,7 @@ def compare(
 def _refuse_options(folds: Any, repeats: int, groups: Any, seed: int | None) -> None:
     """Raise a DataError if options of cross-validation are given without `folds`."""
     if folds is None and (not (is_whole(repeats) and repeats == 1) or groups is not None or seed is not None):
-        raise DataError("repeats=, groups= and seed= need folds=: pass a number of them.")
+        raise DataError("repeats=, groups= and seed= need folds=.", hint="Pass a number of them.")
 
 
 def _names(fits: Sequence[Any]) -> list[str]:
@@ -443,8 +444,8 @@ def compared_on(
     for name, response in zip(names, responses, strict=True):
         if response != responses[0]:
             raise DataError(
-                f"{name} tells the classes of {response!r}, and {names[0]} those of {responses[0]!r}: "
-                "compare fits of one response."
+                f"{name} tells the classes of {response!r}, and {names[0]} those of {responses[0]!r}.",
+                hint="Compare fits of one response.",
             )
     parts = [
         [judged_codes(fit._fit, table, "apparent", JudgingPlan())[:2] for fit in fits] for table in tables
@@ -481,11 +482,13 @@ def differences_picture(cv: Any, options: PictureOptions) -> Axes:
 
     other = options.other
     if other is None:
-        raise DataError("kind='differences' compares with another model: pass other=, a fit.")
+        raise DataError("kind='differences' compares with another model.", hint="Pass other=, a fit.")
     if hasattr(other, "_fit") and not hasattr(other, "by_fold"):
         other = on_same_folds(cv, other)
     if not hasattr(other, "by_fold"):
-        raise DataError(f"other={told(other)}: pass a fit, or what cross_validate() gives of one.")
+        raise DataError(
+            f"other={told(other)} is not valid.", hint="Pass a fit, or what cross_validate() gives of one."
+        )
     values = fold_differences(cv, other)
     test = paired([cv, other], ["a", "b"]).iloc[0]
     mean = float(values.mean()), float(test["low"]), float(test["high"])
@@ -503,8 +506,8 @@ def on_same_folds(cv: CrossValidation, other: Any) -> CrossValidation:
     """Another fit, or choice of columns, cross-validated on the folds of one that was."""
     if cv.seed is None:
         raise DataError(
-            "The folds were given, and not dealt by a seed: pass other=cross_validate(fit, folds=...) with "
-            "them."
+            "The folds were given, and not dealt by a seed.",
+            hint="Pass other=cross_validate(fit, folds=...) with them.",
         )
     fitted = other.fit._fit if hasattr(other, "cross_validate") else other._fit
     return validated(
@@ -517,8 +520,8 @@ def fold_differences(a: CrossValidation, b: CrossValidation) -> pd.Series:
     """Error of the first less that of the second, over the rows that both judge, by (repeat, fold)."""
     if a._dealt.shape != b._dealt.shape or not a._index.equals(b._index):
         raise DataError(
-            "other= has other rows, folds or repeats: cross-validate both with the same folds=, "
-            "repeats= and seed=."
+            "other= has other rows, folds or repeats.",
+            hint="Cross-validate both with the same folds=, repeats= and seed=.",
         )
     refuse_other_folds(a, b, 2)
     return pd.Series(_fold_differences(a, b).ravel(), index=a.by_fold.index, name="difference")

@@ -188,12 +188,14 @@ def lr_test(
     if isinstance(lda_fit, LogisticResults) and isinstance(qda_fit, LogisticResults):
         if bootstrap or permutations:
             raise NotSupportedError(
-                "bootstrap= and permutations= are for lda() against qda(): leave them out for logistic fits."
+                "bootstrap= and permutations= are for lda() against qda().",
+                hint="Leave them out for logistic fits.",
             )
         return _nested_ratio(lda_fit, qda_fit)
     if not (isinstance(lda_fit, LDAResults) and isinstance(qda_fit, QDAResults)):
         raise NotSupportedError(
-            "lr_test() compares lda() with qda(), or two fits of logistic(): give the smaller model first."
+            "lr_test() compares lda() with qda(), or two fits of logistic().",
+            hint="Give the smaller model first.",
         )
     small = lda_fit._fit
     large = qda_fit._fit
@@ -202,8 +204,8 @@ def lr_test(
     if "factors" in quadratic.scatter.sections:
         raise NotSupportedError(
             'One covariance is no special case of covariance="factor", so that the ratio has no '
-            "chi-square distribution: compare by bic, or see covariance_models(formula, data, "
-            "dimensions=)."
+            "chi-square distribution.",
+            hint="Compare by bic, or see covariance_models(formula, data, dimensions=).",
         )
     for fit in (lda_fit, qda_fit):
         fit._need_moments("lr_test()")
@@ -211,18 +213,18 @@ def lr_test(
     for name in ("classes", "terms", "counts"):
         if not getattr(lda_fit, name).equals(getattr(qda_fit, name)):
             raise DataError(
-                f"The two fits differ in {name}: fit both with the same formula to the same rows."
+                f"The two fits differ in {name}.", hint="Fit both with the same formula to the same rows."
             )
     if not np.allclose(lda_fit.prior, qda_fit.prior, rtol=1e-12, atol=0):
-        raise DataError("The two fits differ in prior: fit both with the same one.")
+        raise DataError("The two fits differ in prior.", hint="Fit both with the same one.")
     _refuse_other_table((lda_fit, qda_fit), "lr_test()")
     df = qda_fit.df_model - lda_fit.df_model
     result = likelihood_ratio(lda_fit.llf, qda_fit.llf, df)
     if not (linear.has_distances and quadratic.has_distances and linear.reduced() is None):
         if bootstrap or permutations:
             raise NotSupportedError(
-                "bootstrap= and permutations= resample the ratio of full covariances: fit without "
-                "covariance= and ncomp=."
+                "bootstrap= and permutations= resample the ratio of full covariances.",
+                hint="Fit without covariance= and ncomp=.",
             )
         return result
     rows = {**result.approximations, **box_m_of_moments(quadratic.moments).approximations}
@@ -230,7 +232,7 @@ def lr_test(
     resampled = {"parametric bootstrap": bootstrap, "permutation": permutations}
     for name, replicates in resampled.items():
         if not is_whole(replicates) or replicates < 0:
-            raise DataError(f"{replicates!r} replicates of the {name}: give a whole number.")
+            raise DataError(f"{replicates!r} replicates of the {name}.", hint="Give a whole number.")
         if replicates:
             ratios = _ratios(name, large, replicates, seed)
             pvalue = permutation_pvalue(result.statistic, ratios, unit=result.statistic)
@@ -246,19 +248,20 @@ def _nested_ratio(small: LogisticResults, large: LogisticResults) -> TestResult:
     fits = small._fit, large._fit
     if fits[0].numbers.bias_reduction != fits[1].numbers.bias_reduction:
         raise NotSupportedError(
-            "lr_test() compares likelihoods of one kind, and one of the fits has bias_reduction=True: "
-            "fit both with it, or both without it."
+            "lr_test() compares likelihoods of one kind, and one of the fits has bias_reduction=True.",
+            hint="Fit both with it, or both without it.",
         )
     statistic, df = likelihood_ratio_on(*fits)
     if df <= 0:
         raise DataError(
             "The second fit of lr_test() has no columns beyond those of the first, so that there is "
-            "nothing to test: give the smaller fit first, and one with more terms as the second."
+            "nothing to test.",
+            hint="Give the smaller fit first, and one with more terms as the second.",
         )
     if np.isnan(statistic):
         raise DataError(
-            "No maximum of the penalized likelihood was found under the smaller model: use wald_test() "
-            "of the larger fit."
+            "No maximum of the penalized likelihood was found under the smaller model.",
+            hint="Use wald_test() of the larger fit.",
         )
     assumes = "Large samples; under the hypothesis the additional columns have no effect."
     if fits[0].numbers.bias_reduction:
@@ -271,7 +274,8 @@ def _refuse_other_table(fits: Sequence[Any], what: str) -> None:
     comparable.refuse_other_rows(fits, what)
     if not all(comparable.same_columns(fits)):
         raise DataError(
-            "The two fits differ in the values of their columns, as in other units: fit both to one table."
+            "The two fits differ in the values of their columns, as in other units.",
+            hint="Fit both to one table.",
         )
 
 
@@ -283,7 +287,7 @@ def _ratios(name: str, fit: Fit[QDAFit], replicates: int, seed: int | None) -> F
     blocks = fit.rows("permutations=")
     if blocks.weights is not None and (np.nan_to_num(blocks.weights) % 1 != 0).any():
         raise NotSupportedError(
-            "permutations= shuffles rows: give weights that are whole numbers, or use bootstrap=."
+            "permutations= shuffles rows.", hint="Give weights that are whole numbers, or use bootstrap=."
         )
     whiten = pooled(moments, moments.total - moments.n_classes).whiten
     parts = []
@@ -433,8 +437,8 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
 
 def _refuse_counts(ours: str, theirs: str) -> NoReturn:
     raise DataError(
-        f"The two fits differ in rows: LDA has {ours}, the logistic regression {theirs}. Fit both to the "
-        "same rows, with the same weights."
+        f"The two fits differ in rows: LDA has {ours}, the logistic regression {theirs}.",
+        hint="Fit both to the same rows, with the same weights.",
     )
 
 
@@ -448,8 +452,8 @@ def _estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[Floats, F
             theirs = getattr(logit, name)
             if not ours.equals(theirs):
                 raise DataError(
-                    f"The two fits differ in {name}, {listed(ours)} and {listed(theirs)}: fit both with the "
-                    "same formula to the same rows."
+                    f"The two fits differ in {name}, {listed(ours)} and {listed(theirs)}.",
+                    hint="Fit both with the same formula to the same rows.",
                 )
         if not np.allclose(lda_fit.counts, logit.counts, rtol=1e-9):
             _refuse_counts(f"{listed(lda_fit.counts)} by class", listed(logit.counts))
@@ -457,20 +461,22 @@ def _estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[Floats, F
         logistic = logit._fit
         if not logistic.numbers.newton.converged:
             raise NotSupportedError(
-                "A hyperplane separates classes, so that the logistic regression has no estimates to compare "
-                "with LDA's: fit with bias_reduction=True."
+                "A hyperplane separates classes, so that the logistic regression has no estimates to "
+                "compare with LDA's.",
+                hint="Fit with bias_reduction=True.",
             )
         if logit.cov_type != "nonrobust":
             raise NotSupportedError(
                 "Hausman's test takes the covariance of the model for the logistic estimates, and not "
-                f'{logit.cov_type} standard errors: pass robust("nonrobust") of the fit.'
+                f"{logit.cov_type} standard errors.",
+                hint='Pass robust("nonrobust") of the fit.',
             )
         against_first = logistic.numbers.against(0)
         return against_first.params() * of_unit, against_first.cov_params(unit)
     if isinstance(logit, LDAResults) or not (hasattr(logit, "params") and hasattr(logit, "cov_params")):
         raise DataError(
-            f"hausman() compares lda() with a logistic regression; the second is {type(logit).__name__}: "
-            "give what logistic() returns, or statsmodels' Logit or MNLogit."
+            f"hausman() compares lda() with a logistic regression; the second is {type(logit).__name__}.",
+            hint="Give what logistic() returns, or statsmodels' Logit or MNLogit.",
         )
     params = np.asarray(logit.params, dtype=np.float64)
     params = params.reshape(len(params), -1)
@@ -501,7 +507,9 @@ def _refuse_other_means(normal: Fit[LDAFit], model: Any) -> None:
         raise DataError(
             f"The two fits differ in rows: the mean of {normal.terms[column]!r} in class "
             f"{normal.classes[j]!r} is {moments.class_means[j, column]:g} for LDA, and "
-            f"{means[j, column]:g} for the logistic regression. Fit both to the same rows and columns."
+            f"{means[j, column]:g} for the logistic regression.",
+            hint="Fit both to the same rows and columns.",
+            classes=(normal.classes[j],),
         )
 
 

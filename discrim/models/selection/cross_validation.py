@@ -573,8 +573,8 @@ def cross_validate(
     judged, refit_prior = _judged(fit, formula, data, options, nested, refit_prior)
     if permutations and judged.refits.called is not None:
         raise NotSupportedError(
-            "permutations= shuffles the labels of a fit, and this takes a call with the table in each fold: "
-            "shuffle the column of the classes yourself, and call cross_validate() with each table."
+            "permutations= shuffles the labels of a fit, and this takes a call with the table in each fold.",
+            hint="Shuffle the column of the classes yourself, and call cross_validate() with each table.",
         )
     seed = drawn_seed(seed)
     cv = validated(judged, folds, repeats, groups, seed, nested=nested, refit_prior=refit_prior)
@@ -597,21 +597,24 @@ def _judged(
     whole = fit
     if not (callable(fit) or isinstance(fit, str)):
         if not (formula is None and data is None and options is None):
-            raise DataError("formula=, data= and options= go with a verb: leave them out of a fit.")
+            raise DataError("formula=, data= and options= go with a verb.", hint="Leave them out of a fit.")
     elif data is None:
-        raise DataError("A verb or function needs a table: pass data=, and the formula= of a verb.")
+        raise DataError("A verb or function needs a table.", hint="Pass data=, and the formula= of a verb.")
     elif formula is not None or isinstance(fit, str):
         whole = verb_named(fit, "fit")(formula, data, **dict(options or {}))
     elif getattr(fit, "__name__", None) in BY_VERB and fit is verb_named(fit.__name__, "fit"):
-        raise DataError(f"{fit.__name__}() needs a formula beside the table: pass formula=, as in 'y ~ .'.")
+        raise DataError(
+            f"{fit.__name__}() needs a formula beside the table.", hint="Pass formula=, as in 'y ~ .'."
+        )
     elif options is not None:
         raise DataError(
-            "options= go with a verb and formula=: leave them out, and bind them in the function."
+            "options= go with a verb and formula=.", hint="Leave them out, and bind them in the function."
         )
     else:
         if refit_prior is not None or not nested:
             raise DataError(
-                "A function does all anew with the rows that are left: leave out nested= and refit_prior=."
+                "A function does all anew with the rows that are left.",
+                hint="Leave out nested= and refit_prior=.",
             )
         whole = fit(data)
     if hasattr(whole, "cross_validate"):
@@ -637,8 +640,8 @@ def _fit_of_function(function: Callable[[Any], Any], data: Any, whole: Fit[Any])
     weights = whole.blocks.weights
     if weights is not None and len(weights) != blocks.table.nrows:
         raise DataError(
-            "The function's fit has weights, and not the rows of data=: let it keep all rows, or fit without "
-            "weights=."
+            "The function's fit has weights, and not the rows of data=.",
+            hint="Let it keep all rows, or fit without weights=.",
         )
     codes = response_codes(blocks.design, blocks.table, blocks.functions)
     judged = blocks.with_codes(codes).with_weights(weights)
@@ -874,8 +877,8 @@ def permutations_picture(cv: Any, options: PictureOptions) -> Axes:
     test = cv.permutations
     if test is None:
         raise DataError(
-            "kind='permutations' draws a permutation test, and none was made: pass permutations=999 to "
-            "cross_validate()."
+            "kind='permutations' draws a permutation test, and none was made.",
+            hint="Pass permutations=999 to cross_validate().",
         )
     title = f"Hit rates of {name_of(cv)} by chance, and of the true labels"
     names = (f"Cross-validated hit rate, labels shuffled among {test.shuffled}", title)

@@ -158,7 +158,7 @@ class LearningCurve(Shown):
         """
         given = [rows] if np.isscalar(rows) else rows
         if not isinstance(given, Sequence | np.ndarray | pd.Index) or isinstance(given, str):
-            raise DataError(f"rows={told(rows)}: give a number of rows, or several.")
+            raise DataError(f"rows={told(rows)} is not valid.", hint="Give a number of rows, or several.")
         numbers = np.array([check_whole("rows", n, 1) for n in given], dtype=np.float64)
         laws = self._laws.at(numbers)
         low, high = np.quantile(laws, [(1 - self._level) / 2, (1 + self._level) / 2], axis=0)
@@ -243,7 +243,9 @@ def learning_curve(
     seed = drawn_seed(seed)
     shares = SIZES if sizes is None else sizes
     if not isinstance(shares, Sequence | np.ndarray) or isinstance(shares, str):
-        raise DataError(f"sizes={told(sizes)}: give shares of the rows, as [0.1, 0.3, 0.5, 0.8].")
+        raise DataError(
+            f"sizes={told(sizes)} is not valid.", hint="Give shares of the rows, as [0.1, 0.3, 0.5, 0.8]."
+        )
     found = []
     failed = {}
     for share in sorted({check_number("sizes", each, 0, 1, ends="()") for each in shares}):
@@ -254,8 +256,8 @@ def learning_curve(
     if len(found) < FEWEST:
         why = f" {failed[max(failed)]}" if failed else ""
         raise NotSupportedError(
-            f"Rules can be fitted to {len(found)} of the sizes, and a learning curve takes {FEWEST}: give "
-            f"more or larger sizes=.{why}"
+            f"Rules can be fitted to {len(found)} of the sizes, and a learning curve takes {FEWEST}.",
+            hint=f"Give more or larger sizes=.{why}.",
         )
     if failed:
         warn_user(

@@ -219,7 +219,7 @@ def plan(
     setting = _setting(distance, p, classes, draws, seed)
     least = sample_size.least_error(setting)
     if error is not None and excess is not None:
-        raise DataError("error= and excess= say the same: pass one of the two.")
+        raise DataError("error= and excess= say the same.", hint="Pass one of the two.")
     if excess is not None:
         error = least + check_number("excess", excess, 0, 1, ends="()")
     if error is not None:
@@ -227,11 +227,14 @@ def plan(
         if error <= least or error >= 1 - 1 / classes:
             raise DataError(
                 f"error={error:g}: at this distance the best rule errs in {least:.4g} of the rows, and "
-                f"chance in {1 - 1 / classes:.4g}: give a number between the two, or excess=."
+                f"chance in {1 - 1 / classes:.4g}.",
+                hint="Give a number between the two, or excess=.",
             )
     given = ROWS if rows is None else rows
     if not isinstance(given, Sequence | np.ndarray) or isinstance(given, str) or not len(given):
-        raise DataError(f"rows={told(rows)}: give numbers of rows of a class, as [10, 20, 50].")
+        raise DataError(
+            f"rows={told(rows)} is not valid.", hint="Give numbers of rows of a class, as [10, 20, 50]."
+        )
     numbers = sorted({check_whole("rows", n, 2, sample_size.MOST_ROWS) for n in given})
     check_level(level)
     judging = None
@@ -253,7 +256,8 @@ def _setting(distance: float, p: int, classes: int, draws: int, seed: int) -> Se
     if classes > p + 1:
         raise DataError(
             f"classes={classes}: no more than {p + 1} classes are at one distance from each other in {p} "
-            f"column{'s' if p > 1 else ''}: give fewer classes or more columns."
+            f"column{'s' if p > 1 else ''}.",
+            hint="Give fewer classes or more columns.",
         )
     draws = check_whole("draws", draws, 100, 10**8)
     return Setting(distance, p, classes, draws, check_whole("seed", seed, 0))

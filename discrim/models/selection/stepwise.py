@@ -228,7 +228,7 @@ def stepwise(
         shorter = f"{design.response_code} ~ {' + '.join(texts[term] for term in terms)}"
         fitted: ClassifierResults = model(shorter, data, **arguments)
         if not hasattr(fitted, "error_rates"):
-            raise DataError(f"verb={told(model)} gives no fit: give a verb, such as discrim.qda.")
+            raise DataError(f"verb={told(model)} gives no fit.", hint="Give a verb, such as discrim.qda.")
         return fitted
 
     search = term_choice.StepwiseSearch(criterion, direction, include, limits, options, folds, seed)
@@ -256,7 +256,9 @@ def model_for(verb: Any, criterion: Any) -> tuple[Any, dict[str, Any]]:
     options = {}
     if isinstance(verb, partial):
         if verb.args:
-            raise DataError(f"verb= is a partial with {told(verb.args[0])}: name the options of the verb.")
+            raise DataError(
+                f"verb= is a partial with {told(verb.args[0])}.", hint="Name the options of the verb."
+            )
         verb, options = verb.func, dict(verb.keywords)
     verb = verb_named(verb)
     if not isinstance(criterion, str) or criterion not in ("aic", "bic"):
@@ -268,7 +270,8 @@ def model_for(verb: Any, criterion: Any) -> tuple[Any, dict[str, Any]]:
     if verb is not None and verb is not logistic:
         raise NotSupportedError(
             f"criterion={criterion!r} compares likelihoods of the classes given the row, which only "
-            'logistic() has: leave verb= out, or use criterion="cv", which goes with any verb.'
+            "logistic() has.",
+            hint='Leave verb= out, or use criterion="cv", which goes with any verb.',
         )
     return logistic, options
 
@@ -288,14 +291,16 @@ def read_limits(
     if criterion not in BY_MOMENTS and (by != "p" or tolerance is not None):
         given = "tolerance=" if by == "p" else f'by="{by}"'
         raise DataError(
-            f"{given} applies to steps by the partial F, which criterion={criterion!r} does not use. Leave "
-            f"it out, or use one of {listed(BY_MOMENTS)}."
+            f"{given} applies to steps by the partial F, which criterion={criterion!r} does not use.",
+            hint=f"Leave it out, or use one of {listed(BY_MOMENTS)}.",
         )
     if tolerance is not None:
         check_number("tolerance", tolerance, 0, 1, ends="[)", what="a share of variance")
     if by == "v":
         if criterion != "rao":
-            raise DataError(f'by="v" does not limit criterion={criterion!r}. Write criterion="rao" with it.')
+            raise DataError(
+                f'by="v" does not limit criterion={criterion!r}.', hint='Write criterion="rao" with it.'
+            )
         level = _level("stay", stay)
         added = _limit("enter", enter, by, np.inf, needed=direction != "backward")
         return Limits(level, level, "p", tolerance, added)
@@ -333,7 +338,9 @@ def check_verb_options(
     check_word("direction", direction, Direction)
     check_word("criterion", criterion, Criterion)
     if not callable(verb):
-        raise DataError(f"verb={told(verb)}: give a verb, such as discrim.qda, or None for lda.")
+        raise DataError(
+            f"verb={told(verb)} is not valid.", hint="Give a verb, such as discrim.qda, or None for lda."
+        )
     try:
         signature = inspect.signature(verb)
     except (TypeError, ValueError):
@@ -343,8 +350,8 @@ def check_verb_options(
         signature.bind("formula", "data", **dict.fromkeys(given))
     except TypeError as error:
         raise DataError(
-            f"verb={told(verb)} cannot be called with a formula, a table and {listed(given)} ({error}): "
-            "give a verb, such as discrim.qda."
+            f"verb={told(verb)} cannot be called with a formula, a table and {listed(given)} ({error}).",
+            hint="Give a verb, such as discrim.qda.",
         ) from None
 
 
@@ -357,8 +364,8 @@ def _refuse_unknown(verb: Any, known: Mapping[str, inspect.Parameter], options: 
     if unknown:
         free = [option for option in known if option not in GIVEN]
         raise DataError(
-            f"verb= has the option {listed(unknown)}, which {name}() does not take here: give some of "
-            f"{listed(free, most=20)}."
+            f"verb= has the option {listed(unknown)}, which {name}() does not take here.",
+            hint=f"Give some of {listed(free, most=20)}.",
         )
 
 
@@ -366,12 +373,14 @@ def included(blocks: Blocks, include: str | Sequence[str]) -> list[str]:
     """Labels of the terms that are to be included, but for those that are constant."""
     labels = {part.text: part.label for part in blocks.design.parts()}
     if not isinstance(include, Iterable) or not all(isinstance(term, str) for term in include):
-        raise DataError(f"include={told(include)}: give terms as the formula writes them, in a list.")
+        raise DataError(
+            f"include={told(include)} is not valid.", hint="Give terms as the formula writes them, in a list."
+        )
     wanted = [labels.get(term, term) for term in ([include] if isinstance(include, str) else include)]
     known = (*labels.values(), *blocks.constant)
     unknown = [term for term in wanted if term not in known]
     if unknown:
-        raise DataError(f"include= names {listed(unknown)}, which is no term: use {listed(known)}.")
+        raise DataError(f"include= names {listed(unknown)}, which is no term.", hint=f"Use {listed(known)}.")
     constant = set(blocks.constant)
     return [term for term in wanted if term not in constant]
 
@@ -461,15 +470,15 @@ class StepwiseResults(ChosenAnew):
         """
         if self._trace is None:
             raise NotSupportedError(
-                f'A choice by {self.criterion} keeps no trace: see steps, or use criterion="aic".'
+                f"A choice by {self.criterion} keeps no trace.", hint='See steps, or use criterion="aic".'
             )
         return self._trace.copy()
 
     def _of_steps(self) -> StepTables:
         if self._make_tables is None:
             raise NotSupportedError(
-                f"A choice by {self.criterion} has no tests of the terms at each step: see steps, or use one "
-                f"of the criteria {listed(BY_MOMENTS)}."
+                f"A choice by {self.criterion} has no tests of the terms at each step.",
+                hint=f"See steps, or use one of the criteria {listed(BY_MOMENTS)}.",
             )
         if self._tables is None:
             self._tables = self._make_tables()
@@ -543,7 +552,7 @@ class StepwiseResults(ChosenAnew):
         """
         if self._fit is None:
             raise DataError(
-                "No term was chosen, so there is nothing to fit: raise enter=, or include= a term."
+                "No term was chosen, so there is nothing to fit.", hint="Raise enter=, or include= a term."
             )
         return self._fit
 

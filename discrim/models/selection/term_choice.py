@@ -220,7 +220,8 @@ class StepwiseSearch:
         if other:
             raise NotSupportedError(
                 f"AIC and BIC need a maximum of the likelihood, which a fit with {reading.listed(other)} "
-                'does not have: leave the option out, or use criterion="cv".'
+                "does not have.",
+                hint='Leave the option out, or use criterion="cv".',
             )
         blocks, moments = without_collinear(
             blocks,
@@ -232,7 +233,8 @@ class StepwiseSearch:
         if dropped:
             raise CollinearError(
                 f"include= names {reading.listed(dropped)}, which was dropped as a combination of other "
-                "terms: leave it out."
+                "terms.",
+                hint="Leave it out.",
             )
         steps = _InformationSteps(
             _term_fits(blocks, moments, options), self.criterion, float(moments.counts.sum()), self.include
@@ -293,7 +295,8 @@ class _PartialFSteps:
                 if self._selected.dependent(self._parts[term]):
                     raise CollinearError(
                         f"The term {term!r} is constant, or a combination of those before it, within "
-                        "classes: leave it out of include=."
+                        "classes.",
+                        hint="Leave it out of include=.",
                     )
                 self._refuse_intolerable(term, "leave it out of include=")
                 self._step("included", term)

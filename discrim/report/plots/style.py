@@ -209,17 +209,20 @@ def signs_of(classes: Sequence[Any], colors: Any = None) -> Signs:
     elif isinstance(colors, Mapping):
         unknown = [label for label in colors if label not in classes]
         if unknown:
-            raise DataError(f"colors= names {unknown[0]!r}, which is no class: name some of {list(classes)}.")
+            raise DataError(
+                f"colors= names {unknown[0]!r}, which is no class.", hint=f"Name some of {list(classes)}."
+            )
         given = [colors.get(label, COLOURS[k % len(COLOURS)]) for k, label in enumerate(classes)]
     elif not isinstance(colors, Iterable):
         raise DataError(
-            f"colors= is of type {type(colors).__name__}: give a colour for each class, or a colormap's name."
+            f"colors= is of type {type(colors).__name__}.",
+            hint="Give a colour for each class, or a colormap's name.",
         )
     else:
         given = list(colors)
         if len(given) < len(classes):
             raise DataError(
-                f"colors= has {len(given)} colours for {len(classes)} classes: give one for each."
+                f"colors= has {len(given)} colours for {len(classes)} classes.", hint="Give one for each."
             )
     return Signs(tuple(_hex(colour) for colour in given))
 
@@ -241,7 +244,8 @@ def colormap_of(given: Any) -> Colormap:
         near = get_close_matches(given.lower(), {name.lower(): name for name in mpl.colormaps}, 1)
         hint = f" Did you mean {next(n for n in mpl.colormaps if n.lower() == near[0])!r}?" if near else ""
         raise DataError(
-            f"colors={given!r} is no colormap: give a colour for each class, or a colormap's name.{hint}"
+            f"colors={given!r} is no colormap.",
+            hint=f"Give a colour for each class, or a colormap's name.{hint}.",
         )
     return mpl.colormaps[given]
 
@@ -285,7 +289,8 @@ def _hex(colour: Any) -> str:
         return str(to_hex(colour))
     except ValueError:
         raise DataError(
-            f"colors= has {colour!r}, which matplotlib knows no colour by: give '#0072B2' and the like."
+            f"colors= has {colour!r}, which matplotlib knows no colour by.",
+            hint="Give '#0072B2' and the like.",
         ) from None
 
 
@@ -348,7 +353,7 @@ def new_axes(ax: Axes | None, lines: int = 0, size: tuple[float, float] | None =
         return ax, False
     if ax is not None:
         raise DataError(
-            f"ax= is of type {type(ax).__name__}: give axes of matplotlib, as plt.subplots()[1] are."
+            f"ax= is of type {type(ax).__name__}.", hint="Give axes of matplotlib, as plt.subplots()[1] are."
         )
     width, height = size or plt.rcParams["figure.figsize"]
     high = float(np.clip(0.017 * letters() * lines + 1, height, 30))
@@ -609,7 +614,7 @@ def picture_bytes(draw: Callable[[], object], form: str) -> bytes:
     A DataError says that the format is not among `FORMATS`.
     """
     if form not in FORMATS:
-        raise DataError(f"A picture is not written as {form!r}: give one of {', '.join(FORMATS)}.")
+        raise DataError(f"A picture is not written as {form!r}.", hint=f"Give one of {', '.join(FORMATS)}.")
     import matplotlib.pyplot as plt
 
     # Whatever backend a person's settings name, a file needs no window.

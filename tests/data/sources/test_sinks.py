@@ -121,7 +121,7 @@ def unread():
         ("none/a.csv", OSError, "no such folder"),
         ("none/folder", OSError, "no such folder"),
         ("full", DataError, "holds files already"),
-        ("file", DataError, "is a file: name a folder"),
+        ("file", DataError, "is a file. Name a folder"),
         ("full/t.parquet", DataError, "belongs to the"),
         ("full/new.parquet", DataError, "belongs to the folder"),
         ("full/deep/new.parquet", OSError, "no such folder"),

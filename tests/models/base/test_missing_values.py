@@ -298,10 +298,10 @@ def test_models_without_densities_of_columns_refuse(verb, options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscrimWarning)
         fit = getattr(discrim, verb)("species ~ .", IRIS, **options)
-    with pytest.raises(NotSupportedError, match=rf"{verb}\(\) does not have: fill the values .* fit lda"):
+    with pytest.raises(NotSupportedError, match=rf"{verb}\(\) does not have\. Fill the values .* fit lda"):
         fit.predict(GAPS, missing="integrate")
     assert fit.predict(GAPS, missing="drop").isna().sum() == (~COMPLETE).sum()
-    with pytest.raises(DataError, match="missing='fill' is not known: use one of 'drop', 'integrate'"):
+    with pytest.raises(DataError, match=r"missing='fill' is not known\. Use one of 'drop', 'integrate'"):
         fit.predict(GAPS, missing="fill")
 
 

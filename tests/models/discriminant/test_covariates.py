@@ -270,7 +270,7 @@ def test_an_estimator_names_covariates_by_column_or_position(fits):
         grown.partial_fit(x[start : start + 50], y[start : start + 50], classes=sorted(set(y)))
     np.testing.assert_allclose(grown.coef_, by_name.coef_, rtol=1e-9)
     assert grown.transform(x).shape == (150, 2)
-    with pytest.raises(DataError, match="no column of X: name some of 'sepal_length'"):
+    with pytest.raises(DataError, match=r"no column of X\. Name some of 'sepal_length'"):
         LDAClassifier(covariates=["age"]).fit(x, y)
 
 

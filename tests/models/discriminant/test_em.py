@@ -298,7 +298,7 @@ def test_what_rests_on_complete_rows_is_refused(name):
 @pytest.mark.parametrize(
     ("verb", "options", "error", "match"),
     [
-        ("lda", {"missing": "fill"}, DataError, "missing='fill' is not known: use one of 'drop', 'em'"),
+        ("lda", {"missing": "fill"}, DataError, "missing='fill' is not known. Use one of 'drop', 'em'"),
         ("lda", {"covariance": "t"}, NotSupportedError, 'cannot be combined with covariance="t"'),
         ("qda", {"covariance": "shrunk"}, NotSupportedError, 'cannot be combined with covariance="shrunk"'),
         ("lda", {"na_action": "raise"}, DataError, 'na_action="raise" refuses them'),

@@ -321,9 +321,9 @@ def test_trials_without_pairs_are_refused():
 @pytest.mark.filterwarnings("ignore:The weights of")
 def test_what_is_refused():
     fit = discrim.plda("speaker ~ .", UNEVEN)
-    with pytest.raises(DataError, match=r"a has 3 rows and b 2: give as many of both, or verify_all"):
+    with pytest.raises(DataError, match=r"a has 3 rows and b 2\. Give as many of both, or verify_all"):
         fit.verify(NEW[:3], NEW[:2])
-    with pytest.raises(DataError, match=r"differ by 'new0001': give the same sets"):
+    with pytest.raises(DataError, match=r"differ by 'new0001'\. Give the same sets"):
         fit.verify(NEW[:3], NEW[:6], by="speaker")
     with pytest.raises(DataError, match=r"no column 'set' for by="):
         fit.verify(NEW, NEW, by="set")

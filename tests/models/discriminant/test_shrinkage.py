@@ -172,7 +172,7 @@ def test_moments_on_another_scale_give_the_same_covariance():
 @pytest.mark.parametrize("covariance", ["diagonal", "spherical"])
 def test_no_likelihood_of_fewer_axes_where_the_maximum_is_of_another_structure(covariance):
     fit = lda("species ~ .", IRIS, covariance=covariance, ncomp=1)
-    with pytest.raises(NotSupportedError, match="all axes only: fit without ncomp="):
+    with pytest.raises(NotSupportedError, match=r"all axes only\. Fit without ncomp="):
         assert fit.llf
     assert np.isnan(fit.glance().loc[0, "aic"])
 

@@ -165,7 +165,7 @@ def test_robust_distances_are_those_of_the_robust_covariance_and_none_is_left_ou
     centroids = (fit.means - fit.prior @ fit.means) @ fit.scaling
     gaps = axes.to_numpy() - centroids.loc[found["predicted"]].to_numpy()
     np.testing.assert_allclose(found["D2"], (gaps**2).sum(axis=1), rtol=1e-9)
-    with pytest.raises(NotSupportedError, match=r"robust covariance: use leave_one_out\(\)"):
+    with pytest.raises(NotSupportedError, match=r"robust covariance\. Use leave_one_out\(\)"):
         fit.casewise("loo")
 
 

@@ -184,7 +184,7 @@ def test_impossible_rows_are_counted():
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"tol": 0}, "tol=0: give"),
+        ({"tol": 0}, "tol=0 is not valid. Give"),
         ({"tol": "x"}, "tol='x'"),
         ({"maxiter": 0}, "maxiter=0"),
         ({"maxiter": True}, "maxiter=True"),

@@ -225,7 +225,7 @@ def test_rows_are_left_out_one_by_one():
 
 
 def test_what_it_cannot_tell_is_refused_by_name(tmp_path, capsys):
-    with pytest.raises(DataError, match="missing='fill' is not known: use one of 'drop', 'em'"):
+    with pytest.raises(DataError, match=r"missing='fill' is not known\. Use one of 'drop', 'em'"):
         mixture("species ~ .", HOLES, missing="fill")
     with pytest.raises(DataError, match='na_action="raise" refuses them'):
         mixture("species ~ .", HOLES, missing="em", na_action="raise")

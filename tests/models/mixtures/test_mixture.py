@@ -320,7 +320,7 @@ def test_what_cannot_be_fitted_is_refused_by_name():
     with pytest.raises(CollinearError, match=r"'nonflavanoid_phenols' is a linear .* within class 'barbera'"):
         mixture("cultivar ~ .", short, components=1, over="class")
     with pytest.raises(
-        CollinearError, match=r"Component \d of 4 of class 'barbera' .* from each start: give"
+        CollinearError, match=r"Component \d of 4 of class 'barbera' .* from each start\. Give"
     ):
         mixture("cultivar ~ alcohol + ash", short, components=4, covariance="full")
     with pytest.raises(DataError, match="fewer rows than components"):

@@ -139,7 +139,7 @@ def test_variances_alone_are_those_of_numpy_and_say_what_they_have_not():
     np.testing.assert_allclose(held.variances, wanted, rtol=1e-12)
     np.testing.assert_allclose(discrim.moments("species ~ .", IRIS).variances, wanted, rtol=1e-12)
     for ask in (lambda: held.cov, lambda: held.covs, lambda: discrim.lda(moments=held)):
-        with pytest.raises(NotSupportedError, match=r"hold variances alone: make them with scatters="):
+        with pytest.raises(NotSupportedError, match=r"hold variances alone\. Make them with scatters="):
             ask()
     assert discrim.lda(moments=held, covariance="diagonal").nobs == 150
     pooled = discrim.moments("species ~ .", IRIS, scatters="pooled")

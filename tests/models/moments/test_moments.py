@@ -299,7 +299,7 @@ def test_weights_of_zero_in_a_piece_and_weights_that_are_taken_from_the_first():
         assert ours.nobs == pytest.approx(theirs.nobs)
         same(ours.coef, theirs.coef, 1e-10)
     held = discrim.moments(FORMULA, TEXT, weights=weights)
-    with pytest.raises(DataError, match=r"first table had weights: pass weights="):
+    with pytest.raises(DataError, match=r"first table had weights\. Pass weights="):
         held.of(TEXT)
     assert (held + held.of(TEXT, weights=np.ones(150))).nobs == weights.sum() + 150
 

@@ -567,7 +567,7 @@ def test_a_category_times_another_column_is_refused_by_name():
         ({"kernel": True, "bandwidth": "ucv"}, "bandwidth='ucv'"),
         ({"kernel": True, "bandwidth": 0}, "bandwidth=0"),
         ({"kernel": True, "bandwidth": {"bill_length_mm": "wide"}}, "'wide'"),
-        ({"bandwidth": {"bill_length_mm": 1.0}}, "no column has one: name its columns in kernel="),
+        ({"bandwidth": {"bill_length_mm": 1.0}}, "no column has one. Name its columns in kernel="),
         ({"bandwidth": 1.0}, "bandwidth=1.0 goes with kernel densities"),
         ({"bandwidth": "nrd"}, "bandwidth='nrd' goes with kernel densities"),
         ({"kernel": True, "bandwidth": {"island": 1.0}}, "kernel= makes one of 'bill_length_mm'"),
@@ -647,5 +647,7 @@ def test_an_unseen_value_of_c_of_a_column_may_be_missing_too():
 
 def test_a_density_is_asked_for_at_numbers():
     fit = naive_bayes("species ~ petal_length", IRIS)
-    with pytest.raises(DataError, match="at='wide': give the values of 'petal_length' as numbers"):
+    with pytest.raises(
+        DataError, match=r"at='wide' is not valid\. Give the values of 'petal_length' as numbers"
+    ):
         fit.density("petal_length", "wide")

@@ -182,5 +182,5 @@ def test_what_needs_single_rows_is_refused():
     ):
         with pytest.raises(NotSupportedError):
             call()
-    with pytest.raises(DataError, match="there are 50: ask for fewer folds"):
+    with pytest.raises(DataError, match=r"there are 50\. Ask for fewer folds"):
         fit.q2(60)

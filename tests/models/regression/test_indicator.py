@@ -638,5 +638,5 @@ def test_a_picture_is_drawn_along_the_first_discriminant_or_against_a_column():
     fit = indicator("species ~ island + bill_length_mm + body_mass_g", PENGUINS)
     assert fit.plot().get_xlabel() == "First discriminant"
     assert fit.plot(columns="body_mass_g").get_xlabel() == "body_mass_g"
-    with pytest.raises(NotSupportedError, match="'island' is not: name a numeric one"):
+    with pytest.raises(NotSupportedError, match=r"'island' is not\. Name a numeric one"):
         fit.plot(columns="island")

@@ -438,7 +438,7 @@ def test_marginal_effects_are_means_of_slopes():
 
 def test_what_statsmodels_does_not_have_is_said():
     data = PENGUINS.assign(w=2)
-    with pytest.raises(NotSupportedError, match=r"no frequency weights: repeat the rows"):
+    with pytest.raises(NotSupportedError, match=r"no frequency weights\. Repeat the rows"):
         logistic("sex ~ bill_depth_mm", data, weights="w").to_statsmodels()
     with pytest.raises(NotSupportedError, match="Firth's penalty"):
         logistic("sex ~ bill_depth_mm", data, bias_reduction=True).to_statsmodels()

@@ -218,7 +218,7 @@ def test_pictures_of_markdown_stand_in_a_folder_beside_it(tmp_path):
 
 def test_a_file_in_the_place_of_the_folder_is_named(tmp_path):
     (tmp_path / "iris_pictures").write_text("before")
-    with pytest.raises(UnwritableFileError, match=r"folder is to have: move it.*iris_pictures"):
+    with pytest.raises(UnwritableFileError, match=r"folder is to have\. Move it.*iris_pictures"):
         fitted().report(tmp_path / "iris.md", pictures=["scores"])
     assert [each.name for each in tmp_path.iterdir()] == ["iris_pictures"]
 

@@ -103,7 +103,7 @@ def test_loaded_and_pickled_fits_take_batches(tmp_path):
         same_fit(held.update(IRIS[held.nobs :]), expected, IRIS)
     with_factor = discrim.lda("species ~ bill_length_mm + island", load_penguins())
     with_factor.save(tmp_path / "factor")
-    with pytest.raises(NotSupportedError, match=r"categories: keep discrim\.moments\(\).*fit lda"):
+    with pytest.raises(NotSupportedError, match=r"categories\. Keep discrim\.moments\(\).*fit lda"):
         discrim.load(tmp_path / "factor").update(load_penguins())
 
 

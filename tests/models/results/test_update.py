@@ -83,7 +83,7 @@ def test_weights_go_along_and_are_no_predictor():
     assert found.nobs == by_name.nobs
     by_vector = discrim.lda("species ~ .", IRIS, weights=COUNTED["w"])
     assert by_vector.update(prior="equal").nobs == by_name.nobs
-    with pytest.raises(DataError, match="The fit has weights: pass weights= of these rows"):
+    with pytest.raises(DataError, match=r"The fit has weights\. Pass weights= of these rows"):
         by_name.update(data=COUNTED[::2])
     assert by_name.update(data=COUNTED[::2], weights="w").nobs == COUNTED["w"][::2].sum()
     assert by_vector.update(data=IRIS[::2], weights=None).nobs == 75

@@ -237,7 +237,7 @@ def test_options_of_candidates_and_verbs_without_posteriors():
     assert "log_loss" not in ours.table
     expected = cross_validate(discrim.lda(FORMULA, IRIS, covariance="shrunk"), seed=3).table()["estimate"]
     assert ours.table.loc["shrunk", "error"] == pytest.approx(expected["error"])
-    with pytest.raises(DataError, match=r"No candidate .*has no posteriors: choose by=.error"):
+    with pytest.raises(DataError, match=r"No candidate .*has no posteriors\. Choose by=.error"):
         choose(FORMULA, IRIS, candidates=["indicator"], calibrate=False)
 
 

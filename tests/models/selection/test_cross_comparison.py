@@ -87,15 +87,15 @@ def test_weights_that_are_no_whole_numbers_are_refused_whatever_they_add_up_to()
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"folds": 1000}, "^folds=1000: give a number from 2 to the 150"),
+        ({"folds": 1000}, "^folds=1000 is not valid. Give a number from 2 to the 150"),
         ({"folds": True}, "^folds=True"),
         ({"folds": [1, 2]}, "^folds= has 2 values"),
         ({"folds": np.ones(150)}, "^folds= has one fold only"),
         ({"folds": [None, *[1, 2] * 74, 1]}, "^folds= is missing at row 0"),
         ({"folds": np.arange(150) % 3, "repeats": 2}, "^folds= names the fold of each row"),
         ({"folds": 10, "groups": np.arange(150) % 4}, "4 groups, too few for folds=10"),
-        ({"folds": iter([1, 2] * 75)}, "^folds=<list_.*: give a column"),
-        ({"folds": 5, "groups": np.zeros((150, 2))}, "^groups=array.{,40}: give a column"),
+        ({"folds": iter([1, 2] * 75)}, "^folds=<list_.* is not valid. Give a column"),
+        ({"folds": 5, "groups": np.zeros((150, 2))}, "^groups=array.{,40} is not valid. Give a column"),
         ({"folds": 5, "seed": np.random.default_rng(1)}, "^seed=Generator"),
     ],
 )
@@ -120,13 +120,13 @@ def test_what_is_no_fit_is_told_so(tmp_path):
             compare(**options)
     with pytest.raises(NotSupportedError, match="known law"):
         cross_validate(law)
-    with pytest.raises(DataError, match="verb or function needs a table: pass data="):
+    with pytest.raises(DataError, match=r"verb or function needs a table\. Pass data="):
         cross_validate(lda)
     with pytest.raises(DataError, match="give its results_"):
         cross_validate(SimpleNamespace(results_=fit))
     with pytest.raises(DataError, match=r"give its fit, as found\.fit.*terms are chosen anew"):
         compare(discrim.stepwise("species ~ .", IRIS))
-    with pytest.raises(NotSupportedError, match=r"argument 2, loaded, unpickled, .*, has none: fit a table"):
+    with pytest.raises(NotSupportedError, match=r"argument 2, loaded, unpickled, .*, has none\. Fit a table"):
         compare(fit, loaded, folds=5)
     with pytest.raises(NotSupportedError, match=r"^Fit 2: Without fold 1 of 2 the model has no fit"):
         compare(fit, discrim.knn("species ~ .", IRIS, k=130), folds=2, seed=0)

@@ -443,7 +443,7 @@ def test_rules_that_are_equally_good_are_rarely_told_apart():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"folds": 1}, "folds=1: give a number from 2 to the 150"),
+        ({"folds": 1}, "folds=1 is not valid. Give a number from 2 to the 150"),
         ({"folds": 151}, "folds=151"),
         ({"folds": 2.5}, "folds=2.5"),
         ({"folds": True}, "folds=True"),
@@ -476,7 +476,7 @@ def test_what_cannot_be_answered_says_why(tmp_path):
     assert line.table().index.tolist() == ["error"]
     with pytest.raises(NotSupportedError, match="needs probabilities"):
         line.posteriors()
-    with pytest.raises(DataError, match="repeat=2: give a number from 1 to 1"):
+    with pytest.raises(DataError, match=r"repeat=2 is not valid\. Give a number from 1 to 1"):
         line.posteriors(2)
     with pytest.raises(DataError, match="two fits or more"):
         compare(fit, folds=5).pairs()

@@ -314,7 +314,7 @@ def test_a_verb_may_be_named():
     assert type(named.fit).__name__ == "QDAResults"
     chosen = stepwise("cultivar ~ alcohol + ash", data, verb="logistic", criterion="bic")
     assert type(chosen.fit).__name__ == "LogisticResults"
-    with pytest.raises(DataError, match="verb='oracle' is not known: use one of 'lda', 'qda'"):
+    with pytest.raises(DataError, match=r"verb='oracle' is not known\. Use one of 'lda', 'qda'"):
         stepwise("cultivar ~ .", data, verb="oracle")
 
 
