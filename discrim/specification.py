@@ -38,7 +38,13 @@ class Specification:
         """Return the parameters that differ from their defaults, or have none."""
         defaults = {each.name: each.default for each in fields(self)}
         parameters = self.parameters()
-        return {name: value for name, value in parameters.items() if not _is_same(value, defaults[name])}
+        changed = {}
+        for name, value in parameters.items():
+            default = defaults[name]
+            # Values of other types, such as arrays, may not be comparable with the default.
+            if value is not default and (type(value) is not type(default) or value != default):
+                changed[name] = value
+        return changed
 
     def with_chosen(self, **parameters: Any) -> Self:
         """Return a copy in which parameters that were left to the data have the values that were chosen."""
@@ -47,11 +53,6 @@ class Specification:
     def _set(self, name: str, value: Any) -> None:
         """Store a validated value of a field; for `__post_init__`."""
         object.__setattr__(self, name, value)
-
-
-def _is_same(value: Any, default: Any) -> bool:
-    """Whether a value is the default of its field."""
-    return value is default or (type(value) is type(default) and bool(value == default))
 
 
 def read_specification(

@@ -284,8 +284,14 @@ def manova(verb: str, options: dict[str, Any]) -> None:
     formula = options.pop("formula")
     given = given_of(options)
     output = output_of(options, given.data)
-    if "distance" in options or "permutations" in options:
-        _by_permutation(formula, given, output, options)
+    if "distance" in options:
+        deliver(_made("permanova", formula, given, output, options).summary(), output)
+        return
+    if "permutations" in options:
+        table = _made("manova", formula, given, output, options)
+        title = "Tests of the means, also by permutation"
+        source = "manova(formula, data, permutations=)"
+        deliver(_four_statistics(formula, title, table, source), output)
         return
     if _several(formula) and "method" not in options:
         tested = _of_terms(options)
@@ -310,17 +316,6 @@ def _of_many_columns(formula: str, table: Any, method: str) -> Summary:
         source=f'manova(formula, data, method="{method}")',
     )
     return Summary(f"Equality of means: {formula}", {"manova": section})
-
-
-def _by_permutation(formula: str, given: TableArgument, output: Output, options: dict[str, Any]) -> None:
-    """Show tests by permutation, of distances or of the multivariate statistics."""
-    if "distance" in options:
-        deliver(_made("permanova", formula, given, output, options).summary(), output)
-        return
-    table = _made("manova", formula, given, output, options)
-    title = "Tests of the means, also by permutation"
-    source = "manova(formula, data, permutations=)"
-    deliver(_four_statistics(formula, title, table, source), output)
 
 
 def _terms(fit: Any, term: str | None = None, type: int | str = 2) -> Summary:

@@ -215,7 +215,17 @@ def report(verb: str, options: dict[str, Any]) -> None:
     if "~" in subject and not os.path.isfile(subject):
         fit, load = _fit_of_formula(subject, target, options)
     else:
-        fit = _saved(subject, options)
+        for name, option in (("data", "DATA"), ("verb", "--verb")):
+            if name in options:
+                raise DataError(
+                    f"{subject!r} is a saved fit, which is reported as it is.", hint=f"Leave {option} out."
+                )
+        for name in options:
+            option = name.replace("_", "-")
+            raise DataError(
+                f"--{option} goes with a formula that is fitted.", hint="Leave it out beside a saved fit."
+            )
+        fit = loaded_fit(subject)
         load = None
     words: dict[str, Any] = {"all": "all", "none": []}
     pictures = words.get(pictures[0], pictures) if pictures is not None and len(pictures) == 1 else pictures
@@ -235,21 +245,6 @@ def _fit_of_formula(formula: str, target: str, options: dict[str, Any]) -> tuple
         return fitted(model, formula, data, with_labels_of(options, formula, data))
 
     return of_table(given, [formula], Output("html", path=target), fit), _code_of(given)
-
-
-def _saved(path: str, options: dict[str, Any]) -> Any:
-    """A fit that was saved."""
-    for name, option in (("data", "DATA"), ("verb", "--verb")):
-        if name in options:
-            raise DataError(
-                f"{path!r} is a saved fit, which is reported as it is.", hint=f"Leave {option} out."
-            )
-    for name in options:
-        option = name.replace("_", "-")
-        raise DataError(
-            f"--{option} goes with a formula that is fitted.", hint="Leave it out beside a saved fit."
-        )
-    return loaded_fit(path)
 
 
 def _code_of(given: TableArgument) -> str | None:

@@ -280,8 +280,12 @@ def specifications_help(verb: str) -> list[str]:
 
 def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     """Add all that a verb of the command line takes, in the groups of its help."""
+    model = BY_VERB.get(verb.replace("-", "_"))
+    words = {verb}
+    if model is not None:
+        words |= {"models", *(["files"] if model.can_be_saved else [])}
     for heading, rows in GROUPS.items():
-        own = _rows_of(rows, verb)
+        own = [row for row in rows if words & set(row.verbs.split())]
         sources = sources_of(verb) if heading == FITTED else ()
         if not own and not sources:
             continue
@@ -386,15 +390,6 @@ def unknown_option_hint(verb: str, known: Mapping[str, Any], unknown: Mapping[st
         if name:
             return f"no option '--{name.replace('_', '-')}' of {verb}. {hint}"
     return ""
-
-
-def _rows_of(rows: tuple[Option, ...], verb: str) -> list[Option]:
-    """Return the rows of a verb."""
-    model = BY_VERB.get(verb.replace("-", "_"))
-    words = {verb}
-    if model is not None:
-        words |= {"models", *(["files"] if model.can_be_saved else [])}
-    return [row for row in rows if words & set(row.verbs.split())]
 
 
 def _add(group: Any, row: Option, verb: str) -> None:

@@ -236,18 +236,16 @@ def _makers(graph: dict[Any, Any], keys: list[Any]) -> list[Any] | None:
             name = wanted.pop()
             if name in own:
                 continue
-            if name in taken or name not in graph or _is_future(graph[name]):
+            if name in taken or name not in graph:
+                return None
+            if hasattr(getattr(graph[name], "value", graph[name]), "client"):
+                # A future: a worker keeps the value.
                 return None
             own[name] = graph[name]
             wanted.extend(get_dependencies(graph, name))
         taken.update(own)
         makers.append(own)
     return makers
-
-
-def _is_future(node: Any) -> bool:
-    """Whether a node of a graph is a value that a worker keeps."""
-    return hasattr(getattr(node, "value", node), "client")
 
 
 def _made_of_all(
@@ -266,9 +264,12 @@ def _made_of_all(
     ):
         with _of_partition(number):
             data = dask.get(maker, key)
-        if waiting and not (_is_small(waiting) and _are_alike(waiting[0].data, data)):
-            made.append(_together(waiting, work, merge))
-            waiting = []
+        if waiting:
+            first = waiting[0].data
+            is_small = sum(len(each.data) for each in waiting) < batch_rows(len(first.columns)) // 2
+            if not (is_small and len(first) and len(data) and first.dtypes.equals(data.dtypes)):
+                made.append(_together(waiting, work, merge))
+                waiting = []
         waiting.append(_Computed(data, given, number))
     made.append(_together(waiting, work, merge))
     return _joined(made, merge)
@@ -280,16 +281,6 @@ class _Computed(NamedTuple):
     data: pd.DataFrame
     given: Any
     number: int
-
-
-def _is_small(some: list[_Computed]) -> bool:
-    """Whether partitions have so few rows that others may be put beside them."""
-    return sum(len(each.data) for each in some) < batch_rows(len(some[0].data.columns)) // 2
-
-
-def _are_alike(one: Any, other: Any) -> bool:
-    """Whether two frames have the same columns of the same types, and rows."""
-    return len(one) > 0 and len(other) > 0 and bool(one.dtypes.equals(other.dtypes))
 
 
 def _together(

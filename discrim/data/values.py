@@ -86,7 +86,11 @@ def _used_levels(
     present = np.bincount(positions, minlength=len(wanted)) > 0
     if unused or present.all():
         return wanted, positions
-    kept = _without_unused(wanted, present, what)
+    absent = [level for level, is_present in zip(wanted, present, strict=True) if not is_present]
+    named = ", ".join(repr(level) for level in absent[:8])
+    more = f" and {len(absent) - 8} more" if len(absent) > 8 else ""
+    warn_user(f"{what} has no row of {named}{more}; left out.", DroppedColumnsWarning)
+    kept = tuple(level for level, is_present in zip(wanted, present, strict=True) if is_present)
     return kept, (np.cumsum(present) - 1)[positions]
 
 
@@ -238,15 +242,6 @@ def shown(value: Any) -> str:
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
-def _without_unused(levels: tuple[Scalar, ...], present: NDArray[np.bool_], what: str) -> tuple[Scalar, ...]:
-    unused = [level for level, there in zip(levels, present, strict=True) if not there]
-    if unused:
-        named = ", ".join(repr(level) for level in unused[:8])
-        more = f" and {len(unused) - 8} more" if len(unused) > 8 else ""
-        warn_user(f"{what} has no row of {named}{more}; left out.", DroppedColumnsWarning)
-    return tuple(level for level, there in zip(levels, present, strict=True) if there)
-
-
 def _scalar(value: Any, what: str) -> Scalar:
     if isinstance(value, np.generic):
         value = value.item()
@@ -387,7 +382,12 @@ def rounding(values: NDArray[Any]) -> Rounding | None:
         low, high = values.min(), values.max()
         if max(-int(low), int(high)) <= EXACT:
             return None
-        errors = _integer_errors(values)
+        doubles = values.astype(np.float64)
+        # The double nearest to the last integers of a type is beyond it.
+        largest = float(np.iinfo(values.dtype).max)
+        within = np.minimum(doubles, np.nextafter(largest, 0.0))
+        gaps = (values - within.astype(values.dtype)).astype(np.int64)
+        errors = np.asarray(np.abs(gaps - (doubles - within)))
     elif values.dtype.kind == "O":
         found = _object_errors(values)
         if found is None:
@@ -402,16 +402,6 @@ def rounding(values: NDArray[Any]) -> Rounding | None:
         return None
     low, high = (each.item() if isinstance(each, np.generic) else each for each in (low, high))
     return Rounding(position, float(errors[position]), float(Fraction(high) - Fraction(low)), low)
-
-
-def _integer_errors(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Distances (n,) of 64-bit integers to the nearest doubles."""
-    doubles = values.astype(np.float64)
-    # The double nearest to the last integers of a type is beyond it.
-    largest = float(np.iinfo(values.dtype).max)
-    within = np.minimum(doubles, np.nextafter(largest, 0.0))
-    gaps = (values - within.astype(values.dtype)).astype(np.int64)
-    return np.asarray(np.abs(gaps - (doubles - within)))
 
 
 def _object_errors(values: NDArray[Any]) -> NDArray[np.float64] | None:
@@ -615,7 +605,13 @@ def narwhals_values(series: Any) -> Any:
     if kind == "boolean":
         return series.to_numpy().astype(bool)
     if kind == "categorical":
-        return _narwhals_categories(series)
+        # An Enum and an Arrow dictionary have an order of their own; other categories are sorted.
+        values = objects(series.to_list())
+        native = series.to_native()
+        if hasattr(native, "unify_dictionaries"):
+            return dictionary(values, native)
+        order = getattr(series.dtype, "categories", None)
+        return pd.Categorical(values, categories=None if order is None else list(order))
     return objects(series.to_list())
 
 
@@ -668,16 +664,6 @@ def text_codes(series: Any, *, coded: bool = False) -> tuple[NDArray[Any], list[
     found = found.combine_chunks() if hasattr(found, "combine_chunks") else found
     indices = found.indices.fill_null(-1) if found.indices.null_count else found.indices
     return indices.to_numpy(zero_copy_only=False), found.dictionary.to_pylist()
-
-
-def _narwhals_categories(series: Any) -> pd.Categorical:
-    """Categories in their own order where they have one: an Enum's, or an Arrow dictionary's; else sorted."""
-    values = objects(series.to_list())
-    native = series.to_native()
-    if hasattr(native, "unify_dictionaries"):
-        return dictionary(values, native)
-    order = getattr(series.dtype, "categories", None)
-    return pd.Categorical(values, categories=None if order is None else list(order))
 
 
 def dictionary(values: NDArray[Any], native: Any) -> pd.Categorical:

@@ -147,7 +147,15 @@ def model_rows(
     source = scan(text)
     left, _ = parse(source)
     terms, expressions, labels = _left_side(source, left, first, called)
-    categories = [each for each in expressions.values() if _is_category(each, first)]
+    categories = [
+        each
+        for each in expressions.values()
+        if (
+            first.kind(each.root.name) not in ("numeric", "boolean")
+            if isinstance(each.root, Column)
+            else each.is_coded
+        )
+    ]
     factor = next((name for each in categories for name in each.columns), None)
     if factor is None:
         start = left.origin.start
@@ -234,12 +242,6 @@ def _left_side(
     return terms, used, labels
 
 
-def _is_category(each: Expression, table: Table) -> bool:
-    if isinstance(each.root, Column):
-        return table.kind(each.root.name) not in ("numeric", "boolean")
-    return each.is_coded
-
-
 def _summed(
     blocks: Blocks, terms: Sequence[tuple[str, ...]], labels: Mapping[str, str], first: Table
 ) -> tuple[Blocks, list[ModelTerm]]:
@@ -254,7 +256,8 @@ def _summed(
     for factor, number in coded:
         levels = spec.factors[factor].levels or ()
         if codings[number].width == len(levels) - 1:
-            codings[number] = _sum_to_zero(len(levels))
+            contrasts = np.vstack([np.eye(len(levels) - 1), -np.ones(len(levels) - 1)])
+            codings[number] = Coding(None, tuple(map(tuple, contrasts.tolist())))
     summed = replace(spec, codings=tuple(codings))
     columns_of: list[list[int]] = [[] for _ in terms]
     names = list(blocks.design.terms)
@@ -288,11 +291,6 @@ def _summed(
     ]
     design = replace(blocks.design, spec=summed, terms=tuple(names))
     return replace(blocks, design=design, rows=blocks.rows.read_as(design)), model_terms
-
-
-def _sum_to_zero(levels: int) -> Coding:
-    rows = np.vstack([np.eye(levels - 1), -np.ones(levels - 1)])
-    return Coding(None, tuple(map(tuple, rows.tolist())))
 
 
 def _names(spec: Spec, each: Sequence[tuple[int, int]], labels: Mapping[str, str]) -> list[str]:

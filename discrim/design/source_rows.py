@@ -73,7 +73,10 @@ class SourceReader:
             codes = np.full(table.nrows, -1, dtype=np.intp)
             weights = None
             if classed:
-                with named(where), self._warning_once():
+                with named(where), warnings.catch_warnings():
+                    if self.warned:
+                        # The first pass has issued these warnings.
+                        warnings.simplefilter("ignore", DiscrimWarning)
                     positive = positive_weights(self.column, table)
                     codes = response_codes(self.design, table, self.functions, positive)
                     weights = weight_vector(self.column, table)
@@ -113,12 +116,6 @@ class SourceReader:
             codes = self.classes_and_weights()[0]
             self._among = levels, _as_levels(codes, self.design.levels, levels)
         return self._among[1]
-
-    def _warning_once(self) -> warnings.catch_warnings[None]:
-        """What the first pass warned of is not said again."""
-        if self.warned:
-            return warnings.catch_warnings(action="ignore", category=DiscrimWarning)
-        return warnings.catch_warnings()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

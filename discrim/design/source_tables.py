@@ -121,7 +121,13 @@ def part_table(
 ) -> Table | None:
     """A part of the rows as a table, None where it has none; as of `tables`."""
     table = Table(data, part=True, learnt_from=True, before=before, coded=coded)
-    bare = [name for name, kind in (kinds or {}).items() if _tells_nothing(table, name, kind)]
+    # Columns of numbers that have no value in this part.
+    numeric = ("numeric", "boolean")
+    bare = [
+        name
+        for name, kind in (kinds or {}).items()
+        if kind in numeric and table.kind(name) not in numeric and not table.has_values(name)
+    ]
     if bare and table.nrows:
         frame = table.frame(table.names).assign(**dict.fromkeys(bare, np.nan))
         table = Table(frame, part=True, learnt_from=True)
@@ -140,13 +146,6 @@ class named:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, DiscrimError) and self._where is not None and self._where not in str(error):
             error.args = (f"{error} This is in {self._where!r}.",)
-
-
-def _tells_nothing(table: Table, name: str, kind: Kind) -> bool:
-    """Whether a column of numbers has neither numbers nor anything else here."""
-    if kind not in ("numeric", "boolean") or table.kind(name) in ("numeric", "boolean"):
-        return False
-    return not table.has_values(name)
 
 
 class SourceTable(Table):
@@ -278,7 +277,12 @@ def discovered(
         elif not has_kinds:
             first = shown
         design = settle_formula(parsed, shown, called, levels, seen.whole(), incomplete=incomplete)[0]
-    elif levels is not None or _is_closed(parsed.response, first):
+    elif levels is not None or (
+        # A categorical column declares its classes.
+        isinstance(parsed.response.root, Column)
+        and isinstance(first.data, pd.DataFrame)
+        and isinstance(first.dtype(parsed.response.root.name), pd.CategoricalDtype)
+    ):
         positive = positive_weights(weights, first)
         design = settle_formula(parsed, first, called, levels, positive=positive)[0]
     else:
@@ -370,13 +374,6 @@ def _with_types(shown: Table, meta: pd.DataFrame) -> Table:
         else:
             columns[name] = meta[label].reset_index(drop=True).reindex(range(shown.nrows))
     return Table(pd.DataFrame(columns), learnt_from=True)
-
-
-def _is_closed(response: Expression, first: Table) -> bool:
-    """Whether the type of the response says which classes there are."""
-    if not (isinstance(response.root, Column) and isinstance(first.data, pd.DataFrame)):
-        return False
-    return isinstance(first.dtype(response.root.name), pd.CategoricalDtype)
 
 
 def _learns(each: Expression, first: Table) -> bool:
@@ -485,7 +482,12 @@ class _Seen:
             self._has_complete_row = True
             new.append(at[:1])
         if len(at) and self._learning:
-            self._keep_to_learn_from(part, at)
+            refuse_beyond_memory(
+                float(self.rows * len(self._learning)),
+                f"What transforms learn from ({self._learning[0]!r} and others, of {self.rows:,} rows)",
+                "Transform these columns in the source, or leave the transforms out of the formula",
+            )
+            self._learnt.append(part.frame(self._learning).iloc[at].astype(np.float64))
         return new
 
     def _first_of_factor(self, code: str, each: Expression, rows: RowRange) -> Codes:
@@ -512,14 +514,6 @@ class _Seen:
         new = [label for label in used if labels[label] not in known]
         known.update(labels[label] for label in new)
         return np.array([int(np.argmax(codes == label)) for label in new], dtype=np.intp)
-
-    def _keep_to_learn_from(self, part: Table, at: Codes) -> None:
-        refuse_beyond_memory(
-            float(self.rows * len(self._learning)),
-            f"What transforms learn from ({self._learning[0]!r} and others, of {self.rows:,} rows)",
-            "Transform these columns in the source, or leave the transforms out of the formula",
-        )
-        self._learnt.append(part.frame(self._learning).iloc[at].astype(np.float64))
 
     def table(self) -> Table:
         """Rows that show every level, and nothing else that is new."""

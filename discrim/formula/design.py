@@ -322,20 +322,15 @@ def _read_spec(values: Any, functions: tuple[str, ...]) -> Spec:
     for each in (factors, codings, products):
         right = isinstance(each, list | tuple) and len(each) <= 2 * grammar.MAX_COLUMNS
         _check(right, "factors, codings or products are not lists, or longer than those of any formula")
-    _check_length(factors)
+    # Calls that are longer than any formula would take minutes to read. Blanks are added around operators.
+    calls = [each.get("code") for each in factors if isinstance(each, Mapping)]
+    length = sum(len(code) for code in calls if isinstance(code, str) and grammar.plain_name(code) is None)
+    _check(length <= 3 * grammar.MAX_TEXT, f"its calls have {length:,} characters")
     read = tuple(_read_factor(each, functions) for each in factors)
     codes = tuple(_read_coding(each) for each in codings)
     last = [-1 if each.picks is None else max(each.picks, default=0) for each in codes]
     made = tuple(_read_product(each, read, codes, last) for each in products)
     return Spec(tuple(kinds), read, codes, made)
-
-
-def _check_length(factors: Any) -> None:
-    """Raise where calls are longer together than any formula: to read them would take minutes."""
-    codes = [each.get("code") for each in factors if isinstance(each, Mapping)]
-    length = sum(len(code) for code in codes if isinstance(code, str) and grammar.plain_name(code) is None)
-    # Blanks about operators are added to what was typed.
-    _check(length <= 3 * grammar.MAX_TEXT, f"its calls have {length:,} characters")
 
 
 def _read_factor(values: Any, functions: tuple[str, ...]) -> Factor:

@@ -249,15 +249,16 @@ class RowRange:
             if kind == "boolean":
                 return values.astype(bool)
             if values.dtype.kind == "f" and self.table.holds_integers(name):
-                return self._whole_numbers(name, values.index)
+                # Integers above 2^53 are exact only in the column as it came.
+                native = self.table.native(name)[self.start : self.stop]
+                exact = np.array(
+                    native.tolist() if isinstance(native, pd.Series) else native.to_list(), dtype=object
+                )
+                return pd.Series(
+                    (exact if self.keep is None else exact[self.keep]).tolist(), index=values.index, name=name
+                )
             refuse_merged(values, name)
         return values
-
-    def _whole_numbers(self, name: str, index: pd.Index) -> pd.Series:
-        """A column of whole numbers as it came, each of them exactly, also beyond 2^53."""
-        native = self.table.native(name)[self.start : self.stop]
-        exact = np.array(native.tolist() if isinstance(native, pd.Series) else native.to_list(), dtype=object)
-        return pd.Series((exact if self.keep is None else exact[self.keep]).tolist(), index=index, name=name)
 
     def _column(self, name: str) -> pd.Series:
         if name not in self._columns:

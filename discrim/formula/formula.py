@@ -128,7 +128,12 @@ class Expansion:
         if node.type == "+":
             return _added(left, operands[1])
         if node.type == "-":
-            return self._removed(node, left, operands[1])
+            for key, term in operands[1].terms.items():
+                if left.terms.pop(key, None) is None:
+                    self.idle.append(":".join(term))
+            if operands[1].intercept is not None:
+                left.intercept = not operands[1].intercept
+            return left
         for operand in operands:
             if operand.intercept is not None:
                 raise self._error(
@@ -161,14 +166,6 @@ class Expansion:
         if operand.terms or operand.intercept is None:
             raise self._error("A minus sign needs something on its left to take away from.", node)
         return Sum(intercept=not operand.intercept)
-
-    def _removed(self, node: Node, left: Sum, right: Sum) -> Sum:
-        for key, term in right.terms.items():
-            if left.terms.pop(key, None) is None:
-                self.idle.append(":".join(term))
-        if right.intercept is not None:
-            left.intercept = not right.intercept
-        return left
 
     def _products(self, node: Node, left: Terms, right: Terms) -> Terms:
         if len(left) * len(right) > grammar.MAX_TERMS:

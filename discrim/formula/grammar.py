@@ -110,7 +110,9 @@ def updated(formula: str, earlier: str) -> str:
     bar = scan(formula).bar
     tilde = next(token for token in _TOKEN.finditer(earlier) if token[0] == "~")
     left, right = earlier[: tilde.start()].strip(), earlier[tilde.end() :].strip()
-    right, covariates = _without_bar(right)
+    bar_position = next((token.start() for token in _TOKEN.finditer(right) if token[0] == "|"), len(right))
+    covariates = f" {right[bar_position:]}" if bar_position < len(right) else ""
+    right = right[:bar_position].strip()
     pieces: list[str] = []
     start = -1
     for token in _TOKEN.finditer(formula):
@@ -127,12 +129,6 @@ def updated(formula: str, earlier: str) -> str:
             piece = left if start < 0 else right if bare else f"({right})"
         pieces.append(piece)
     return "".join(pieces).strip() + (covariates if bar < 0 else "")
-
-
-def _without_bar(right: str) -> tuple[str, str]:
-    """The predictors of a right side, and its covariates with the bar before them."""
-    bar = next((token.start() for token in _TOKEN.finditer(right) if token[0] == "|"), len(right))
-    return right[:bar].strip(), f" {right[bar:]}" if bar < len(right) else ""
 
 
 def quote(name: str) -> str:
@@ -203,8 +199,12 @@ def scan(text: str) -> ScannedFormula:
             names[piece] = name
         if piece == "|":
             if bar >= 0 or opened or "~" not in pieces:
-                way_out = _way_out_of_bar(bar, opened)
-                raise pointing_error(f"{_BAR}: {way_out}.", text, position, token.end())
+                hint = "write it on the right of the ~"
+                if bar >= 0:
+                    hint = "join covariates by +, as in y ~ x1 + x2 | age + sex"
+                elif opened:
+                    hint = "write it outside of brackets"
+                raise pointing_error(f"{_BAR}: {hint}.", text, position, token.end())
             bar = length
         starts.append((length, position))
         pieces.append(piece)
@@ -222,12 +222,6 @@ def scan(text: str) -> ScannedFormula:
 
 
 _BAR = "A formula has one `|`, after its predictors and before the covariates that these are adjusted for"
-
-
-def _way_out_of_bar(bar: int, opened: list[int]) -> str:
-    if bar >= 0:
-        return "join covariates by +, as in y ~ x1 + x2 | age + sex"
-    return "write it outside of brackets" if opened else "write it on the right of the ~"
 
 
 def _put_aside(text: str, token: re.Match[str]) -> str | None:

@@ -332,7 +332,10 @@ def _descent(roots: Floats, share: Floats, start: Floats, tolerance: float) -> t
             return turn, True
 
         def moved(size: float, at: Floats = turn, by: Floats = step) -> Floats:
-            return np.asarray(at @ _rotation(size * by))
+            # Cayley's rotation of a skew matrix, equal to its exponential up to third order.
+            skew = size * by
+            unit = np.eye(len(skew))
+            return np.asarray(at @ np.linalg.solve(unit - skew / 2, unit + skew / 2))
 
         size = _downhill(lambda size: _depth(roots, share, moved(size)), _depth(roots, share, turn), slope)
         if not size:
@@ -429,12 +432,6 @@ def _axes(roots: Floats, weights: Floats) -> Floats:
     """Eigenvectors (p, p) of the weighted sum of R_k'R_k."""
     stack = roots * np.sqrt(weights)[:, None, None]
     return np.asarray(svd(stack.reshape(-1, stack.shape[2]), full_matrices=False)[2].T)
-
-
-def _rotation(skew: Floats) -> Floats:
-    """Cayley's rotation of a skew matrix, equal to its exponential up to third order."""
-    unit = np.eye(len(skew))
-    return np.asarray(np.linalg.solve(unit - skew / 2, unit + skew / 2))
 
 
 def _depth(roots: Floats, share: Floats, turn: Floats) -> float:

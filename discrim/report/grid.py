@@ -726,7 +726,13 @@ def _lines(section: Section, part: Columns, errors: Floats, longest: int) -> lis
     for j, column in enumerate(texts):
         texts[j] = [shorten(text, longest) for text in column] if forms[j] == "text" else column
         if any(special):
-            texts[j] = _mixed(values[j], column, special)
+            plain = iter(column)
+            texts[j] = point_aligned(
+                [
+                    next(plain) if form is None else column_texts([value], form)[0]
+                    for value, form in zip(values[j], special, strict=True)
+                ]
+            )
     return [list(line) for line in zip(*texts, strict=True)]
 
 
@@ -770,15 +776,6 @@ def _rows(columns: list[list[Any]], chosen: list[int]) -> list[list[float]]:
 
 def _by_row(chosen: list[int], texts: list[list[str]]) -> dict[int, list[str]]:
     return {j: point_aligned(column) for j, column in zip(chosen, zip(*texts, strict=True), strict=False)}
-
-
-def _mixed(values: list[Any], plain: list[str], special: list[Format | None]) -> list[str]:
-    rest = iter(plain)
-    texts = [
-        next(rest) if form is None else column_texts([value], form)[0]
-        for value, form in zip(values, special, strict=True)
-    ]
-    return point_aligned(texts)
 
 
 def _with_stubs(

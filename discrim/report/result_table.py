@@ -110,17 +110,12 @@ def _print_options(table: pd.DataFrame) -> Iterator[None]:
     if table.shape[1] > MAX_COLUMNS:
         yield
         return
-    options = ("display.max_columns", None, "display.width", _line_width())
+    width: int | None = pd.get_option("display.width")
+    if width == DEFAULT_WIDTH and is_terminal():
+        width = shutil.get_terminal_size((DEFAULT_WIDTH, 0)).columns
+    options = ("display.max_columns", None, "display.width", width)
     with pd.option_context(*options, "display.unicode.east_asian_width", True):
         yield
-
-
-def _line_width() -> int | None:
-    """Width of a printed line: the option of pandas if the user has set it, else that of the terminal."""
-    width: int | None = pd.get_option("display.width")
-    if width != DEFAULT_WIDTH or not is_terminal():
-        return width
-    return shutil.get_terminal_size((DEFAULT_WIDTH, 0)).columns
 
 
 def is_terminal() -> bool:

@@ -58,7 +58,11 @@ def estimator(cls: Estimator) -> Estimator:
     for name in own:
         # A default belongs to the constructor and is not an attribute of the class.
         delattr(cls, name)
-    parameters = _verb_parameters(cls.verb, cls.not_supported)
+    # The parameters of the verb that its estimator has, by their names in the estimator.
+    without = TABLE_OPTIONS.union(cls.not_supported)
+    kept = [each for each in inspect.signature(cls.verb).parameters.values() if each.name not in without]
+    renamed = [each.replace(name=CV) if each.name == FOLDS else each for each in kept]
+    parameters = {each.name: each for each in renamed}
     for name, default in own.items():
         annotation = cls.__annotations__[name]
         parameters[name] = Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
@@ -72,14 +76,6 @@ def estimator(cls: Estimator) -> Estimator:
 
 
 _SELF = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)
-
-
-def _verb_parameters(verb: Callable[..., Any], not_supported: tuple[str, ...]) -> dict[str, Parameter]:
-    """Return the parameters of a verb that its estimator has, by their name in the estimator."""
-    without = TABLE_OPTIONS.union(not_supported)
-    kept = [each for each in inspect.signature(verb).parameters.values() if each.name not in without]
-    renamed = [each.replace(name=CV) if each.name == FOLDS else each for each in kept]
-    return {each.name: each for each in renamed}
 
 
 def _constructor(cls: type, signature: Signature) -> Callable[..., None]:

@@ -126,7 +126,15 @@ def files_of(data: Any) -> Files:
             hint="Give files of one kind, as by the pattern 'folder/*.parquet'.",
         )
     (kind,) = formats
-    what = _in_words(given, len(files), str(kind))
+    path = _text(given[0])
+    if len(given) > 1:
+        what = f"the {kind} files {quoted_names(given, 3)}"
+    elif os.path.isdir(path):
+        what = f"the folder of {kind} {given[0]!r}"
+    elif os.path.isfile(path):
+        what = f"the {kind} file {given[0]!r}"
+    else:
+        what = f"the {len(files)} {kind} files {given[0]!r}"
     return Files(files, str(kind), what, tuple(_text(path) for path in given))
 
 
@@ -286,17 +294,6 @@ def refuse_lacking(name: str, columns: Mapping[str, Collection[str]]) -> None:
             hint="Leave the column out of the formula, or give files that have it.",
             columns=(name,),
         )
-
-
-def _in_words(given: list[str], files: int, kind: str) -> str:
-    if len(given) > 1:
-        return f"the {kind} files {quoted_names(given, 3)}"
-    path = _text(given[0])
-    if os.path.isdir(path):
-        return f"the folder of {kind} {given[0]!r}"
-    return (
-        f"the {kind} file {given[0]!r}" if os.path.isfile(path) else f"the {files} {kind} files {given[0]!r}"
-    )
 
 
 SIGNS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}

@@ -131,7 +131,19 @@ def _opener(path: Path, given: str, dialect: Dialect) -> Opener:
     form = format_of(str(path))
     # Of a name that is too long pathlib raises an error of the system.
     if os.path.isdir(path) or is_folder_path(given) or (form is None and not path.suffix):
-        _refuse_folder(path)
+        if not path.parent.is_dir():
+            raise MissingFolderError(
+                ENOENT, "There is no such folder", str(path.parent), hint="Make it, or name another."
+            )
+        if path.is_dir():
+            if any(path.iterdir()):
+                raise DataError(
+                    f"The folder {str(path)!r} holds files already.", hint="Name a new one, or empty it."
+                )
+        elif os.path.lexists(path):
+            raise DataError(
+                f"{str(path)!r} is a file.", hint="Name a folder, or a file that ends in .parquet or .csv."
+            )
         _need_pyarrow(path)
         return _folder
     if form is None or path.suffix.lower() in (".zst", ".zip"):
@@ -146,22 +158,6 @@ def _opener(path: Path, given: str, dialect: Dialect) -> Opener:
         _need_pyarrow(path)
         return _parquet_file
     return partial(_csv_file, dialect=dialect)
-
-
-def _refuse_folder(path: Path) -> None:
-    if not path.parent.is_dir():
-        raise MissingFolderError(
-            ENOENT, "There is no such folder", str(path.parent), hint="Make it, or name another."
-        )
-    if path.is_dir():
-        if any(path.iterdir()):
-            raise DataError(
-                f"The folder {str(path)!r} holds files already.", hint="Name a new one, or empty it."
-            )
-    elif os.path.lexists(path):
-        raise DataError(
-            f"{str(path)!r} is a file.", hint="Name a folder, or a file that ends in .parquet or .csv."
-        )
 
 
 def _need_pyarrow(path: Path) -> None:

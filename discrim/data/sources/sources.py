@@ -397,7 +397,14 @@ def source_of(data: Any) -> Source | None:
     if isinstance(data, Source):
         return data
     if is_path(data):
-        return _of_paths(data)
+        files = files_of(data)
+        if files.format == "CSV":
+            return CSVSource(files)
+        try:
+            from discrim.data.sources.parquet import ParquetSource
+        except ImportError:
+            return _by_polars(files)
+        return ParquetSource(files)
     library = type(data).__module__.partition(".")[0]
     if library in ("dask", "dask_expr"):
         from discrim.data.distributed import DaskSource
@@ -431,17 +438,6 @@ def source_of(data: Any) -> Source | None:
 def rows_given(data: Any) -> Source:
     """What gives the rows of any data, part by part: of a table in memory that is its one part."""
     return (None if isinstance(data, Table) else source_of(data)) or TableSource(data)
-
-
-def _of_paths(data: Any) -> Source:
-    files = files_of(data)
-    if files.format == "CSV":
-        return CSVSource(files)
-    try:
-        from discrim.data.sources.parquet import ParquetSource
-    except ImportError:
-        return _by_polars(files)
-    return ParquetSource(files)
 
 
 def _by_polars(files: Files) -> Source:

@@ -193,20 +193,22 @@ def bar_strips(
     axes.set_xticks([k * width for k in range(len(classes))], shown)
     axes.set_xlim(-0.5 * width, (values.shape[1] - 0.5) * width)
     axes.set_ylim(len(table) + 0.6, -0.6)
-    _add_scale(axes, len(table), largest)
-    style.set_title(axes, title)
-    return axes
-
-
-def _add_scale(axes: Axes, lines: int, largest: float) -> None:
-    """A bar below so many lines, of the largest length of 1, 2 or 5 by a power of ten that is no longer."""
     if largest > 0:
+        # A scale below the rows: 1, 2 or 5 times a power of ten, at most the largest value.
         power = 10.0 ** np.floor(np.log10(largest))
         length = power * max(step for step in (1, 2, 5) if step * power <= largest or step == 1)
-        look: dict[str, Any] = {"color": style.ink(), "linewidth": 1.2, "marker": "|", "markersize": 6}
-        axes.plot([0.0, length], [lines, lines], **look)
+        axes.plot(
+            [0.0, length],
+            [len(table), len(table)],
+            color=style.ink(),
+            linewidth=1.2,
+            marker="|",
+            markersize=6,
+        )
         place: dict[str, Any] = {"textcoords": "offset points", "va": "center_baseline", "fontsize": "small"}
-        axes.annotate(f"{length:g}", (length, lines), (5, 0), **place)
+        axes.annotate(f"{length:g}", (length, len(table)), (5, 0), **place)
+    style.set_title(axes, title)
+    return axes
 
 
 def draw_triangle(

@@ -245,15 +245,11 @@ def quantiles(
         panel.set_xlabel(f"{what} ({law})", fontsize="small")
     style.lay_out(outer)
     for panel, table in zip(inner.ravel(), tables.values(), strict=False):
-        _name_farthest(panel, table)
+        # Name the rows above the upper limit, the farthest first, while there is room.
+        x, y, high = (table[name].to_numpy(dtype=np.float64) for name in ("quantile", "squared", "high"))
+        outside = np.flatnonzero((y > high) & (np.arange(len(y)) >= len(y) / 2))[::-1][:NAMED]
+        pixels = panel.transData.transform(np.column_stack([x, y])) * 72 / panel.figure.dpi
+        for i in with_room(pixels, outside.tolist(), NAME_SIZE):
+            text = style.shown_name(clean(str(table.index[i])), 14)
+            panel.annotate(text, (x[i], y[i]), (-3, 0), textcoords="offset points", ha="right", fontsize=7)
     return outer
-
-
-def _name_farthest(panel: Axes, table: pd.DataFrame) -> None:
-    """Names of the rows beyond the upper limit, the farthest first, as far as they have room."""
-    x, y, high = (table[name].to_numpy(dtype=np.float64) for name in ("quantile", "squared", "high"))
-    beyond = np.flatnonzero((y > high) & (np.arange(len(y)) >= len(y) / 2))[::-1][:NAMED]
-    pixels = panel.transData.transform(np.column_stack([x, y])) * 72 / panel.figure.dpi
-    for i in with_room(pixels, beyond.tolist(), NAME_SIZE):
-        text = style.shown_name(clean(str(table.index[i])), 14)
-        panel.annotate(text, (x[i], y[i]), (-3, 0), textcoords="offset points", ha="right", fontsize=7)

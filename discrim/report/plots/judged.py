@@ -59,7 +59,15 @@ def draw_confusion(
     axes.set_aspect("equal" if is_new else "auto")
     name_lines(axes, list(table.index))
     axes.set(xlabel="Predicted class", ylabel="Actual class")
-    _name_columns(axes, list(table.columns))
+    # Name as many columns as there is room for upright names.
+    names = list(table.columns)
+    inches = axes.get_window_extent().width / axes.figure.dpi
+    step = math.ceil(0.013 * style.letters() * len(names) / inches)
+    small = "small" if len(names) > style.MOST_IN_LEGEND else None
+    shown = names[::step]
+    axes.set_xticks(range(0, len(names), step), list(map(style.shown_name, shown)), fontsize=small)
+    if step > 1:
+        axes.set_xlabel(f"{axes.get_xlabel()} ({len(shown)} of {len(names)} named)")
     # name_lines leaves room at the ends, which cells do not.
     axes.set(xlim=(-0.5, k - 0.5), ylim=(k - 0.5, -0.5))
     style.set_title(axes, title)
@@ -70,35 +78,18 @@ def draw_confusion(
     return axes
 
 
-def _ramps(colormap: Colormap | None) -> list[Any]:
-    """Colours of no row to all rows of a class, in right cells and in wrong ones."""
-    from matplotlib.colors import LinearSegmentedColormap
-
-    if colormap is not None:
-        return [colormap] * 2
-    hues = [style.SIGNS.colour(k) for k in range(2)]
-    return [LinearSegmentedColormap.from_list("", [style.paper(), hue]) for hue in hues]
-
-
 def _colours(shares: Floats, colormap: Colormap | None) -> Floats:
     """Colours (K, K, 4) of cells; those of a class without rows are empty."""
-    from matplotlib.colors import to_rgba
+    from matplotlib.colors import LinearSegmentedColormap, to_rgba
 
-    right, wrong = (ramp(np.sqrt(np.nan_to_num(shares))) for ramp in _ramps(colormap))
+    ramps: list[Colormap] = [colormap] * 2 if colormap is not None else []
+    if colormap is None:
+        hues = [style.SIGNS.colour(k) for k in range(2)]
+        ramps = [LinearSegmentedColormap.from_list("", [style.paper(), hue]) for hue in hues]
+    right, wrong = (ramp(np.sqrt(np.nan_to_num(shares))) for ramp in ramps)
     colours = np.where(np.eye(len(shares), dtype=bool)[..., None], right, wrong)
     colours[np.isnan(shares)] = to_rgba(style.paper())
     return np.asarray(colours)
-
-
-def _name_columns(axes: Axes, names: list[Any]) -> None:
-    """Names below the columns, as many as there is room for where they stand upright."""
-    inches = axes.get_window_extent().width / axes.figure.dpi
-    step = math.ceil(0.013 * style.letters() * len(names) / inches)
-    small = "small" if len(names) > style.MOST_IN_LEGEND else None
-    shown = names[::step]
-    axes.set_xticks(range(0, len(names), step), list(map(style.shown_name, shown)), fontsize=small)
-    if step > 1:
-        axes.set_xlabel(f"{axes.get_xlabel()} ({len(shown)} of {len(names)} named)")
 
 
 def _write(axes: Axes, counts: Floats, shares: Floats, colours: Floats) -> None:

@@ -362,7 +362,9 @@ def draw_biplot(
     lengths = style.numbers(arrows.iloc[:, :2])
     longest = np.argsort(-np.hypot(*lengths.T) if lengths.shape[1] > 1 else -np.abs(lengths[:, 0]))
     fit_texts(axes, is_new=ax is None)
-    named = longest[: min(MOST_ARROWS, _most_arrows(axes, lengths.shape[1]))]
+    # Names have room below the histograms of one axis, and on both sides of two axes.
+    lines = axes.get_window_extent().height / axes.figure.dpi / (LINE * _letters())
+    named = longest[: min(MOST_ARROWS, max(int(lines * (0.55 if lengths.shape[1] == 1 else 1.0)), 3))]
     names = [arrows.index[i] for i in named]
     title = "Canonical scores; arrows: structure correlations"
     if len(named) < len(lengths):
@@ -381,12 +383,6 @@ def draw_biplot(
     if _is_labelled(shown, list(centroids.index)):
         draw_labels(axes, style.numbers(means), list(centroids.index), apart=texts)
     return axes
-
-
-def _most_arrows(axes: Axes, ways: int) -> int:
-    """Arrows whose names have room in axes: of one axis below histograms, of two on both sides of them."""
-    lines = axes.get_window_extent().height / axes.figure.dpi / (LINE * _letters())
-    return max(int(lines * (0.55 if ways == 1 else 1.0)), 3)
 
 
 def draw_arrows(axes: Axes, tips: Floats, names: Sequence[Any], circle: float = 0.0) -> list[Any]:
