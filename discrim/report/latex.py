@@ -1,18 +1,16 @@
-"""Sections as LaTeX: floats with caption and label, whose tables fit the width and the height of a page.
+"""Summaries as LaTeX: a float with caption and label for each section.
 
-What is special in texts is escaped, numbers have true minus signs, and widths are estimated. What is written
-goes through pdflatex with no package: letters and marks beyond those that LaTeX knows by itself are built of
-its accents, Greek letters and the signs of mathematics are set as mathematics. Other scripts are left as they
-are, for engines and packages that have them.
+Special characters are escaped, numbers have true minus signs, and texts that are too wide are broken into
+lines by estimates of their width. The result needs no package: pdflatex sets it, with accents, Greek letters
+and mathematical signs. Other scripts are left as they are, for engines and packages that support them.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain, count
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, count, pairwise
 from typing import Any, NamedTuple
 
 from discrim.errors import DataError
@@ -21,7 +19,7 @@ from discrim.report.grid import Grid, Part, clean, display_width, grid_of, headi
 SPECIAL = {"\\": r"\textbackslash{}", "~": r"\ensuremath{\sim}", "^": r"\textasciicircum{}"}
 SPECIAL |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "`": r"\`{}"}
 # \textquotedbl is not in LaTeX's default encoding, and a bare quotation mark is active in German documents.
-SPECIAL |= {'"': r"\char34{}", "…": r"\dots{}"} | {c: f"\\{c}" for c in "&%$#_{}"}
+SPECIAL |= {"\u2060": "{}", '"': r"\char34{}", "…": r"\dots{}"} | {c: f"\\{c}" for c in "&%$#_{}"}
 
 SIGNS = {
     "−": "-", "≤": r"\leq", "≥": r"\geq", "≠": r"\neq", "≈": r"\approx", "≡": r"\equiv", "∞": r"\infty",
@@ -41,17 +39,18 @@ SIGNS |= {
 
 LATIN_SHAPED = "ALPHA BETA EPSILON ZETA ETA IOTA KAPPA MU NU OMICRON RHO TAU CHI"
 LATIN = dict(zip(LATIN_SHAPED.split(), "ABEZHIKMNOPTX", strict=True))
-"""Greek capitals for which LaTeX has no command, as they look like Latin ones."""
+"""Latin letters for Greek capitals without a command."""
 
 ACCENTS = {"\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0304": "=", "\u0306": "u"}
 ACCENTS |= {"\u0307": ".", "\u0308": '"', "\u030a": "r", "\u030b": "H", "\u030c": "v", "\u0323": "d"}
 ACCENTS |= {"\u0327": "c", "\u0328": "k", "\u0331": "b"}
-OF_GREEK = {"\u0300": "grave", "\u0301": "acute", "\u0302": "hat", "\u0303": "tilde", "\u0308": "ddot"}
-OF_GREEK |= {"\u0342": "tilde"}
+GREEK_ACCENTS = {"\u0300": "grave", "\u0301": "acute", "\u0302": "hat", "\u0303": "tilde", "\u0308": "ddot"}
+GREEK_ACCENTS |= {"\u0342": "tilde"}
 
 KNOWN = "‑…№℠™ﬀﬁﬂﬃﬄﬅﬆǄǅǆǇǈǉǊǋǌ"
-"""Signs made of others that LaTeX knows as they are."""
+"""Compatibility characters that LaTeX knows."""
 
+GREEK_NAME = re.compile(r"GREEK (SMALL|CAPITAL) LETTER (FINAL )?(\w+)")
 LIGATURES = re.compile(r"([-,'!?<>])(?=\1)")
 MINUS = re.compile(r"(?<![^\s(\[])-(?=[\d.])")
 NUMBER = re.compile(r"(<?)(-?)(\d+\.?\d*|inf)(?:e([+-]\d+))?( *)")
@@ -66,7 +65,7 @@ WIDE = 10.0
 
 
 def escaped(text: str) -> str:
-    r"""A text with what is special to LaTeX escaped.
+    r"""Return a text with the characters that are special to LaTeX escaped.
 
     Examples
     --------
@@ -74,74 +73,58 @@ def escaped(text: str) -> str:
     50 \% of x\_1 \& \{\ensuremath{\beta}\}
     """
     text = unicodedata.normalize("NFC", text.rstrip(" "))
-    # Two of these in a row would melt into another sign.
-    out = "".join(_clusters(LIGATURES.sub("\\1\u2060", text)))
-    # A leading bracket or star after a row's end would be read as its argument.
+    # Two of these in a row would become a ligature.
+    text = LIGATURES.sub("\\1\u2060", text)
+    out = _escaped_characters(text)
+    # A bracket or star at the start would be read as the argument of the row's end before it.
     return f"{{}}{out}" if out.startswith(("[", "*")) else out
 
 
-def _clusters(text: str) -> list[str]:
-    """A text in LaTeX, sign by sign, marks with the letters that bear them."""
-    out: list[str] = []
-    greek = ""
-    for c in text:
-        found = _greek(c)
-        if found:
-            greek += found
-            continue
-        if greek:
-            out.append(rf"\ensuremath{{{greek.strip()}}}")
-            greek = ""
-        if c == "\u2060":
-            out.append("{}")
-        elif c in ACCENTS:
-            out.append(rf"\{ACCENTS[c]}{{{out.pop() if out else ''}}}")
-        else:
-            out.append(_character(c))
-    return [*out, rf"\ensuremath{{{greek.strip()}}}"] if greek else out
+def _escaped_characters(text: str) -> str:
+    return "".join(map(_escaped_character, re.findall("(?s:.)[\u0300-\u036f]*", text)))
 
 
-def _character(c: str) -> str:
-    if c in SPECIAL:
-        return SPECIAL[c]
-    if c in SIGNS:
-        return rf"\ensuremath{{{SIGNS[c]}}}"
-    if ord(c) < 0x180:
-        return c
-    kind, *codes = (unicodedata.decomposition(c) or "none").split()
-    if kind in ("<super>", "<sub>"):
-        inner = "".join(_clusters("".join(chr(int(code, 16)) for code in codes)))
-        return rf"\ensuremath{{{'^' if kind == '<super>' else '_'}{{{inner}}}}}"
-    if kind.startswith("<") and c not in KNOWN:
-        return "".join(_clusters(unicodedata.normalize("NFKC", c)))
-    base, *marks = list(unicodedata.normalize("NFD", c))
-    if not (base.isascii() and marks and all(mark in ACCENTS for mark in marks)):
-        return c
+def _escaped_character(cluster: str) -> str:
+    """Return the LaTeX of a character and the combining marks behind it."""
+    c = cluster[0]
+    if len(cluster) == 1 and c not in ACCENTS:
+        if c in SIGNS:
+            return rf"\ensuremath{{{SIGNS[c]}}}"
+        if c in SPECIAL or ord(c) < 0x180:
+            return SPECIAL.get(c, c)
+        kind, *codes = (unicodedata.decomposition(c) or "none").split()
+        if kind in ("<super>", "<sub>"):
+            inner = _escaped_characters("".join(chr(int(code, 16)) for code in codes))
+            return rf"\ensuremath{{{'^' if kind == '<super>' else '_'}{{{inner}}}}}"
+        if kind.startswith("<") and c not in KNOWN:
+            return _escaped_characters(unicodedata.normalize("NFKC", c))
+    base, *marks = unicodedata.normalize("NFD", cluster)
+    greek = GREEK_NAME.fullmatch(unicodedata.name(base, ""))
+    if greek:
+        letter = _greek_letter(*greek.groups())
+        for mark in marks:
+            letter = rf"\{GREEK_ACCENTS[mark]}{{{letter}}}" if mark in GREEK_ACCENTS else letter
+        return rf"\ensuremath{{{letter}}}"
+    if base in ACCENTS:
+        base, marks = "", [base, *marks]
+    if ord(base or " ") >= 0x180 or not all(mark in ACCENTS for mark in marks):
+        return cluster
+    letter = SPECIAL.get(base, base)
     for mark in marks:
-        base = rf"\{ACCENTS[mark]}{{{base}}}"
-    return base
-
-
-def _greek(c: str) -> str:
-    """A Greek letter as mathematics, or nothing for another character."""
-    if not "\u0370" <= c <= "\u03ff" and not "\u1f00" <= c <= "\u1fff":
-        return ""
-    base, *marks = list(unicodedata.normalize("NFD", c))
-    found = re.fullmatch(r"GREEK (SMALL|CAPITAL) LETTER (FINAL )?(\w+)", unicodedata.name(base, ""))
-    if found is None:
-        return ""
-    name = found[3].replace("LAMDA", "LAMBDA")
-    if found[1] == "CAPITAL":
-        letter = LATIN.get(name, f"\\{name.capitalize()} ")
-    else:
-        letter = "o" if name == "OMICRON" else f"\\{'var' if found[2] else ''}{name.lower()} "
-    for mark in marks:
-        letter = rf"\{OF_GREEK[mark]}{{{letter.strip()}}}" if mark in OF_GREEK else letter
+        letter = rf"\{ACCENTS[mark]}{{{letter}}}"
     return letter
 
 
+def _greek_letter(case: str, final: str | None, name: str) -> str:
+    """Return the LaTeX of a Greek letter in mathematics by its Unicode name."""
+    name = name.replace("LAMDA", "LAMBDA")
+    if case == "CAPITAL":
+        return LATIN.get(name, f"\\{name.capitalize()}")
+    return "o" if name == "OMICRON" else f"\\{'var' if final else ''}{name.lower()}"
+
+
 def prose(text: str) -> str:
-    r"""A text of captions and notes, in which words longer than those of a language may be broken.
+    r"""Return the text of a caption or a note, in which long words may be broken.
 
     Examples
     --------
@@ -159,13 +142,13 @@ def _breakable(word: str) -> str:
 
 
 def stub_or_header(text: str) -> str:
-    """A label; one that is a number has the sign of numbers."""
+    """Return a label; a number has a true minus sign."""
     found = NUMBER.fullmatch(text)
     return _number(found, 0) if found and not found[1] else escaped(text)
 
 
 def column_cells(texts: Sequence[str]) -> list[str]:
-    r"""Cells of a column, whose points stay in line where the texts' do.
+    r"""Return the cells of a column, with decimal points aligned as in the texts.
 
     Examples
     --------
@@ -228,8 +211,8 @@ def latex_width(text: str) -> float:
     return sum(WIDTHS[c] if c in WIDTHS else (0, OTHER, WIDE)[display_width(c)] for c in text)
 
 
-def tabular_parts(text: str, width: float) -> list[str]:
-    """A text in lines of a width in points, broken at blanks, else behind signs, else anywhere."""
+def broken_lines(text: str, width: float) -> list[str]:
+    """Return a text in lines of a width in points, broken at blanks, else after signs, else anywhere."""
     lines = [""]
     for part in re.findall(r"[^\W_]+[\W_]?\s*|[\W_]\s*", text):
         if lines[-1] and latex_width(lines[-1] + part.rstrip()) > width:
@@ -242,71 +225,33 @@ def tabular_parts(text: str, width: float) -> list[str]:
 
 
 TEXTWIDTH = 329.0
-"""Points across the text of the class article, in type of 10 points: at 10 points it has 345, at 11 points
-360 of larger type, which are 329 of this, and at 12 points 390, which are 332."""
+"""Width of the text of the class article in points, in units of 10-point type: the least of 345 at 10 points,
+329 at 11 points (360 / 1.1) and 332 at 12 points (390 / 1.2)."""
 
-HEIGHT = 432.0
-"""Points from the top to the bottom of a float on a page of its own, likewise."""
+COLUMN_SEP = 12.0
+"""Points between columns."""
 
-GAP = 12.0
-RULED = 26.0
-"""Points between columns, and those that the rules of a table and what is around it take."""
+FOOTNOTESIZE = 0.855
+r"""Widths of characters in \footnotesize, relative to those of 10-point type."""
 
-WIDEST_STUB = 0.46
-WIDEST_CELL = 0.42
-WIDEST_HEADER = 0.25
-NARROW_HEADER = 0.16
-"""Shares of the text's width that a label of a row, a text, a column's name take before they are broken; the
-last where columns do not fit beside each other."""
-
-
-class Size(NamedTuple):
-    """A size of type: its command, its widths and the distance of its lines beside those of 10 points."""
-
-    command: str
-    width: float
-    line: float
-
-
-SIZES = (Size("", 1.0, 12.0), Size("\\small\n", 0.93, 11.0), Size("\\footnotesize\n", 0.855, 9.5))
+MAX_STUB_SHARE = 0.46
+MAX_CELL_SHARE = 0.42
+MAX_HEADER_SHARE = 0.25
+"""Shares of the text's width above which row labels, texts and column names are broken into lines."""
 
 RULE = r"\noalign{\smallskip}\hline\noalign{\smallskip}"
 RULES = "\n".join(rf"\providecommand{{\{name}rule}}{{{RULE}}}" for name in ("top", "mid", "bottom"))
 """Rules for documents that do not load booktabs."""
 
-RUN = 16
-"""Floats after which a page is ended: LaTeX holds back few, and stops where there are more."""
+FLOATS_PER_PAGE_BREAK = 16
+"""Floats after which a page is ended, because LaTeX cannot postpone many."""
 
 
-class Box(NamedTuple):
-    """What stands in a cell: its LaTeX, its width in points at 10 points, its lines."""
+class Cell(NamedTuple):
+    """LaTeX of a cell, and its width in points in 10-point type."""
 
     tex: str
     width: float
-    lines: int
-
-
-@dataclass(frozen=True, slots=True)
-class LatexTable:
-    """A grid as boxes, column by column: labels of the rows and names of the columns, if they have names.
-
-    Widths of the columns are at 10 points, and their aligns are taken over and over.
-    """
-
-    stubs: list[Box]
-    headers: list[Box]
-    columns: list[list[Box]]
-    widths: list[float]
-    aligns: str
-
-
-class TabularPart(NamedTuple):
-    """Rows and columns of a table that stand in one tabular."""
-
-    top: int
-    bottom: int
-    left: int
-    right: int
 
 
 def latex_of(
@@ -315,26 +260,25 @@ def latex_of(
     caption: str | None = None,
     label: str | None = None,
     position: str = "htbp",
-    textwidth: float = TEXTWIDTH,
+    textwidth: float | None = None,
 ) -> str:
-    """Sections of a summary as LaTeX; `Summary.as_latex` says what the arguments are."""
-    _check(caption, label, position, textwidth)
-    alone = len(parts) == 1
-    stem = _stem(title) if label is None else label
+    """Return the sections of a summary as LaTeX; see `Summary.as_latex` for the arguments."""
+    _validate_options(caption, label, position, textwidth)
+    single = len(parts) == 1
+    stem = f"tab:{_slug(title.partition(':')[0])}" if label is None else label
     names = _slugs(parts)
     floats = [RULES]
-    for key, part in parts.items():
+    for i, (key, part) in enumerate(parts.items()):
         text = prose(f"{clean(title)}: {heading(part)}")
         if caption is not None:
-            text = caption if alone else f"{caption}: {prose(heading(part))}"
-        name = stem if alone and label is not None else f"{stem}-{names[key]}"
-        floats += _floats(grid_of(part), text, name, position, textwidth)
-    for i in range(1 + RUN, len(floats), RUN):
-        floats[i] = f"\\clearpage\n{floats[i]}"
+            text = caption if single else f"{caption}: {prose(heading(part))}"
+        name = stem if single and label is not None else f"{stem}-{names[key]}"
+        page_break = "\\clearpage\n" if i and i % FLOATS_PER_PAGE_BREAK == 0 else ""
+        floats.append(page_break + _float(grid_of(part), text, name, position, textwidth))
     return "\n\n".join(floats)
 
 
-def _check(caption: Any, label: Any, position: Any, textwidth: Any) -> None:
+def _validate_options(caption: Any, label: Any, position: Any, textwidth: Any) -> None:
     if not isinstance(caption, str | None):
         raise DataError(f"caption={caption!r} is not valid.", hint="Give a text, in LaTeX.")
     if label is not None and not (isinstance(label, str) and re.fullmatch(r"[^\s\\{}%#~^$&,]+", label)):
@@ -346,15 +290,13 @@ def _check(caption: Any, label: Any, position: Any, textwidth: Any) -> None:
         raise DataError(
             f"position={position!r} is not valid.", hint="Give letters that LaTeX takes, such as 'htbp'."
         )
-    if isinstance(textwidth, bool) or not isinstance(textwidth, int | float) or not 150 <= textwidth < 1e5:
+    if textwidth is not None and (
+        isinstance(textwidth, bool) or not isinstance(textwidth, int | float) or not 150 <= textwidth < 1e5
+    ):
         raise DataError(
             f"textwidth={textwidth!r} is not valid.",
             hint="Give the points that \\the\\textwidth prints, 150 at least.",
         )
-
-
-def _stem(title: str) -> str:
-    return f"tab:{_slug(title.partition(':')[0])}"
 
 
 def _slug(text: str) -> str:
@@ -363,7 +305,7 @@ def _slug(text: str) -> str:
 
 
 def _slugs(keys: Iterable[str]) -> dict[str, str]:
-    """Keys as parts of labels; those of classes in other scripts are told apart by numbers."""
+    """Return keys as parts of labels; numbers distinguish equal ones, such as those of other scripts."""
     names: dict[str, str] = {}
     for key in keys:
         slug = _slug(key)
@@ -372,181 +314,96 @@ def _slugs(keys: Iterable[str]) -> dict[str, str]:
     return names
 
 
-def _floats(grid: Grid, caption: str, label: str, position: str, textwidth: float) -> Iterator[str]:
-    """The floats of a section: one, or as many as its tables need pages."""
-    notes = _notes(grid.notes)
-    start = f"\\begin{{table}}[{position}]\n\\centering\\sloppy\n"
-    end = "\\end{table}"
-    head = f"\\caption{{{caption}}}\n\\label{{{label}}}\n"
-    if not grid.cells:
-        yield start + head + notes + end
-        return
-    table = _table(grid, textwidth, WIDEST_HEADER)
-    if _width(table, SIZES[-1], 0, len(table.columns)) > textwidth:
-        grid = grid if grid.headers else _narrow(grid)
-        table = _table(grid, textwidth, NARROW_HEADER)
-    size, panels = _panels(table, textwidth)
-    room = HEIGHT - 12 * (2 + latex_width(caption) / textwidth)
-    room -= sum(9.5 * (2 + latex_width(note) / textwidth) for note in grid.notes)
-    pages = list(_pages(list(_pieces(table, grid, size, panels, room)), table, size, room))
-    for i, pieces_of in enumerate(pages):
-        if i:
-            head = "\\tablename~\\thetable{} (continued)\\par\n"
-        body = "\\par\\medskip\n".join(_tabular(table, piece) for piece in pieces_of)
-        below = notes if i + 1 == len(pages) else ""
-        yield f"{start}{head}\\smallskip\n{size.command}{body}{below}{end}"
+def _float(grid: Grid, caption: str, label: str, position: str, textwidth: float | None) -> str:
+    """Return the float of a section."""
+    body = ""
+    if grid.cells:
+        body = "\\smallskip\n" + _tabulars(grid, textwidth)
+    if grid.notes:
+        lines = "".join(f"{prose(note)}\\par\n" for note in grid.notes)
+        box = "\\begin{minipage}{\\linewidth}\\footnotesize\\raggedright\n"
+        body += f"\\par\\smallskip\n{box}{lines}\\end{{minipage}}\n"
+    head = f"\\begin{{table}}[{position}]\n\\centering\\sloppy\n\\caption{{{caption}}}\n\\label{{{label}}}\n"
+    return f"{head}{body}\\end{{table}}"
 
 
-def _notes(notes: list[str]) -> str:
-    if not notes:
-        return ""
-    lines = "".join(f"{prose(note)}\\par\n" for note in notes)
-    box = "\\begin{minipage}{\\linewidth}\\footnotesize\\raggedright\n"
-    return f"\\par\\smallskip\n{box}{lines}\\end{{minipage}}\n"
+def _tabulars(grid: Grid, textwidth: float | None) -> str:
+    """Return the table as one tabular, or as panels if it is wider than a given `textwidth`."""
+    available = textwidth or TEXTWIDTH
+    stubs, headers, columns = _cells(grid, available)
+    widths = [
+        max(cell.width for cell in (*column, *headers[j : j + 1])) + COLUMN_SEP
+        for j, column in enumerate(columns)
+    ]
+    stub_width = max(stub.width for stub in stubs)
+    size = "" if stub_width + sum(widths) <= available else "\\footnotesize\n"
+    available /= FOOTNOTESIZE if size else 1
+    if not grid.headers and len(columns) > 1 and stub_width + sum(widths) > available:
+        # Two columns of labels and values become one.
+        right = [(line[1], line[2]) for line in grid.cells if line[1] or line[2]]
+        labels = [*grid.stubs, *(label for label, _ in right)]
+        values = [*([line[0]] for line in grid.cells), *([value] for _, value in right)]
+        return _tabulars(Grid([], labels, values, [], aligns="r"), textwidth)
+    panels = [0]
+    if textwidth is not None:
+        width = stub_width
+        for j, column_width in enumerate(widths):
+            if width + column_width > available and j > panels[-1]:
+                panels.append(j)
+                width = stub_width
+            width += column_width
+    return size + "\\par\\medskip\n".join(
+        _tabular(grid, stubs, headers[left:right], columns[left:right], left)
+        for left, right in pairwise([*panels, len(columns)])
+    )
 
 
-def _narrow(grid: Grid) -> Grid:
-    """The header's two columns of labels and values as one."""
-    right = [(line[1], line[2]) for line in grid.cells if line[1] or line[2]]
-    stubs = [*grid.stubs, *(stub for stub, _ in right)]
-    cells = [*([line[0]] for line in grid.cells), *([text] for _, text in right)]
-    return Grid([], stubs, cells, grid.notes, aligns="r")
-
-
-def _table(grid: Grid, textwidth: float, header_share: float) -> LatexTable:
-    headers = []
-    columns = []
-    widths = []
+def _cells(grid: Grid, available: float) -> tuple[list[Cell], list[Cell], list[list[Cell]]]:
+    """Return the cells of the row labels, of the column names (or none) and of the columns."""
+    stubs = []
+    for stub in grid.stubs:
+        text = stub.removeprefix("  ")
+        cell = _cell(text, stub_or_header(text), MAX_STUB_SHARE * available, "[t]{@{}l@{}}")
+        stubs.append(cell if text == stub else Cell(rf"\quad {cell.tex}", cell.width + 10))
+    headers: list[Cell] = []
+    columns: list[list[Cell]] = []
     for j, texts in enumerate(zip(*grid.cells, strict=True)):
-        align = grid.aligns[j % len(grid.aligns)]
-        room = WIDEST_CELL * textwidth
-        layout = f"[t]{{@{{}}{align}@{{}}}}"
-        cells = zip(texts, column_cells(texts), strict=True)
-        columns.append([_box(text, cell, number_width(text), room, layout) for text, cell in cells])
-        widths.append(max(box.width for box in columns[-1]))
+        layout = f"[t]{{@{{}}{grid.aligns[j % len(grid.aligns)]}@{{}}}}"
+        column = [
+            _cell(text, tex, MAX_CELL_SHARE * available, layout, number_width(text))
+            for text, tex in zip(texts, column_cells(texts), strict=True)
+        ]
+        columns.append(column)
         if grid.headers:
-            headers.append(_label(grid.headers[j], max(widths[-1], header_share * textwidth), "[b]{@{}r@{}}"))
-            widths[-1] = max(widths[-1], headers[-1].width)
-    stubs = [_stub(stub, WIDEST_STUB * textwidth) for stub in grid.stubs]
-    return LatexTable(stubs, headers, columns, widths, grid.aligns)
+            text = grid.headers[j]
+            max_width = max(MAX_HEADER_SHARE * available, *(cell.width for cell in column))
+            headers.append(_cell(text, stub_or_header(text), max_width, "[b]{@{}r@{}}"))
+    return stubs, headers, columns
 
 
-def _stub(text: str, room: float) -> Box:
-    box = _label(text.removeprefix("  "), room, "[t]{@{}l@{}}")
-    return Box(f"\\quad {box.tex}", box.width + 10, box.lines) if text.startswith("  ") else box
-
-
-def _label(text: str, room: float, layout: str) -> Box:
-    return _box(text, stub_or_header(text), latex_width(text), room, layout)
-
-
-def _box(text: str, tex: str, width: float, room: float, layout: str) -> Box:
-    """A text as it is, or in lines where it is wider than its room."""
-    if latex_width(text) <= room:
-        return Box(tex, width, 1)
-    lines = tabular_parts(text, room)
+def _cell(text: str, tex: str, max_width: float, layout: str, width: float | None = None) -> Cell:
+    """Return a text as it is, or broken into lines if it is wider than `max_width`."""
+    if latex_width(text) <= max_width:
+        return Cell(tex, latex_width(text) if width is None else width)
+    lines = broken_lines(text, max_width)
     body = r" \\ ".join(escaped(line) for line in lines)
-    return Box(rf"\begin{{tabular}}{layout}{body}\end{{tabular}}", max(map(latex_width, lines)), len(lines))
+    return Cell(rf"\begin{{tabular}}{layout}{body}\end{{tabular}}", max(map(latex_width, lines)))
 
 
-def _panels(table: LatexTable, textwidth: float) -> tuple[Size, list[tuple[int, int]]]:
-    """The largest type at which the columns fit beside each other; or the smallest, in panels."""
-    count = len(table.columns)
-    for size in SIZES:
-        if _width(table, size, 0, count) <= textwidth:
-            return size, [(0, count)]
-    size = SIZES[-1]
-    fewest = len(_cut(table, size, textwidth, count))
-    for most in range(-(-count // fewest), count + 1):
-        panels = _cut(table, size, textwidth, most)
-        if len(panels) == fewest:
-            break
-    return size, panels
-
-
-def _cut(table: LatexTable, size: Size, textwidth: float, most: int) -> list[tuple[int, int]]:
-    """Panels of at most so many columns, each as wide as the text allows."""
-    panels = []
-    left = 0
-    for right in range(1, len(table.columns) + 1):
-        if right - left > 1 and (_width(table, size, left, right) > textwidth or right - left > most):
-            panels.append((left, right - 1))
-            left = right - 1
-    return [*panels, (left, len(table.columns))]
-
-
-def _width(table: LatexTable, size: Size, left: int, right: int) -> float:
-    stub = max(box.width for box in table.stubs)
-    return (stub + sum(table.widths[left:right])) * size.width + GAP * (right - left)
-
-
-def _pieces(
-    table: LatexTable, grid: Grid, size: Size, panels: list[tuple[int, int]], room: float
-) -> Iterator[TabularPart]:
-    """Panels, cut between rows where they are taller than a page."""
-    for left, right in panels:
-        # Below the diagonal a panel is blank; its last rows would say nothing.
-        filled = [i for i, line in enumerate(grid.cells) if any(line[left:right]) or not grid.triangle]
-        rows = filled[-1] + 1
-        fewest = len(_runs(table, grid, size, (left, right), rows, rows, room))
-        # Runs of like lengths: a page of one row says little.
-        runs = _runs(table, grid, size, (left, right), rows, -(-rows // fewest), room)
-        for top, bottom in runs:
-            yield TabularPart(top, bottom, left, right)
-
-
-def _runs(
-    table: LatexTable, grid: Grid, size: Size, panel: tuple[int, int], rows: int, most: int, room: float
-) -> list[tuple[int, int]]:
-    """Runs of at most so many rows, each as high as a page allows; they begin with groups where they can."""
-    runs = []
-    top = 0
-    while top < rows:
-        bottom = top + 1
-        last = min(rows, top + most)
-        while bottom < last and _height(table, size, TabularPart(top, bottom + 1, *panel)) <= room:
-            bottom += 1
-        starts = [i for i in range((top + bottom) // 2 + 1, bottom) if not any(grid.cells[i])]
-        if bottom < rows and starts:
-            bottom = starts[-1]
-        runs.append((top, bottom))
-        top = bottom
-    return runs
-
-
-def _pages(
-    pieces_of: list[TabularPart], table: LatexTable, size: Size, room: float
-) -> Iterator[list[TabularPart]]:
-    """Pieces that go onto one page."""
-    page: list[TabularPart] = []
-    used = 0.0
-    for piece in pieces_of:
-        height = _height(table, size, piece)
-        if page and used + height > room:
-            yield page
-            page = []
-            used = 0.0
-        page.append(piece)
-        used += height
-    yield page
-
-
-def _height(table: LatexTable, size: Size, piece: TabularPart) -> float:
-    boxes = [table.stubs, *table.columns[piece.left : piece.right]]
-    tall: list[int] = [max(box.lines for box in row) for row in zip(*boxes, strict=True)]
-    header = max((box.lines for box in table.headers[piece.left : piece.right]), default=0)
-    return (sum(tall[piece.top : piece.bottom]) + header) * size.line + RULED
-
-
-def _tabular(table: LatexTable, piece: TabularPart) -> str:
-    boxes = [table.stubs, *table.columns[piece.left : piece.right]]
-    rows = [[box.tex for box in row] for row in zip(*boxes, strict=True)][piece.top : piece.bottom]
-    if table.headers:
-        rows.insert(0, ["", *(box.tex for box in table.headers[piece.left : piece.right])])
-    wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [" & ".join([row[0].ljust(wide[0]), *map(str.rjust, row[1:], wide[1:])]) + r" \\" for row in rows]
-    if table.headers:
+def _tabular(grid: Grid, stubs: list[Cell], headers: list[Cell], columns: list[list[Cell]], left: int) -> str:
+    """Return the columns from position `left` on as a tabular."""
+    right = left + len(columns)
+    # Below the diagonal a panel is blank.
+    filled = [i for i, line in enumerate(grid.cells) if any(line[left:right]) or not grid.triangle]
+    rows = [[cell.tex for cell in row] for row in zip(stubs, *columns, strict=True)][: filled[-1] + 1]
+    if headers:
+        rows.insert(0, ["", *(cell.tex for cell in headers)])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        " & ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) + r" \\" for row in rows
+    ]
+    if headers:
         lines.insert(1, r"\midrule")
-    aligns = "".join(table.aligns[j % len(table.aligns)] for j in range(piece.left, piece.right))
+    aligns = "".join(grid.aligns[j % len(grid.aligns)] for j in range(left, right))
     body = "\n".join(["\\toprule", *lines, "\\bottomrule"])
     return f"\\begin{{tabular}}{{@{{}}l{aligns}@{{}}}}\n{body}\n\\end{{tabular}}\n"

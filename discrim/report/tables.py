@@ -52,7 +52,7 @@ from discrim.report.grid import (
     short_labels,
     shorten,
 )
-from discrim.report.latex import TEXTWIDTH, latex_of
+from discrim.report.latex import latex_of
 from discrim.report.result_table import as_result_table, is_terminal
 
 WIDTH = 100
@@ -722,12 +722,11 @@ class Summary:
         label: str | None = None,
         *,
         position: str = "htbp",
-        textwidth: float = TEXTWIDTH,
+        textwidth: float | None = None,
     ) -> str:
         r"""LaTeX: a float with caption and label for each section, labels of the data escaped.
 
-        Tables wider than the text are set in smaller type (\small, \footnotesize) or split into panels below
-        one another; those taller than a page go on in another float.
+        Tables that are wider than the text of the class article are set in \footnotesize.
 
         Parameters
         ----------
@@ -739,10 +738,10 @@ class Summary:
             "tab:iris-means". By default it begins with the title, as in "tab:linear-discriminant-analysis".
         position : str
             Where the floats may go.
-        textwidth : float
-            Width of the text in points, as \the\textwidth prints it for type of 10 points; divide it by 1.1
-            or 1.2 for 11 or 12 points. By default it is a width that fits the class article in any of these
-            sizes.
+        textwidth : float, optional
+            Split tables that are wider than this into panels below one another. The width is in points of
+            10-point type: what \the\textwidth prints, divided by 1.1 or 1.2 if the document has type of 11 or
+            12 points. By default each section is one table.
 
         Raises
         ------
