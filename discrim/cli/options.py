@@ -415,4 +415,4 @@ def _pictures_of(verb: str) -> tuple[str, ...]:
         return JUDGED
     model = PICTURED.get(verb, verb.replace("-", "_"))
     rows = [row for row in MODELS if row.verb == model]
-    return tuple(dict.fromkeys(kind.name for row in rows for kind in row.pictures))
+    return tuple(dict.fromkeys(kind for row in rows for kind in row.plots))

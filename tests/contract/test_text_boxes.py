@@ -20,6 +20,7 @@ from scipy import stats
 from sklearn.linear_model import Ridge
 
 import discrim
+from discrim.models.plots.pictured import plots_of
 from discrim.models.registry import BY_MODEL
 from discrim.penalty import Lasso
 from tests.pictures import text_faults
@@ -144,12 +145,14 @@ def cases() -> list[Any]:
         seen = set()
         for model in MODELS if table != "big" else BIG:
             row = BY_MODEL[model.split()[0]]
-            kinds = [kind for kind in row.pictures if DRAWN_OF.get((row.name, kind.name), model) == model]
-            for kind in kinds:
-                if kind.address in seen or (table == "big" and kind.refits):
+            plots = [
+                plot for plot in plots_of(row.name) if DRAWN_OF.get((row.name, plot.kind), model) == model
+            ]
+            for plot in plots:
+                if plot in seen or (table == "big" and plot.refits):
                     continue
-                seen.add(kind.address)
-                out += [(table, model, kind.name, size) for size in sizes_of(table, kind.name)]
+                seen.add(plot)
+                out += [(table, model, plot.kind, size) for size in sizes_of(table, plot.kind)]
             out += [(table, model, None, "small")] if " " not in model else []
     return [
         pytest.param(*case, id=name_of(*case), marks=() if quick(*case) else pytest.mark.slow) for case in out

@@ -306,7 +306,7 @@ def shared_names(kind: type) -> list[str]:
 def more_of(purpose: str, kind: type, shared: Iterable[str]) -> str:
     """What a purpose has beside its names: attributes of every fit, or the kinds of plots."""
     if purpose == "Plots":
-        kinds = [each.name for model in MODELS if model.results == kind.__name__ for each in model.pictures]
+        kinds = [each for model in MODELS if model.results == kind.__name__ for each in model.plots]
         there = set(re.findall(r"^### (\w+)$", GALLERY.read_text(encoding="utf-8"), re.MULTILINE))
         words = ", ".join(
             f"`{each} <../gallery.html#{each.replace('_', '-')}>`__" if each in there else f"``{each}``"

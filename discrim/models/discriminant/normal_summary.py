@@ -18,21 +18,14 @@ import pandas as pd
 from discrim.core.covariance.adjusted import AdjustedCovariance
 from discrim.core.covariance.scatter import SPHERES
 from discrim.core.covariance.sliced import Sliced
-from discrim.errors import DataError, NotSupportedError
 from discrim.models.base.fit import Fit
 from discrim.models.base.labels import covariance_values, range_note
 from discrim.models.base.reading import listed
 from discrim.models.discriminant.normal_fits import equal_covariance_tests
 from discrim.models.evaluation.assessment import RowsJudged, takes_long
-from discrim.models.plots.pictured import named_columns, needed_rows
 from discrim.models.results import headers
 from discrim.models.results.geometry import class_deviations
 from discrim.report.grid import INTERVAL, Columns, Pairs, Section, clean, p_text, shorten, suits_decimals
-from discrim.report.plots import style
-from discrim.report.plots.bars import bar_strips, draw_errors, heat_map
-from discrim.report.plots.points import draw_points
-from discrim.report.plots.spaces import draw_scree
-from discrim.report.plots.text_fit import fit_texts, with_room
 from discrim.report.tables import Parts, Sections, Summary, summarize
 
 if TYPE_CHECKING:
@@ -43,9 +36,7 @@ if TYPE_CHECKING:
     from discrim.models.discriminant.lda import LDAResults
     from discrim.models.discriminant.qda import QDAResults
     from discrim.models.discriminant.rda import RDAResults
-    from discrim.models.plots.pictured import PictureOptions
     from discrim.models.results.canonical import CanonicalResults
-    from discrim.report.plots.style import Axes
 
 DRAWN = 0.01
 """How far differences of discriminant scores by printed coefficients may be off, in standard deviations."""
@@ -450,7 +441,7 @@ def rda_sections(results: RDAResults, fit: Fit[RDAFit]) -> Sections:
 
 def _regularized_header(results: RDAResults, fit: Fit[RDAFit]) -> Pairs:
     numbers = fit.numbers
-    chosen = _chosen_by(fit)
+    chosen = chosen_by(fit)
     divisors = "n, N" if numbers.method == "mle" else "n-1, N-K"
     chosen += ", 1 SE rule" if numbers.cv is not None and numbers.select == "1se" else ""
     note = (
@@ -488,14 +479,14 @@ def _errors_of_pairs(results: RDAResults, fit: Fit[RDAFit]) -> Section:
     table.index = [f"{value:g}" for value in table.index]
     table.columns = [f"{value:g}" for value in table.columns]
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
-    title = f"Error by {_chosen_by(fit)}, alpha (rows) by gamma"
+    title = f"Error by {chosen_by(fit)}, alpha (rows) by gamma"
     without = "row" if fit.numbers.cv == "loo" else "fold"
     missing = table.isna().any(axis=None)
     note = f"Missing where a covariance is singular without some {without}." if missing else ""
     return Section(title, table, formats, note=note, source="fit.path")
 
 
-def _chosen_by(fit: Fit[RDAFit]) -> str:
+def chosen_by(fit: Fit[RDAFit]) -> str:
     """How alpha and gamma were chosen, in words."""
     cv = fit.numbers.cv
     plan = fit.refits.search
@@ -722,153 +713,3 @@ rda_brief = qda_brief
 
 
 # ---- pictures
-
-MOST_DOTS = 30
-"""Columns of a ranking that are drawn."""
-
-MOST_LABELS = 12
-"""Flagged rows that bear their names."""
-
-LABEL_SIZE = (5.0, 10.0)
-"""Width of a character and height of a line of the rows' labels, in points."""
-
-
-def ranking(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """The first columns of the ranking, with their scores by class."""
-    table = results.ranking(top=min(MOST_DOTS, len(results.terms)))
-    scores = table.iloc[:, -len(results.classes) :]
-    classes = list(results.classes)
-    name = "t-scores" if fit.numbers.covariance.is_diagonal else "Cat scores"
-    of = f" ({len(table)} of {len(results.terms)})" if len(table) < len(results.terms) else ""
-    title = f"{name} of the classes against the common mean{of}"
-    return bar_strips(scores, classes, title, ax=options.ax, signs=options.signs(classes))
-
-
-def slopes_picture(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """A column against a covariate, with the lines of the classes, other covariates at their means.
-
-    By default it is the column of which the covariates explain the largest share.
-    """
-    found = results.covariate_model._slopes()
-    q = fit.numbers.covariates
-    terms = list(fit.terms)
-    pair = [terms[q + int(found.explained.argmax())], terms[0]]
-    if options.columns is not None:
-        pair = named_columns(options, terms, "slopes", 2, 2)
-    j, i = sorted(map(terms.index, pair), reverse=True)
-    if not i < q <= j:
-        raise DataError(
-            f"columns={pair}: kind='slopes' draws a column against a covariate.",
-            hint=f"Name one of {listed(terms[q:])} and one of {listed(terms[:q])}.",
-        )
-    rows = needed_rows(fit, options, "slopes")
-    x, y = rows.terms([terms[i], terms[j]]).to_numpy().T
-    classes = list(fit.classes)
-    signs = options.signs(fit.classes)
-    axes, is_new = style.new_axes(options.ax)
-    draw_points(axes, x, y, rows.codes, classes, signs)
-    moments = fit.numbers.moments
-    centre = float(moments.counts @ moments.class_means[:, i]) / moments.total
-    for k in range(len(classes)):
-        own = x[rows.codes == k]
-        ends = np.array([np.nanmin(own), np.nanmax(own)]) if np.isfinite(own).any() else np.empty(0)
-        line = found.means[k, j - q] + found.coef[i, j - q] * (ends - centre)
-        axes.plot(ends, line, color=signs.colour(k), linestyle=signs.line(k), zorder=3)
-    axes.set(xlabel=style.shown_name(terms[i], 45), ylabel=style.shown_name(terms[j], 45))
-    share = f"covariates explain {found.explained[j - q]:.0%} of its variance within classes"
-    style.set_title(axes, f"Slopes that the classes share\n{share}")
-    if len(classes) <= style.MOST_IN_LEGEND:
-        style.add_legend(axes, is_new)
-    fit_texts(axes, is_new)
-    return axes
-
-
-def scree(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Eigenvalues by class, those of the signal filled, and the level of the noise."""
-    if "factors" not in fit.numbers.scatter.sections:
-        raise NotSupportedError(
-            'kind="scree" draws eigenvalues of covariances with a few large variances.',
-            hint='Fit qda(covariance="factor").',
-        )
-    model = results.covariance_model
-    table = model.scree()
-    noise = model.factors["noise"]
-    labels = list(table.index.unique(level=0))
-    noise = noise.iloc[: len(labels)].set_axis(labels)
-    axes = draw_scree(table, noise, ax=options.ax, signs=options.signs(labels))
-    signal = f"filled: signal ({fit.numbers.scatter.found_label})"
-    style.set_title(axes, f"Eigenvalues of the covariances; {signal}; lines: noise")
-    return axes
-
-
-def choice_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Errors of the choice of a shrinkage, or of a number of principal axes, with what was chosen."""
-    if fit.path is None:
-        raise NotSupportedError(
-            'kind="path" draws the errors of a choice, and this fit keeps none.',
-            hint='Fit with covariance=discrim.covariance.Shrunk("loo") or components="cv".',
-        )
-    of_axes = "components" in fit.path
-    path = results.subspace.path if of_axes else results.covariance_model.path
-    chosen = results.subspace.n_components if of_axes else fit.numbers.scatter.shrinkages[0].values[0]
-    axes, _ = style.new_axes(options.ax)
-    draw_errors(axes, path.iloc[:, :3], chosen, log=of_axes and len(path) > MOST_STEPS)
-    axes.set_xlabel("Principal axes" if of_axes else "Shrinkage")
-    axes.set_ylabel("Error, ± one standard error")
-    axes.legend()
-    what = "number of principal axes" if of_axes else "shrinkage"
-    style.set_title(axes, f"Error of rows left out by {what}")
-    return axes
-
-
-def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Errors of the choice by alpha and gamma, with the pair chosen."""
-    if fit.path is not None and "components" in fit.path:
-        return choice_path(results, fit, options)
-    errors = results.path.pivot(index="alpha", columns="gamma", values="error")
-    pair = (results.alpha, results.gamma)
-    title = f"Error by {_chosen_by(fit)}"
-    return heat_map(errors, pair, title, ax=options.ax, colormap=options.colormap("path"))
-
-
-def distances(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Robust distances of the rows against classical ones (Rousseeuw & van Zomeren, 1990, JASA 85, 633-651).
-
-    The farthest of the flagged rows bear their labels, where these do not cover one another.
-    """
-    if not fit.numbers.scatter.is_robust:
-        raise NotSupportedError(
-            'kind="distances" draws robust distances.', hint='Fit with a robust "t" or "mcd".'
-        )
-    model = results.covariance_model
-    table = model.robust_distances()
-    classical = model._classical_distances()
-    classes = list(results.classes)
-    signs = options.signs(results.classes)
-    codes = style.label_codes(table["class"], classes)
-    robust = table["distance"].to_numpy(dtype=np.float64)
-    cutoff = float(table["cutoff"].iloc[0])
-    axes, is_new = style.new_axes(options.ax)
-    draw_points(axes, classical, robust, codes, classes, signs)
-    edge: dict[str, Any] = {"color": style.faint(0.35), "linewidth": 1.0, "linestyle": "--", "zorder": 1}
-    axes.axhline(cutoff, **edge)
-    axes.axvline(cutoff, **edge)
-    ends = np.array([0.0, np.nanmax(classical) * 1.05])
-    axes.plot(ends, ends, color=style.faint(0.6), linewidth=0.8, zorder=1)
-    axes.set_xlim(left=0)
-    axes.set_ylim(bottom=0)
-    axes.set(xlabel="Distance by means and covariances of moments", ylabel="Robust distance")
-    style.set_title(axes, "Distances to the own class; dashed: the cutoff")
-    if len(classes) <= style.MOST_IN_LEGEND:
-        style.add_legend(axes, is_new)
-    fit_texts(axes, is_new)
-    flagged = np.flatnonzero(table["flagged"].to_numpy())
-    farthest = flagged[np.argsort(-robust[flagged], kind="stable")]
-    names = {i: shorten(clean(str(table.index[i])), 16) for i in farthest.tolist()}
-    size = np.array([LABEL_SIZE[0] * (1 + max(map(len, names.values()), default=0)), LABEL_SIZE[1]])
-    points = axes.transData.transform(np.column_stack([classical, robust])) * 72 / axes.figure.dpi
-    for i in with_room(points, list(names), size)[:MOST_LABELS]:
-        # Before its mark: behind that of the farthest row the axes end.
-        look: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "fontsize": 8}
-        axes.annotate(names[i], (classical[i], robust[i]), (-4, 3), **look)
-    return axes

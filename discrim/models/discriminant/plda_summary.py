@@ -7,29 +7,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.inference.verification import Costs
 from discrim.models.results import headers
 from discrim.report.grid import Pairs, Section
-from discrim.report.plots.style import SIGNS, add_legend, new_axes, set_title
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
     from discrim.core.discriminant.plda import PLDAFit
     from discrim.models.base.fit import Fit
     from discrim.models.discriminant.plda import PLDAResults
-    from discrim.models.plots.pictured import PictureOptions
-    from discrim.report.plots.style import Axes
 
 MOST_AXES = 12
 """Axes that the summary shows."""
-
-BINS = 60
-FARTHEST = 0.01
-"""Bins of the histogram of trials, and the share of them that may lie farther left than it reaches."""
-
-
-MOST_ROWS = 1000
-"""Rows whose pairs are drawn; of more rows, those of some of the classes."""
 
 
 def plda_sections(results: PLDAResults, fit: Fit[PLDAFit]) -> Sections:
@@ -90,28 +78,3 @@ def _axes(results: PLDAResults, fit: Fit[PLDAFit]) -> Section:
 
 plda_brief: Sections = {"axes": _axes}
 """The short form: the axes."""
-
-
-def trials(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Histograms of the log likelihood ratios of pairs of one class and of two."""
-    pairs = results._pairs(options.data, MOST_ROWS)
-    whole = results._fit.new_rows(options.data).table.nrows <= MOST_ROWS
-    axes, is_new = new_axes(options.ax)
-    lowest = min(float(np.quantile(pairs.other, FARTHEST)), float(np.quantile(pairs.same, FARTHEST)))
-    highest = float(max(pairs.same[-1], pairs.other[-1]))
-    left = 0
-    for place, (name, values) in enumerate({"two classes": pairs.other, "one class": pairs.same}.items()):
-        left += int((values < lowest).sum())
-        axes.hist(
-            values, BINS, range=(lowest, highest), density=True, alpha=0.5, color=SIGNS.colour(place),
-            label=f"{len(values):,} of {name}",
-        )  # fmt: skip
-    axes.axvline(0.0, color="0.35", linewidth=0.8)
-    beyond = f"; {left:,} pairs lie farther left" if left else ""
-    axes.set_xlabel(f"Log likelihood ratio of one class against two{beyond}")
-    axes.set_ylabel("Density")
-    eer = pairs.errors(Costs()).eer
-    which = "rows of the fit" if options.data is None else "new rows"
-    which += "" if whole else f" of {pairs.n_classes:,} classes, drawn by chance"
-    set_title(axes, f"Pairs of rows, {which}: equal error rate {100 * eer:.1f} %")
-    return add_legend(axes, is_new)

@@ -6,25 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from discrim.core.distributions.bayes_law import DensityLaw, MassLaw
-from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Floats
 from discrim.errors import NotSupportedError
-from discrim.inference.manova import telling_pair
-from discrim.models.distributions.bayes import Known, ruled
-from discrim.models.plots.pictured import named_columns, said_choice
-from discrim.models.plots.planes import free_columns, given_values
+from discrim.models.distributions.bayes import Known
 from discrim.report.grid import Pairs, Section
-from discrim.report.plots.planes import PlaneRows, draw_line, draw_plane, span
-from discrim.report.plots.style import SIGNS, Signs, add_legend, faint, label_codes, new_axes, shown_name
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
     from discrim.models.distributions.bayes import BayesResults
-    from discrim.models.plots.pictured import PictureOptions
-    from discrim.report.plots.style import Axes
 
 LEAST = 1e-6
 """Probability of a value below which a summary leaves it to `decision`."""
@@ -162,148 +152,3 @@ def _costs(results: BayesResults, known: Known) -> Section:
     if results.costs is None:
         raise NotSupportedError("This law has no costs.", hint="Call bayes() with costs=.")
     return Section("Costs, actual (rows) by called (columns)", results.costs, shared=True, source="fit.costs")
-
-
-SAMPLE = 400
-"""Rows of the sample that lies over the regions of two columns."""
-
-
-def densities(results: Any, known: Known, options: PictureOptions) -> Axes:
-    """Prior times density over one variable, or over the values of a table."""
-    law = known.law
-    prior = results._prior_values(None)
-    if isinstance(law, DensityLaw) and law.on_line:
-        at = _span(law, prior)
-        joint = pd.DataFrame(np.exp(results.decision_function(at).to_numpy()), columns=results.classes)
-        joint.index = pd.Index(at, name=results.columns[0])
-        return draw_joint_densities(
-            joint, results.decision, ax=options.ax, signs=options.signs(results.classes)
-        )
-    listed = law if isinstance(law, MassLaw) else law.enumerated()
-    if listed is None:
-        raise NotSupportedError(
-            f"kind='densities' draws one variable or a table; x has {len(results.columns)} columns.",
-            hint="Use kind='regions'.",
-        )
-    joint = pd.DataFrame(
-        (listed.mass * prior[:, None]).T, index=results.decision.index, columns=results.classes
-    )
-    seen = joint.sum(axis=1).to_numpy() > 1e-6
-    called = ruled(known, results)(listed.points[seen])
-    return draw_joint_masses(joint[seen], called, ax=options.ax, signs=options.signs(results.classes))
-
-
-def regions(results: Any, known: Known, options: PictureOptions) -> Axes:
-    """Regions of two columns, by default the pair of a sample's largest F, with its rows; others are held."""
-    law = known.law
-    every = results.columns.tolist()
-    if isinstance(law, MassLaw) or law.dim < 2:
-        raise NotSupportedError(
-            f"kind='regions' draws two columns with densities; this law has {len(every)}.",
-            hint="Use kind='densities'.",
-        )
-    rows = results.sample(SAMPLE, seed=0) if options.data is None else pd.DataFrame(options.data)
-    response = results.classes.name if results.classes.name in rows else rows.columns[0]
-    codes = label_codes(rows[response].astype(object), results.classes.tolist())
-    free = free_columns(options, every)
-    if options.columns is not None:
-        names = named_columns(options, every, "regions", 2, 2)
-    else:
-        x = rows[free].to_numpy(dtype=np.float64)
-        used = (codes >= 0) & np.isfinite(x).all(axis=1)
-        moments = ClassMoments.from_block(x[used], codes[used], n_classes=len(results.classes))
-        names = [free[j] for j in (telling_pair(moments) if used.any() else (0, 1))]
-    fixed = {name: float(rows[name].mean()) for name in every if name not in names}
-    fixed |= given_values(options, every, names, every)
-    rule = ruled(known, results)
-
-    def classify(plane: Floats) -> NDArray[np.intp]:
-        x = np.column_stack(
-            [
-                plane[:, names.index(name)] if name in names else np.full(len(plane), fixed[name])
-                for name in every
-            ]
-        )
-        return rule(x)
-
-    points = rows[names].to_numpy(dtype=np.float64)
-    across, up = (span(float(np.nanmin(v)), float(np.nanmax(v))) for v in points.T)
-    where = ", ".join(f"{name} = {value:.4g}" for name, value in fixed.items())
-    told = "; ".join(part for part in (said_choice(options, len(free)), where and f"held: {where}") if part)
-    return draw_plane(
-        classify,
-        (across, up),
-        (names[0], names[1]),
-        PlaneRows(points, codes, weak=bool(where)),
-        results.classes.tolist(),
-        ax=options.ax,
-        signs=options.signs(results.classes),
-        title="Regions of the best rule of the law" + (f"\n{told}" if told else ""),
-    )
-
-
-def _span(law: DensityLaw, prior: Floats) -> Floats:
-    """Points of the line where something is to be seen."""
-    marks = [density.landmarks for density in law.densities if hasattr(density, "landmarks")]
-    grid = np.unique(np.concatenate([np.linspace(m[:-1], m[1:], 40).ravel() for m in marks]))
-    joint = np.exp(law.log_densities(grid[:, None])) * prior
-    joint[~np.isfinite(joint)] = 0.0
-    seen = grid[(joint > 2e-3 * joint.max(axis=0)).any(axis=1)]
-    return np.unique(
-        np.concatenate([grid[(grid >= seen[0]) & (grid <= seen[-1])], np.linspace(seen[0], seen[-1], 600)])
-    )
-
-
-LABEL_CHARACTERS = 40
-"""What goes side by side under a picture, of the names of values."""
-
-
-def draw_joint_densities(
-    joint: pd.DataFrame, regions: pd.DataFrame, ax: Axes | None = None, signs: Signs = SIGNS
-) -> Axes:
-    """Prior times density, points by classes, as lines over the regions of the decisions."""
-    at = joint.index.to_numpy(dtype=np.float64)
-    classes = joint.columns.tolist()
-    values = joint.to_numpy(dtype=np.float64)
-    values = np.where(np.isfinite(values), values, np.nan)
-    codes = label_codes(regions["decision"], classes)
-    called = codes[np.searchsorted(regions["high"].to_numpy(dtype=np.float64)[:-1], at, side="right")]
-    names = (joint.index.name, "Prior times density")
-    none = np.empty(0)
-    place = at, values, called, names, none, none.astype(np.intp), classes, ax, signs
-    axes = draw_line(*place, title="The law, and the regions of the best rule")
-    wrong = values.sum(axis=1) - np.where(called < 0, 0.0, values[np.arange(len(at)), called])
-    axes.fill_between(at, 0.0, wrong, color=faint(0.3), alpha=0.35, linewidth=0, label="error")
-    # A pole would flatten all the rest; the points are dense there, and so do not tell how wide it is.
-    highest = np.nan_to_num(values, nan=0.0).max(axis=1)
-    evenly = np.interp(np.linspace(at[0], at[-1], 401), at, highest)
-    axes.set_ylim(0.0, 1.05 * min(highest.max(), 6 * float(np.quantile(evenly, 0.9)) or highest.max()))
-    return add_legend(axes, ax is None)
-
-
-def draw_joint_masses(
-    joint: pd.DataFrame, called: NDArray[np.intp], ax: Axes | None = None, signs: Signs = SIGNS
-) -> Axes:
-    """Joint probabilities, values by classes, as bars; those of the class called (V,) are filled."""
-    axes, is_new = new_axes(ax)
-    places = np.arange(len(joint))
-    k_classes = joint.shape[1]
-    width = 0.8 / k_classes
-    for k, label in enumerate(joint.columns):
-        colour = signs.colour(k)
-        heights = joint.iloc[:, k].to_numpy(dtype=np.float64)
-        faces: list[Any] = [(colour, 1.0 if code == k else 0.2) for code in called]
-        at = places + (k - 0.5 * (k_classes - 1)) * width
-        axes.bar(at, heights, width=width, color=faces, edgecolor=colour, linewidth=0.8)
-        axes.bar([np.nan], [np.nan], color=colour, label=shown_name(label))
-    names = [", ".join(map(str, key)) if isinstance(key, tuple) else _number(key) for key in joint.index]
-    step = max(int(np.ceil(len(places) * max(map(len, names)) / LABEL_CHARACTERS)), 1)
-    axes.set_xticks(places[::step], [shown_name(name) for name in names[::step]])
-    axes.set_xlabel(", ".join(shown_name(name) for name in joint.index.names))
-    axes.set_ylabel("Prior times probability")
-    axes.set_title("The law; filled: the class that the best rule decides for")
-    return add_legend(axes, is_new)
-
-
-def _number(key: Any) -> str:
-    return f"{key:g}" if isinstance(key, float) else str(key)

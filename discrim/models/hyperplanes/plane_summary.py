@@ -7,14 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.core.hyperplanes.perceptron import COUNTED, first_moves
-from discrim.design.rows import gathered_rows
-from discrim.errors import NotSupportedError
-from discrim.models.plots.pictured import needed_rows
-from discrim.models.plots.planes import draw_ground, ground_of, regions, told_held
+from discrim.core.hyperplanes.perceptron import COUNTED
 from discrim.models.results import headers
 from discrim.report.grid import Pairs, Section
-from discrim.report.plots import planes as plane_plots
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
@@ -23,8 +18,6 @@ if TYPE_CHECKING:
     from discrim.models.base.fit import Fit
     from discrim.models.hyperplanes.hyperplane import HyperplaneResults
     from discrim.models.hyperplanes.perceptron import PerceptronResults
-    from discrim.models.plots.pictured import PictureOptions
-    from discrim.report.plots.style import Axes
 
 MOST_STARTED = 6
 """Numbers of a start that a summary prints."""
@@ -148,81 +141,3 @@ def hyperplane_sections(results: HyperplaneResults, fit: Fit[HyperplaneFit]) -> 
     """Sections of a separating hyperplane, in their order."""
     support: Sections = {"support": _support} if fit.has_rows else {}
     return {"header": _hyperplane_header, **hyperplane_brief, **support}
-
-
-MOST_MOVES = 4
-"""Of which the last is that of the row ringed in the third panel."""
-
-
-def distances(results: Any, fit: Fit[Any], options: PictureOptions, margin: float | None = None) -> Axes:
-    """Signed distances of the rows of two classes to the plane between them."""
-    if len(fit.classes) > 2:
-        raise NotSupportedError(
-            f"kind='distances' shows the plane between two classes; this fit has {len(fit.classes)}.",
-            hint="See boundary(a, b).distance().",
-        )
-    rows = needed_rows(fit, options, "distances")
-    values = results.boundary().distance(rows.blocks)
-    signs = options.signs(fit.classes)
-    return plane_plots.draw_distances(
-        values, rows.labels, list(fit.classes), margin=margin, ax=options.ax, signs=signs
-    )
-
-
-def margin_distances(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Signed distances of the rows, with the margin."""
-    return distances(results, fit, options, margin=results.margin)
-
-
-def margin(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """The plane of two columns with the line, its margin, and the support points."""
-    ground = ground_of(fit, options)
-    if len(ground.columns) != 2:
-        return regions(results, fit, options)
-    names = ground.columns
-    told = told_held(ground, names)
-    title = "The optimal plane, its margin (dashed) and support points (ringed)"
-    if told:
-        title = "The optimal plane and its margin (dashed)"
-    axes = draw_ground(ground, options, title)
-    values = ground.values(names, lambda table: fit.decision_values(fit.new_rows(table)).to_numpy())
-    of_fit = options.data is None and fit.has_rows and not told
-    points = ground.points(names)[0][results._support_positions()] if of_fit else None
-    plane_plots.draw_margin(axes, values, points)
-    return axes
-
-
-def history(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Errors of a perceptron after each pass."""
-    # Labels that are booleans would choose rows.
-    errors = results.history["errors"].unstack("plane").reindex(columns=results.planes.index)
-    fewest = results.planes["errors"].tolist()
-    classes = list(results.classes)
-    kept = list(fit.numbers.kept) or [None] * len(fewest)
-    first = classes.index(errors.columns[0])
-    signs = options.signs(classes)
-    return plane_plots.passes(
-        errors, list(zip(kept, fewest, strict=True)), ax=options.ax, signs=signs, first=first
-    )
-
-
-def updates(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """The first lines of a perceptron of two classes and two columns, and the line that is kept."""
-    if len(fit.classes) > 2 or len(fit.terms) != 2:
-        raise NotSupportedError(
-            "kind='updates' draws lines between two classes in the plane of two columns; this fit has "
-            f"{len(fit.classes)} classes and {len(fit.terms)} columns.",
-            hint="Use kind='history'.",
-        )
-    rows = gathered_rows(fit.drawn_rows())
-    numbers = fit.numbers
-    begin = None if numbers.start is None else numbers.start[:, 0]
-    moved, after = first_moves(
-        rows.x, rows.codes == 1, step=numbers.step, seed=numbers.seed, most=MOST_MOVES, start=begin
-    )
-    points = pd.DataFrame(rows.x, columns=fit.terms)
-    ends = (numbers.coef[:, 0], results.updates)
-    signs = options.signs(fit.classes)
-    return plane_plots.draw_updates(
-        points, rows.codes, list(fit.classes), (moved, after), ends, ax=options.ax, signs=signs
-    )

@@ -11,19 +11,13 @@ from discrim.models.regression.indicator_summary import variate_axes, variate_ce
 from discrim.models.results import headers
 from discrim.models.results.headers import Item
 from discrim.report.grid import INTERVAL, Pairs, Section
-from discrim.report.plots.points import name_lines
-from discrim.report.plots.style import SIGNS, ink, log_axis, new_axes, numbers, set_title
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
     from discrim.core.kernels.kernel_lda import KernelLDAFit
     from discrim.models.base.fit import Fit
     from discrim.models.kernels.kernel_lda import KernelLDAResults
-    from discrim.models.plots.pictured import PictureOptions
-    from discrim.report.plots.style import Axes
 
-MOST_BARS = 30
-"""Terms whose importance is drawn."""
 
 MOST_TRIED = 12
 """Lines of the path that the summary shows, the best."""
@@ -116,44 +110,3 @@ def _path(results: KernelLDAResults, fit: Fit[KernelLDAFit]) -> Section:
 
 kernel_lda_brief: Sections = {"classes": variate_classes, "axes": variate_axes}
 """The short form, below the kernel: classes and axes."""
-
-
-def kernel_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Loss of rows left out by width of the kernel, with the best ridge of each."""
-    path = results.path
-    axes, _ = new_axes(options.ax)
-    lines = path.groupby(["kernel", "scale"], sort=False)
-    for number, ((kernel, scale), table) in enumerate(lines):
-        look: dict[str, Any] = {
-            "color": SIGNS.colour(number),
-            "marker": SIGNS.marker(number),
-            "markersize": 3,
-        }
-        line = table[table["by"] == table["by"].iloc[0]].sort_values("width")
-        axes.plot(line["width"], line["loss"], label=f"{kernel}, {scale}", **look)
-    chosen = path[path["chosen"]]
-    look = {"color": SIGNS.colour(len(lines)), "marker": "*", "markersize": 12, "linestyle": "none"}
-    by_gcv = ", by GCV of all rows" if chosen["by"].iloc[0] == "GCV" else ""
-    axes.plot(chosen["width"], chosen["loss"], label=f"chosen{by_gcv}", **look)
-    log_axis(axes, path["width"].to_numpy())
-    axes.set_xlabel("Width of the kernel")
-    axes.set_ylabel(f"Mean {LOSSES[fit.options['select']]}, rows left out")
-    axes.legend()
-    set_title(axes, "Rows left out, by the width of the kernel")
-    return axes
-
-
-def importance(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Rises of the log loss as horizontal bars with their standard errors, the largest first."""
-    table = results.importance()
-    shown = table.head(MOST_BARS)
-    axes, _ = new_axes(options.ax, len(shown))
-    rise, se = numbers(shown[["log_loss", "log_loss_se"]]).T
-    lines = np.arange(len(shown))
-    axes.barh(lines, rise, xerr=se, height=0.7, color=SIGNS.colour(0), ecolor=ink(), capsize=2, zorder=2)
-    axes.axvline(0.0, color=ink(), linewidth=0.8, zorder=3)
-    name_lines(axes, list(shown.index), 24)
-    axes.set_xlabel("Rise of the log loss, ± one standard error")
-    some = f" ({len(shown)} of {len(table)})" if len(table) > len(shown) else ""
-    set_title(axes, f"Rows left out, with a term permuted{some}")
-    return axes

@@ -8,21 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.models.plots.pictured import drawn_rows
-from discrim.models.plots.spaces import LEVEL, chosen_terms, level_of
 from discrim.models.results import headers
 from discrim.report.grid import INTERVAL, Pairs, Section
-from discrim.report.plots.columns import criterion
-from discrim.report.plots.spaces import draw_ellipses, outline_radius
-from discrim.report.plots.style import set_title
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
     from discrim.core.mixtures.mixture import MixtureFit
     from discrim.models.base.fit import Fit
     from discrim.models.mixtures.mixture import MixtureResults
-    from discrim.models.plots.pictured import PictureOptions
-    from discrim.report.plots.style import Axes
 
 BEST = 10
 """Of what BIC chose from, so many are shown of each class."""
@@ -148,37 +141,3 @@ def _path(results: MixtureResults, fit: Fit[MixtureFit]) -> Section:
 
 mixture_brief: Sections = {"classes": _classes, "components": _components}
 """The short form: classes and components."""
-
-
-def components(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Outlines of the components in the plane of two columns."""
-    names, chosen = chosen_terms(results, fit, options, "components", 2)
-    rows = drawn_rows(fit, options)
-    level = level_of(options, LEVEL)
-    axes = draw_ellipses(
-        results.component_means[names],
-        {key: cov.loc[names, names] for key, cov in results.covs.items()},
-        None,
-        outline_radius(level),
-        shares=results.shares,
-        points=None if rows is None else rows.terms(names),
-        labels=None if rows is None else rows.labels,
-        ax=options.ax,
-        signs=options.signs(fit.classes),
-    )
-    said = f"Components of the classes; outlines hold {100 * level:.6g} % of each"
-    set_title(axes, f"{said}\n{chosen}" if chosen else said)
-    return axes
-
-
-def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """BIC by number of components, or by form where there is one number only."""
-    table = results.path.dropna(subset=["bic"])
-    if "class" not in table:
-        table = table.assign(**{"class": "all classes"})
-    across = "components" if table["components"].nunique() > 1 else "covariance"
-    least = table.groupby(["class", across], sort=False, observed=True)["bic"].min().reset_index()
-    axes = criterion(least, across, ax=options.ax, signs=options.signs(fit.classes))
-    best = "the best form of each number of components" if across == "components" else "each form"
-    set_title(axes, f"BIC of {best}")
-    return axes

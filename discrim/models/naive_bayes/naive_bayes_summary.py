@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
-from discrim.models.plots.pictured import drawn_rows, one_column
 from discrim.models.results import headers
 from discrim.report.grid import Pairs, Section
-from discrim.report.plots.style import add_legend, faint, new_axes, shown_name
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
     from discrim.core.moments.moments import ClassMoments
     from discrim.core.naive_bayes.naive_bayes import NaiveBayesFit
-    from discrim.core.numerics.arrays import Codes, Floats
     from discrim.models.base.fit import Fit
     from discrim.models.naive_bayes.naive_bayes import NaiveBayesResults
-    from discrim.models.plots.pictured import PictureOptions
-    from discrim.report.plots.style import Axes, Signs
 
 
 def naive_bayes_sections(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Sections:
@@ -149,71 +143,3 @@ def _multinomial(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section
     return Section(
         "Counts within classes, multinomial probabilities", table, formats, source="fit.multinomial"
     )
-
-
-def density(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Density of a column in each class, a line a class, and the rows below zero."""
-    numeric = [*results.normal_terms, *results.bandwidths.columns]
-    name = one_column("density", "numbers", numeric, options)
-    densities = results.density(name)
-    signs = options.signs(results.classes)
-    axes, is_new = new_axes(options.ax)
-    at = densities.index.to_numpy(dtype=np.float64)
-    for k, label in enumerate(densities.columns):
-        values = densities.iloc[:, k].to_numpy(dtype=np.float64)
-        style: dict[str, Any] = {"color": signs.colour(k), "linestyle": signs.line(k), "linewidth": 1.6}
-        axes.plot(at, values, label=shown_name(label), **style)
-    axes.set_ylim(bottom=0.0)
-    rows = drawn_rows(fit, options)
-    if rows is not None:
-        _draw_rug(axes, rows.terms([name]).to_numpy()[:, 0], rows.codes, len(densities.columns), signs)
-    axes.set_xlabel(shown_name(name))
-    axes.set_ylabel("Density within the class")
-    axes.set_title(f"{shown_name(name)} by class")
-    return add_legend(axes, is_new)
-
-
-MOST_MARKS = 400
-"""Rows of a class that have a mark each; of more they are at even steps in the order of their values."""
-
-
-def _draw_rug(axes: Axes, x: Floats, codes: Codes, k_classes: int, signs: Signs) -> None:
-    """Marks of the rows below zero, a line for each class."""
-    top = axes.get_ylim()[1]
-    step = top * min(0.04, 0.3 / k_classes)
-    axes.set_yticks([tick for tick in axes.get_yticks() if 0 <= tick <= top])
-    axes.axhline(0.0, color=faint(0.6), linewidth=0.8, zorder=1)
-    for k in range(k_classes):
-        own = np.sort(x[(codes == k) & np.isfinite(x)])
-        own = own[np.linspace(0, len(own) - 1, min(len(own), MOST_MARKS)).astype(int)]
-        axes.vlines(
-            own, -(k + 0.9) * step, -(k + 0.2) * step, color=signs.colour(k), linewidth=0.6, alpha=0.7
-        )
-    axes.set_ylim(-(k_classes + 0.1) * step, top)
-
-
-def table(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Shares of the levels in each class: a line a level, and on it a dot a class, one below the other."""
-    name = one_column("table", "levels", list(results._levels), options)
-    table = results.tables[name]
-    signs = options.signs(results.classes)
-    k_classes, levels = table.shape
-    axes, is_new = new_axes(options.ax, levels * (1 + k_classes // 4))
-    places = np.arange(levels)
-    for k, label in enumerate(table.index):
-        shares = table.iloc[k].to_numpy(dtype=np.float64)
-        # Classes of equal shares lie side by side.
-        below = places + 0.6 * ((k + 0.5) / k_classes - 0.5)
-        axes.hlines(below, 0.0, shares, color=signs.colour(k), linewidth=1.2)
-        style: dict[str, Any] = {"color": signs.colour(k), "marker": signs.marker(k)}
-        axes.plot(shares, below, linestyle="none", label=shown_name(label), **style)
-    for place in places[1:]:
-        axes.axhline(place - 0.5, color=faint(0.8), linewidth=0.5, zorder=0)
-    axes.set_yticks(places, [shown_name(label) for label in table.columns])
-    axes.set(
-        xlim=(-0.03 * float(table.max(axis=None)), None),
-        ylim=(levels - 0.5, -0.5),
-        xlabel="Probability within the class",
-    )
-    axes.set_title(f"Levels of {shown_name(table.columns.name)} by class")
-    return add_legend(axes, is_new)

@@ -10,16 +10,12 @@ import pandas as pd
 
 from discrim.models.results import headers
 from discrim.report.grid import INTERVAL, Pairs, Section, column_texts
-from discrim.report.plots.bars import bar_strips, count_above, draw_errors
-from discrim.report.plots.style import new_axes, numbers, set_title
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
     from discrim.core.naive_bayes.shrunken_centroids import ShrunkenFit
     from discrim.models.base.fit import Fit
     from discrim.models.naive_bayes.shrunken_centroids import ShrunkenCentroidsResults
-    from discrim.models.plots.pictured import PictureOptions
-    from discrim.report.plots.style import Axes
 
 BRIEF = 10
 """Survivors that the short form shows."""
@@ -96,40 +92,3 @@ def _survivors(
 
 shrunken_centroids_brief: Sections = {"classes": _classes, "survivors": partial(_survivors, most=BRIEF)}
 """The short form: classes, and the first of the survivors."""
-
-
-MOST_BARS = 50
-"""Columns whose bars are drawn."""
-
-
-def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Cross-validated error by threshold with its standard error, and how many columns are left above."""
-    path = results.path
-    chosen = results.threshold
-    axes, _ = new_axes(options.ax)
-    at, error, se, genes = numbers(path[["threshold", "error", "se", "genes"]]).T
-    # Only the rule of one standard error takes a threshold whose error is not the least.
-    limit = "least error + one standard error" if (error[at == chosen] > error.min()).any() else ""
-    draw_errors(axes, path[["threshold", "error", "se"]], chosen, size=4, one_se=limit)
-    axes.set_ylim(bottom=min(0.0, float((error - se).min())))
-    axes.set_xlabel("Threshold")
-    axes.set_ylabel("Cross-validated error, ± one standard error")
-    count_above(axes, at, genes, "Columns left")
-    axes.legend(loc="best")
-    set_title(axes, "Cross-validated error by threshold")
-    return axes
-
-
-def centroids(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Shrunken standardized differences as horizontal bars, the largest first, a strip for each class."""
-    survivors = results.survivors()
-    signs = options.signs(results.classes)
-    shown = survivors.head(MOST_BARS)
-    if not len(shown):
-        axes, _ = new_axes(options.ax)
-        axes.set_title("No column survives the threshold")
-        axes.set_axis_off()
-        return axes
-    of = f" ({len(shown)} of {len(survivors)})" if len(survivors) > len(shown) else ""
-    title = f"Shrunken differences from the common mean{of}"
-    return bar_strips(shown, list(shown.columns), title, ax=options.ax, signs=signs)

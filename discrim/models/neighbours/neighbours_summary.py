@@ -10,7 +10,6 @@ import pandas as pd
 from discrim.models.results import headers
 from discrim.models.results.headers import Item
 from discrim.report.grid import INTERVAL, Pairs, Section
-from discrim.report.plots.style import SIGNS, new_axes, numbers, set_title
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from discrim.models.base.fit import Fit
     from discrim.models.neighbours.kernel_density import KernelDensityResults
     from discrim.models.neighbours.knn import KNNResults
-    from discrim.models.plots.pictured import PictureOptions
-    from discrim.report.plots.style import Axes
 
 MOST_STEPS = 20
 """Numbers of neighbours whose error the summary shows."""
@@ -91,30 +88,6 @@ knn_brief: Sections = {"classes": _knn_classes}
 """The short form, below how many neighbours and by which metric."""
 
 
-def knn_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Leave-one-out error by number of neighbours, with its standard error."""
-    # Where there is no path, no figure is made.
-    k, error, se = numbers(results.path[["k", "error", "se"]]).T
-    axes, _ = new_axes(options.ax)
-    label = f"k = {results.k}, chosen"
-    _draw_left_out(axes, k, error, se)
-    axes.axvline(results.k, color=SIGNS.colour(1), linestyle="--", linewidth=1.0, label=label)
-    axes.set_xlabel("Neighbours k")
-    if k[-1] > 50 * k[0]:
-        axes.set_xscale("log")
-    axes.legend()
-    set_title(axes, "Leave-one-out error by the number of neighbours")
-    return axes
-
-
-def _draw_left_out(axes: Axes, at: Any, error: Any, se: Any, **style: Any) -> None:
-    """Errors of rows left out along what was tried, with their standard errors."""
-    axes.fill_between(at, error - se, error + se, color=SIGNS.colour(0), alpha=0.2, linewidth=0)
-    axes.plot(at, error, color=SIGNS.colour(0), marker="o", markersize=3, **style)
-    axes.set_ylim(bottom=min(0.0, float((error - se).min())))
-    axes.set_ylabel("Leave-one-out error, ± one standard error")
-
-
 METRICS = {"mahalanobis": "covariance", "diagonal": "variances", "euclidean": "none: units of the columns"}
 
 
@@ -173,25 +146,3 @@ def _kernel_path(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> S
 
 kernel_density_brief: Sections = {"classes": _kernel_classes}
 """The short form, below what the bandwidths were chosen by."""
-
-
-def bandwidth_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Leave-one-out error by bandwidth with its standard error, and the likelihood on an axis of its own."""
-    chosen = float(results.bandwidth.iloc[0])
-    axes, _ = new_axes(options.ax)
-    radius, error, se, llf = numbers(results.path[["bandwidth", "error", "se", "llf"]]).T
-    _draw_left_out(axes, radius, error, se, label="error")
-    axes.axvline(chosen, color=SIGNS.colour(2), linestyle="--", linewidth=1.0, label=f"{chosen:.3g}, chosen")
-    axes.set_xscale("log")
-    axes.set_xlabel("Bandwidth")
-    handles, labels = axes.get_legend_handles_labels()
-    finite = np.isfinite(llf)
-    if finite.any():
-        beside = axes.twinx()
-        handles += beside.plot(radius[finite], llf[finite], color=SIGNS.colour(1), marker="s", markersize=3)
-        beside.set_ylabel("Log-likelihood of rows left out")
-        axes.legend(handles, [*labels, "log-likelihood"], loc="lower right")
-    else:
-        axes.legend()
-    set_title(axes, "Rows left out, by the bandwidth")
-    return axes

@@ -31,7 +31,7 @@ from discrim.models.evaluation.assessment import (
     methods_to_judge,
     refuse_none,
 )
-from discrim.models.plots.pictured import moments_of, needed_rows, pointed_rows
+from discrim.models.plots.pictured import has_no_rows, moments_of, needed_rows, plot, pointed_rows
 from discrim.report.plots import interactive
 from discrim.report.plots import judged as drawn
 from discrim.report.plots.bars import draw_forest
@@ -86,6 +86,7 @@ class LabelledScores(NamedTuple):
     level: float
 
 
+@plot("confusion", "counts of actual by predicted classes", takes=("method",))
 def confusion(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Counts of actual by predicted classes."""
 
@@ -114,16 +115,23 @@ def said_of(table: pd.DataFrame) -> str:
     return f"{wrong:,.7g} of {whole:,.7g} rows wrong{share}"
 
 
+@plot("confusion", "counts of actual by predicted classes", data=False)
 def assessed_confusion(assessment: Any, options: PictureOptions) -> Axes:
     """The confusion of an assessment."""
     return draw_confusion_of(assessment.confusion, str(_assessed_by(assessment)), options)
 
 
+@plot(
+    "roc",
+    "ROC curves with the areas under them, of each class against the rest",
+    takes=("method", "level", "classes", "label"),
+)
 def roc(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """ROC curves: of the classes named, of the second of two classes, or of each against the rest."""
     return _roc(fit, _judged(fit, options), options)
 
 
+@plot("roc", "ROC curves with bands, and the areas under them", takes=("classes", "label"), data=False)
 def assessed_roc(assessment: Any, options: PictureOptions) -> Axes:
     """ROC curves of the rows of an assessment."""
     return _roc(assessment._fit, _of_assessment(assessment), options)
@@ -171,12 +179,19 @@ def _points(curve: Curve, sides: tuple[float, float], level: float) -> pd.DataFr
     return pd.DataFrame(shares | dict(zip(ends, [*limits[0], *limits[1]], strict=True)))
 
 
+@plot("calibration", "predicted probabilities against observed shares", takes=("method", "level", "classes"))
 def calibration(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Predicted probabilities against the shares that were seen."""
     fit.need_posteriors("kind='calibration'")
     return _calibration(results.classes, _judged(fit, options), 10, options)
 
 
+@plot(
+    "calibration",
+    "predicted probabilities against observed shares, with bands",
+    takes=("classes",),
+    data=False,
+)
 def assessed_calibration(assessment: Any, options: PictureOptions) -> Axes:
     """The calibration of an assessment."""
     assessment._fit.need_posteriors("kind='calibration'")
@@ -286,6 +301,7 @@ def _assessed_by(assessment: Any) -> JudgedBy:
     return _judged_by(assessment._fit, rows.method, JudgingPlan(folds=rows.folds))
 
 
+@plot("posteriors", "posterior of each row's own class, by class", takes=("interactive",))
 def posteriors(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure:
     """Posterior of each row's own class."""
     rows = needed_rows(fit, options, "posteriors")
@@ -295,6 +311,7 @@ def posteriors(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | F
     return drawn.draw_posteriors(proba, rows.labels, ax=options.ax, signs=options.signs(fit.classes))
 
 
+@plot("log_determinants", "log-determinants of the covariances, with intervals", data=False)
 def log_determinants(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Log-determinants of the covariances with their intervals."""
     signs = options.signs(results.classes)
@@ -305,11 +322,19 @@ MOST_LINES = 40
 """Terms by classes that are drawn; of more, those of the largest z."""
 
 
+@plot(
+    "forest",
+    "log odds with their intervals",
+    takes=("level", "standardized"),
+    data=False,
+    default_if=has_no_rows,
+)
 def forest(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Log odds of the classes against the reference, with intervals; constants are left out."""
     return _drawn(results, fit, options, ratios=False)
 
 
+@plot("odds_ratios", "odds ratios with their intervals", takes=("level", "standardized"), data=False)
 def odds_ratios(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Factors of the odds for one unit or standard deviation of a column, with intervals."""
     return _drawn(results, fit, options, ratios=True)
@@ -375,6 +400,7 @@ def largest(table: pd.DataFrame, most: int) -> pd.DataFrame:
     return table.iloc[np.lexsort((pd.factorize(labels)[0], np.array(places)))]
 
 
+@plot("simplex", "three posteriors as points in a triangle", takes=("classes", "interactive"))
 def simplex(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure:
     """Posteriors of three classes in a triangle; of more classes, given that a row is of one of the three."""
     classes = list(fit.classes)
@@ -413,3 +439,7 @@ def _signs(options: PictureOptions, classes: list[Any], codes: list[int]) -> Sig
     """Signs of three classes: those that they have among all, where colours were given by class."""
     signs = options.signs(classes)
     return signs if len(classes) == 3 else type(signs)(tuple(signs.colour(k) for k in codes))
+
+
+ASSESSMENT_PLOTS = (assessed_confusion, assessed_roc, assessed_calibration)
+"""Plots of an assessment."""

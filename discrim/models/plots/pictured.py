@@ -1,11 +1,15 @@
-"""`plot`, one method for all models: which kind of picture, its options, its rows and columns."""
+"""The method `plot` of all results: kinds of plots, their options, the observations and columns drawn.
+
+A plot is a function with the decorator `plot`, listed in the `plots.py` of the models that have it. Nothing
+here imports matplotlib.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -19,7 +23,7 @@ from discrim.formula.grammar import expression
 from discrim.models.base.displayed import ShownModel
 from discrim.models.base.fit import finished_scores
 from discrim.models.base.reading import Data, Structure, check_flag, check_word, listed, told
-from discrim.models.registry import BY_MODEL, MODELS, Picture, PictureKind, resolve
+from discrim.models.registry import BY_MODEL, MODELS, PlotKind, resolve
 
 if TYPE_CHECKING:
     from discrim.core.moments.moments import ClassMoments
@@ -29,20 +33,6 @@ if TYPE_CHECKING:
     from discrim.models.evaluation.assessment import Counting
     from discrim.report.plots.interactive import Figure, PointedRows
     from discrim.report.plots.style import Axes, Colormap, Signs
-
-
-def kinds_of(results: Any, *, refits: bool = True) -> tuple[str, ...]:
-    """Names of the kinds of pictures that a model has; some need rows, two columns, and the like.
-
-    Without `refits`, those that fit the model again are left out.
-
-    Examples
-    --------
-    >>> import discrim
-    >>> kinds_of(discrim.knn("species ~ .", data=discrim.datasets.load_iris()))[:2]
-    ('regions', 'posteriors')
-    """
-    return tuple(kind.name for kind in BY_MODEL[results._model()].pictures if refits or not kind.refits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +79,116 @@ class PictureOptions:
                 f"colors= of kind={kind!r} is the name of a colormap of matplotlib, as 'viridis', or one."
             )
         return None if self.colors is None else colormap_of(self.colors)
+
+
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
+
+DefaultRule = Callable[[Any, Any, PictureOptions], bool]
+"""Whether a plot can be the default, by results, their fit and the options."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plot(Generic[P, R]):
+    """One kind of plot.
+
+    Attributes
+    ----------
+    kind : str
+        Name of the kind, for `plot(kind=)`.
+    description : str
+        What the plot shows, in one line.
+    draw : callable
+        Function of results, their fit and a PictureOptions; of results without a model, there is no fit.
+    options : frozenset of str
+        Options of the method `plot` that it uses, besides `ax` and `title`.
+    default_if : callable or None
+        Condition under which it can be the default; None if it always can.
+    refits : bool
+        Whether it fits the model again, which takes as long as several fits.
+    """
+
+    kind: str
+    description: str
+    draw: Callable[P, R]
+    options: frozenset[str]
+    default_if: DefaultRule | None
+    refits: bool
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Draw the plot."""
+        return self.draw(*args, **kwargs)
+
+
+def plot(
+    kind: PlotKind,
+    description: str,
+    *,
+    takes: tuple[str, ...] = (),
+    data: bool = True,
+    colors: bool = True,
+    default_if: DefaultRule | None = None,
+    refits: bool = False,
+) -> Callable[[Callable[P, R]], Plot[P, R]]:
+    """Make a plot of the function that draws it.
+
+    Parameters
+    ----------
+    kind, description, default_if, refits
+        As in `Plot`.
+    takes : tuple of str
+        Options of the method `plot` that the function uses, besides `ax`, `title`, `data` and `colors`. Other
+        options raise an error.
+    data, colors : bool
+        Whether it uses `data` and `colors`.
+    """
+    common = {"data": data, "colors": colors}
+    options = frozenset((*takes, *(name for name, is_used in common.items() if is_used)))
+    return lambda draw: Plot(kind, description, draw, options, default_if, refits)
+
+
+def reads_two_columns(results: Any, fit: Any, options: PictureOptions) -> bool:
+    """Return whether the formula reads two columns, both numeric."""
+    return bool(results._is_plane())
+
+
+def was_chosen(results: Any, fit: Fit[Any], options: PictureOptions) -> bool:
+    """Return whether an option of the fit was chosen among candidates."""
+    return fit.path is not None
+
+
+def has_no_rows(results: Any, fit: Fit[Any], options: PictureOptions) -> bool:
+    """Return whether there are no observations to draw."""
+    return not fit.has_rows and options.data is None
+
+
+def has_numeric_ranges(results: Any, fit: Fit[Any], options: PictureOptions) -> bool:
+    """Return whether there are numeric columns whose range is known from rows or moments."""
+    columns = numeric_columns(fit.blocks.design)
+    if not columns or fit.has_rows or options.data is not None:
+        return bool(columns)
+    moments = getattr(fit.numbers, "moments", None)
+    return moments is not None and set(columns) <= set(fit.terms)
+
+
+def plots_of(model: str) -> tuple[Plot[..., Any], ...]:
+    """Return the plots of a model, by its name in the registry."""
+    plots: tuple[Plot[..., Any], ...] = resolve(BY_MODEL[model].plot_list)
+    return plots
+
+
+def kinds_of(results: Any, *, refits: bool = True) -> tuple[str, ...]:
+    """Return the kinds of plots of a model; some need rows, two columns, or the like.
+
+    Without `refits`, kinds that fit the model again are left out.
+
+    Examples
+    --------
+    >>> import discrim
+    >>> kinds_of(discrim.knn("species ~ .", data=discrim.datasets.load_iris()))[:2]
+    ('regions', 'posteriors')
+    """
+    return tuple(plot.kind for plot in plots_of(results._model()) if refits or not plot.refits)
 
 
 def checked_names(option: str, given: Any) -> Any:
@@ -358,7 +458,7 @@ class Pictured(ShownModel):
 
     def plot(
         self,
-        kind: PictureKind | None = None,
+        kind: PlotKind | None = None,
         ax: Axes | None = None,
         *,
         data: Data | None = None,
@@ -467,7 +567,7 @@ class Pictured(ShownModel):
             ax, data, axes, columns, at, method, level, structure, centred, chosen, colors, title,
             interactive=interactive or None, standardized=standardized or None, label=label,
         )  # fmt: skip
-        return draw_kind((self, self._subject()), BY_MODEL[self._model()].pictures, kind, options)
+        return draw_kind((self, self._subject()), plots_of(self._model()), kind, options)
 
     @abstractmethod
     def _is_plane(self) -> bool:
@@ -475,50 +575,51 @@ class Pictured(ShownModel):
 
 
 def draw_kind(
-    shown: tuple[Any, ...], pictures: Sequence[Picture], name: str | None, options: PictureOptions
+    shown: tuple[Any, ...], plots: Sequence[Plot[..., Any]], kind: str | None, options: PictureOptions
 ) -> Axes | Figure:
-    """Draw the kind asked for of some pictures, or the first that suits.
+    """Draw one of several plots.
 
-    A picture is given what is shown before the options: results, and their fit where they are those of a
-    model.
+    Parameters
+    ----------
+    shown : tuple
+        Arguments of the drawing function before the options: results, and their fit if they have a model.
+    plots : sequence of Plot
+        Plots that can be drawn.
+    kind : str or None
+        Kind to draw; by default the first that suits.
+    options : PictureOptions
+        Options of the method `plot`.
     """
     from discrim.report.plots.interactive import retitled
     from discrim.report.plots.points import replace_labels
     from discrim.report.plots.style import fonts_for, set_title
     from discrim.report.plots.text_fit import fit_texts
 
-    kinds: dict[str, Picture] = {kind.name: kind for kind in pictures}
-    others: list[str] = []
-    if isinstance(name, str) and name not in kinds and hasattr(shown[-1], "model"):
-        others = [model.verb for model in MODELS if name in {kind.name for kind in model.pictures}]
-    if others:
-        verbs = ", ".join(f"{verb}()" for verb in dict.fromkeys(others))
-        raise DataError(
-            f"kind={name!r} is of fits of {verbs}, and this is one of {shown[-1].model.name}().",
-            hint=f"Use one of {listed(kinds, len(kinds))}.",
-        )
-    check_word("kind", name, tuple(kinds), optional=True)
-    suit = [kind for kind in kinds.values() if not options.interactive or _reads(kind, "interactive")]
-    kind = kinds[name] if name is not None else _first(shown, tuple(suit or kinds.values()), options)
+    by_kind = {each.kind: each for each in plots}
+    if isinstance(kind, str) and kind not in by_kind and hasattr(shown[-1], "model"):
+        _refuse_kind_of_others(kind, shown[-1].model.name, list(by_kind))
+    check_word("kind", kind, tuple(by_kind), optional=True)
+    suitable = [each for each in plots if not options.interactive or "interactive" in each.options]
+    chosen = by_kind[kind] if kind is not None else _default(shown, suitable or plots, options)
     if options.interactive and options.ax is not None:
         raise DataError(
             "interactive=True makes a figure of its own, not one on axes of matplotlib.",
             hint="Leave out ax=.",
         )
-    if options.title is not None and not isinstance(options.title, str):
-        raise DataError(f"title={told(options.title)} is not valid.", hint="Give a text.")
-    if options.label is not None and not isinstance(options.label, str):
-        raise DataError(f"label={told(options.label)} is not valid.", hint="Give a text.")
+    for name in ("title", "label"):
+        text = getattr(options, name)
+        if text is not None and not isinstance(text, str):
+            raise DataError(f"{name}={told(text)} is not valid.", hint="Give a text.")
     for option in options.given():
-        if not _reads(kind, option):
-            those = [each.name for each in kinds.values() if _reads(each, option)]
-            other = f", or draw kind {listed(those)}" if those else ""
+        if option not in chosen.options:
+            others = [each.kind for each in plots if option in each.options]
+            other = f", or draw kind {listed(others)}" if others else ""
             raise NotSupportedError(
-                f"{option}= does nothing for kind={kind.name!r}.", hint=f"Leave it out{other}."
+                f"{option}= does nothing for kind={chosen.kind!r}.", hint=f"Leave it out{other}."
             )
     names = [*getattr(shown[0], "classes", ()), *getattr(shown[0], "terms", ())]
     with fonts_for([*names, options.title or ""]):
-        picture = resolve(kind.address)(*shown, options)
+        picture = chosen(*shown, options)
         if options.title is not None:
             # Halves of characters, which no font has, are written out.
             text = options.title.encode("utf-8", "backslashreplace").decode("utf-8")
@@ -527,32 +628,25 @@ def draw_kind(
             fit_texts(picture, options.ax is None)
             for axes in (picture, *picture.child_axes):
                 replace_labels(axes)
-    return picture
+    drawn: Axes | Figure = picture
+    return drawn
 
 
-def _reads(kind: Picture, option: str) -> bool:
-    return option in kind.takes or (option in ("data", "colors") and option not in kind.leaves)
+def _refuse_kind_of_others(kind: str, model: str, known: Sequence[str]) -> None:
+    """Raise DataError if other models have a kind of plot."""
+    verbs = dict.fromkeys(f"{row.verb}()" for row in MODELS if kind in row.plots)
+    if verbs:
+        raise DataError(
+            f"kind={kind!r} is of fits of {', '.join(verbs)}, and this is one of {model}().",
+            hint=f"Use one of {listed(known, len(known))}.",
+        )
 
 
-def _first(shown: tuple[Any, ...], kinds: tuple[Picture, ...], options: PictureOptions) -> Picture:
-    """The first kind that suits results and their fit, or the last."""
-    for kind in kinds:
-        if kind.first == "plane" and not shown[0]._is_plane():
-            continue
-        if kind.first == "chosen" and shown[1].path is None:
-            continue
-        if kind.first == "without" and (shown[1].has_rows or options.data is not None):
-            continue
-        if kind.first == "numbers" and not _has_ranges(shown[1], options):
-            continue
-        return kind
-    return kinds[-1]
-
-
-def _has_ranges(fit: Fit[Any], options: PictureOptions) -> bool:
-    """Whether there are columns of numbers, and rows or moments that tell how far they reach."""
-    every = numeric_columns(fit.blocks.design)
-    if not every or fit.has_rows or options.data is not None:
-        return bool(every)
-    moments = getattr(fit.numbers, "moments", None)
-    return moments is not None and set(every) <= set(fit.terms)
+def _default(
+    shown: tuple[Any, ...], plots: Sequence[Plot[..., Any]], options: PictureOptions
+) -> Plot[..., Any]:
+    """Return the first plot that can be the default of results and their fit, or else the last."""
+    for plot in plots:
+        if plot.default_if is None or plot.default_if(shown[0], shown[-1], options):
+            return plot
+    return plots[-1]

@@ -21,11 +21,13 @@ from discrim.models.base.reading import is_number, listed, told
 from discrim.models.base.refits import rule_of_rows
 from discrim.models.plots.pictured import (
     drawn_rows,
+    has_numeric_ranges,
     has_ridge,
     named_columns,
     needed_rows,
     numeric_columns,
     numeric_terms,
+    plot,
     pointed_rows,
     said_choice,
     telling,
@@ -322,6 +324,12 @@ def told_held(ground: Ground, names: Sequence[str]) -> str:
 TITLE = "Regions of the predicted classes"
 
 
+@plot(
+    "regions",
+    "regions of the classes in the plane of two columns, or of each pair of more, with what the model is",
+    takes=("columns", "at", "interactive"),
+    default_if=has_numeric_ranges,
+)
 def regions(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure:
     """Regions of the classes in the plane of two columns, or of each pair of more, with what the model is.
 
@@ -473,6 +481,12 @@ MOST = 6
 """Columns that are drawn where none are named, and the most that can be."""
 
 
+@plot(
+    "partition",
+    "regions of fits to each pair of columns alone, with their error rates",
+    takes=("columns",),
+    refits=True,
+)
 def partition(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Regions of fits to two columns alone, a panel for each pair, with their error rates.
 

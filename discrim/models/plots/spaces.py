@@ -25,6 +25,7 @@ from discrim.models.plots.pictured import (
     needed_rows,
     no_labels,
     numeric_terms,
+    plot,
     pointed_rows,
     said_choice,
     telling,
@@ -82,6 +83,11 @@ def level_of(options: PictureOptions, default: float) -> float:
     return float(options.level)
 
 
+@plot(
+    "scores",
+    "scores of the rows on the discriminants, by class, with outlines of the classes",
+    takes=("axes", "level", "interactive"),
+)
 def scores(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure:
     """Scores of the rows on the discriminants, by class, with outlines of the classes."""
     centroids: pd.DataFrame = results._centroids()
@@ -120,6 +126,7 @@ def scores_within(results: Any, names: Sequence[str]) -> Floats | None:
     return within.loc[list(names), list(names)].to_numpy(dtype=np.float64)
 
 
+@plot("biplot", "canonical scores, and the columns as arrows of their structure", takes=("axes", "structure"))
 def biplot(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Canonical scores, and the columns as arrows of their structure correlations."""
     return biplot_of(results.canonical(), options)
@@ -144,6 +151,13 @@ def biplot_of(canonical: Any, options: PictureOptions) -> Axes:
     )
 
 
+@plot(
+    "structure",
+    "correlations of the columns with the discriminants, as bars",
+    takes=("axes", "structure"),
+    data=False,
+    colors=False,
+)
 def structure(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Structure correlations of the columns, a panel of bars for each discriminant.
 
@@ -160,6 +174,7 @@ def structure(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     return draw_structure(table.iloc[order], len(table), canonical.proportion, ax=options.ax)
 
 
+@plot("scree", "shares of the discriminants, with the tests of the dimensions", data=False, colors=False)
 def scree(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Shares of the discriminants in the variance between classes, with the tests of the dimensions."""
     canonical = results.canonical()
@@ -205,6 +220,11 @@ def chosen_terms(
     return named_columns(options, every, kind, 2, most), ""
 
 
+@plot(
+    "ellipses",
+    "ellipses of the classes' covariances beside the pooled one",
+    takes=("columns", "level", "centred"),
+)
 def ellipses(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Ellipses of the classes' covariances beside the pooled one; of more than two columns, of all pairs."""
     names, chosen = chosen_terms(results, fit, options, "ellipses", len(fit.terms))
@@ -220,6 +240,11 @@ def ellipses(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     return axes
 
 
+@plot(
+    "pairs",
+    "each pair of columns, with the outlines of the classes",
+    takes=("columns", "level", "interactive"),
+)
 def pairs(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure:
     """Each pair of columns, with the outlines of the classes."""
     names, chosen = chosen_terms(results, fit, options, "pairs", len(fit.terms), MOST_PAIRS)
@@ -236,6 +261,12 @@ def pairs(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure
     return outer
 
 
+@plot(
+    "he",
+    "ellipses of hypothesis and error, which test the means",
+    takes=("columns", "axes", "level"),
+    data=False,
+)
 def he(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Ellipses of hypothesis and error, in the plane of two columns, or of two discriminants with axes=."""
     results._need_full("kind='he'")
@@ -292,6 +323,7 @@ def he(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     return axes
 
 
+@plot("qq", "squared distances by class against quantiles of their distribution", takes=("classes",))
 def qq(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Draw the squared distances of the rows of each class against the quantiles of their distribution.
 
@@ -497,6 +529,7 @@ def _own_squared(rows: DrawnRows, moments: Any, covariances: Any) -> Floats:
 TITLE = "Territorial map: regions of the classes among the discriminants"
 
 
+@plot("territory", "regions of the classes in the space of two discriminants", takes=("axes",))
 def territory(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Regions in the space of two discriminants, the others at zero, with the class means labelled.
 
@@ -561,6 +594,11 @@ def territory(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     return axes
 
 
+@plot(
+    "axes",
+    "scores of the rows on two axes of ncomp=, by class, with the regions where these are all",
+    takes=("axes",),
+)
 def save_axes(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Scores of the rows on one or two axes of ncomp=, about the mean of all rows.
 

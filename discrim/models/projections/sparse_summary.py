@@ -5,22 +5,17 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
 from discrim.models.base.labels import distinct
 from discrim.models.results import headers
 from discrim.report.grid import INTERVAL, Pairs, Section
-from discrim.report.plots.bars import count_above, draw_errors
-from discrim.report.plots.style import SIGNS, add_legend, faint, new_axes, numbers, set_title, shown_name
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
     from discrim.core.projections.sparse_lda import SparseFit
     from discrim.models.base.fit import Fit
-    from discrim.models.plots.pictured import PictureOptions
     from discrim.models.projections.sparse_lda import SparseLDAResults
-    from discrim.report.plots.style import Axes
 
 BRIEF = 10
 """Columns that the short form shows."""
@@ -105,72 +100,3 @@ def _selected(results: SparseLDAResults, fit: Fit[SparseFit], most: int = MOST_C
 
 sparse_lda_brief: Sections = {"classes": headers.classes_section, "selected": partial(_selected, most=BRIEF)}
 """The short form: classes, and the first of the columns selected."""
-
-
-MOST_NAMED = 8
-"""Columns of the fit, the largest first, whose lines have a colour and a name."""
-
-
-def choice(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Cross-validated error by penalty, with how many columns are left at the top."""
-    table = results.path
-    axes, _ = new_axes(options.ax)
-    at, error, se, columns = numbers(table[["penalty", "error", "se", "columns"]]).T
-    chosen = fit.numbers.tuning[0]
-    one_se = fit.options["penalty"] == "1se"
-    limit = "least error + one standard error" if one_se else ""
-    draw_errors(axes, table[["penalty", "error", "se"]], chosen, log=True, one_se=limit)
-    axes.set_ylim(bottom=min(0.0, float((error - se).min())))
-    axes.set_xlabel("Penalty")
-    axes.set_ylabel("Cross-validated error, ± one standard error")
-    count_above(axes, at, columns, "Columns left")
-    axes.legend(loc="best")
-    set_title(axes, "Cross-validated error by penalty")
-    return axes
-
-
-def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Standardized coefficients along the penalty, a style of line for each direction."""
-    table = results.coefficient_path()
-    axes, is_new = new_axes(options.ax)
-    if not len(table):
-        axes.set_title("No column has a part at any penalty")
-        axes.set_axis_off()
-        return axes
-    penalties = table.index.get_level_values("penalty").unique().to_numpy()
-    named = [name for name in results.selected[:MOST_NAMED] if name in table.columns]
-    names = sorted(table.index.get_level_values("axis").unique())
-    for r, axis in enumerate(names):
-        of_axis = table.xs(axis, level="axis").reindex(penalties, fill_value=0.0)
-        _lines(axes, of_axis, named, SIGNS.line(r))
-    for place, name in enumerate(named):
-        axes.plot([], [], color=SIGNS.colour(place), label=shown_name(name))
-    if len(names) > 1:
-        for r, axis in enumerate(names):
-            axes.plot([], [], color=faint(0.35), linestyle=SIGNS.line(r), label=axis)
-    axes.set_xscale("log")
-    axes.axhline(0.0, color=faint(0.7), linewidth=0.8, zorder=1)
-    mark: dict[str, Any] = {"color": faint(0.35), "linestyle": "--", "linewidth": 1.0}
-    for r, penalty in enumerate(results.penalty.unique()):
-        if penalty > 0:
-            axes.axvline(float(penalty), label="the fit" if r == 0 else None, **mark)
-    axes.set_xlabel("Penalty")
-    axes.set_ylabel("Coefficient of a standardized column")
-    used = (table != 0).groupby(level="penalty", sort=False).any().sum(axis=1)
-    count_above(axes, penalties, used.reindex(penalties).to_numpy(), "Columns left")
-    set_title(axes, "Coefficients by penalty")
-    return add_legend(axes, is_new)
-
-
-def _lines(axes: Axes, table: pd.DataFrame, named: list[Any], style: str) -> None:
-    """Lines of one direction: those of columns that the fit has before the others."""
-    at = table.index.to_numpy()
-    values = table.to_numpy()
-    columns = table.columns.to_list()
-    places = {columns.index(name): place for place, name in enumerate(named)}
-    for j in np.flatnonzero(values.any(axis=0)).tolist():
-        if j not in places:
-            axes.plot(at, values[:, j], color=faint(0.75), linestyle=style, linewidth=0.8, zorder=1.5)
-    for j, place in places.items():
-        if values[:, j].any():
-            axes.plot(at, values[:, j], color=SIGNS.colour(place), linestyle=style, linewidth=1.3)

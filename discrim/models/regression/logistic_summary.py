@@ -12,23 +12,17 @@ import numpy as np
 import pandas as pd
 
 from discrim.errors import DataError
-from discrim.models.base.refits import held_path
 from discrim.models.regression.logistic_search import parts_of
 from discrim.models.regression.logistic_tests import estimator_note, type_note
-from discrim.models.regression.penalized import fit_path
 from discrim.models.results import headers
 from discrim.report.grid import INTERVAL, Pairs, Section, p_text
-from discrim.report.plots.bars import count_above, draw_errors
-from discrim.report.plots.style import SIGNS, faint, new_axes, numbers, set_title, shown_name
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
     from discrim.core.regression.logistic import LogisticFit
     from discrim.models.base.fit import Fit
-    from discrim.models.plots.pictured import PictureOptions
     from discrim.models.regression.logistic_results import LogisticResults
     from discrim.models.regression.penalized import PenalizedLogisticResults
-    from discrim.report.plots.style import Axes
 
 MOST_TESTED = 12
 """Terms up to which a summary tests each of them."""
@@ -236,64 +230,3 @@ penalized_logistic_brief: Sections = {
     "params": partial(_penalized_params, most=BRIEF),
 }
 """The short form: classes, and the first of the coefficients."""
-
-
-MOST_NAMED = 8
-"""Terms of the fit, the largest first, whose lines have a colour and a name."""
-
-
-def choice(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Deviance of rows left out by strength."""
-    why = "as the strength was given, or the fit was loaded"
-    table = held_path(fit, why, 'fit with penalty="lasso" to have it chosen by folds')
-    one_se = fit.refits.search.penalty.select == "1se"
-    axes, _ = new_axes(options.ax)
-    limit = "least + one standard error" if one_se else ""
-    tried = table[["strength", "deviance", "se"]]
-    draw_errors(axes, tried, results.penalty.strength, log=True, one_se=limit)
-    axes.set_xlabel("Strength, lambda")
-    axes.set_ylabel("Deviance of a row left out, ± one standard error")
-    _count_above(axes, table)
-    axes.legend(loc="best")
-    set_title(axes, "Deviance of rows left out by strength")
-    return axes
-
-
-def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Coefficients of standardized columns along the strength."""
-    along = fit_path(fit)
-    betas = np.stack([ended.beta for ended in along.ends])[:, :, 1:]
-    axes, _ = new_axes(options.ax)
-    at = along.table["strength"].to_numpy()
-    functions = betas.shape[1]
-    lines = ["-"] if functions == 1 else [SIGNS.line(c) for c in range(functions)]
-    named = results.terms.get_indexer(results.selected[:MOST_NAMED]).tolist()
-    for c, j in np.argwhere(betas.any(axis=0)).tolist():
-        if j not in named:
-            axes.plot(at, betas[:, c, j], color=faint(0.75), linestyle=lines[c], linewidth=0.8)
-    # Those that the fit has stand before the others, and are named once.
-    for place, j in enumerate(named):
-        axes.plot([], [], color=SIGNS.colour(place), label=shown_name(results.terms[j]))
-        for c in np.flatnonzero(betas[:, :, j].any(axis=0)).tolist():
-            axes.plot(at, betas[:, c, j], color=SIGNS.colour(place), linestyle=lines[c], linewidth=1.2)
-    if functions > 1:
-        for c, label in enumerate(results.classes[:MOST_NAMED]):
-            axes.plot([], [], color=faint(0.35), linestyle=lines[c], label=shown_name(label))
-        if functions > MOST_NAMED:
-            axes.plot([], [], linestyle="none", label=f"and {functions - MOST_NAMED} more classes")
-    axes.set_xscale("log")
-    axes.axhline(0.0, color=faint(0.7), linewidth=0.8, zorder=1)
-    style: dict[str, Any] = {"color": faint(0.35), "linestyle": "--", "linewidth": 1.0}
-    axes.axvline(results.penalty.strength, label="the fit", **style)
-    axes.set_xlabel("Strength, lambda")
-    axes.set_ylabel("Coefficient of a standardized column")
-    _count_above(axes, along.table)
-    axes.legend(loc="best", fontsize="small")
-    set_title(axes, "Coefficients by strength")
-    return axes
-
-
-def _count_above(axes: Axes, table: pd.DataFrame) -> None:
-    """Write along the top how many coefficients are not zero."""
-    at, nonzero = numbers(table[["strength", "df"]]).T
-    count_above(axes, at, nonzero, "Coefficients not zero")

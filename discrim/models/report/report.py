@@ -31,8 +31,8 @@ from discrim.models.base.fit import Fit
 from discrim.models.base.reading import check_flag, listed, told
 from discrim.models.base.refits import argument_defaults, options_of
 from discrim.models.evaluation.assessment import Counting, methods_to_judge, takes_long
-from discrim.models.plots.pictured import PictureOptions, drawn_rows, kinds_of, pointed_rows
-from discrim.models.registry import BY_MODEL, BY_VERB
+from discrim.models.plots.pictured import PictureOptions, drawn_rows, kinds_of, plots_of, pointed_rows
+from discrim.models.registry import BY_VERB
 from discrim.report.grid import INTERVAL, Section, clean, column_texts
 from discrim.report.page.page import PAGES, Chapter, Drawing, HtmlPage, Page, page_for
 from discrim.report.plots.interactive import element_of, script_of
@@ -565,19 +565,19 @@ def _pictures(page: Page, results: Any, gallery: Gallery, judging: Counting) -> 
     missing = []
     others = []
     told = _told_rows(results)
-    known: dict[str, Any] = {kind.name: kind for kind in BY_MODEL[results._model()].pictures}
+    plots = {plot.kind: plot for plot in plots_of(results._model())}
     with Progress(min(len(gallery.kinds), gallery.drawn), "pictures") as progress:
         for number, name in enumerate(gallery.kinds):
-            kind = known[name]
-            line = f"{kind.line[:1].upper()}{kind.line[1:]}"
-            judged = "method" in kind.takes
+            plot = plots[name]
+            line = f"{plot.description[:1].upper()}{plot.description[1:]}"
+            judged = "method" in plot.options
             options = {"method": judging} if judged else {}
             call = f'fit.plot("{name}", method="{judging}")' if judged else f'fit.plot("{name}")'
             if len(drawn) == gallery.drawn:
                 others.append((call, line))
                 continue
             try:
-                if isinstance(page, HtmlPage) and gallery.interactive and "interactive" in kind.takes:
+                if isinstance(page, HtmlPage) and gallery.interactive and "interactive" in plot.options:
                     body = element_of(results.plot(name, interactive=True), f"g{number}")
                     drawn.append(page.captioned(body, line, f'fit.plot("{name}", interactive=True)', "live"))
                     continue

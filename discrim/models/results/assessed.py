@@ -44,7 +44,7 @@ from discrim.models.evaluation.absent_classes import absent_class_mask, absent_n
 from discrim.models.evaluation.assessment import AssessedRows, Classification
 from discrim.models.evaluation.calibrated import FOLDS, SEED, calibrator_of
 from discrim.models.plots.pictured import draw_kind
-from discrim.models.registry import ASSESSED, summary_of
+from discrim.models.registry import summary_of
 from discrim.report.grid import Pairs, Section
 from discrim.report.tables import Summary, summarize
 
@@ -305,7 +305,9 @@ class Assessment(Shown):
         options = PictureOptions(
             ax, classes=checked_classes(classes), colors=colors, title=title, label=label
         )
-        return draw_kind((self,), ASSESSED, kind, options)
+        from discrim.models.plots.judged import ASSESSMENT_PLOTS
+
+        return draw_kind((self,), ASSESSMENT_PLOTS, kind, options)
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
         """The figures as a summary, which prints as text and is shown as tables in a notebook.

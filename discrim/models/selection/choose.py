@@ -38,8 +38,7 @@ from discrim.models.base.reading import (
     usable_rows,
 )
 from discrim.models.evaluation.calibrated import posterior_rule
-from discrim.models.plots.pictured import draw_kind
-from discrim.models.registry import CHOICE
+from discrim.models.plots.pictured import draw_kind, plot
 from discrim.models.results.new_rows import answered
 from discrim.models.selection import term_choice
 from discrim.models.selection.candidates import (
@@ -519,7 +518,7 @@ class ChooseResults(ChosenAnew):
         """
         from discrim.models.plots.pictured import PictureOptions
 
-        return draw_kind((self,), CHOICE, kind, PictureOptions(ax, colors=colors, title=title))
+        return draw_kind((self,), CHOICE_PLOTS, kind, PictureOptions(ax, colors=colors, title=title))
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
         """The choice as a summary, which prints as text and is shown as tables in notebooks.
@@ -617,7 +616,8 @@ class ChooseResults(ChosenAnew):
         return Section("Not compared", table, {"reason": "text"}, note=said, source=".refused")
 
 
-def candidates_picture(results: Any, options: PictureOptions) -> Axes:
+@plot("candidates", "loss of each candidate less that of the best, with one standard error", data=False)
+def candidates_plot(results: Any, options: PictureOptions) -> Axes:
     """What each candidate loses more than the best."""
     from discrim.report.plots.judged import draw_candidates as draw
 
@@ -629,3 +629,6 @@ def candidates_picture(results: Any, options: PictureOptions) -> Axes:
         f"Candidates by {name}",
     )
     return draw(table, results.chosen, names, ax=options.ax, signs=options.signs([results.chosen]))
+
+
+CHOICE_PLOTS = (candidates_plot,)

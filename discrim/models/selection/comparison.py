@@ -20,17 +20,15 @@ from discrim.inference.error_rates import counted_labels, exact_interval
 from discrim.inference.resampling import corrected_t, drawn_seed, grouped_mcnemar, mcnemar
 from discrim.models.base.displayed import displayed
 from discrim.models.base.labels import value_or_nan
-from discrim.models.base.reading import is_whole, listed, told, with_ways_out
+from discrim.models.base.reading import is_whole, listed, with_ways_out
 from discrim.models.evaluation.assessment import JudgingPlan, judged_codes, takes_long
 from discrim.models.selection import comparable
 from discrim.models.selection.covariance_tests import lda_beside_logistic, log_odds_of_both
-from discrim.models.selection.cross_validation import CrossValidation, name_of, validated, warn_unlabelled
+from discrim.models.selection.cross_validation import CrossValidation, validated, warn_unlabelled
 from discrim.report.result_table import ResultTable
 
 if TYPE_CHECKING:
-    from discrim.models.plots.pictured import PictureOptions
     from discrim.models.results.results import ClassifierResults
-    from discrim.report.plots.style import Axes
 
 
 def cross_validated(
@@ -474,32 +472,6 @@ def _pair(one: tuple[Codes, Codes], other: tuple[Codes, Codes]) -> dict[str, Any
     alone = int((both & a & ~b).sum()), int((both & b & ~a).sum())
     counts = {"rows": int(both.sum()), "only_a_wrong": alone[0], "only_b_wrong": alone[1]}
     return counts | {"p_exact": mcnemar(*alone)[0]}
-
-
-def differences_picture(cv: Any, options: PictureOptions) -> Axes:
-    """Error less that of another model, fold by fold."""
-    from discrim.report.plots.judged import by_fold as draw
-
-    other = options.other
-    if other is None:
-        raise DataError("kind='differences' compares with another model.", hint="Pass other=, a fit.")
-    if hasattr(other, "_fit") and not hasattr(other, "by_fold"):
-        other = on_same_folds(cv, other)
-    if not hasattr(other, "by_fold"):
-        raise DataError(
-            f"other={told(other)} is not valid.", hint="Pass a fit, or what cross_validate() gives of one."
-        )
-    values = fold_differences(cv, other)
-    test = paired([cv, other], ["a", "b"]).iloc[0]
-    mean = float(values.mean()), float(test["low"]), float(test["high"])
-    a = name_of(cv)
-    b = name_of(other)
-    a, b = (f"{a} (1)", f"{b} (2)") if a == b else (a, b)
-    names = (
-        f"Error of {a} less that of {b}",
-        f"Differences by fold of {a} and {b}; the mean with its corrected 95 % interval",
-    )
-    return draw(values, mean, names, ax=options.ax, signs=options.signs([a]), zero=True)
 
 
 def on_same_folds(cv: CrossValidation, other: Any) -> CrossValidation:

@@ -35,7 +35,7 @@ from discrim.models.evaluation.absent_classes import absent_class_mask, absent_n
 from discrim.models.evaluation.assessment import row_weights
 from discrim.models.evaluation.validation import counts_without, kept_fold_scores, prior_of_rest, uneven
 from discrim.models.plots.pictured import draw_kind
-from discrim.models.registry import BY_VERB, FOLDS, summary_of
+from discrim.models.registry import BY_VERB, FOLD_PLOTS, resolve, summary_of
 from discrim.models.selection.comparable import HasFit, need_fits, need_rows, verb_named
 from discrim.models.selection.term_choice import refits_by_calls
 from discrim.report.grid import INTERVAL, Pairs, Section
@@ -43,7 +43,6 @@ from discrim.report.tables import Summary, summarize
 
 if TYPE_CHECKING:
     from discrim.models.evaluation.permuted import Permutations
-    from discrim.models.plots.pictured import PictureOptions
     from discrim.models.results.results import ClassifierResults
     from discrim.report.plots.style import Axes
 
@@ -405,7 +404,7 @@ class CrossValidation(Shown):
         from discrim.models.plots.pictured import PictureOptions
 
         options = PictureOptions(ax, colors=colors, title=title, other=other)
-        return draw_kind((self,), FOLDS, kind, options)
+        return draw_kind((self,), resolve(FOLD_PLOTS), kind, options)
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
         """The figures as a summary, which prints as text and is shown as a table in a notebook.
@@ -850,40 +849,6 @@ def _folds(cv: CrossValidation) -> Section:
         formats,
         source=".by_fold",
     )
-
-
-def folds_picture(cv: Any, options: PictureOptions) -> Axes:
-    """Error of each fold, and the mean."""
-    from discrim.report.plots.judged import by_fold as draw
-
-    row = cv.table().loc["error"]
-    mean = float(row["estimate"]), float(row["low"]), float(row["high"])
-    names = ("Error; the mean with its 95 % interval", f"Cross-validated error of {name_of(cv)}, by fold")
-    signs = options.signs([name_of(cv)])
-    return draw(cv.by_fold["error"], mean, names, ax=options.ax, signs=signs)
-
-
-def confusion_picture(cv: Any, options: PictureOptions) -> Axes:
-    """Actual by predicted classes, the mean over repeats."""
-    from discrim.models.plots.judged import draw_confusion_of
-
-    return draw_confusion_of(cv.confusion, "cross-validated", options)
-
-
-def permutations_picture(cv: Any, options: PictureOptions) -> Axes:
-    """Hit rates of shuffled labels, and that of the labels seen."""
-    from discrim.report.plots.judged import draw_permuted as draw
-
-    test = cv.permutations
-    if test is None:
-        raise DataError(
-            "kind='permutations' draws a permutation test, and none was made.",
-            hint="Pass permutations=999 to cross_validate().",
-        )
-    title = f"Hit rates of {name_of(cv)} by chance, and of the true labels"
-    names = (f"Cross-validated hit rate, labels shuffled among {test.shuffled}", title)
-    pvalue = f"p {test.pvalue:.2g}"
-    return draw(test.rates, test.estimate, pvalue, names, ax=options.ax, signs=options.signs([name_of(cv)]))
 
 
 def name_of(cv: Any) -> str:

@@ -22,8 +22,8 @@ from discrim.models.base.displayed import Shown, displayed
 from discrim.models.base.fit import Fit
 from discrim.models.base.reading import check_number, check_whole, told
 from discrim.models.evaluation import permuted
-from discrim.models.plots.pictured import PictureOptions, draw_kind
-from discrim.models.registry import CURVE, summary_of
+from discrim.models.plots.pictured import PictureOptions, draw_kind, plot
+from discrim.models.registry import summary_of
 from discrim.models.selection.comparable import no_label_reason
 from discrim.models.selection.cross_validation import folded
 from discrim.report.grid import INTERVAL, Pairs, Section
@@ -212,7 +212,7 @@ class LearningCurve(Shown):
         -------
         Axes
         """
-        return draw_kind((self,), CURVE, None, PictureOptions(ax, colors=colors, title=title))
+        return draw_kind((self,), CURVE_PLOTS, None, PictureOptions(ax, colors=colors, title=title))
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
         """The figures as a summary, which prints as text and is shown as a table in a notebook.
@@ -326,7 +326,8 @@ def curve_summary(curve: LearningCurve, sections: Sequence[str] | None = None) -
     return summarize(f"Learning curve: {fit.title_in_sentence}", parts, sections)
 
 
-def curve_picture(curve: Any, options: PictureOptions) -> Axes:
+@plot("curve", "error by rows, and its law")
+def curve_plot(curve: Any, options: PictureOptions) -> Axes:
     """Errors by rows with intervals, and their law."""
     from discrim.report.plots.judged import draw_by_rows
 
@@ -344,3 +345,6 @@ def curve_picture(curve: Any, options: PictureOptions) -> Axes:
         ax=options.ax,
         signs=options.signs([curve._fit.model.name]),
     )
+
+
+CURVE_PLOTS = (curve_plot,)

@@ -16,8 +16,8 @@ from discrim.inference.error_rates import check_level
 from discrim.inference.sample_size import RULES, SampledRule, Setting
 from discrim.models.base.displayed import Shown, displayed
 from discrim.models.base.reading import check_number, check_whole, listed, told, with_ways_out
-from discrim.models.plots.pictured import PictureOptions, draw_kind
-from discrim.models.registry import PLANNED, summary_of
+from discrim.models.plots.pictured import PictureOptions, draw_kind, plot
+from discrim.models.registry import summary_of
 from discrim.report.grid import Pairs, Section
 from discrim.report.tables import Summary, summarize
 
@@ -125,7 +125,7 @@ class Plan(Shown):
         >>> plan(distance=2, p=5, rows=[10, 20, 50], draws=1000).plot().get_xlabel()
         'Rows of each class'
         """
-        return draw_kind((self,), PLANNED, None, PictureOptions(ax, colors=colors, title=title))
+        return draw_kind((self,), PLAN_PLOTS, None, PictureOptions(ax, colors=colors, title=title))
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
         """The figures as a summary, which prints as text and is shown as a table in a notebook.
@@ -331,7 +331,8 @@ def plan_summary(found: Plan, sections: Sequence[str] | None = None) -> Summary:
     return summarize("Plan of a discriminant analysis", parts, sections)
 
 
-def errors_picture(found: Any, options: PictureOptions) -> Axes:
+@plot("errors", "expected error by rows")
+def errors_plot(found: Any, options: PictureOptions) -> Axes:
     """Expected error of each rule by rows of a class, above that of the best."""
     from discrim.report.plots.judged import draw_by_rows
 
@@ -344,3 +345,6 @@ def errors_picture(found: Any, options: PictureOptions) -> Axes:
         ax=options.ax,
         signs=options.signs(list(RULES)),
     )
+
+
+PLAN_PLOTS = (errors_plot,)

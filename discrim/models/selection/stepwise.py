@@ -31,8 +31,7 @@ from discrim.models.base.reading import (
     told,
     usable_rows,
 )
-from discrim.models.plots.pictured import draw_kind
-from discrim.models.registry import STEPS
+from discrim.models.plots.pictured import draw_kind, plot
 from discrim.models.regression.logistic_search import parts_of
 from discrim.models.selection import term_choice
 from discrim.models.selection.chosen_anew import ChosenAnew
@@ -592,7 +591,7 @@ class StepwiseResults(ChosenAnew):
         """
         from discrim.models.plots.pictured import PictureOptions
 
-        return draw_kind((self,), STEPS, kind, PictureOptions(ax, colors=colors, title=title))
+        return draw_kind((self,), STEPWISE_PLOTS, kind, PictureOptions(ax, colors=colors, title=title))
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
         """The steps and the choice as a summary, which prints as text and is shown as tables in notebooks.
@@ -671,7 +670,8 @@ CRITERION_NAMES = {
 SIGN = {"entered": "+ ", "removed": "\u2212 ", "included": "", "start": ""}
 
 
-def steps_picture(results: Any, options: PictureOptions) -> Axes:
+@plot("path", "the criterion after each step", data=False)
+def steps_plot(results: Any, options: PictureOptions) -> Axes:
     """The criterion after each step of a choice of terms."""
     from discrim.report.plots.judged import draw_steps as draw
 
@@ -695,3 +695,6 @@ def steps_picture(results: Any, options: PictureOptions) -> Axes:
 
 def _tail(p: float) -> str:
     return f"{p:.2g}" if p >= 1e-15 else "< 1e-15"
+
+
+STEPWISE_PLOTS = (steps_plot,)

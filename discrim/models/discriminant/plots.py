@@ -1,0 +1,258 @@
+"""Plots of lda, qda, rda, plda, location and nearest_centroid."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discrim.errors import DataError, NotSupportedError
+from discrim.inference.verification import Costs
+from discrim.models.base.fit import Fit
+from discrim.models.base.reading import listed
+from discrim.models.discriminant.normal_summary import MOST_STEPS, chosen_by
+from discrim.models.plots import judged, spaces
+from discrim.models.plots.pictured import named_columns, needed_rows, plot
+from discrim.models.plots.shared import DISCRIMINANT_PLOTS, WITH_POSTERIORS
+from discrim.report.grid import clean, shorten
+from discrim.report.plots import style
+from discrim.report.plots.bars import bar_strips, draw_errors, heat_map
+from discrim.report.plots.points import draw_points
+from discrim.report.plots.spaces import draw_scree
+from discrim.report.plots.style import SIGNS, add_legend, new_axes, set_title
+from discrim.report.plots.text_fit import fit_texts, with_room
+
+if TYPE_CHECKING:
+    from discrim.models.base.fit import Fit
+    from discrim.models.plots.pictured import PictureOptions
+    from discrim.report.plots.style import Axes
+
+
+MOST_DOTS = 30
+"""Columns of a ranking that are drawn."""
+
+
+MOST_LABELS = 12
+"""Flagged rows that bear their names."""
+
+
+LABEL_SIZE = (5.0, 10.0)
+"""Width of a character and height of a line of the rows' labels, in points."""
+
+
+@plot("ranking", "the first columns of the ranking, with their scores by class", data=False)
+def ranking(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """The first columns of the ranking, with their scores by class."""
+    table = results.ranking(top=min(MOST_DOTS, len(results.terms)))
+    scores = table.iloc[:, -len(results.classes) :]
+    classes = list(results.classes)
+    name = "t-scores" if fit.numbers.covariance.is_diagonal else "Cat scores"
+    of = f" ({len(table)} of {len(results.terms)})" if len(table) < len(results.terms) else ""
+    title = f"{name} of the classes against the common mean{of}"
+    return bar_strips(scores, classes, title, ax=options.ax, signs=options.signs(classes))
+
+
+@plot("slopes", "a column against a covariate, with the lines of the classes", takes=("columns",))
+def slopes(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """A column against a covariate, with the lines of the classes, other covariates at their means.
+
+    By default it is the column of which the covariates explain the largest share.
+    """
+    found = results.covariate_model._slopes()
+    q = fit.numbers.covariates
+    terms = list(fit.terms)
+    pair = [terms[q + int(found.explained.argmax())], terms[0]]
+    if options.columns is not None:
+        pair = named_columns(options, terms, "slopes", 2, 2)
+    j, i = sorted(map(terms.index, pair), reverse=True)
+    if not i < q <= j:
+        raise DataError(
+            f"columns={pair}: kind='slopes' draws a column against a covariate.",
+            hint=f"Name one of {listed(terms[q:])} and one of {listed(terms[:q])}.",
+        )
+    rows = needed_rows(fit, options, "slopes")
+    x, y = rows.terms([terms[i], terms[j]]).to_numpy().T
+    classes = list(fit.classes)
+    signs = options.signs(fit.classes)
+    axes, is_new = style.new_axes(options.ax)
+    draw_points(axes, x, y, rows.codes, classes, signs)
+    moments = fit.numbers.moments
+    centre = float(moments.counts @ moments.class_means[:, i]) / moments.total
+    for k in range(len(classes)):
+        own = x[rows.codes == k]
+        ends = np.array([np.nanmin(own), np.nanmax(own)]) if np.isfinite(own).any() else np.empty(0)
+        line = found.means[k, j - q] + found.coef[i, j - q] * (ends - centre)
+        axes.plot(ends, line, color=signs.colour(k), linestyle=signs.line(k), zorder=3)
+    axes.set(xlabel=style.shown_name(terms[i], 45), ylabel=style.shown_name(terms[j], 45))
+    share = f"covariates explain {found.explained[j - q]:.0%} of its variance within classes"
+    style.set_title(axes, f"Slopes that the classes share\n{share}")
+    if len(classes) <= style.MOST_IN_LEGEND:
+        style.add_legend(axes, is_new)
+    fit_texts(axes, is_new)
+    return axes
+
+
+@plot(
+    "scree",
+    'eigenvalues of the classes\' covariances, with the signal and the noise of covariance="factor"',
+    data=False,
+)
+def eigenvalues(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Eigenvalues by class, those of the signal filled, and the level of the noise."""
+    if "factors" not in fit.numbers.scatter.sections:
+        raise NotSupportedError(
+            'kind="scree" draws eigenvalues of covariances with a few large variances.',
+            hint='Fit qda(covariance="factor").',
+        )
+    model = results.covariance_model
+    table = model.scree()
+    noise = model.factors["noise"]
+    labels = list(table.index.unique(level=0))
+    noise = noise.iloc[: len(labels)].set_axis(labels)
+    axes = draw_scree(table, noise, ax=options.ax, signs=options.signs(labels))
+    signal = f"filled: signal ({fit.numbers.scatter.found_label})"
+    style.set_title(axes, f"Eigenvalues of the covariances; {signal}; lines: noise")
+    return axes
+
+
+@plot(
+    "path", "errors of the choice of a shrinkage, or of a number of principal axes", data=False, colors=False
+)
+def choice_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Errors of the choice of a shrinkage, or of a number of principal axes, with what was chosen."""
+    if fit.path is None:
+        raise NotSupportedError(
+            'kind="path" draws the errors of a choice, and this fit keeps none.',
+            hint='Fit with covariance=discrim.covariance.Shrunk("loo") or components="cv".',
+        )
+    of_axes = "components" in fit.path
+    path = results.subspace.path if of_axes else results.covariance_model.path
+    chosen = results.subspace.n_components if of_axes else fit.numbers.scatter.shrinkages[0].values[0]
+    axes, _ = style.new_axes(options.ax)
+    draw_errors(axes, path.iloc[:, :3], chosen, log=of_axes and len(path) > MOST_STEPS)
+    axes.set_xlabel("Principal axes" if of_axes else "Shrinkage")
+    axes.set_ylabel("Error, ± one standard error")
+    axes.legend()
+    what = "number of principal axes" if of_axes else "shrinkage"
+    style.set_title(axes, f"Error of rows left out by {what}")
+    return axes
+
+
+@plot("path", "errors of the choice by alpha and gamma", data=False)
+def rda_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Errors of the choice by alpha and gamma, with the pair chosen."""
+    if fit.path is not None and "components" in fit.path:
+        return choice_path(results, fit, options)
+    errors = results.path.pivot(index="alpha", columns="gamma", values="error")
+    pair = (results.alpha, results.gamma)
+    title = f"Error by {chosen_by(fit)}"
+    return heat_map(errors, pair, title, ax=options.ax, colormap=options.colormap("path"))
+
+
+@plot("distances", "robust distances of the rows against classical ones, of robust fits", data=False)
+def robust_distances(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Robust distances of the rows against classical ones (Rousseeuw & van Zomeren, 1990, JASA 85, 633-651).
+
+    The farthest of the flagged rows bear their labels, where these do not cover one another.
+    """
+    if not fit.numbers.scatter.is_robust:
+        raise NotSupportedError(
+            'kind="distances" draws robust distances.', hint='Fit with a robust "t" or "mcd".'
+        )
+    model = results.covariance_model
+    table = model.robust_distances()
+    classical = model._classical_distances()
+    classes = list(results.classes)
+    signs = options.signs(results.classes)
+    codes = style.label_codes(table["class"], classes)
+    robust = table["distance"].to_numpy(dtype=np.float64)
+    cutoff = float(table["cutoff"].iloc[0])
+    axes, is_new = style.new_axes(options.ax)
+    draw_points(axes, classical, robust, codes, classes, signs)
+    edge: dict[str, Any] = {"color": style.faint(0.35), "linewidth": 1.0, "linestyle": "--", "zorder": 1}
+    axes.axhline(cutoff, **edge)
+    axes.axvline(cutoff, **edge)
+    ends = np.array([0.0, np.nanmax(classical) * 1.05])
+    axes.plot(ends, ends, color=style.faint(0.6), linewidth=0.8, zorder=1)
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+    axes.set(xlabel="Distance by means and covariances of moments", ylabel="Robust distance")
+    style.set_title(axes, "Distances to the own class; dashed: the cutoff")
+    if len(classes) <= style.MOST_IN_LEGEND:
+        style.add_legend(axes, is_new)
+    fit_texts(axes, is_new)
+    flagged = np.flatnonzero(table["flagged"].to_numpy())
+    farthest = flagged[np.argsort(-robust[flagged], kind="stable")]
+    names = {i: shorten(clean(str(table.index[i])), 16) for i in farthest.tolist()}
+    size = np.array([LABEL_SIZE[0] * (1 + max(map(len, names.values()), default=0)), LABEL_SIZE[1]])
+    points = axes.transData.transform(np.column_stack([classical, robust])) * 72 / axes.figure.dpi
+    for i in with_room(points, list(names), size)[:MOST_LABELS]:
+        # Before its mark: behind that of the farthest row the axes end.
+        look: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "fontsize": 8}
+        axes.annotate(names[i], (classical[i], robust[i]), (-4, 3), **look)
+    return axes
+
+
+BINS = 60
+
+
+FARTHEST = 0.01
+"""Bins of the histogram of trials, and the share of them that may lie farther left than it reaches."""
+
+
+MOST_ROWS = 1000
+"""Rows whose pairs are drawn; of more rows, those of some of the classes."""
+
+
+@plot("trials", "log likelihood ratios of pairs of one class and of two, with errors at each threshold")
+def trials(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Histograms of the log likelihood ratios of pairs of one class and of two."""
+    pairs = results._pairs(options.data, MOST_ROWS)
+    whole = results._fit.new_rows(options.data).table.nrows <= MOST_ROWS
+    axes, is_new = new_axes(options.ax)
+    lowest = min(float(np.quantile(pairs.other, FARTHEST)), float(np.quantile(pairs.same, FARTHEST)))
+    highest = float(max(pairs.same[-1], pairs.other[-1]))
+    left = 0
+    for place, (name, values) in enumerate({"two classes": pairs.other, "one class": pairs.same}.items()):
+        left += int((values < lowest).sum())
+        axes.hist(
+            values, BINS, range=(lowest, highest), density=True, alpha=0.5, color=SIGNS.colour(place),
+            label=f"{len(values):,} of {name}",
+        )  # fmt: skip
+    axes.axvline(0.0, color="0.35", linewidth=0.8)
+    beyond = f"; {left:,} pairs lie farther left" if left else ""
+    axes.set_xlabel(f"Log likelihood ratio of one class against two{beyond}")
+    axes.set_ylabel("Density")
+    eer = pairs.errors(Costs()).eer
+    which = "rows of the fit" if options.data is None else "new rows"
+    which += "" if whole else f" of {pairs.n_classes:,} classes, drawn by chance"
+    set_title(axes, f"Pairs of rows, {which}: equal error rate {100 * eer:.1f} %")
+    return add_legend(axes, is_new)
+
+
+LDA_PLOTS = (
+    *DISCRIMINANT_PLOTS,
+    spaces.ellipses,
+    spaces.qq,
+    *WITH_POSTERIORS,
+    judged.forest,
+    judged.odds_ratios,
+    ranking,
+    slopes,
+    robust_distances,
+    choice_path,
+)
+QDA_PLOTS = (
+    *WITH_POSTERIORS,
+    spaces.ellipses,
+    spaces.qq,
+    judged.log_determinants,
+    robust_distances,
+    eigenvalues,
+    choice_path,
+    spaces.save_axes,
+)
+RDA_PLOTS = (*WITH_POSTERIORS, spaces.ellipses, rda_path)
+PLDA_PLOTS = (trials, *WITH_POSTERIORS)
+LOCATION_PLOTS = WITH_POSTERIORS
+NEAREST_CENTROID_PLOTS = WITH_POSTERIORS

@@ -1,0 +1,71 @@
+"""Plots of kernel discriminant analysis."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discrim.models.kernels.kernel_lda_summary import LOSSES
+from discrim.models.plots import spaces
+from discrim.models.plots.pictured import plot, was_chosen
+from discrim.models.plots.shared import WITH_POSTERIORS
+from discrim.report.plots.points import name_lines
+from discrim.report.plots.style import SIGNS, ink, log_axis, new_axes, numbers, set_title
+
+if TYPE_CHECKING:
+    from discrim.models.base.fit import Fit
+    from discrim.models.plots.pictured import PictureOptions
+    from discrim.report.plots.style import Axes
+
+
+MOST_BARS = 30
+"""Terms whose importance is drawn."""
+
+
+@plot("path", "loss of rows left out by width of the kernel", data=False, colors=False, default_if=was_chosen)
+def kernel_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Loss of rows left out by width of the kernel, with the best ridge of each."""
+    path = results.path
+    axes, _ = new_axes(options.ax)
+    lines = path.groupby(["kernel", "scale"], sort=False)
+    for number, ((kernel, scale), table) in enumerate(lines):
+        look: dict[str, Any] = {
+            "color": SIGNS.colour(number),
+            "marker": SIGNS.marker(number),
+            "markersize": 3,
+        }
+        line = table[table["by"] == table["by"].iloc[0]].sort_values("width")
+        axes.plot(line["width"], line["loss"], label=f"{kernel}, {scale}", **look)
+    chosen = path[path["chosen"]]
+    look = {"color": SIGNS.colour(len(lines)), "marker": "*", "markersize": 12, "linestyle": "none"}
+    by_gcv = ", by GCV of all rows" if chosen["by"].iloc[0] == "GCV" else ""
+    axes.plot(chosen["width"], chosen["loss"], label=f"chosen{by_gcv}", **look)
+    log_axis(axes, path["width"].to_numpy())
+    axes.set_xlabel("Width of the kernel")
+    axes.set_ylabel(f"Mean {LOSSES[fit.options['select']]}, rows left out")
+    axes.legend()
+    set_title(axes, "Rows left out, by the width of the kernel")
+    return axes
+
+
+@plot(
+    "importance", "rise of the log loss of rows left out where a term is permuted", data=False, colors=False
+)
+def importance(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Rises of the log loss as horizontal bars with their standard errors, the largest first."""
+    table = results.importance()
+    shown = table.head(MOST_BARS)
+    axes, _ = new_axes(options.ax, len(shown))
+    rise, se = numbers(shown[["log_loss", "log_loss_se"]]).T
+    lines = np.arange(len(shown))
+    axes.barh(lines, rise, xerr=se, height=0.7, color=SIGNS.colour(0), ecolor=ink(), capsize=2, zorder=2)
+    axes.axvline(0.0, color=ink(), linewidth=0.8, zorder=3)
+    name_lines(axes, list(shown.index), 24)
+    axes.set_xlabel("Rise of the log loss, ± one standard error")
+    some = f" ({len(shown)} of {len(table)})" if len(table) > len(shown) else ""
+    set_title(axes, f"Rows left out, with a term permuted{some}")
+    return axes
+
+
+KERNEL_LDA_PLOTS = (spaces.scores, *WITH_POSTERIORS, spaces.territory, kernel_path, importance)

@@ -1,0 +1,60 @@
+"""Plots of mixture discriminant analysis."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from discrim.models.plots.pictured import drawn_rows, plot
+from discrim.models.plots.shared import WITH_POSTERIORS
+from discrim.models.plots.spaces import LEVEL, chosen_terms, level_of
+from discrim.report.plots.columns import criterion
+from discrim.report.plots.spaces import draw_ellipses, outline_radius
+from discrim.report.plots.style import set_title
+
+if TYPE_CHECKING:
+    from discrim.models.base.fit import Fit
+    from discrim.models.plots.pictured import PictureOptions
+    from discrim.report.plots.style import Axes
+
+
+@plot(
+    "components",
+    "outlines of the components of each class in the plane of two columns",
+    takes=("columns", "level"),
+)
+def components(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Outlines of the components in the plane of two columns."""
+    names, chosen = chosen_terms(results, fit, options, "components", 2)
+    rows = drawn_rows(fit, options)
+    level = level_of(options, LEVEL)
+    axes = draw_ellipses(
+        results.component_means[names],
+        {key: cov.loc[names, names] for key, cov in results.covs.items()},
+        None,
+        outline_radius(level),
+        shares=results.shares,
+        points=None if rows is None else rows.terms(names),
+        labels=None if rows is None else rows.labels,
+        ax=options.ax,
+        signs=options.signs(fit.classes),
+    )
+    said = f"Components of the classes; outlines hold {100 * level:.6g} % of each"
+    set_title(axes, f"{said}\n{chosen}" if chosen else said)
+    return axes
+
+
+@plot("path", "BIC of what was tried, by number of components", data=False, colors=False)
+def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """BIC by number of components, or by form where there is one number only."""
+    table = results.path.dropna(subset=["bic"])
+    if "class" not in table:
+        table = table.assign(**{"class": "all classes"})
+    across = "components" if table["components"].nunique() > 1 else "covariance"
+    least = table.groupby(["class", across], sort=False, observed=True)["bic"].min().reset_index()
+    axes = criterion(least, across, ax=options.ax, signs=options.signs(fit.classes))
+    best = "the best form of each number of components" if across == "components" else "each form"
+    set_title(axes, f"BIC of {best}")
+    return axes
+
+
+MIXTURE_PLOTS = (*WITH_POSTERIORS, components, path)

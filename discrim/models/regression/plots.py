@@ -1,0 +1,255 @@
+"""Plots of logistic regression, of indicator regression and of flexible discriminant analysis."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.errors import DataError, NotSupportedError
+from discrim.models.base.reading import listed, told
+from discrim.models.base.refits import held_path
+from discrim.models.hyperplanes.plots import distances
+from discrim.models.plots import judged, planes, spaces
+from discrim.models.plots.pictured import needed_rows, numeric_columns, plot, was_chosen
+from discrim.models.plots.shared import POSTERIOR_PLOTS, WITH_POSTERIORS
+from discrim.models.regression.penalized import fit_path
+from discrim.report.plots.bars import count_above, draw_errors
+from discrim.report.plots.style import (
+    SIGNS,
+    Signs,
+    add_legend,
+    faint,
+    ink,
+    label_codes,
+    new_axes,
+    numbers,
+    set_title,
+    shown_name,
+)
+
+if TYPE_CHECKING:
+    from discrim.design.blocks import Blocks
+    from discrim.models.base.fit import Fit
+    from discrim.models.plots.pictured import PictureOptions
+    from discrim.report.plots.style import Axes
+
+
+MOST_NAMED = 8
+"""Terms of the fit, the largest first, whose lines have a colour and a name."""
+
+
+@plot(
+    "choice",
+    "deviance of rows left out by strength of the penalty",
+    data=False,
+    colors=False,
+    default_if=was_chosen,
+)
+def strength_choice(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Deviance of rows left out by strength."""
+    why = "as the strength was given, or the fit was loaded"
+    table = held_path(fit, why, 'fit with penalty="lasso" to have it chosen by folds')
+    one_se = fit.refits.search.penalty.select == "1se"
+    axes, _ = new_axes(options.ax)
+    limit = "least + one standard error" if one_se else ""
+    tried = table[["strength", "deviance", "se"]]
+    draw_errors(axes, tried, results.penalty.strength, log=True, one_se=limit)
+    axes.set_xlabel("Strength, lambda")
+    axes.set_ylabel("Deviance of a row left out, ± one standard error")
+    _count_above(axes, table)
+    axes.legend(loc="best")
+    set_title(axes, "Deviance of rows left out by strength")
+    return axes
+
+
+@plot("path", "coefficients along the strength of the penalty", data=False, colors=False)
+def strength_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Coefficients of standardized columns along the strength."""
+    along = fit_path(fit)
+    betas = np.stack([ended.beta for ended in along.ends])[:, :, 1:]
+    axes, _ = new_axes(options.ax)
+    at = along.table["strength"].to_numpy()
+    functions = betas.shape[1]
+    lines = ["-"] if functions == 1 else [SIGNS.line(c) for c in range(functions)]
+    named = results.terms.get_indexer(results.selected[:MOST_NAMED]).tolist()
+    for c, j in np.argwhere(betas.any(axis=0)).tolist():
+        if j not in named:
+            axes.plot(at, betas[:, c, j], color=faint(0.75), linestyle=lines[c], linewidth=0.8)
+    # Those that the fit has stand before the others, and are named once.
+    for place, j in enumerate(named):
+        axes.plot([], [], color=SIGNS.colour(place), label=shown_name(results.terms[j]))
+        for c in np.flatnonzero(betas[:, :, j].any(axis=0)).tolist():
+            axes.plot(at, betas[:, c, j], color=SIGNS.colour(place), linestyle=lines[c], linewidth=1.2)
+    if functions > 1:
+        for c, label in enumerate(results.classes[:MOST_NAMED]):
+            axes.plot([], [], color=faint(0.35), linestyle=lines[c], label=shown_name(label))
+        if functions > MOST_NAMED:
+            axes.plot([], [], linestyle="none", label=f"and {functions - MOST_NAMED} more classes")
+    axes.set_xscale("log")
+    axes.axhline(0.0, color=faint(0.7), linewidth=0.8, zorder=1)
+    style: dict[str, Any] = {"color": faint(0.35), "linestyle": "--", "linewidth": 1.0}
+    axes.axvline(results.penalty.strength, label="the fit", **style)
+    axes.set_xlabel("Strength, lambda")
+    axes.set_ylabel("Coefficient of a standardized column")
+    _count_above(axes, along.table)
+    axes.legend(loc="best", fontsize="small")
+    set_title(axes, "Coefficients by strength")
+    return axes
+
+
+def _count_above(axes: Axes, table: pd.DataFrame) -> None:
+    """Write along the top how many coefficients are not zero."""
+    at, nonzero = numbers(table[["strength", "df"]]).T
+    count_above(axes, at, nonzero, "Coefficients not zero")
+
+
+@plot("fitted", "fitted values of the indicators against a column", takes=("columns",))
+def fitted(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Fitted values along the first discriminant, or against a column of the table.
+
+    A colour is a class, whose rows are ticks below the values. Along the discriminant the fitted values have
+    the lines of their regressions on it, and the class means are marked: a class whose line is nowhere the
+    highest is masked. Of a formula of one column they are functions of it, which are drawn in their place.
+    """
+    column = options.columns
+    rows = needed_rows(fit, options, "fitted")
+    blocks = rows.blocks
+    values = results.fitted if options.data is None else results.predict_indicators(blocks)
+    used = list(blocks.design.columns)
+    if column is not None and not (isinstance(column, str) and column in used):
+        raise DataError(f"columns={told(column)} is not in the formula.", hint=f"Name one of {listed(used)}.")
+    fitted = values.to_numpy(dtype=np.float64)
+    codes = label_codes(rows.labels, list(values.columns))
+    signs = options.signs(fit.classes)
+    masked = list(results.masked)
+    along = column is None and (len(used) > 1 or not numeric_columns(fit.blocks.design))
+    if along:
+        x = _first_discriminant(results, fitted)
+        name = "First discriminant"
+    else:
+        x, name = _column(blocks, used if column is None else [column])
+    known = np.isfinite(x) & np.isfinite(fitted).all(axis=1)
+    x = x[known]
+    fitted = fitted[known]
+    codes = codes[known]
+    weights = rows.weights[known]
+    axes, is_new = new_axes(options.ax)
+    alone = len(used) == 1 and name == used[0]
+    if alone:
+        at = np.linspace(x.min(), x.max(), 401)
+        fitted = results.predict_indicators(pd.DataFrame({name: at})).to_numpy(dtype=np.float64)
+        for k, label in enumerate(values.columns):
+            look: dict[str, Any] = {"color": signs.colour(k), "linestyle": signs.line(k)}
+            axes.plot(at, fitted[:, k], label=shown_name(label), **look)
+    else:
+        _draw_values(axes, x, fitted, codes, list(values.columns), signs)
+    if along:
+        _draw_lines(axes, x, fitted, codes, weights, signs)
+    _draw_rows(axes, x, codes, fitted, signs)
+    axes.set_xlabel(shown_name(name, 45))
+    axes.set_ylabel("Fitted value")
+    title = "Fitted values of the indicators"
+    if masked:
+        names = ", ".join(shown_name(label, 12) for label in masked[:3])
+        title += f"\nmasked: {names}" + (f" and {len(masked) - 3} more" if len(masked) > 3 else "")
+    if len(x) >= 2 * MOST_DRAWN and not alone:
+        title += f"\nabout {MOST_DRAWN:,} of {len(x):,} rows are drawn"
+    add_legend(axes, is_new)
+    set_title(axes, title)
+    return axes
+
+
+def _first_discriminant(results: Any, fitted: Floats) -> Floats:
+    """Scores (n,) of fitted values (n, K) on the first discriminant, with unit variance within classes."""
+    scoring = results.optimal_scoring()
+    if not len(scoring.correlations):
+        raise NotSupportedError(
+            "The class means do not differ, so that there is no discriminant.",
+            hint="Name a column in columns=.",
+        )
+    share = float(scoring.correlations.iloc[0]) ** 2
+    x = fitted @ scoring.scores.iloc[:, 0].to_numpy()
+    return np.asarray(x / np.sqrt(share * (1 - share)) if share < 1 else x)
+
+
+MOST_DRAWN = 3_000
+"""Rows whose fitted values are drawn: more would cover one another."""
+
+
+MOST_CLOUDS = 4
+"""Classes up to which all fitted values of a row are drawn; of more it is that of its own class."""
+
+
+def _draw_values(
+    axes: Axes, x: Floats, fitted: Floats, codes: Codes, classes: list[Any], signs: Signs
+) -> None:
+    """Fitted values (n, K) as faint points in the colours of the classes that they are of."""
+    for k, label in enumerate(classes):
+        every = np.flatnonzero((codes == k) | (len(classes) <= MOST_CLOUDS))
+        shown = every[:: max(len(x) // MOST_DRAWN, 1)]
+        look: dict[str, Any] = {"color": signs.colour(k), "marker": signs.marker(k)}
+        faint = look | {"s": 12, "alpha": 0.3, "linewidths": 0, "rasterized": len(shown) > 1_000}
+        axes.scatter(x[shown], fitted[shown, k], **faint)
+        axes.plot([], [], linestyle=signs.line(k), label=shown_name(label), **look)
+
+
+def _draw_lines(axes: Axes, x: Floats, fitted: Floats, codes: Codes, weights: Floats, signs: Signs) -> None:
+    """Lines of the regressions of the fitted values (n, K) on x (n,), with marks at the class means."""
+    ends = np.array([x[weights > 0].min(), x[weights > 0].max()])
+    for k in range(fitted.shape[1]):
+        slope, constant = np.polyfit(x, fitted[:, k], 1, w=np.sqrt(weights))
+        look: dict[str, Any] = {"color": signs.colour(k), "linewidth": 2.0, "zorder": 4}
+        axes.plot(ends, constant + slope * ends, linestyle=signs.line(k), **look)
+        own = codes == k
+        if weights[own].any():
+            place = float(np.average(x[own], weights=weights[own]))
+            look |= {"marker": signs.marker(k), "markersize": 8, "markeredgecolor": ink(), "zorder": 5}
+            axes.plot(place, constant + slope * place, **look)
+
+
+def _column(blocks: Blocks, names: list[str]) -> tuple[Floats, str]:
+    """The first numeric column of some of the table, and its name."""
+    columns = blocks.table.frame(names)
+    numeric = [name for name in names if columns[name].dtype.kind in "iuf"]
+    if not numeric:
+        raise NotSupportedError(
+            f"kind='fitted' draws against a column of numbers, which {listed(list(columns))} "
+            f"{'is' if len(list(columns)) == 1 else 'are'} not.",
+            hint="Name a numeric one of the formula in columns= or see fitted.",
+        )
+    return columns[numeric[0]].to_numpy(dtype=np.float64, na_value=np.nan), numeric[0]
+
+
+def _draw_rows(axes: Axes, x: Floats, codes: Codes, fitted: Floats, signs: Signs) -> None:
+    """A line of ticks for the rows of each class, below all fitted values."""
+    k_classes = fitted.shape[1]
+    # However many classes there are, their ticks take no more than a third of the picture.
+    low, high = (float(end(fitted)) for end in (np.nanmin, np.nanmax))
+    step = min(0.05, 0.5 / (k_classes + 1)) * ((high - low) or 1.0)
+    for k in range(k_classes):
+        rows = x[codes == k]
+        at = np.full(len(rows), low - (k + 1.5) * step)
+        look: dict[str, Any] = {"color": signs.colour(k), "linewidths": 0.8}
+        axes.scatter(rows, at, marker="|", s=25, rasterized=len(rows) > 5_000, **look)
+
+
+LOGISTIC_PLOTS = (
+    planes.regions,
+    judged.forest,
+    *POSTERIOR_PLOTS,
+    judged.odds_ratios,
+)
+PENALIZED_LOGISTIC_PLOTS = (strength_choice, strength_path, *WITH_POSTERIORS)
+INDICATOR_PLOTS = (
+    fitted,
+    planes.regions,
+    planes.partition,
+    spaces.pairs,
+    distances,
+    judged.confusion,
+    judged.roc,
+)
+FDA_PLOTS = (spaces.scores, *WITH_POSTERIORS, spaces.territory)

@@ -1,0 +1,78 @@
+"""Plots of a cross-validation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from discrim.errors import DataError
+from discrim.models.base.reading import told
+from discrim.models.plots.judged import draw_confusion_of
+from discrim.models.plots.pictured import plot
+from discrim.models.selection.comparison import fold_differences, on_same_folds, paired
+from discrim.models.selection.cross_validation import name_of
+from discrim.report.plots.judged import by_fold, draw_permuted
+
+if TYPE_CHECKING:
+    from discrim.models.plots.pictured import PictureOptions
+    from discrim.report.plots.style import Axes
+
+
+@plot("folds", "error of each fold and the mean", data=False)
+def folds(cv: Any, options: PictureOptions) -> Axes:
+    """Error of each fold, and the mean."""
+    row = cv.table().loc["error"]
+    mean = float(row["estimate"]), float(row["low"]), float(row["high"])
+    names = ("Error; the mean with its 95 % interval", f"Cross-validated error of {name_of(cv)}, by fold")
+    signs = options.signs([name_of(cv)])
+    return by_fold(cv.by_fold["error"], mean, names, ax=options.ax, signs=signs)
+
+
+@plot("confusion", "counts of actual by predicted classes", data=False)
+def confusion(cv: Any, options: PictureOptions) -> Axes:
+    """Actual by predicted classes, the mean over repeats."""
+    return draw_confusion_of(cv.confusion, "cross-validated", options)
+
+
+@plot("permutations", "hit rates of shuffled labels, and of the observed labels", data=False)
+def permutations(cv: Any, options: PictureOptions) -> Axes:
+    """Hit rates of shuffled labels, and that of the labels seen."""
+    test = cv.permutations
+    if test is None:
+        raise DataError(
+            "kind='permutations' draws a permutation test, and none was made.",
+            hint="Pass permutations=999 to cross_validate().",
+        )
+    title = f"Hit rates of {name_of(cv)} by chance, and of the true labels"
+    names = (f"Cross-validated hit rate, labels shuffled among {test.shuffled}", title)
+    pvalue = f"p {test.pvalue:.2g}"
+    return draw_permuted(
+        test.rates, test.estimate, pvalue, names, ax=options.ax, signs=options.signs([name_of(cv)])
+    )
+
+
+@plot("differences", "error less that of another model, fold by fold", takes=("other",), data=False)
+def differences(cv: Any, options: PictureOptions) -> Axes:
+    """Error less that of another model, fold by fold."""
+    other = options.other
+    if other is None:
+        raise DataError("kind='differences' compares with another model.", hint="Pass other=, a fit.")
+    if hasattr(other, "_fit") and not hasattr(other, "by_fold"):
+        other = on_same_folds(cv, other)
+    if not hasattr(other, "by_fold"):
+        raise DataError(
+            f"other={told(other)} is not valid.", hint="Pass a fit, or what cross_validate() gives of one."
+        )
+    values = fold_differences(cv, other)
+    test = paired([cv, other], ["a", "b"]).iloc[0]
+    mean = float(values.mean()), float(test["low"]), float(test["high"])
+    a = name_of(cv)
+    b = name_of(other)
+    a, b = (f"{a} (1)", f"{b} (2)") if a == b else (a, b)
+    names = (
+        f"Error of {a} less that of {b}",
+        f"Differences by fold of {a} and {b}; the mean with its corrected 95 % interval",
+    )
+    return by_fold(values, mean, names, ax=options.ax, signs=options.signs([a]), zero=True)
+
+
+PLOTS = (folds, differences, confusion, permutations)
