@@ -162,7 +162,8 @@ def wilson_interval(share: Floats, rows: Floats, level: float) -> tuple[Floats, 
     ([0.0], [0.2775])
     """
     squared = check_level(level) ** 2
-    # Of the two roots of a quadratic, so that the limits of 0 and 1 are these and not beside them.
+    # Roots of a quadratic, written so that the limits of 0 and 1 are exact. In statsmodels'
+    # proportion_confint(method="wilson") they are off by rounding errors.
     middle = share * rows + squared / 2
     half = np.sqrt(squared) * np.sqrt(rows * share * (1 - share) + squared / 4)
     low = np.where(share > 0, middle - half, 0.0) / (rows + squared)

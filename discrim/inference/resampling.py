@@ -233,7 +233,8 @@ class CorrectedT(NamedTuple):
 def mcnemar(b: float, c: float) -> McNemar:
     """McNemar's test of two counts of rows on which just one of two rules is wrong.
 
-    Rules that are never wrong alone do not differ: both p-values are 1 then.
+    Both p-values are 1 if the counts are equal. The continuity correction of statsmodels' `mcnemar` makes the
+    asymptotic one smaller than 1 then, and undefined if both counts are zero.
 
     Examples
     --------
