@@ -98,25 +98,23 @@ class DiscrimError(ValueError):
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".strip()
 
-    def with_message(self, message: str, *, hint: str | None = None) -> Self:
-        """Return a copy with another message, and another hint if one is given.
+    def with_message(self, message: str, **data: Any) -> Self:
+        """Return a copy of the error with another message, and with other data, such as a hint.
 
         Parameters
         ----------
         message : str
-        hint : str, optional
-            The hint of this error by default.
+        **data
+            Attributes to replace.
 
         Returns
         -------
         DiscrimError
-            An error of the same class with the same data.
+            An error of the same class.
         """
         error = copy(self)
-        error.message = message
         error.args = (message,)
-        if hint is not None:
-            error.hint = hint
+        error.__dict__ |= {"message": message, **data}
         return error
 
 
@@ -359,6 +357,12 @@ class UnseenLevelWarning(DiscrimWarning):
 
 class WeightsWarning(DiscrimWarning):
     """The weights are not frequencies: standard errors and tests are for the sum of the weights."""
+
+
+def sentence(text: str) -> str:
+    """Return a clause as a sentence, with a capital and a stop."""
+    stop = "" if text.endswith((".", "?")) else "."
+    return f"{text[:1].upper()}{text[1:]}{stop}"
 
 
 MOST = 10**308

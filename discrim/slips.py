@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
+from discrim.errors import sentence
+
 NEAR = 0.7
 """How alike two names are, as of difflib, for one to be taken for the other."""
 
@@ -599,13 +601,11 @@ def _plain_value(value: Any) -> Any:
     return value.tolist() if callable(getattr(value, "tolist", None)) else value
 
 
-def attribute_hint(owner: str, name: str, names: Iterable[Iterable[str]], table: str) -> str:
-    """Return the message for an unknown attribute, with a suggestion.
+def attribute_hint(name: str, names: Iterable[Iterable[str]], table: str) -> str:
+    """Return the hint for an unknown attribute, a sentence.
 
     Parameters
     ----------
-    owner : str
-        Name of the class or module.
     name : str
         The unknown attribute.
     names : iterable of iterables of str
@@ -613,14 +613,14 @@ def attribute_hint(owner: str, name: str, names: Iterable[Iterable[str]], table:
     table : str
         Names from elsewhere, as in `ATTRIBUTES`.
     """
-    found = next(filter(None, (nearest(name, each, table) for each in names)), "dir() lists what there is")
+    found = next(filter(None, (nearest(name, each, table) for each in names)), "see dir() for all attributes")
     # A name, or calls of names; else a sentence.
     is_name = re.fullmatch(r"\w+(\.\w+|\(([^()]|\([^()]*\))*\))*", found)
-    hint = f"use {found}" if is_name else found
-    return f"{owner} has no attribute {name!r}: {hint}."
+    return sentence(f"use {found}" if is_name else found)
 
 
 def refuse_attribute(owner: str, name: str, there: Iterable[str], table: str) -> NoReturn:
     """Raise the AttributeError of a name that a module or class does not have, with a suggestion."""
     # Without an object Python itself appends no second guess.
-    raise AttributeError(attribute_hint(owner, name, [there], table), name=name, obj=None)
+    hint = attribute_hint(name, [there], table)
+    raise AttributeError(f"{owner} has no attribute {name!r}. {hint}", name=name, obj=None)

@@ -41,11 +41,11 @@ def assess(verb: str, options: dict[str, Any]) -> None:
     deliver(found.summary(sections), output, draw=found.plot)
 
 
-def loaded_fit(file: str, way_out: str = "name a file of a fit") -> Any:
+def loaded_fit(file: str, hint: str = "Name a file of a fit.") -> Any:
     """The fit of a file, which may not be one of moments."""
     fit = discrim.load(file)
     if isinstance(fit, discrim.Moments):
-        raise DataError(f"{file!r} holds moments and no fit: {way_out}")
+        raise DataError(f"{file!r} contains moments and not a fit.", hint=hint)
     return fit
 
 
@@ -77,7 +77,7 @@ def errors_of(options: dict[str, Any]) -> Errors | None:
     known = list(get_args(ErrorMethod))
     for method in methods:
         if method not in known:
-            raise DataError(f"--errors: {method!r} is no method{one_of(method, known)}")
+            raise DataError(f"--errors: unknown method {method!r}.", hint=one_of(method, known))
     # A verb that deals rows to folds itself has these options for both.
     own = options.get("folds")
     folds = own if folds is None and isinstance(own, int) else folds

@@ -267,7 +267,9 @@ def predict(verb: str, options: dict[str, Any]) -> None:
     file = options["fit"]
     out = options.get("out")
     augment = "augment" in options
-    fit = loaded_fit(file, "fit them, as discrim.lda(moments=discrim.load(...)), and name a file of that fit")
+    fit = loaded_fit(
+        file, "Fit them, as discrim.lda(moments=discrim.load(...)), and name a file of that fit."
+    )
     gaps: dict[str, Any] = {name: options[name] for name in ("unseen", "missing") if name in options}
     if augment and "prior" in options:
         raise DataError("--augment uses the prior of the fit.", hint="Leave out --prior, or use --proba.")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from discrim.cli.parsing import one_of
 from discrim.cli.values import annotations_of, kind_of, specification_of
-from discrim.errors import DataError, DiscrimError, NotSupportedError
+from discrim.errors import DataError, DiscrimError
 from discrim.formula.calls import LiteralCall, read_calls
 from discrim.models.registry import BY_VERB, HOME, resolve
 from discrim.slips import refuse_keyword
@@ -60,9 +60,13 @@ def _model(call: LiteralCall) -> TypedModel:
     """Return the model of a call, whose keyword arguments are checked by name and whose values are not."""
     known = [verb for verb, row in BY_VERB.items() if row.command is not None and row.can_be_saved]
     if call.name not in known:
-        raise call.error(f"{call.name!r} is not a model that can be fitted here{one_of(call.name, known)}.")
+        raise call.error(
+            f"{call.name!r} is not a model that can be fitted here.", hint=one_of(call.name, known)
+        )
     if call.args:
-        raise call.error(f"Write each option of {call.name} by its name, as in knn(k=5).")
+        raise call.error(
+            f"{call.name} takes no options by position.", hint="Write each by its name, as in knn(k=5)."
+        )
     function = resolve(f"{HOME[call.name]}:{call.name}")
     annotations = annotations_of(function)
     options: dict[str, Any] = {}
@@ -70,7 +74,7 @@ def _model(call: LiteralCall) -> TypedModel:
         try:
             refuse_keyword(function, {name: value})
         except TypeError as error:
-            raise call.error(str(error), name) from None
+            raise call.error(str(error), name, hint="Correct the name, or leave the option out.") from None
         options[name] = value
         specifications = kind_of(annotations[name]).specifications
         if isinstance(value, LiteralCall) and specifications:
@@ -92,8 +96,7 @@ def fitted(model: TypedModel, formula: str, data: Any, options: dict[str, Any]) 
         return verb(formula, data=data, **options, **model.options)
     except DiscrimError as error:
         # What is not supported for a source is tried again with the rows in memory.
-        kind = NotSupportedError if isinstance(error, NotSupportedError) else DiscrimError
-        raise kind(f"{model.typed}: {error}") from error
+        raise error.with_message(f"{model.typed}: {error.message}") from error
 
 
 def check_taken(verb: str, options: dict[str, Any]) -> None:

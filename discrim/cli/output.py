@@ -265,7 +265,7 @@ def _check_target(target: str, force: bool) -> None:
     try:
         held = discrim.load(target)
         if isinstance(held, discrim.Moments) and not force:
-            raise NotAFitError(f"{target!r} holds moments and no fit")
+            raise NotAFitError(f"{target!r} contains moments and not a fit.", hint="Name a file of a fit.")
     except NotAFitError:
         if not force:
             raise DataError(
@@ -349,9 +349,9 @@ def _drawn(draw: Callable[..., Any], target: str, view: Mapping[str, Any]) -> by
         try:
             text: str = draw(**view, interactive=True).to_html()
         except NotSupportedError as error:
-            raise NotSupportedError(
-                f"--plot {target!r} makes a figure that answers a pointer: {error} Else name a file "
-                "that ends in .png, .svg or .pdf."
+            raise error.with_message(
+                f"--plot {target!r} makes an interactive figure. {error.message}",
+                hint=f"{error.hint} Or name a file that ends in .png, .svg or .pdf.",
             ) from None
         return text.encode("utf-8")
     return picture_bytes(lambda: draw(**view), suffix(target))

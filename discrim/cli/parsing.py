@@ -148,8 +148,7 @@ class Parser(argparse.ArgumentParser):
             if near is not None:
                 self.refuse(f"no verb {value!r}: did you mean {near}?")
             self.error(f"no verb {value!r}: there are {', '.join(known)}")
-        way_out = one_of(value, known)
-        raise argparse.ArgumentError(action, f"{value!r} is not known{way_out}")
+        raise argparse.ArgumentError(action, f"{value!r} is not known. {one_of(value, known)}")
 
     def _refuse_rest(self, rest: Sequence[str], known: Mapping[str, Any]) -> NoReturn:
         """Refuse what no argument of the verb takes; `known` are the values of the others."""
@@ -196,10 +195,10 @@ def nearest(word: Any, known: Iterable[str]) -> str | None:
 
 
 def one_of(word: Any, known: Sequence[str]) -> str:
-    """The way out of a word that is none of those known, to stand behind it."""
+    """Return the hint for an unknown word: the nearest known word, and all of them."""
     near = nearest(word, known)
-    meant = f": did you mean {near}? There are " if near is not None else ": give one of "
-    return meant + ", ".join(known)
+    meant = f"Did you mean {near}? There are" if near is not None else "Give one of"
+    return f"{meant} {', '.join(known)}."
 
 
 def command_lines(command: str, width: int) -> str:

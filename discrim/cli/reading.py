@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from discrim import datasets
 from discrim.cli.output import standard_input
 from discrim.cli.parsing import nearest
-from discrim.errors import DataError, DiscrimError, warn_user
+from discrim.errors import DataError, DiscrimError, missing_package, warn_user
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,10 +106,7 @@ def _zstd_frame(source: str) -> Any:
     try:
         return import_module("zstandard").ZstdDecompressor().decompressobj()
     except ImportError:
-        raise DataError(
-            f"{source!r} needs the package zstandard.",
-            hint="Install it with pip install zstandard, or unpack it first.",
-        ) from None
+        raise missing_package(f"{source!r}", "zstandard", alternative="unpack it first") from None
 
 
 class Labels(NamedTuple):
@@ -192,8 +189,9 @@ def read_table(source: str, labels: Labels | None = None, dialect: Dialect | Non
     except DiscrimError:
         raise
     except FileNotFoundError:
-        way_out = _meant(source)
-        raise DataError(f"{source!r} is neither a file nor a table of the package{way_out}") from None
+        raise DataError(
+            f"{source!r} is neither a file nor a table of the package.", hint=_hint_for_source(source)
+        ) from None
     except UnicodeDecodeError as error:
         if is_parquet:
             raise DataError(
@@ -212,11 +210,11 @@ def read_table(source: str, labels: Labels | None = None, dialect: Dialect | Non
             raise
         said = str(error).strip().rstrip(".") or type(error).__name__
         fault = "read as a table"
-        way = "Give a CSV or Parquet file"
+        hint = "Give a CSV or Parquet file."
         if packed and not isinstance(error, ValueError):
             fault = "unpacked"
-            way = "Download or pack it again"
-        raise DataError(f"{source!r} cannot be {fault}: {said}. {way}") from error
+            hint = "Download or pack it again."
+        raise DataError(f"{source!r} cannot be {fault}: {said}.", hint=hint) from error
 
 
 def refuse_dialect(source: str, what: str, dialect: Dialect | None) -> None:
@@ -225,16 +223,16 @@ def refuse_dialect(source: str, what: str, dialect: Dialect | None) -> None:
         raise DataError(f"--sep and --decimal are for CSV, and {source!r} is {what}.", hint="Leave them out.")
 
 
-def _meant(source: str) -> str:
-    """The way out of a name that is neither that of a file nor that of a table."""
+def _hint_for_source(source: str) -> str:
+    """Return the hint for a name that is neither a file nor a table: the nearest one, or the tables."""
     folder, name = os.path.split(source)
     known = [] if folder else datasets.names()
     with suppress(OSError):
         known += [each for each in os.listdir(folder or ".") if not each.startswith(".")]
     near = nearest(name, known)
     if near is not None:
-        return f": did you mean {os.path.join(folder, near)}?"
-    return f": name a file, or one of {', '.join(datasets.names())}"
+        return f"Did you mean {os.path.join(folder, near)}?"
+    return f"Name a file, or one of {', '.join(datasets.names())}."
 
 
 def _read_delimited(source: str, labels: Labels, dialect: Dialect | None) -> pd.DataFrame:
@@ -311,9 +309,7 @@ def _read_parquet(source: str) -> Any:
     try:
         import polars as pl
     except ImportError:
-        raise DataError(
-            f"{source!r}: Parquet needs pyarrow or polars.", hint="Install it with pip install pyarrow."
-        ) from None
+        raise missing_package(f"{source!r}", "pyarrow", alternative="install polars") from None
     try:
         return pl.read_parquet(source)
     except pl.exceptions.PolarsError as error:

@@ -156,10 +156,10 @@ class ValueKind:
                 return [self.items.read(item.strip()) for item in _split(text, self.items)]
         words = [*self.words, *(each.word for each in self.specifications)]
         if self.is_word:
-            raise argparse.ArgumentTypeError(f"{text!r} is not known{one_of(typed, words)}")
+            raise argparse.ArgumentTypeError(f"{text!r} is not known. {one_of(typed, words)}")
         near = nearest(typed, words)
-        hint = "" if near is None or near == typed else f": did you mean {near}?"
-        raise argparse.ArgumentTypeError(f"{text!r} is not {self.description}{hint}")
+        hint = "" if near is None or near == typed else f" Did you mean {near}?"
+        raise argparse.ArgumentTypeError(f"{text!r} is not {self.description}.{hint}")
 
     @property
     def description(self) -> str:
@@ -297,12 +297,12 @@ def specification_of(call: LiteralCall, classes: Sequence[type[Specification]]) 
     if found is None:
         words = [each.word for each in classes]
         near = nearest(call.name, by_name)
-        raise call.error(f"Unknown specification {call.name!r}{one_of(near or call.name, words)}.")
+        raise call.error(f"Unknown specification {call.name!r}.", hint=one_of(near or call.name, words))
     names = list(inspect.signature(found).parameters)
     for keyword in call.kwargs:
         if keyword not in names:
-            way_out = one_of(keyword, names) if names else ": leave it out"
-            raise call.error(f"{call.name} has no parameter {keyword!r}{way_out}.", keyword)
+            hint = one_of(keyword, names) if names else "Leave it out."
+            raise call.error(f"{call.name} has no parameter {keyword!r}.", keyword, hint=hint)
     try:
         inspect.signature(found).bind(*call.args, **call.kwargs)
     except TypeError as error:
@@ -311,4 +311,4 @@ def specification_of(call: LiteralCall, classes: Sequence[type[Specification]]) 
     try:
         return found(*call.args, **call.kwargs)
     except DiscrimError as error:
-        raise type(error)(f"{call.name}(): {error}") from error
+        raise error.with_message(f"{call.name}(): {error.message}") from error

@@ -312,7 +312,7 @@ def show_datasets(verb: str, options: dict[str, Any]) -> None:
         write_output(_listed())
         return
     if name not in datasets.names():
-        raise DataError(f"no table {name!r} comes with the package{one_of(name, datasets.names())}")
+        raise DataError(f"No table {name!r} comes with the package.", hint=one_of(name, datasets.names()))
     if target is None:
         write_output(datasets.text(name))
         return

@@ -326,7 +326,7 @@ def _of_partition(number: int) -> Iterator[None]:
     try:
         yield
     except DiscrimError as error:
-        error.args = (f"{error} This is in partition {number} of the Dask DataFrame.",)
+        error.message = f"{error.message} This is in partition {number} of the Dask DataFrame."
         raise
     except Exception as error:
         raise _failed(number, error) from error

@@ -618,13 +618,16 @@ class Table:
         row = int(np.argmax(wrong if wrong.any() else known))
         if 0 <= rest < int(known.sum()) - 1:
             more = f", and {rest} more row{'s' if rest > 1 else ''} no number either" if rest else ""
-            way_out = 'Correct it, or make it missing with pandas.to_numeric(..., errors="coerce").'
+            hint = 'Correct it, or make it missing with pandas.to_numeric(..., errors="coerce").'
         else:
             more = ""
-            way_out = "Convert it, for example with pandas.to_numeric."
+            hint = "Convert it, for example with pandas.to_numeric."
         raise DataError(
             f"Column {name!r} is not numeric, where the formula was fitted to numbers: row "
-            f"{shown(self.index[row])} holds {shown(values.iloc[row])}{more}. {way_out}"
+            f"{shown(self.index[row])} holds {shown(values.iloc[row])}{more}.",
+            hint=hint,
+            columns=(name,),
+            rows=(self.index[row],),
         )
 
     def view(self, names: Sequence[str]) -> NDArray[Any] | None:

@@ -232,6 +232,7 @@ def _positions(
             f"{what} is {shown(value)} at row {shown(values.index[row])}, which is none of its levels "
             f"{known}.",
             hint=f"Correct or drop the row, {way_out}.",
+            columns=() if values.name is None else (values.name,),
             rows=(values.index[row],),
         )
     return positions
@@ -688,13 +689,16 @@ def compare_to_doubles(series: Any, name: str, label: Callable[[int], Any], *, r
         return
     row = label(int(rows[lost.position]))
     what = f"the number {values[lost.position]} of column {name!r}, at row {row!r},"
-    way_out = (
+    hint = (
         f"Subtract one origin from the column in every table, as in data[{name!r}] - {lost.low}, or "
         "convert it to float64 if such differences mean nothing."
     )
     if refused and lost.error > TELLING * lost.spread:
         raise DataError(
             f"Double precision rounds {what} by {lost.error:.3g}, and the column ranges over "
-            f"{lost.spread:.3g}: too little of what it says is left. {way_out}"
+            f"{lost.spread:.3g}: too little of the differences is left.",
+            hint=hint,
+            columns=(name,),
+            rows=(row,),
         )
-    warn_user(f"Double precision rounds {what} by {lost.error:.3g}. {way_out}", PrecisionWarning)
+    warn_user(f"Double precision rounds {what} by {lost.error:.3g}. {hint}", PrecisionWarning)

@@ -161,8 +161,8 @@ def _known(name: str) -> str:
         from difflib import get_close_matches
 
         near = get_close_matches(name, ABOUT, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(ABOUT)}"
-        raise DataError(f"No table named {name!r} comes with discrim: {hint}.")
+        hint = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(ABOUT)}."
+        raise DataError(f"No table named {name!r} comes with discrim.", hint=hint)
     return name
 
 

@@ -162,10 +162,10 @@ class Rows(ABC):
         """The folds whose rows one pass serves: of a table, where a pass takes a fold alone, each its own."""
         return [range(fold, fold + 1) for fold in range(folds)]
 
-    def need_table(self, before: str, after: str) -> None:
-        """Raise NotSupportedError where rows are read part by part; it says of what between two texts."""
+    def need_table(self, before: str, after: str, *, hint: str) -> None:
+        """Raise NotSupportedError if rows are read chunk by chunk; the message names their source."""
         if self.read_from:
-            raise NotSupportedError(f"{before}{self.read_from}{after}")
+            raise NotSupportedError(f"{before}{self.read_from}{after}", hint=hint)
 
     def map_reduce(self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> T:
         """What a task makes of blocks of these rows; of rows on workers, of each part, merged."""

@@ -147,7 +147,11 @@ def factor_values(
         return codes
     matrix = value[:, None] if value.ndim == 1 else value
     if matrix.shape[1] != factor.width:
-        raise DataError(f"{each.label!r} has {matrix.shape[1]} columns; at the fit it had {factor.width}.")
+        raise DataError(
+            f"{each.label!r} has {matrix.shape[1]} columns; at the fit it had {factor.width}.",
+            hint="Give data of the same form.",
+            columns=(each.label,),
+        )
     return matrix
 
 

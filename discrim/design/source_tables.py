@@ -145,7 +145,7 @@ class named:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, DiscrimError) and self._where is not None and self._where not in str(error):
-            error.args = (f"{error} This is in {self._where!r}.",)
+            error.message = f"{error.message} This is in {self._where!r}."
 
 
 class SourceTable(Table):

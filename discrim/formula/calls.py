@@ -22,9 +22,7 @@ MAX_CALL_TEXT = 20_000
 """Largest number of characters of a call."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_VALUES = (
-    "An argument is a number, a text in quotes, True, False, None, or a list, a tuple or a dict of these."
-)
+_VALUES = "Write a number, a text in quotes, True, False, None, or a list, a tuple or a dict of these."
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,7 @@ class LiteralCall:
     end: int
     places: Mapping[str, tuple[int, int]]
 
-    def error(self, message: str, keyword: str = "", *, hint: str = "") -> FormulaError:
+    def error(self, message: str, keyword: str = "", *, hint: str) -> FormulaError:
         """Return an error that points at the name, or at a keyword."""
         return pointing_error(message, self.text, *self.places[keyword], hint=hint)
 
@@ -112,8 +110,8 @@ def _parsed(text: str, example: str, *, nested: bool) -> tuple[_CallReader, ast.
         )
     odd = next((i for i, char in enumerate(text) if not char.isprintable()), None)
     if odd is not None:
-        message = f"The character {text[odd]!a} is not allowed here. Write a blank instead."
-        raise pointing_error(message, text, odd, odd + 1)
+        message = f"The character {text[odd]!a} is not allowed here."
+        raise pointing_error(message, text, odd, odd + 1, hint="Write a blank instead.")
     start = len(text) - len(text.lstrip())
     code = text[start:].rstrip()
     try:
@@ -124,11 +122,12 @@ def _parsed(text: str, example: str, *, nested: bool) -> tuple[_CallReader, ast.
     except SyntaxError as error:
         # Python counts characters of the text from 1, and gives 0 if it knows no place.
         place = start + min(max((error.offset or 1) - 1, 0), max(len(code) - 1, 0))
-        message = f"This cannot be read: {error.msg}. Write a word or a call, such as {example}."
-        raise pointing_error(message, text, place, place + 1) from None
+        message = f"This cannot be read: {error.msg}."
+        hint = f"Write a word or a call, such as {example}."
+        raise pointing_error(message, text, place, place + 1, hint=hint) from None
     except (ValueError, RecursionError, MemoryError, Warning):
-        message = f"This cannot be read. Write a word or a call, such as {example}."
-        raise pointing_error(message, text, start, len(text)) from None
+        hint = f"Write a word or a call, such as {example}."
+        raise pointing_error("This cannot be read.", text, start, len(text), hint=hint) from None
     return _CallReader(text, start, code, example, nested=nested), tree
 
 
@@ -147,8 +146,9 @@ class _CallReader:
         first, last = (len(self.encoded[:offset].decode(errors="ignore")) for offset in (start, end))
         return self.start + first, self.start + last
 
-    def refuse(self, message: str, tree: ast.expr | ast.keyword) -> NoReturn:
-        raise pointing_error(message, self.text, *self.place(tree.col_offset, tree.end_col_offset))
+    def refuse(self, message: str, tree: ast.expr | ast.keyword, *, hint: str) -> NoReturn:
+        place = self.place(tree.col_offset, tree.end_col_offset)
+        raise pointing_error(message, self.text, *place, hint=hint)
 
     def call(self, tree: ast.expr, depth: int) -> LiteralCall:
         """Read a name or a call."""
@@ -160,13 +160,15 @@ class _CallReader:
             args = tree.args
             keywords = tree.keywords
         if not isinstance(function, ast.Name):
-            message = f"Only a plain name can stand here. Write a word or a call, such as {self.example}."
-            self.refuse(message, function)
+            hint = f"Write a word or a call, such as {self.example}."
+            self.refuse("Only a plain name can stand here.", function, hint=hint)
         places = {"": self.name_place(function.id, function)}
         kwargs: dict[str, Any] = {}
         for each in keywords:
             if each.arg is None or each.arg in kwargs:
-                self.refuse("Starred or repeated arguments are not allowed. Write each one once.", each)
+                self.refuse(
+                    "Starred or repeated arguments are not allowed.", each, hint="Write each one once."
+                )
             places[each.arg] = self.name_place(each.arg, each)
             kwargs[each.arg] = self.value(each.value, depth + 1)
         values = tuple(self.value(each, depth + 1) for each in args)
@@ -179,13 +181,13 @@ class _CallReader:
         first, last = self.place(tree.col_offset, tree.col_offset + len(name.encode()))
         # Python's parser normalises a name, so that what is written may be another text.
         if not _NAME.fullmatch(name) or name.startswith("__") or self.text[first:last] != name:
-            self.refuse("This name is not allowed. Write letters, digits and underscores.", tree)
+            self.refuse("This name is not allowed.", tree, hint="Write letters, digits and underscores.")
         return first, last
 
     def value(self, tree: ast.expr, depth: int) -> Any:
         """Read a literal, or a call if these may be nested."""
         if depth > MAX_NESTING:
-            self.refuse(f"This is nested more than {MAX_NESTING} deep.", tree)
+            self.refuse(f"This is nested more than {MAX_NESTING} deep.", tree, hint="Write it less nested.")
         match tree:
             case ast.Constant(value=bool() | str() | None as value):
                 return value
@@ -198,7 +200,7 @@ class _CallReader:
             case ast.BinOp(op=ast.Div(), left=left, right=right):
                 divisor = self.number(right)
                 if divisor == 0:
-                    self.refuse("This divides by zero. Write a number above zero.", right)
+                    self.refuse("This divides by zero.", right, hint="Write a number above zero.")
                 return self.number(left) / divisor
             case ast.List(elts=parts):
                 return [self.value(part, depth + 1) for part in parts]
@@ -209,9 +211,9 @@ class _CallReader:
             case ast.Call() if self.nested:
                 return self.call(tree, depth)
             case ast.Name(id=name):
-                self.refuse(f"The text {name} has to stand in quotes, as in '{name}'.", tree)
+                self.refuse(f"The text {name} is not in quotes.", tree, hint=f"Write '{name}'.")
             case _:
-                self.refuse(_VALUES, tree)
+                self.refuse("This is not a literal.", tree, hint=_VALUES)
 
     def number(self, tree: ast.expr) -> Any:
         """Read a finite number without a sign."""
@@ -220,11 +222,11 @@ class _CallReader:
                 pass
             case ast.Constant(value=int() | float() as number):
                 if not -1e308 < number < 1e308 or not math.isfinite(number):
-                    self.refuse("This number is too large. Write one below 1e308.", tree)
+                    self.refuse("This number is too large.", tree, hint="Write one below 1e308.")
                 return number
             case _:
                 pass
-        self.refuse("A number has to stand here.", tree)
+        self.refuse("This is not a number.", tree, hint="Write one.")
 
     def dictionary(
         self, tree: ast.expr, keys: list[ast.expr | None], values: list[ast.expr], depth: int
@@ -232,9 +234,11 @@ class _CallReader:
         found: dict[Any, Any] = {}
         for key, value in zip(keys, values, strict=True):
             if not isinstance(key, ast.Constant | ast.UnaryOp):
-                self.refuse("A key is a text in quotes, a number, True or False.", key or tree)
+                self.refuse(
+                    "This is not a key.", key or tree, hint="Write a text in quotes, a number, True or False."
+                )
             name = self.value(key, depth + 1)
             if name in found:
-                self.refuse(f"The key {name!r} is given twice. Give it once.", key)
+                self.refuse(f"The key {name!r} is given twice.", key, hint="Give it once.")
             found[name] = self.value(value, depth + 1)
         return found

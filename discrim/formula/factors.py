@@ -338,9 +338,11 @@ def _refuse_infinite(expression: Expression, rows: RowRange, value: Floats) -> N
     result = parts[~np.isfinite(parts)][0]
     where = ", ".join(f"{name} = {shown(rows.series(name).iloc[row])}" for name in expression.columns)
     name = expression.root.function if isinstance(expression.root, Call) else ""
-    way_out = _HINTS.get(name, "Drop the row, or mark the value as missing.")
     raise DataError(
-        f"{expression.label} is {result} at row {shown(rows.index[row])}, where {where}. {way_out}"
+        f"{expression.label} is {result} at row {shown(rows.index[row])}, where {where}.",
+        hint=_HINTS.get(name, "Drop the row, or mark the value as missing."),
+        columns=expression.columns,
+        rows=(rows.index[row],),
     )
 
 
@@ -421,7 +423,7 @@ class _Evaluation:
         try:
             yield
         except FormulaError as error:
-            raise FormulaError(f"{grammar.shortened(self.code)}: {error}") from None
+            raise error.with_message(f"{grammar.shortened(self.code)}: {error.message}") from None
 
     def spread(self, value: Floats) -> Floats:
         return np.broadcast_to(value, self.rows.size) if np.ndim(value) == 0 else value
@@ -646,7 +648,8 @@ class OwnCall:
         if array.ndim not in {1, 2} or len(array) != len(index) or 0 in array.shape[1:]:
             raise FormulaError(
                 f"{self._called} must give one value, or one row of a matrix, for each of {len(index)} "
-                f"rows; it gave an array of shape {array.shape}."
+                f"rows; it gave an array of shape {array.shape}.",
+                hint="Correct the function.",
             )
         if array.ndim == 2:
             frame = pd.DataFrame(array)
@@ -679,7 +682,11 @@ class OwnCall:
         try:
             return as_floats(series, self.code)
         except DataError as error:
-            raise FormulaError(f"{self._called}, which gave it: {error} Correct the function.") from None
+            raise FormulaError(
+                f"{self._called}, which returned it: {error.message}",
+                hint=f"{error.hint} Correct the function.",
+                rows=error.rows,
+            ) from None
 
     def _compare(self, whole: Made, part: Made, rows: NDArray[np.intp], index: pd.Index) -> None:
         """Raise where rows (r,) are something else in the whole than they are in the part."""

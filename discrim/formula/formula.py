@@ -103,7 +103,7 @@ class Expansion:
                 values.append(self._atom(node))
         return values[0]
 
-    def _error(self, message: str, node: Node, *, hint: str = "") -> FormulaError:
+    def _error(self, message: str, node: Node, *, hint: str) -> FormulaError:
         return self.source.error(message, node.origin.start, node.origin.end, hint=hint)
 
     def _atom(self, node: Node) -> Sum:
@@ -164,7 +164,9 @@ class Expansion:
         if node.type == "+":
             return operand
         if operand.terms or operand.intercept is None:
-            raise self._error("A minus sign needs something on its left to take away from.", node)
+            raise self._error(
+                "A minus sign needs a term on its left.", node, hint="Write one, or leave the minus out."
+            )
         return Sum(intercept=not operand.intercept)
 
     def _products(self, node: Node, left: Terms, right: Terms) -> Terms:
@@ -234,7 +236,8 @@ def read_leaf(source: ScannedFormula, node: Node, table: Table, functions: Funct
         try:
             table.position(name)
         except DataError as error:
-            raise source.error(str(error), *source.find(name, start, end)) from None
+            place = source.find(name, start, end)
+            raise source.error(error.message, *place, hint=error.hint, columns=(name,)) from None
     return found
 
 
@@ -520,7 +523,10 @@ def _tree(source: ScannedFormula, code: str) -> tuple[Node, Node]:
         origin = error.origin
         start, stop = (origin.start, origin.end) if origin is not None else (0, end)
         raise source.error(
-            f"This cannot be read, correct it: {error.message.replace('a noun', 'a term')}.", start, stop
+            f"This cannot be read: {error.message.replace('a noun', 'a term')}.",
+            start,
+            stop,
+            hint="Correct it.",
         ) from None
     except (AssertionError, IndexError, SyntaxError, AttributeError):
         raise source.error(
@@ -694,7 +700,10 @@ def _code(
         maker = getattr(patsy, contrast.name)(**lists)
         coded = (maker.code_with_intercept if full else maker.code_without_intercept)(list(levels))
     except (patsy.PatsyError, TypeError, ValueError) as error:
-        raise FormulaError(f"{code}: the {contrast.name} contrast does not fit: {error}.") from None
+        raise FormulaError(
+            f"{code}: the {contrast.name} contrast does not fit: {error}.",
+            hint="Correct its arguments, or use another contrast.",
+        ) from None
     matrix = np.asarray(coded.matrix, dtype=np.float64)
     return Coding(None, tuple(map(tuple, matrix.tolist()))), list(coded.column_suffixes)
 

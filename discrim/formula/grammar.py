@@ -27,6 +27,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
+from typing import Any
 
 from discrim.errors import FormulaError
 
@@ -69,10 +70,10 @@ class ScannedFormula:
     starts: tuple[tuple[int, int], ...]
     bar: int = -1
 
-    def error(self, message: str, start: int, end: int, *, hint: str = "") -> FormulaError:
+    def error(self, message: str, start: int, end: int, *, hint: str, **data: Any) -> FormulaError:
         """Build an error that points at code[start:end], in the text as typed."""
         first = self._typed(start)
-        return pointing_error(message, self.text, first, max(self._typed(end), first + 1), hint=hint)
+        return pointing_error(message, self.text, first, max(self._typed(end), first + 1), hint=hint, **data)
 
     def typed(self, start: int, end: int) -> tuple[int, int]:
         """Where code[start:end] stands in the text as typed."""
@@ -199,12 +200,12 @@ def scan(text: str) -> ScannedFormula:
             names[piece] = name
         if piece == "|":
             if bar >= 0 or opened or "~" not in pieces:
-                hint = "write it on the right of the ~"
+                hint = "Write it on the right of the ~."
                 if bar >= 0:
-                    hint = "join covariates by +, as in y ~ x1 + x2 | age + sex"
+                    hint = "Join covariates by +, as in y ~ x1 + x2 | age + sex."
                 elif opened:
-                    hint = "write it outside of brackets"
-                raise pointing_error(f"{_BAR}: {hint}.", text, position, token.end())
+                    hint = "Write it outside of brackets."
+                raise pointing_error(_BAR, text, position, token.end(), hint=hint)
             bar = length
         starts.append((length, position))
         pieces.append(piece)
@@ -221,7 +222,7 @@ def scan(text: str) -> ScannedFormula:
     return ScannedFormula(text, "".join(pieces), names, (*starts, (length, end)), bar)
 
 
-_BAR = "A formula has one `|`, after its predictors and before the covariates that these are adjusted for"
+_BAR = "A formula has one `|`, after its predictors and before the covariates that these are adjusted for."
 
 
 def _put_aside(text: str, token: re.Match[str]) -> str | None:
@@ -235,13 +236,19 @@ def _put_aside(text: str, token: re.Match[str]) -> str | None:
     end = token.end()
     if not unicodedata.is_normalized("NFKC", name):
         raise pointing_error(
-            f"The name {name!r} is not in Unicode's normal form NFKC, so two names could look alike; "
-            "if a column has exactly this name, put it in backticks.",
-            text, start, end,
-        )  # fmt: skip
+            f"The name {name!r} is not in Unicode's normal form NFKC, so two names could look alike.",
+            text,
+            start,
+            end,
+            hint="If a column has exactly this name, put it in backticks.",
+        )
     if any(part.startswith("__") for part in name.split(".")):
         raise pointing_error(
-            f"{name!r} is not allowed; if a column has this name, put it in backticks.", text, start, end
+            f"{name!r} is not allowed.",
+            text,
+            start,
+            end,
+            hint="If a column has this name, put it in backticks.",
         )
     if text[end : end + 1] in {'"', "'"}:
         raise pointing_error(
@@ -257,7 +264,7 @@ def _put_aside(text: str, token: re.Match[str]) -> str | None:
         return name
     if not all(part.isidentifier() for part in name.split(".")):
         raise pointing_error(
-            f"{name!r} is not a name; if a column is called so, use backticks.", text, start, end
+            f"{name!r} is not a name.", text, start, end, hint="If a column is called so, use backticks."
         )
     # To patsy, whatever float() reads is a number.
     if name.lower() in {"inf", "infinity", "nan"} and not _CALL.match(text, end):
@@ -280,9 +287,12 @@ def _plain_piece(text: str, token: re.Match[str], opened: list[int]) -> str:
             return " " * len(piece)
         case "number" if re.match(r"\w", text[end : end + 1]):
             raise pointing_error(
-                "A number cannot run into a name; a column that starts with a digit goes in backticks.",
-                text, start, end + 1,
-            )  # fmt: skip
+                "A number cannot run into a name.",
+                text,
+                start,
+                end + 1,
+                hint="Put a column that starts with a digit in backticks.",
+            )
         case "string" if text[start - 1 : start] in {'"', "'"} or text[end : end + 1] in {'"', "'"}:
             raise pointing_error(
                 "Strings may not follow one another.",
@@ -316,21 +326,27 @@ def _plain_piece(text: str, token: re.Match[str], opened: list[int]) -> str:
 def _unreadable(text: str, position: int) -> FormulaError:
     character = text[position]
     if character == "`":
-        return pointing_error("This backtick is never closed.", text, position, position + 1)
+        return pointing_error(
+            "This backtick is never closed.", text, position, position + 1, hint="Close it, or leave it out."
+        )
     if character in "\"'":
         return pointing_error(
-            "This string is never closed, or holds an unknown escape.", text, position, position + 1
+            "This string is never closed, or has an unknown escape.",
+            text,
+            position,
+            position + 1,
+            hint="Close it, or write a backslash twice.",
         )
-    way_out = " A comparison is computed before the fit, as a column." if character in "<>=!" else ""
+    hint = "Put a column whose name contains it in backticks."
+    if character in "<>=!":
+        hint += " Compute a comparison before the fit, as a column."
     return pointing_error(
-        f"{character!r} is not part of the formula language; a column whose name has it goes in "
-        f"backticks.{way_out}",
-        text, position, position + 1,
-    )  # fmt: skip
+        f"{character!r} is not part of the formula language.", text, position, position + 1, hint=hint
+    )
 
 
 def pointing_error(
-    message: str, text: str, start: int, end: int, around: int = 40, *, hint: str = ""
+    message: str, text: str, start: int, end: int, around: int = 40, *, hint: str, **data: Any
 ) -> FormulaError:
     """Return an error with the text around text[start:end] and a line of carets below it.
 
@@ -354,7 +370,7 @@ def pointing_error(
     head, tail = "..." if first else "", "..." if last < len(text) else ""
     carets = " " * (len(head) + start - first) + "^" * max(min(end, last) - start, 1)
     location = f"(character {start + 1})\n    {head}{shown}{tail}\n    {carets}"
-    return FormulaError(_without_middle(message), hint=_without_middle(hint), location=location)
+    return FormulaError(_without_middle(message), hint=_without_middle(hint), location=location, **data)
 
 
 def _without_middle(message: str) -> str:
@@ -571,9 +587,10 @@ def read_one_factor(
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = getattr(error, "msg", None) or "too deep"
         raise source.error(
-            f"This cannot be read: {reason}. {meant_text(source.text[slice(*source.typed(start, end))])}",
+            f"This cannot be read: {reason}.",
             start,
             end,
+            hint=meant_text(source.text[slice(*source.typed(start, end))]),
         ) from None
     root = reader.node(tree, 0)
     if isinstance(root, Column):
@@ -628,7 +645,7 @@ class _Reader:
         self.called: dict[str, None] = {}
         self.stateful: list[str] = []
 
-    def error(self, message: str, tree: ast.expr, *, hint: str = "") -> FormulaError:
+    def error(self, message: str, tree: ast.expr, *, hint: str) -> FormulaError:
         bytes_of = self.code.encode()
         start = len(bytes_of[: tree.col_offset].decode())
         end = len(bytes_of[: tree.end_col_offset].decode())
@@ -659,7 +676,9 @@ class _Reader:
             case ast.Call():
                 return self.call(tree, depth)
             case ast.Attribute():
-                raise self.error("Attributes are not allowed; a name with dots goes in backticks.", tree)
+                raise self.error(
+                    "Attributes are not allowed.", tree, hint="Put a name with dots in backticks."
+                )
             case _:
                 what = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(tree).__name__).lower()
                 raise self.error(
@@ -699,7 +718,9 @@ class _Reader:
             case ast.Call(args=[ast.Constant(value=str(name))], keywords=[]):
                 return self.column(name)
             case _:
-                raise self.error('Q() takes one name in quotes, as in Q("petal width").', tree)
+                raise self.error(
+                    "Q() takes one name in quotes.", tree, hint='Write one, as in Q("petal width").'
+                )
 
     def call(self, tree: ast.Call, depth: int) -> Call:
         function = self.function_name(tree.func)
@@ -716,7 +737,11 @@ class _Reader:
                 hint=f"Name one, as in {function}(x).",
             )
         if function == "C" and depth:
-            raise self.error("C() makes categories, so it may not stand inside another call.", tree)
+            raise self.error(
+                "C() makes categories, so it may not stand inside another call.",
+                tree,
+                hint="Use it as a term of its own.",
+            )
         first = self.node(tree.args[0], depth + 1)
         if function in STATEFUL_FUNCTIONS:
             self.stateful.append(function)
@@ -806,7 +831,9 @@ class _Reader:
                 return tuple(each for each in values if not isinstance(each, tuple))
             case _:
                 pass
-        raise self.error("Only a number, a string or a list of these can stand here.", tree)
+        raise self.error(
+            "This is not a number, a string or a list of these.", tree, hint="Write one of these."
+        )
 
 
 def shortened(code: str) -> str:

@@ -218,13 +218,13 @@ def _judge_orthogonality(x: Floats, learnt: dict[str, Any]) -> None:
     kept = int((lack <= ORTHOGONAL).sum()) - 1
     said = f"poly(degree={degree}) loses digits on a column whose values lie so unevenly: of its columns "
     said += "only the first keeps them" if kept == 1 else f"the first {kept} keep them"
-    way_out = (
+    hint = (
         f"Write a degree up to {max(kept, 1)}, take the logarithm of a skewed column first, or use bs() or "
         "cr()."
     )
     if not lack[-1] <= LOST:
-        raise FormulaError(f"{said}. {way_out}")
-    warn_user(f"{said}, the others are orthogonal to {lack[-1]:.0e} only. {way_out}", PrecisionWarning)
+        raise FormulaError(f"{said}.", hint=hint)
+    warn_user(f"{said}, the others are orthogonal to {lack[-1]:.0e} only. {hint}", PrecisionWarning)
 
 
 def _apply_poly(x: Floats, values: dict[str, Any]) -> Floats:
@@ -271,7 +271,9 @@ def _knots(
         return np.atleast_1d(np.quantile(x, np.linspace(0, 1, (count or 0) + 2)[1:-1]))
     values = given if isinstance(given, tuple) else (given,)
     if not all(isinstance(each, int | float) and not isinstance(each, bool) for each in values):
-        raise FormulaError(f"{function}(knots=) is a list of numbers, not {shorten(given)}.")
+        raise FormulaError(
+            f"{function}(knots=) is a list of numbers, not {shorten(given)}.", hint="Give such a list."
+        )
     knots = np.sort(np.array(values, dtype=np.float64))
     if len(knots) > MAX_BASIS or (count is not None and count != len(knots)):
         raise FormulaError(

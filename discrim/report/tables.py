@@ -815,8 +815,10 @@ def summarize(
     unknown = [key for key in keys if not (isinstance(key, str) and key in parts)]
     if unknown:
         near = get_close_matches(str(unknown[0]), parts, n=1)
-        way_out = f"did you mean {near[0]!r}? There are" if near else "name some of"
-        raise DataError(f'No section {unknown[0]!r} in this summary: {way_out} {", ".join(parts)}; or "all".')
+        hint = f"Did you mean {near[0]!r}? There are" if near else "Name some of"
+        raise DataError(
+            f"No section {unknown[0]!r} in this summary.", hint=f'{hint} {", ".join(parts)}; or "all".'
+        )
     made: dict[str, Part] = {}
     with Progress(len(keys), "summary") as progress:
         for names, prepare in parts.shared if isinstance(parts, Parts) else ():

@@ -193,12 +193,12 @@ class PartialClassifier(WeightedClassifier):
     def _na_action(self) -> Any:
         return "raise"
 
-    def _fitted_to(self, whole: Moments, classes: Array) -> tuple[Any, str]:
-        """What the verb gives of moments, or None and why."""
+    def _fitted_to(self, whole: Moments, classes: Array) -> tuple[Any, DiscrimError | None]:
+        """Fit the verb to moments; return the results, or None and the error."""
         present = (whole.counts > 0).to_numpy()
         if present.sum() < 2:
             only = f"only {classes[present].tolist()[0]!r} has rows" if present.any() else "no class has rows"
-            return None, f"{only} so far: give a batch with rows of another class."
+            return None, DataError(f"{only} so far.", hint="Give a batch with rows of another class.")
         options = {**self.get_params(deep=False), "moments": whole}
         if "cv" in options:
             options["folds"] = options.pop("cv")
@@ -208,14 +208,16 @@ class PartialClassifier(WeightedClassifier):
             # That a class has no rows yet is nothing to be warned of.
             warnings.simplefilter("ignore", EmptyClassWarning)
             try:
-                return self._results(None, None, options), ""
+                return self._results(None, None, options), None
             except CollinearError as error:
-                return None, str(error)
+                return None, error
 
     def _asked(self, X: Any) -> tuple[Any, Any]:
-        why = getattr(self, "_why_no_fit", "")
-        if why:
-            raise DataError(f"There is no fit to the rows of partial_fit yet: {why}")
+        error = getattr(self, "_why_no_fit", None)
+        if error:
+            raise DataError(
+                f"There is no fit to the rows of partial_fit yet: {error.message}", hint=error.hint
+            )
         return super()._asked(X)
 
     def _learn(self, results: ClassifierResults) -> None:
@@ -238,7 +240,7 @@ class PartialClassifier(WeightedClassifier):
     def _fitted(self, X: Any, y: Any, more: Mapping[str, Any]) -> Self:
         fitted = super()._fitted(X, y, more)
         self.__dict__.pop("moments_", None)
-        self._why_no_fit = ""
+        self._why_no_fit = None
         self._are_named = False
         self._response = self.results_._fit.blocks.design.response
         return fitted

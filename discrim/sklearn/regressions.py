@@ -163,7 +163,7 @@ def engine_of(text: str) -> Any:
     if call.name not in known:
         near = get_close_matches(call.name, known, n=1)
         hint = f"Did you mean {near[0]}?" if near else "Use one, such as Ridge or KernelRidge."
-        raise call.error(f"{call.name!r} is not a regression of scikit-learn. {hint}")
+        raise call.error(f"{call.name!r} is not a regression of scikit-learn.", hint=hint)
     try:
         engine = known[call.name](*call.args, **call.kwargs)
     except TypeError as error:

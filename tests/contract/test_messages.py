@@ -1,18 +1,178 @@
-"""Errors of formulas, tables, options and files that people bring along."""
+"""Every error of the package has a hint; errors carry the columns, classes and rows at fault."""
 
 from __future__ import annotations
 
+import ast
+import importlib
+import pickle
+import pkgutil
 import re
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import discrim
+from discrim.core.errors import InvalidStateError
 from discrim.datasets import load_iris
-from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedError
+from discrim.errors import (
+    CollinearError,
+    DataError,
+    DiscrimError,
+    FormulaError,
+    MissingFileError,
+    MissingFolderError,
+    NotAFitError,
+    NotSupportedError,
+    OutOfRangeError,
+    PriorError,
+    SeparationError,
+)
+from tests.support import ROOT
 
 IRIS = load_iris()
+
+UNHINTED = {"InvalidStateError"}
+"""Errors that the loader of a file turns into one with a hint."""
+
+
+def subclasses(cls: type) -> set[type]:
+    return {cls}.union(*map(subclasses, cls.__subclasses__()))
+
+
+def test_every_error_is_made_with_a_hint():
+    for module in pkgutil.walk_packages(discrim.__path__, "discrim."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    names = {cls.__name__ for cls in subclasses(DiscrimError)} - UNHINTED
+    bare = []
+    made = 0
+    for path in sorted((ROOT / "discrim").rglob("*.py")):
+        if "core" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in names:
+                made += 1
+                if not any(keyword.arg in ("hint", None) for keyword in node.keywords):
+                    bare.append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    assert made > 800
+    assert not bare, "\n".join(bare)
+
+
+def _two(**columns: Any) -> pd.DataFrame:
+    return pd.DataFrame({"y": ["a", "b"] * 10, "x": np.arange(20.0) ** 1.5, **columns})
+
+
+Case = tuple[str, Callable[[], object], type[DiscrimError], dict[str, tuple[object, ...]]]
+
+FAULTS: list[Case] = [
+    ("column", lambda: discrim.lda("species ~ petal_wdth", IRIS), FormulaError, {"columns": ("petal_wdth",)}),
+    ("bracket", lambda: discrim.lda("species ~ log(petal_width", IRIS), FormulaError, {}),
+    ("no formula", lambda: discrim.lda("species", IRIS), FormulaError, {}),
+    (
+        "collinear",
+        lambda: discrim.lda("y ~ x + twice", _two(twice=2 * np.arange(20.0) ** 1.5)),
+        CollinearError,
+        {"columns": ("twice",)},
+    ),
+    (
+        "few rows",
+        lambda: discrim.qda("species ~ .", IRIS.iloc[:53]),
+        CollinearError,
+        {"classes": ("versicolor",)},
+    ),
+    (
+        "prior",
+        lambda: discrim.lda("species ~ .", IRIS, prior={"setosa": 0.5, "versicolor": 0.5, "x": 0}),
+        PriorError,
+        {"classes": ("virginica", "x")},
+    ),
+    ("prior sum", lambda: discrim.lda("species ~ .", IRIS, prior=[0.5, 0.5, 0.5]), PriorError, {}),
+    (
+        "levels",
+        lambda: discrim.lda("species ~ .", IRIS, levels=["setosa", "versicolor"]),
+        DataError,
+        {"columns": ("species",), "rows": (100,)},
+    ),
+    (
+        "missing",
+        lambda: discrim.lda("y ~ x + z", _two(z=[1.0, np.nan] * 10), na_action="raise"),
+        DataError,
+        {"columns": ("z",), "rows": (1,)},
+    ),
+    (
+        "no values",
+        lambda: discrim.lda("y ~ x + z", _two(z=np.nan)),
+        DataError,
+        {"columns": ("z",)},
+    ),
+    (
+        "out of range",
+        lambda: discrim.lda("y ~ x + z", _two(z=[1e200, *range(19)])),
+        OutOfRangeError,
+        {"columns": ("z",), "rows": (0,)},
+    ),
+    (
+        "infinite",
+        lambda: discrim.lda("y ~ x + z", _two(z=[np.inf, *range(19)])),
+        DataError,
+        {"columns": ("z",), "rows": (0,)},
+    ),
+    (
+        "text",
+        lambda: discrim.lda("species ~ .", IRIS).predict(IRIS.assign(petal_width="wide")),
+        DataError,
+        {"columns": ("petal_width",), "rows": (0,)},
+    ),
+    (
+        "class of an option",
+        lambda: discrim.lda("species ~ .", IRIS).boundary("setosa", "tulip"),
+        DataError,
+        {"classes": ("tulip",)},
+    ),
+    ("one class", lambda: discrim.lda("species ~ .", IRIS.iloc[:50]), DataError, {"classes": ("setosa",)}),
+    ("option", lambda: discrim.lda("species ~ .", IRIS, covariance="shrnk"), DataError, {}),
+    ("attribute", lambda: discrim.lda("species ~ .", IRIS).coeff, NotSupportedError, {}),
+    ("property", lambda: discrim.knn("species ~ .", IRIS, k=3).llf, NotSupportedError, {}),
+    ("table", lambda: discrim.lda("species ~ .", "no such file.csv"), MissingFileError, {}),
+    ("folder", lambda: discrim.lda("species ~ .", IRIS).save("no such folder/fit"), MissingFolderError, {}),
+    ("not a fit", lambda: discrim.load(__file__), NotAFitError, {}),
+    (
+        "separated",
+        lambda: discrim.logistic("y ~ x", pd.DataFrame({"y": ["a", "b"], "x": [0.0, 1.0]})),
+        SeparationError,
+        {},
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "ask", "error", "data"), FAULTS, ids=[each[0] for each in FAULTS])
+def test_errors_have_a_hint_and_the_names_at_fault(name, ask, error, data):
+    with pytest.raises(error) as caught:
+        ask()
+    found = caught.value
+    assert re.fullmatch(r"[A-Z`'].*[.?]", found.hint)
+    assert found.hint in str(found)
+    assert str(found).startswith(found.message)
+    for attribute in ("columns", "classes", "rows"):
+        assert getattr(found, attribute) == data.get(attribute, getattr(found, attribute))
+    copied = pickle.loads(pickle.dumps(found))
+    assert type(copied) is type(found)
+    assert str(copied) == str(found)
+    assert copied.__dict__.keys() == found.__dict__.keys()
+
+
+def test_an_invalid_state_is_a_damaged_file():
+    assert issubclass(InvalidStateError, DataError)
+
+
+def test_a_message_can_be_replaced():
+    error = DataError("Bad.", hint="Mend it.", columns=["x"]).with_message("In 'f': bad.", rows=(3,))
+    assert str(error) == "In 'f': bad. Mend it."
+    assert (error.columns, error.rows) == (("x",), (3,))
+
 
 SAID = [
     ("species ~ as.factor(petal_width)", r"write C\(x\)"),
@@ -21,17 +181,17 @@ SAID = [
     ("species ~ interaction(petal_width, sepal_width)", r"write C\(a\):C\(b\)"),
     ("species ~ relevel(petal_width)", r"write C\(x, Treatment\('a'\)\)"),
     ("species ~ ifelse(petal_width, 1, 0)", "with numpy.where"),
-    ("species ~ I(petal_width > 1)", "A comparison is computed before the fit"),
-    ("petal_width > 1 ~ sepal_width", "A comparison is computed before the fit"),
+    ("species ~ I(petal_width > 1)", "Compute a comparison before the fit"),
+    ("petal_width > 1 ~ sepal_width", "Compute a comparison before the fit"),
     ("species ~ cut(petal_width, 3)", r"pd\.cut"),
     ("species ~ Petal.W.", "backticks, `Petal.W.`"),
     ("species ~ f(petal_width)", r"functions=\{'f'"),
     ("species ~ poly(petal_width, 200)", r"poly\(petal_width, 200\): .*smaller degree"),
-    ("species ~ standardize(petal_width - petal_width)", "leave the column out"),
+    ("species ~ standardize(petal_width - petal_width)", "Leave the column out"),
     ("species ~ standardize(I(petal_width * 0))", r"standardize\(I\(petal_width \* 0\)\)"),
     ("species ~ log(petal_width - 1)", "drop the row"),
     ("species ~ petal_wdth", "Did you mean 'petal_width'"),
-    ("species ~ ", "correct it"),
+    ("species ~ ", "Correct it"),
 ]
 
 
@@ -51,7 +211,7 @@ def test_the_ways_out_of_formulas_work(formula):
 
 def test_what_is_no_table_is_said():
     fit = discrim.lda("species ~ .", IRIS)
-    with pytest.raises(DataError, match=r"write lists, \{'a': \[...\]\}"):
+    with pytest.raises(DataError, match=r"Write lists, \{'a': \[...\]\}"):
         fit.predict({"a": 1.0})
     with pytest.raises(DataError, match="lengths: 'a' 1, 'b' 2"):
         fit.predict({"a": [1.0], "b": [1.0, 2.0]})
@@ -113,7 +273,7 @@ def test_qda_does_not_send_to_qda():
     ids=["knn", "rda", "shrunken_centroids"],
 )
 def test_where_there_is_no_path_the_way_to_one_is_said(fit):
-    with pytest.raises(NotSupportedError, match=r"fit without .* to have it chosen"):
+    with pytest.raises(NotSupportedError, match=r"Fit without .* to have it chosen"):
         _ = fit().path
 
 
@@ -212,6 +372,6 @@ def test_a_column_without_any_value_is_named():
 def test_a_loaded_fit_is_classified_by_the_way_out_of_its_refusal(tmp_path):
     discrim.lda("species ~ .", IRIS).save(tmp_path / "fit")
     fit = discrim.load(tmp_path / "fit")
-    with pytest.raises(NotSupportedError, match="pass data="):
+    with pytest.raises(NotSupportedError, match="Pass data="):
         fit.assess(method="apparent").classification()
     assert str(fit.assess(IRIS).classification().summary())

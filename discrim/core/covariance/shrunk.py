@@ -273,7 +273,8 @@ def _shrunk_thin(moments: ClassMoments, divisor: float, shrinkage: float | None)
     g = oas(moments) if shrinkage is None else float(shrinkage)
     if not 0 < g <= 1:
         raise DataError(
-            f"shrinkage={shrinkage!r}: for more columns than rows give a number above 0, at most 1."
+            f"shrinkage={shrinkage!r} is too small for more columns than rows.",
+            hint="Give a number above 0, at most 1.",
         )
     sphere = g / axes.n_columns / divisor
     return ThinCovariance.on_axes(axes, (1.0 - g) * axes.lengths / divisor + sphere, sphere), g

@@ -164,14 +164,8 @@ class LocationFit(NoLikelihood):
     divisor: float
 
     has_distances = False
-    no_likelihood = (
-        "Means that are smoothed over cells maximize no likelihood: compare the model by error_rates(['cv']) "
-        "or cross_validate()."
-    )
-    no_parameters = (
-        "Means that are smoothed over cells have no whole number of parameters: see glance() for the degrees "
-        "of freedom that are left."
-    )
+    no_likelihood = "Means that are smoothed over cells maximize no likelihood."
+    no_parameters = "Means that are smoothed over cells have no whole number of parameters."
 
     @property
     def means(self) -> Floats:

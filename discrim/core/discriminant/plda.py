@@ -52,6 +52,7 @@ import scipy
 
 from discrim.core.covariance.covariance import Covariance, dependencies, pooled
 from discrim.core.covariance.principal import positive_signs, tied_axes
+from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments, standard_columns
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.rules import (
@@ -61,7 +62,6 @@ from discrim.core.rules.rules import (
     logs_of_prior,
     refuse_method,
 )
-from discrim.errors import DataError
 
 TOL = 1e-9
 MAXITER = 1000
@@ -435,19 +435,19 @@ def plda_from_file(
     fit = PLDAFit(moments=moments, prior=prior, scale=unit, **numbers)
     most = most_components(moments.n_classes, moments.n_columns, fit.components)
     if not 0 <= fit.steps <= fit.maxiter:
-        raise DataError("its steps of EM are no count")
+        raise InvalidStateError("its steps of EM are no count")
     if not 0 <= fit.tol < 1 or fit.maxiter < 1 or not np.isfinite(fit.log_marginal):
-        raise DataError("its likelihood, or when EM ends, is no number that there can be")
+        raise InvalidStateError("its likelihood, or when EM ends, is no number that there can be")
     if (fit.between < 0).any() or (np.diff(fit.between) > 0).any() or fit.rank > most:
-        raise DataError("its variances between classes are none")
+        raise InvalidStateError("its variances between classes are none")
     if not (unit > 0).all() or not np.isfinite(np.linalg.slogdet(fit.axes)[1]):
-        raise DataError("its axes are not as many as its columns")
+        raise InvalidStateError("its axes are not as many as its columns")
     if (centre is None) != (root is None):
-        raise DataError("its way of bringing rows to one length is not whole")
+        raise InvalidStateError("its way of bringing rows to one length is not whole")
     if centre is None or root is None:
         return fit
     if np.tril(root, -1).any() or not (np.diagonal(root) > 0).all():
-        raise DataError("its rows are whitened by no root of a covariance")
+        raise InvalidStateError("its rows are whitened by no root of a covariance")
     return replace(fit, sphere=LengthNormalization(moments.origin, moments.scale, centre, root))
 
 

@@ -63,7 +63,8 @@ def values_of(
         return np.broadcast_to(values, shape).copy()
     except (TypeError, ValueError):
         raise DataError(
-            f"{short(whose)} gave {short(given)} for {points} points: it has to give a number for each."
+            f"{short(whose)} gave {short(given)} for {points} points.",
+            hint="Give a function that returns a number for each.",
         ) from None
 
 

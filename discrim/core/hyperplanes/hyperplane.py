@@ -28,11 +28,12 @@ import numpy as np
 from scipy.linalg import qr, solve_triangular
 
 from discrim.core.covariance.covariance import EPS
+from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats, Mask, are_whole
 from discrim.core.numerics.progress import refresh_progress
 from discrim.core.rules.rules import LinearRule
-from discrim.errors import DataError, NotSupportedError
+from discrim.errors import NotSupportedError
 
 NO_DESCENT = 64 * EPS
 """Relative to the points, what rounding may hide of a descent."""
@@ -244,11 +245,11 @@ def hyperplane_from_file(
 ) -> HyperplaneFit:
     """A fit from what `HyperplaneFit.buffers` gives, or a DataError where that does not fit together."""
     if not are_whole(support[:, 0]) or not (np.diff(support[:, 0]) > 0).all() or not len(support):
-        raise DataError("its support points are no rows")
+        raise InvalidStateError("its support points are no rows")
     if not (support[:, 1] >= 0).all() or not found[1] >= 0:
-        raise DataError("its multipliers, or what they leave, are negative")
+        raise InvalidStateError("its multipliers, or what they leave, are negative")
     if not 0 < np.hypot.reduce(coef) < np.inf:
-        raise DataError("its plane has no direction")
+        raise InvalidStateError("its plane has no direction")
     rows = support[:, 0].astype(np.intp)
     multipliers = support[:, 1]
     plane = OptimalPlane(coef, float(found[0]), rows, multipliers, float(found[1]))

@@ -28,13 +28,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.errors import InvalidStateError
 from discrim.core.hyperplanes.hyperplane import largest_margin, plane_rule, positive_rows
 from discrim.core.hyperplanes.separation import separation, standard
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats, Mask, are_flags, are_whole
 from discrim.core.numerics.progress import Progress, refresh_progress
 from discrim.core.rules.rules import LinearRule
-from discrim.errors import DataError
 
 
 def left_out_planes(
@@ -489,14 +489,14 @@ def perceptron_from_file(
     """A fit from what `PerceptronFit.buffers` gives, or a DataError where that does not fit together."""
     counted = are_flags(planes[:, :2]) and are_whole(planes[:, 2:5]) and are_whole(history)
     if not (counted and are_whole(most, 1.0) and (planes[:, 6] >= 0).all()):
-        raise DataError("its passes and errors by plane are no numbers of these")
+        raise InvalidStateError("its passes and errors by plane are no numbers of these")
     passes = [int((history[:, 0] == number).sum()) for number in range(len(planes))]
     if passes != planes[:, 2].tolist() or len(history) != sum(passes):
-        raise DataError("its history is not that of its passes")
+        raise InvalidStateError("its history is not that of its passes")
     if len(losses) != len(history) or not (losses >= 0).all():
-        raise DataError("its losses are not those of its passes")
+        raise InvalidStateError("its losses are not those of its passes")
     if start is not None and not np.isfinite(start / step).all():
-        raise DataError("its start is out of reach of its steps")
+        raise InvalidStateError("its start is out of reach of its steps")
     passed = tuple(most.astype(int))
     return PerceptronFit(moments, prior, step, passed, seed, coef, planes, history, losses, start)
 

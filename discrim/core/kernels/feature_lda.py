@@ -34,6 +34,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
+from discrim.core.errors import InvalidStateError
 from discrim.core.kernels.features import (
     FeatureMap,
     Landmarks,
@@ -362,9 +363,9 @@ def feature_lda_from_file(
     elif directions is not None and kind == "random":
         features = FeatureMap(located, features_along(law_of(kernel_name), directions))
     else:
-        raise DataError("its landmarks and directions are not there")
+        raise InvalidStateError("its landmarks and directions are not there")
     if products is None or len(coef) != features.width:
-        raise DataError("its coefficients are not those of its features, or its products are not there")
+        raise InvalidStateError("its coefficients do not match its features, or its products are missing")
     none = np.zeros((1, 0))
     regression = FeatureRidge(ridge, coef, intercept, none[0], none, moments.total, np.nan, np.nan)
     indicators = FeatureIndicators(kernel, features, regression)

@@ -45,6 +45,7 @@ from typing import Any, Literal, Protocol, TypeVar
 import numpy as np
 from scipy.linalg import blas, lapack, solve_triangular
 
+from discrim.core.errors import InvalidStateError
 from discrim.core.moments.row_sums import RowBlock, RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory, slices
 from discrim.core.numerics.map_reduce import is_local, map_reduce
@@ -203,7 +204,7 @@ def landmarks_in_order(kernel: Kernel, points: Floats) -> Landmarks:
     between = np.asfortranarray(kernel(points, points), dtype=np.float64)
     root, failed = lapack.dpotrf(between, overwrite_a=1)
     if failed:
-        raise DataError("its landmarks are spanned by others")
+        raise InvalidStateError("its landmarks are spanned by others")
     return Landmarks(kernel, points, root)
 
 

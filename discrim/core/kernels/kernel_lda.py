@@ -29,6 +29,7 @@ from typing import Any, ClassVar, get_args
 import numpy as np
 
 from discrim.core.covariance.covariance import EPS
+from discrim.core.errors import InvalidStateError
 from discrim.core.kernels.kernel_ridge import Chosen, KernelRows, influence, residuals_of
 from discrim.core.kernels.kernels import NAMES, Coordinates, Kernel, ScaleName, Standard, fit_coordinates
 from discrim.core.moments.moments import ClassMoments
@@ -107,8 +108,8 @@ class ScoredIndicators(NoLikelihood):
     calibrator: Calibrator | None
 
     has_distances = False
-    no_likelihood = "A kernel discriminant analysis has no likelihood, AIC or BIC: see error_rates()."
-    no_parameters = "A kernel discriminant analysis has no number of parameters: see error_rates()."
+    no_likelihood = "A kernel discriminant analysis has no likelihood, AIC or BIC."
+    no_parameters = "A kernel discriminant analysis has no number of parameters."
 
     @property
     def kernel(self) -> Kernel:
@@ -318,11 +319,11 @@ def sample_from_file(
 ) -> KernelRows:
     """Rows of k classes in standard units, from what a file keeps."""
     if not are_whole(codes, 0.0, k - 1) or len(codes) != len(points):
-        raise DataError("its rows are of no classes")
+        raise InvalidStateError("its rows are of no classes")
     if not are_whole(factor, -1.0, len(factor)):
-        raise DataError("its factors are no groups of columns")
+        raise InvalidStateError("its factors are no groups of columns")
     if weights is not None and not (len(weights) == len(points) and (weights > 0).all()):
-        raise DataError("its weights are not positive")
+        raise InvalidStateError("its weights are not positive")
     factors = [np.flatnonzero(factor == number).tolist() for number in np.unique(factor[factor >= 0])]
     classes = codes.astype(np.intp)
     groups = tuple(map(tuple, factors))
@@ -332,9 +333,9 @@ def sample_from_file(
 def check_kernel(kernel_name: str, scale: str, width: float, degree: int, ridge: float) -> None:
     """Raise a DataError of a kernel, or a ridge, that no fit has."""
     if kernel_name not in NAMES or scale not in get_args(ScaleName):
-        raise DataError(f"its kernel is {kernel_name!r} on the scale {scale!r}")
+        raise InvalidStateError(f"its kernel is {kernel_name!r} on the scale {scale!r}")
     if not (width > 0 and ridge > 0 and 1 <= degree <= MOST_DEGREE):
-        raise DataError("its width, ridge or degree is not positive")
+        raise InvalidStateError("its width, ridge or degree is not positive")
 
 
 def class_products(sample: KernelRows, residuals: Floats) -> Floats:
@@ -485,9 +486,9 @@ def kernel_lda_from_file(
     check_kernel(kernel_name, scale, width, degree, ridge)
     sample = sample_from_file(moments.n_classes, points, centre, unit, codes, factor, weights)
     if len(coef) != len(points):
-        raise DataError("its rows do not have a coefficient each")
+        raise InvalidStateError("its rows do not have a coefficient each")
     if not np.allclose(np.bincount(sample.codes, weights, moments.n_classes), moments.counts, rtol=1e-12):
-        raise DataError("its rows do not have its class counts")
+        raise InvalidStateError("its rows do not have its class counts")
     coordinates = fit_coordinates(points, weights, scale, sample.factors, unit)
     function = Kernel(kernel_name, width, degree)
     places = coordinates.of(points, kernel_name)
@@ -517,7 +518,7 @@ def _check_fitted(indicators: KernelExpansion, sample: KernelRows, residuals: Fl
         fitted = indicators.kernel.matrix(z, indicators.points) @ indicators.coef + indicators.intercept
         gap = np.abs(sample.y[some] - residuals[some] - fitted).max()
     if not (squares <= 1 + AGREE and gap <= AGREE):
-        raise DataError("its coefficients are not those of a regression on its rows")
+        raise InvalidStateError("its coefficients are not those of a regression on its rows")
 
 
 SAMPLE = 64
@@ -533,7 +534,7 @@ def calibrator_from_file(
         return None
     known = next((each for each in KINDS if each == kind), None)
     if known is None or not (slope >= 0 and ceiling > 0):
-        raise DataError(f"its calibration is {kind!r} with the slope {slope:g}")
+        raise InvalidStateError(f"its calibration is {kind!r} with the slope {slope:g}")
     return Calibrator(known, slope, ceiling, mixing, intercepts)
 
 

@@ -652,4 +652,4 @@ def _values(points: Floats, counts: Floats) -> list[list[Piece]]:
 
 def _check(right: bool, what: str) -> None:
     if not right:
-        raise DataError(f"A saved fit of naive Bayes is damaged: {what}.")
+        raise DataError(f"A saved fit of naive Bayes is damaged: {what}.", hint="Save the fit again.")

@@ -75,11 +75,8 @@ class ShrunkenFit(NoLikelihood):
     errors: Floats
 
     has_distances = False
-    no_likelihood = "Shrunken centroids do not maximise a likelihood: compare by error_rates(['cv'])."
-    no_parameters = (
-        "Shrunken centroids have no count of free parameters, nor AIC and BIC: compare by "
-        "error_rates(['cv'])."
-    )
+    no_likelihood = "Shrunken centroids do not maximise a likelihood."
+    no_parameters = "Shrunken centroids have no count of free parameters, nor AIC and BIC."
 
     @property
     def unit(self) -> Floats:

@@ -514,10 +514,8 @@ class KernelDensityFit(NoLikelihood):
     places: tuple[Places, ...]
 
     has_distances = False
-    no_likelihood = (
-        "The likelihood of kernels at their own rows says nothing: see fit.path, and error_rates()."
-    )
-    no_parameters = "Kernels have no parameters to count: see error_rates()."
+    no_likelihood = "The likelihood of kernels at their own rows does not measure the fit."
+    no_parameters = "Kernels have no parameters to count."
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> KernelRule:
         """The rule under a prior (K,)."""

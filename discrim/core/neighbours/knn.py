@@ -37,11 +37,12 @@ import numpy as np
 
 from discrim.core.covariance import covariance
 from discrim.core.covariance.covariance import Covariance
+from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments, gather
 from discrim.core.neighbours.neighbours import METRICS, NORMS, ZERO_ONE, NeighbourIndex, Neighbours, Space
 from discrim.core.numerics.arrays import Codes, Floats, Mask, are_whole, slices
 from discrim.core.rules.rules import NoLikelihood, refuse_method
-from discrim.errors import CollinearError, DataError, NotSupportedError
+from discrim.errors import CollinearError, NotSupportedError
 
 EQUAL = 1e-13
 """Relative difference of two posteriors below which they are one."""
@@ -281,8 +282,8 @@ class KNNFit(NoLikelihood):
     search: NeighbourIndex
 
     has_distances = False
-    no_likelihood = "Nearest neighbours have no likelihood, AIC or BIC: see error_rates()."
-    no_parameters = "Nearest neighbours have no parameters to count: see error_rates()."
+    no_likelihood = "Nearest neighbours have no likelihood, AIC or BIC."
+    no_parameters = "Nearest neighbours have no parameters to count."
 
     def with_k(self, k: int) -> KNNFit:
         """The same rows and another k."""
@@ -476,16 +477,16 @@ def knn_from_file(
 ) -> KNNFit:
     """From what a file keeps, or a DataError where that does not fit together."""
     if not are_whole(codes, 0.0, moments.n_classes - 1) or len(points) != len(codes):
-        raise DataError("the classes of its rows are no classes")
+        raise InvalidStateError("the classes of its rows are no classes")
     classes = codes.astype(np.intp)
     if (np.bincount(classes, minlength=moments.n_classes) != moments.counts).any():
-        raise DataError("its rows do not have its class counts")
+        raise InvalidStateError("its rows do not have its class counts")
     if metric not in METRICS or (metric == "mahalanobis") != (within_root is not None):
-        raise DataError(f"its metric is {metric!r}")
+        raise InvalidStateError(f"its metric is {metric!r}")
     if not 1 <= k <= len(points):
-        raise DataError(f"its k is {k}")
+        raise InvalidStateError(f"its k is {k}")
     if not ((unit > 0).all() and slack[0] >= 0):
-        raise DataError("its units are not positive")
+        raise InvalidStateError("its units are not positive")
     within = None if within_root is None else Covariance.from_root(within_root)
     space = Space(metric, origin, unit, within, float(slack[0]))
     _check_points(points, classes, space, moments)
@@ -497,7 +498,7 @@ def _check_points(points: Floats, codes: Codes, space: Space, moments: ClassMome
     """Raise a DataError unless the coordinates of a file are those of rows with its class means."""
     largest = float(np.abs(points).max())
     if largest > LARGEST_COORDINATE:
-        raise DataError("the coordinates of its rows are out of range")
+        raise InvalidStateError("the coordinates of its rows are out of range")
     order = np.argsort(codes, kind="stable")
     starts = np.cumsum(moments.counts)[:-1].astype(np.intp)
     sums = np.add.reduceat(points[order], np.insert(starts, 0, 0), axis=0)
@@ -506,4 +507,4 @@ def _check_points(points: Floats, codes: Codes, space: Space, moments: ClassMome
         expected = replace(space, origin=np.zeros_like(space.origin)).coordinates(means)
         gap = np.abs(sums / moments.counts[:, None] - expected).max()
     if not gap <= MEANS_AGREE * largest + space.slack:
-        raise DataError("the coordinates of its rows do not have its class means")
+        raise InvalidStateError("the coordinates of its rows do not have its class means")

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.errors import DataError
+from discrim.errors import DataError, sentence
 
 Array = NDArray[Any]
 """Values of any type."""
@@ -107,10 +107,10 @@ def _limits() -> Iterator[float]:
         return
 
 
-def refuse_beyond_memory(numbers: float, what: str, way_out: str) -> None:
+def refuse_beyond_memory(numbers: float, what: str, hint: str) -> None:
     """Raise a DataError where a result of so many doubles takes more than a part of the memory.
 
-    It says of what, the subject of a sentence, how large it is beside what is at hand, and the way out, an
+    It says of what, the subject of a sentence, how large it is beside what is at hand, and the hint, an
     imperative.
 
     Examples
@@ -121,7 +121,8 @@ def refuse_beyond_memory(numbers: float, what: str, way_out: str) -> None:
     if size > SHARE * at_hand():
         raise DataError(
             f"{what} would take {_size(size)}, and no more than half of the {_size(at_hand())} of memory at "
-            f"hand is used for it. {way_out}."
+            "hand is used for it.",
+            hint=sentence(hint),
         )
 
 

@@ -340,11 +340,8 @@ class PLSFit(NoLikelihood):
     nonzero: tuple[int, ...] = ()
 
     has_distances = False
-    no_likelihood = "Partial least squares does not maximise a likelihood: compare by error_rates(['cv'])."
-    no_parameters = (
-        "Partial least squares has no count of free parameters, nor AIC and BIC: compare by "
-        "error_rates(['cv'])."
-    )
+    no_likelihood = "Partial least squares does not maximise a likelihood."
+    no_parameters = "Partial least squares has no count of free parameters, nor AIC and BIC."
 
     @property
     def chosen_algorithm(self) -> dict[str, int]:

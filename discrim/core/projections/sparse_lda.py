@@ -45,11 +45,11 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from discrim.core.covariance.covariance import EPS, constant_columns
 from discrim.core.covariance.principal import positive_signs
+from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats, Mask, are_whole
 from discrim.core.rules.gaussian import Means, nearest_mean_rule
 from discrim.core.rules.rules import LinearRule, NoLikelihood, refuse_method
-from discrim.errors import DataError
 
 ROUNDS = 10_000
 """Most changes of the active set."""
@@ -612,13 +612,8 @@ class SparseFit(NoLikelihood):
     penalties: Floats
 
     has_distances = False
-    no_likelihood = (
-        "A sparse discriminant analysis does not maximise a likelihood: compare by error_rates(['cv'])."
-    )
-    no_parameters = (
-        "A sparse discriminant analysis has no count of free parameters, nor AIC and BIC: compare by "
-        "error_rates(['cv'])."
-    )
+    no_likelihood = "A sparse discriminant analysis does not maximise a likelihood."
+    no_parameters = "A sparse discriminant analysis has no count of free parameters, nor AIC and BIC."
 
     @property
     def divisor(self) -> float:
@@ -823,21 +818,21 @@ def sparse_from_file(
     """The fit that `SparseFit.buffers` and its options are of, or a DataError where they do not fit."""
     most = _most(moments, ncomp)
     if by not in ("penalty", "nonzero") or not 0 <= ridge < np.inf or (ncomp is not None and ncomp < 1):
-        raise DataError("its directions were asked for by nothing that is known")
+        raise InvalidStateError("its directions were asked for by nothing that is known")
     right = are_whole(asked, 1.0) if by == "nonzero" else bool((asked >= 0).all())
     if not right or len(asked) != most:
-        raise DataError("its penalties, or numbers of columns, are none")
+        raise InvalidStateError("its penalties, or numbers of columns, are none")
     shapes = {len(penalties), class_scores.shape[1], coef.shape[1]}
     if len(shapes) != 1 or len(penalties) > most or not (penalties >= 0).all():
-        raise DataError("its directions are not as many as their penalties and scores")
+        raise InvalidStateError("its directions are not as many as their penalties and scores")
     if not coef.any(axis=0).all():
-        raise DataError("its directions are not all of some column")
+        raise InvalidStateError("its directions are not all of some column")
     if not (sd > 0).all():
-        raise DataError("its standard deviations are not above zero")
+        raise InvalidStateError("its standard deviations are not above zero")
     fit = SparseFit(
         moments, prior, estimated_prior, by, tuple(asked.tolist()), ridge, ncomp, sd, class_scores, coef,
         penalties,
     )  # fmt: skip
     if fit.is_singular():
-        raise DataError("its directions do not all vary within classes")
+        raise InvalidStateError("its directions do not all vary within classes")
     return fit

@@ -48,12 +48,12 @@ from scipy.linalg import lapack, qr
 
 from discrim.core.covariance.covariance import EPS, dependencies, scaled_cholesky
 from discrim.core.covariance.principal import positive_signs, tied_axes, weighted_centre
+from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments, column_squares, standard_columns
 from discrim.core.numerics.arrays import Codes, Floats, svd
 from discrim.core.rules.gaussian import Means, centred, nearest_mean_rule
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut
 from discrim.core.rules.rules import LinearRule
-from discrim.errors import DataError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -245,10 +245,10 @@ def fit_indicator(moments: ClassMoments) -> IndicatorFit:
 def indicator_from_file(moments: ClassMoments, prior: Floats) -> IndicatorFit:
     """The fit of a file's moments; a DataError of collinear columns, or a prior not that of the counts."""
     if dependencies(moments.as_one()):
-        raise DataError("its columns are collinear")
+        raise InvalidStateError("its columns are collinear")
     fit = fit_indicator(moments)
     if (fit.prior != prior).any():
-        raise DataError("its prior is not the class proportions")
+        raise InvalidStateError("its prior is not the class proportions")
     return fit
 
 

@@ -27,6 +27,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_triangular
 
 from discrim.core.covariance.covariance import EPS, Covariance, pooled
+from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlock, RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats, are_whole, slices, svd
@@ -34,7 +35,7 @@ from discrim.core.numerics.map_reduce import is_local
 from discrim.core.regression import newton
 from discrim.core.regression.newton import BlockLikelihood, Newton, NewtonFrame, Swept
 from discrim.core.rules.rules import LinearRule
-from discrim.errors import DataError, NotSupportedError
+from discrim.errors import NotSupportedError
 
 PART = 16
 """Rows of which one is in the part."""
@@ -204,11 +205,11 @@ class Sandwich:
         if root is None and course is None:
             return None
         if root is None or course is None:
-            raise DataError("its robust covariance is there in part")
+            raise InvalidStateError("its robust covariance is there in part")
         kind, factor, groups, rank = course.tolist()
         whole = are_whole(kind) and are_whole(groups) and are_whole(rank)
         if not (whole and kind < len(KINDS) and factor > 0 and rank <= len(root)):
-            raise DataError("its robust covariance is not described")
+            raise InvalidStateError("its robust covariance is not described")
         return cls(KINDS[int(kind)], root, factor, int(groups), "", int(rank))
 
 
@@ -526,7 +527,9 @@ class LogisticFit:
         """Where the search ended: coefficients, information, and (llf, decrement, steps)."""
         ended = self.newton
         if not ended.converged:
-            raise NotSupportedError("A fit of separated classes has no estimates that could be saved.")
+            raise NotSupportedError(
+                "A fit of separated classes has no estimates that could be saved.", hint="Leave out columns."
+            )
         course = np.array([ended.llf, ended.decrement, ended.steps], dtype=np.float64)
         robust = {} if self.robust is None else self.robust.to_buffers()
         return {"coef": ended.coef, "information": ended.information, "course": course} | robust
@@ -641,15 +644,15 @@ def fit_from_search(
     """
     llf, decrement, steps = course.tolist()
     if not are_whole(steps):
-        raise DataError("its search has no number of steps")
+        raise InvalidStateError("its search has no number of steps")
     diagonal = np.diagonal(information)
     if not (diagonal > 0).all():
-        raise DataError("its information is not positive definite")
+        raise InvalidStateError("its information is not positive definite")
     unit = np.sqrt(diagonal)
     correlation = information / unit / unit[:, None]
     alike = (np.abs(correlation - correlation.T) <= 1e-6).all()
     if not (alike and np.linalg.eigvalsh(correlation)[0] > 0):
-        raise DataError("its information is not positive definite")
+        raise InvalidStateError("its information is not positive definite")
     ended = Newton(coef, information, llf, decrement, int(steps), True)
     frame = newton_frame(moments)
     robust = Sandwich.from_buffers(sandwich, sandwich_course)

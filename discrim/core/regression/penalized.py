@@ -19,12 +19,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import qr
 
+from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats, are_whole
 from discrim.core.regression.proximal_newton import Ended, Likelihood, ProximalNewton
 from discrim.core.rules.rules import LinearRule
-from discrim.errors import DataError
 
 PATH_TOLERANCE = 1e-5
 """Violation of the conditions, in units of lambda, at which a search along a path ends."""
@@ -185,10 +185,10 @@ def fit_from_end(
     """
     loss, violation, steps = course.tolist()
     if not are_whole(steps):
-        raise DataError("its search has no number of steps")
+        raise InvalidStateError("its search has no number of steps")
     shares = {"ridge": l1_ratio == 0, "lasso": l1_ratio == 1}
     if not shares.get(penalty, 0 < l1_ratio < 1) or not strength > 0:
-        raise DataError("its penalty is none")
+        raise InvalidStateError("its penalty is none")
     return PenalizedFit(
         moments, prior, estimated_prior, reference, penalty, strength, l1_ratio, beta, loss, violation,
         int(steps),

@@ -336,11 +336,11 @@ class NoLikelihood:
 
     def llf(self) -> NoReturn:
         """Not there: raises NotSupportedError."""
-        raise NotSupportedError(self.no_likelihood)
+        raise NotSupportedError(self.no_likelihood, hint="Compare models by error_rates().")
 
     def df_model(self) -> NoReturn:
         """Not there: raises NotSupportedError."""
-        raise NotSupportedError(self.no_parameters)
+        raise NotSupportedError(self.no_parameters, hint="Compare models by error_rates().")
 
 
 def refuse_method(method: str, why: str) -> None:

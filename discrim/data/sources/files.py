@@ -274,14 +274,17 @@ def _missing(path: str) -> MissingFileError:
             f"No file {shown!r}: no user here has that name.", hint="Give the whole path."
         )
     if folder and not os.path.isdir(folder):
-        return MissingFileError(f"No file {shown!r}: there is no folder {os.path.dirname(shown)!r} either.")
+        return MissingFileError(
+            f"No file {shown!r}: there is no folder {os.path.dirname(shown)!r} either.",
+            hint="Correct the path.",
+        )
     try:
         there = os.listdir(folder or os.curdir)
     except OSError:
         there = []
     near = get_close_matches(name, there if folder else [*there, *datasets.ABOUT], n=1, cutoff=0.6)
     hint = f"Did you mean {os.path.join(folder, near[0])!r}?" if near else "Correct the path."
-    return MissingFileError(f"No file {shown!r}. {hint}")
+    return MissingFileError(f"No file {shown!r}.", hint=hint)
 
 
 def refuse_lacking(name: str, columns: Mapping[str, Collection[str]]) -> None:
@@ -538,9 +541,14 @@ class CSVSource(Source):
             row = int(_other_than(column, content).to_numpy().argmax())
             raise DataError(
                 f"Column {name!r} holds {shown(column.iloc[row])} at row {shown(column.index[row])} of "
-                f"{path!r}, and {content} before: if that stands for a missing value, give "
-                f"data=lambda: pandas.read_csv({path!r}, na_values=[{str(column.iloc[row])!r}], "
-                f"chunksize=50_000); if all are labels, dtype={{{name!r}: str}} in its place."
+                f"{path!r}, and {content} before.",
+                hint=(
+                    "If that stands for a missing value, give "
+                    f"data=lambda: pandas.read_csv({path!r}, na_values=[{str(column.iloc[row])!r}], "
+                    f"chunksize=50_000); if all are labels, use dtype={{{name!r}: str}} instead."
+                ),
+                columns=(name,),
+                rows=(column.index[row],),
             )
         if content == "numbers":
             return column.astype(np.float64)

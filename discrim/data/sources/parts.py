@@ -289,8 +289,8 @@ def quoted_names(names: Sequence[str], most: int = 8) -> str:
 def no_column(name: str, names: Sequence[str], what: str) -> DataError:
     """The error that something has no such column, which names the nearest one."""
     near = get_close_matches(name, names, n=1, cutoff=0.6)
-    way_out = f"Did you mean {near[0]!r}?" if near else f"Columns: {quoted_names(names)}."
-    return DataError(f"No column {name!r} in {what}. {way_out}")
+    hint = f"Did you mean {near[0]!r}?" if near else f"Columns: {quoted_names(names)}."
+    return DataError(f"No column {name!r} in {what}.", hint=hint, columns=(name,))
 
 
 def one_line(error: Exception) -> str:

@@ -31,8 +31,8 @@ def _frame_of_table(data: Any, what: str) -> Any:
         return given_frame(data)
     except DataError as error:
         raise DataError(
-            f"{parts.capital(what)} is no table, where each has to be one: {error} Give a file by its path, "
-            "as in data='table.csv'."
+            f"{parts.capital(what)} is not a table, which each has to be: {error.message}",
+            hint=f"{error.hint} Give a file by its path, as in data='table.csv'.",
         ) from None
 
 
@@ -318,8 +318,11 @@ class LazyFrameSource(Source):
     def __init__(self, frame: Any, what: str = "the LazyFrame") -> None:
         if not hasattr(frame, "collect_batches"):
             raise DataError(
-                "This version of polars cannot give the rows of a LazyFrame in batches: update it (pip "
-                "install -U polars), or write the rows by sink_parquet(...) and give the path of that file."
+                "This version of polars cannot give the rows of a LazyFrame in batches.",
+                hint=(
+                    "Update it (pip install -U polars), or write the rows by sink_parquet(...) and give the "
+                    "path of that file."
+                ),
             )
         self._frame = frame
         super().__init__(what, frame.collect_schema().names())

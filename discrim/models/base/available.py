@@ -13,7 +13,7 @@ from inspect import getattr_static, isfunction
 from types import MethodType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
-from discrim.errors import NotSupportedError
+from discrim.errors import NotSupportedError, sentence
 from discrim.models.base.reading import with_ways_out
 from discrim.report.result_table import returning_result_table
 
@@ -59,7 +59,7 @@ class Conditional:
         for check, hint in self.checks:
             if check(instance) is False:
                 name = self.function.__name__
-                raise NotSupportedError(f"This {type(instance).__name__} has no {name}: {hint}.")
+                raise NotSupportedError(f"This {type(instance).__name__} has no {name}.", hint=sentence(hint))
 
     def is_available(self, instance: object) -> bool:
         """Whether the attribute applies to an object."""
@@ -153,9 +153,9 @@ class PublicAttributes:
                 if each in listed
                 for inner in dir(getattr(self, each))
             ]
-            error = NotSupportedError(
-                attribute_hint(type(self).__name__, name, ([*listed, *nested], dir(type(self))), ATTRIBUTES)
-            )
+            owner = type(self).__name__
+            hint = attribute_hint(name, ([*listed, *nested], dir(type(self))), ATTRIBUTES)
+            error = NotSupportedError(f"{owner} has no attribute {name!r}.", hint=hint)
             # With a name and without an object Python appends no second suggestion.
             error.name = name
             raise error

@@ -31,7 +31,14 @@ from discrim.data.column_range import ColumnRange
 from discrim.design.blocks import Blocks
 from discrim.design.levels import Unseen
 from discrim.design.rows import new_blocks
-from discrim.errors import DataError, MissingPredictionWarning, NotSupportedError, warn_user
+from discrim.errors import (
+    DataError,
+    DiscrimError,
+    MissingPredictionWarning,
+    NotSupportedError,
+    sentence,
+    warn_user,
+)
 from discrim.models.base.data_range import column_range, score_limit
 from discrim.models.base.labels import in_sentence, labelled, whole_counts
 from discrim.models.base.reading import check_word, every_sparse_row, prior_vector
@@ -294,7 +301,7 @@ class Refits:
     drops: bool = False
     informative: Sequence[int] = ()
     obstacles: Callable[[ClassMoments], list[Dependency]] | None = None
-    why_no_rule: Callable[[Fit[Any], Blocks], str | None] | None = None
+    why_no_rule: Callable[[Fit[Any], Blocks], DiscrimError | None] | None = None
     search: Any = None
     called: Callable[[Fit[Any], Codes, Codes], Floats] | None = None
     groups: Codes | None = None
@@ -549,15 +556,16 @@ class Fit(Generic[N]):
         numbers: Any = self.numbers
         return pd.DataFrame(numbers.moments.class_means, index=self.classes, columns=self.terms)
 
-    def rows(self, what: str, way_out: str = "fit formula and data") -> Blocks:
+    def rows(self, what: str, hint: str = "fit formula and data") -> Blocks:
         """The rows of the fit; a DataError says that the table was changed since.
 
-        A NotSupportedError says that it has none, that `what` needs them, and the way out.
+        A NotSupportedError says that it has none, that `what` needs them, with a hint.
         """
         if not self.has_rows:
             raise NotSupportedError(
                 f"{what} needs the rows of the fit, which a fit that was loaded, unpickled, made by an "
-                f"estimator or made of moments does not have: {way_out}."
+                f"estimator or made of moments does not have.",
+                hint=sentence(hint),
             )
         self.blocks.table.refuse_changes()
         return self.blocks
@@ -567,7 +575,8 @@ class Fit(Generic[N]):
         blocks = self.rows(what)
         blocks.rows.need_table(
             f"{what} draws each row, and ",
-            " is read part by part: fit a sample of its rows as a DataFrame, and draw that fit.",
+            " is read part by part.",
+            hint="Fit a sample of its rows as a DataFrame, and draw that fit.",
         )
         return blocks
 
@@ -597,9 +606,11 @@ class Fit(Generic[N]):
         if self.model.instead:
             article = "an" if self.title[0] in "AEIOU" else "a"
             raise NotSupportedError(
-                f"{what} needs probabilities, which {article} {self.title_in_sentence} does not have: "
-                f'{self.model.instead}, ask for predict_proba(method="calibrated"), or fit logistic() or '
-                "lda()."
+                f"{what} needs probabilities, which {article} {self.title_in_sentence} does not have.",
+                hint=sentence(
+                    f'{self.model.instead}, ask for predict_proba(method="calibrated"), or fit logistic() '
+                    "or lda()"
+                ),
             )
 
     def prior_values(self, prior: Any = None) -> Floats:

@@ -305,7 +305,7 @@ def save(fit: Fit[Any], path: str | os.PathLike[str]) -> None:
     about, tensors = _parts(fit, saved)
     read = partial(fit_of, functions=fit.blocks.functions)
     refusal = f"{fit.title} cannot be saved, as its file could not be loaded"
-    write_loadable(path, about, tensors, read, refusal, "Pickle the fit, or keep the call that made it")
+    write_loadable(path, about, tensors, read, refusal, "Pickle the fit, or keep the call that made it.")
 
 
 def write_loadable(
@@ -314,7 +314,7 @@ def write_loadable(
     tensors: dict[str, Floats],
     read: Callable[[Path, dict[str, Any], dict[str, Floats]], Any],
     refusal: str,
-    way_out: str,
+    hint: str,
 ) -> None:
     """Write description and buffers, if what reads them again can: else NotSupportedError says why not."""
     place = validate_output_path(path)
@@ -322,8 +322,8 @@ def write_loadable(
         check_finite(place, tensors)
         read(place, json.loads(json.dumps(about)), dict(tensors))
     except Exception as error:
-        reason = error.what if isinstance(error, DamagedFileError) else str(error).rstrip(".")
-        raise NotSupportedError(f"{refusal}: {reason}. {way_out}.") from error
+        reason = error.reason if isinstance(error, DamagedFileError) else str(error).rstrip(".")
+        raise NotSupportedError(f"{refusal}: {reason}.", hint=hint) from error
     write_file(place, about, tensors)
 
 

@@ -115,7 +115,9 @@ def class_code(label: Any, classes: pd.Index) -> int:
     """Return the position of a label among the classes; raise DataError if it is not one of them."""
     if not (pd.api.types.is_scalar(label) and not pd.isna(label) and label in classes):
         raise DataError(
-            f"{told(label)} is no class of this fit.", hint=f"Name one of {listed(classes, most=8)}."
+            f"Unknown class {told(label)}.",
+            hint=f"The classes are {listed(classes, most=8)}.",
+            classes=(label,),
         )
     return int(classes.get_indexer(pd.Index([label]))[0])
 

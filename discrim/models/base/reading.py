@@ -36,6 +36,7 @@ from discrim.errors import (
     NotSupportedError,
     PriorError,
     WeightsWarning,
+    sentence,
     warn_user,
 )
 from discrim.errors import told as told
@@ -153,7 +154,9 @@ def option_by_class(name: str, value: Any, classes: pd.Index, check: Callable[[A
     unknown = [label for label in value if label not in classes]
     if unknown:
         raise DataError(
-            f"{name}= names {told(unknown[0])}, which is no class.", hint=f"Name {listed(classes)}."
+            f"Unknown class {told(unknown[0])} in {name}=.",
+            hint=f"The classes are {listed(classes)}.",
+            classes=unknown,
         )
     missing = [label for label in classes if label not in value]
     if missing:
@@ -211,17 +214,24 @@ def prior_vector(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) 
         missing = [c for c in classes if c not in prior]
         unknown = [c for c in prior if c not in known]
         if missing or unknown:
-            said = [f"it misses {listed(missing)}"] * bool(missing) + [
-                f"{listed(unknown)} is no class"
-            ] * bool(unknown)
+            problems = [f"missing: {listed(missing)}"] if missing else []
+            if unknown:
+                problems.append(f"unknown: {listed(unknown)}")
+            hint = "Give a probability for each class, and for no other."
             if {str(c) for c in missing} & {str(c) for c in unknown}:
-                said.append("write the keys as the classes are, numbers or text")
-            raise PriorError(f"The prior does not fit the classes {listed(classes)}: {'; '.join(said)}.")
+                hint = "Write the keys as the classes are, numbers or text."
+            raise PriorError(
+                f"The prior does not match the classes {listed(classes)} ({'; '.join(problems)}).",
+                hint=hint,
+                classes=(*missing, *unknown),
+            )
         prior = [prior[c] for c in classes]
     try:
         values = np.asarray(prior, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise PriorError(f"The prior {prior!r} is not a list of probabilities.") from None
+        raise PriorError(
+            f"The prior {prior!r} is not a list of probabilities.", hint="Give a number for each class."
+        ) from None
     if values.shape != (k,):
         raise PriorError(
             f"The prior has {values.size} values for {k} classes.",
@@ -261,6 +271,7 @@ def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
                 raise DataError(
                     f"The {what} of costs are {listed(axis)}; the classes are {listed(classes)}.",
                     hint="Give the same.",
+                    classes=set(classes) ^ set(axis),
                 )
         costs = costs.loc[classes, classes]
     try:
@@ -271,7 +282,7 @@ def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
         ) from None
     if values.shape != (k, k):
         raise DataError(
-            f"costs has shape {values.shape}: for {k} classes give {(k, k)}, actual by predicted."
+            f"costs has shape {values.shape}.", hint=f"Give {(k, k)} for {k} classes, actual by predicted."
         )
     bad = ~(np.isfinite(values) & (values >= 0))
     if bad.any():
@@ -279,6 +290,7 @@ def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
         raise DataError(
             f"The cost of calling {shown(classes[i])} a {shown(classes[j])} is {values[i, j]:g}.",
             hint="Give 0 or more.",
+            classes=(classes[i], classes[j]),
         )
     if not (values > 0).any():
         raise DataError("Every cost is zero.", hint="Give the cost of some wrong label.")
@@ -415,12 +427,13 @@ def _refuse_no_row(blocks: Blocks) -> NoReturn:
         raise DataError(
             f"No row is left: {listed(bare)} {be} no value in any of the {table.nrows} rows.",
             hint="Leave out such columns.",
+            columns=bare,
         )
     raise DataError(
         f"No row is left: each of the {table.nrows} rows misses a value in {listed(columns)} or in the "
         f"response {blocks.design.response!r}.",
         hint="Fill values, or leave columns out.",
-        columns=(blocks.design.response,),
+        columns=columns,
     )
 
 
@@ -429,6 +442,7 @@ def _refuse_all(terms: tuple[str, ...], where: str) -> None:
     raise CollinearError(
         f"No column is left to fit: {listed(terms)} {verb} constant {where}.",
         hint="Name others in the formula.",
+        columns=terms,
     )
 
 
@@ -460,7 +474,7 @@ def present_classes(blocks: Blocks, moments: ClassMoments) -> tuple[Blocks, Clas
             f"The response {blocks.design.response!r} has one class only, {only!r} ({moments.rows[0]} "
             "rows): a discriminant analysis needs two.",
             hint="Give rows of another class.",
-            columns=(blocks.design.response,),
+            classes=(only,),
         )
     return blocks, moments
 
@@ -503,20 +517,7 @@ COLLINEAR_DROP = 'pass collinear="drop"'
 
 
 class DependentColumnsError(CollinearError):
-    """Some columns determine others.
-
-    Attributes
-    ----------
-    fault : str
-        The sentence that says which columns are determined. A verb that fits another verb adds its own hint.
-    columns : tuple of str
-        The determined columns.
-    """
-
-    def __init__(self, fault: str, hint: str, columns: tuple[str, ...]) -> None:
-        super().__init__(f"{fault} {hint}")
-        self.fault = fault
-        self.columns = columns
+    """Some columns determine others. A verb that fits another verb has its own hint."""
 
 
 def collinear_error(
@@ -555,12 +556,12 @@ def collinear_error(
     more = f" (and {len(found) - 4} more)" if len(found) > 4 else ""
     what = "columns are collinear" if where == "over all rows" else "covariance is singular"
     separating = [dependency for dependency in found if dependency.separates]
-    fault = f"The {what}: {'; '.join(said)}{more}."
+    message = f"The {what}: {'; '.join(said)}{more}."
     if where == "within classes" and separating and separation_hint:
         hint = f"{separation_sentence(separating, terms)} {separation_hint}"
     else:
         hint = f"Drop {'it' if len(found) == 1 else 'them'} from the formula{instead and f', or {instead}'}."
-    return DependentColumnsError(fault, hint, tuple(terms[each.column] for each in found))
+    return DependentColumnsError(message, hint=hint, columns=[terms[each.column] for each in found])
 
 
 def said_of_separation(moments: ClassMoments, terms: tuple[str, ...]) -> str:
@@ -696,16 +697,13 @@ def refuse_no_spread(moments: ClassMoments) -> None:
     if moments.total <= moments.n_classes:
         raise CollinearError(
             f"{moments.total:g} rows in {moments.n_classes} classes leave nothing from which to estimate "
-            "the spread within classes: some class has to have two rows, and weights have to count rows."
+            "the spread within classes.",
+            hint="Give some class two rows, and weights that count rows.",
         )
 
 
 class FewRowsError(CollinearError):
-    """There are fewer rows within classes than columns; the fault is said without a way out."""
-
-    def __init__(self, fault: str, way_out: str) -> None:
-        super().__init__(f"{fault}: {way_out}.")
-        self.fault = fault
+    """There are fewer observations within classes than columns. A verb that fits another has its own hint."""
 
 
 def _refuse_wide(rows: int, n_classes: int, terms: tuple[str, ...], hint: str | None) -> None:
@@ -716,8 +714,9 @@ def _refuse_wide(rows: int, n_classes: int, terms: tuple[str, ...], hint: str | 
         )
     raise FewRowsError(
         f"{rows} rows in {n_classes} classes leave {rows - n_classes} degrees of freedom within "
-        f"classes, too few for the covariance of {len(terms)} columns ({listed(terms)})",
-        few_rows_hint(rows) if hint is None else hint,
+        f"classes, too few for the covariance of {len(terms)} columns ({listed(terms)}).",
+        hint=sentence(few_rows_hint(rows) if hint is None else hint),
+        columns=terms,
     )
 
 

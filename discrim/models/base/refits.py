@@ -29,7 +29,7 @@ from discrim.core.rules.leave_one_out import LeftOut, by_refits
 from discrim.core.rules.rules import PartRule, Rule
 from discrim.covariance import COVARIANCES, Regularized
 from discrim.design.blocks import Blocks
-from discrim.errors import DiscrimError, NotSupportedError
+from discrim.errors import DiscrimError, NotSupportedError, sentence
 from discrim.inference.error_rates import as_good, rates_along
 from discrim.models.base.fit import Fit, Refits
 from discrim.models.base.reading import class_moments, used_sparse_rows
@@ -407,5 +407,5 @@ def held_path(fit: Fit[Any], why: str, way_out: str, chosen: str = "") -> pd.Dat
         The fit keeps no such errors.
     """
     if fit.path is None or (chosen and chosen not in fit.path):
-        raise NotSupportedError(f"There is no path, {why}: {way_out}.")
+        raise NotSupportedError(f"There is no path, {why}.", hint=sentence(way_out))
     return fit.path.copy()

@@ -68,17 +68,33 @@ def write_file(path: Path, about: Mapping[str, Any], tensors: Mapping[str, Float
             file.write(tensor.data)
 
 
-def damaged(path: Any, what: str, way_out: str = "Save the fit again, or name another file") -> DataError:
-    """The error that says what is wrong with a file, and what to do."""
-    return DamagedFileError(path, what, way_out)
+def damaged(
+    path: Any, reason: str, hint: str = "Save the fit again, or name another file."
+) -> DamagedFileError:
+    """Return the error for a file that is not a whole saved fit.
+
+    Parameters
+    ----------
+    path : path-like
+    reason : str
+        What is wrong with it. A long reason is cut off.
+    hint : str
+
+    Returns
+    -------
+    DamagedFileError
+    """
+    reason = reason if len(reason) <= LONGEST_REASON else f"{reason[:LONGEST_REASON]} ..."
+    message = f"{os.fspath(path)!r} cannot be read as a saved fit: {reason}."
+    return DamagedFileError(message, reason=reason, hint=hint)
 
 
 class DamagedFileError(DataError):
-    """A file that is no saved fit, or not a whole one, and what is wrong with it."""
+    """A file is not a saved fit, or not a whole one, for a reason."""
 
-    def __init__(self, path: Any, what: str, way_out: str) -> None:
-        self.what = what if len(what) <= LONGEST_REASON else f"{what[:LONGEST_REASON]} ..."
-        super().__init__(f"{os.fspath(path)!r} cannot be read as a saved fit: {self.what}. {way_out}.")
+    def __init__(self, message: str, *, reason: str = "", **data: Any) -> None:
+        super().__init__(message, **data)
+        self.reason = reason
 
 
 def another_kind(path: Any, what: str) -> NotAFitError:
@@ -118,7 +134,7 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Floats]]:
             hint="Name another file, or have it made readable.",
         ) from error
     except MemoryError:
-        raise damaged(path, "it does not fit into the memory", "Load it on a larger machine") from None
+        raise damaged(path, "it does not fit into the memory", "Load it on a larger machine.") from None
     if checksum.hexdigest() != header.checksum:
         raise damaged(path, "its checksum does not match: it was changed or cut off")
     check_finite(path, tensors)
@@ -181,7 +197,9 @@ def _header(file: BinaryIO, path: Path) -> _Header:
         raise another_kind(path, "a file of another format")
     if kind != FORMAT:
         what = f"its format is {kind!r}, where {FORMAT!r} is read"
-        raise damaged(path, what, "Read it with the version of discrim that wrote it, or fit the table again")
+        raise damaged(
+            path, what, "Read it with the version of discrim that wrote it, or fit the table again."
+        )
     # JSON is written in ASCII: a text that is not may hold what has no bytes to check.
     if not (isinstance(fit, str) and fit.isascii()):
         raise damaged(path, "its description is not text in ASCII")

@@ -38,6 +38,7 @@ from discrim.models.base.fitted_results import FitComponent
 from discrim.models.base.refits import error_path, held_path
 from discrim.models.base.tied_axes import warn_of_tied_axes
 from discrim.models.evaluation import validation
+from discrim.models.moments.given import NeedsRows
 
 
 def refuse_collinear_total(kind: Scatter, moments: ClassMoments, terms: tuple[str, ...]) -> None:
@@ -68,8 +69,13 @@ def within(model: Model) -> Model:
     return replace(model, marginal=None)
 
 
-CHOSEN_FROM_ROWS = "components={!r} chooses the number of axes by the rows: give a number, or a share as 0.9"
-"""Why there is no choice from moments, and the way out."""
+def needs_rows(components: object) -> NeedsRows:
+    """Return the reason that a number of axes cannot be chosen from moments."""
+    return NeedsRows(
+        f"components={components!r} chooses the number of axes by the rows.",
+        "Give a number, or a proportion such as 0.9",
+    )
+
 
 FOLDS = 10
 SEED = 0

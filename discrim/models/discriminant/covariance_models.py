@@ -243,8 +243,11 @@ def read_covariance(
         )
     if kind.sphere is not None and not kind.sphere.in_data:
         raise NotSupportedError(
-            f"{given} cannot be combined with components=. To standardize the columns before their principal "
-            "axes are computed, write components=discrim.subspace.PrincipalComponents(n, standardize=True)."
+            f"{given} cannot be combined with components=.",
+            hint=(
+                "To standardize the columns before their principal axes are computed, write "
+                "components=discrim.subspace.PrincipalComponents(n, standardize=True)."
+            ),
         )
     return Projected(kind, subspace.n, isinstance(subspace, PrincipalComponents) and subspace.standardize)
 

@@ -45,7 +45,10 @@ def asks_for_em(missing: Any, na_action: str, *, has_rows: bool) -> bool:
     if missing != "em":
         return False
     if na_action == "raise":
-        raise DataError('missing="em" uses rows with missing values, and na_action="raise" refuses them.')
+        raise DataError(
+            'missing="em" uses rows with missing values, and na_action="raise" refuses them.',
+            hint="Leave out one of the two.",
+        )
     if not has_rows:
         raise NotSupportedError(
             'missing="em" reads the rows many times, which moments= and an iterator do not allow.',

@@ -301,7 +301,8 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
             reference, level = None, reference
         elif reading.is_number(reference) and reference not in self.classes:
             raise DataError(
-                f"{reference!r} is no class of this fit, and no level.",
+                f"{reference!r} is neither a class of this fit nor a level.",
+                classes=(reference,),
                 hint=(
                     f"Name one of {reading.listed(self.classes)}, or give a share between 0 and 1, as "
                     "level=0.95."

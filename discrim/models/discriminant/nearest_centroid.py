@@ -129,9 +129,11 @@ def nearest_centroid(
     if not has_spread(stats):
         raise CollinearError(
             f"{stats.total:g} rows in {stats.n_classes} classes do not vary within these, so that there "
-            "is no variance by which to measure distances: some class has to have two rows that "
-            "differ, and weights have to count rows. For the class of the nearest row use knn(k=1, "
-            "scale=False)."
+            "is no variance by which to measure distances.",
+            hint=(
+                "Give some class two rows that differ, and weights that count rows. For the class of the "
+                "nearest row use knn(k=1, scale=False)."
+            ),
         )
     like = ', prior="equal"' if isinstance(prior, str) and prior == "equal" else ""
     # A diagonal covariance has no unit for a column that is constant within classes.

@@ -34,6 +34,7 @@ from discrim.errors import (
     NotSupportedError,
     PrecisionWarning,
     ScaleWarning,
+    sentence,
     warn_user,
 )
 from discrim.inference.covariance_models import box_m_test, covariance_ladder, likelihood_ratio
@@ -42,7 +43,7 @@ from discrim.models.base import reading
 from discrim.models.base.fit import Fit, Refits
 from discrim.models.base.reading import Watch
 from discrim.models.base.refits import error_path, largest_as_good, moment_refits
-from discrim.models.discriminant.components import CHOSEN_FROM_ROWS, AxesChoice, choose_axes
+from discrim.models.discriminant.components import AxesChoice, choose_axes, needs_rows
 from discrim.models.discriminant.covariance_models import (
     advised_specification,
     covariance_text,
@@ -50,13 +51,12 @@ from discrim.models.discriminant.covariance_models import (
 )
 from discrim.models.discriminant.em import asks_for_em, em_rule
 from discrim.models.discriminant.robust import robust_rule
-from discrim.models.moments.given import Sample
+from discrim.models.moments.given import NeedsRows, Sample
 
-FOUND_FROM_ROWS = (
-    "This covariance is estimated from the observations and not from their moments: give its shrinkage as a "
-    "number, as covariance=discrim.covariance.Shrunk(0.1)"
+FOUND_FROM_ROWS = NeedsRows(
+    "This covariance is estimated from the observations and not from their moments.",
+    "Give its shrinkage as a number, for example covariance=discrim.covariance.Shrunk(0.1)",
 )
-"""Why covariances that are not a function of moments cannot be fitted to them, and the way out."""
 
 MUCH = 10.0
 """Ratio of standard deviations within classes beyond which units differ by much."""
@@ -88,10 +88,10 @@ def check_em(
 
 def moments_of_sample(sample: Sample, kind: Scatter) -> tuple[Blocks, ClassMoments]:
     """Blocks without rows, and moments in their place; refused where the covariance is found from rows."""
-    why_rows = FOUND_FROM_ROWS if kind.needs_rows or isinstance(kind, Robust) else ""
-    if isinstance(kind, Projected) and why_rows:
-        why_rows = CHOSEN_FROM_ROWS.format(kind.wanted)
-    return sample.of_moments(kind.spread(sample.scatters), why_rows)
+    reason = FOUND_FROM_ROWS if kind.needs_rows or isinstance(kind, Robust) else None
+    if isinstance(kind, Projected) and reason is not None:
+        reason = needs_rows(kind.wanted)
+    return sample.of_moments(kind.spread(sample.scatters), reason)
 
 
 def known_of_rows(
@@ -422,7 +422,12 @@ def refuse_singular(
         hint = "" if few or tells else drop_hint([terms[j] for j in sorted(gone)], len(terms))
         way_out = f"{_way_out(moments, levels, scatter)}{hint}"
     text = some_of(said, "classes")
-    raise CollinearError(f"{text[0].upper()}{text[1:]}.{tells} {way_out[0].upper()}{way_out[1:]}.")
+    raise CollinearError(
+        f"{sentence(text)}{tells}",
+        hint=sentence(way_out),
+        columns=[terms[j] for j in sorted(gone)],
+        classes=[label for label, rows in zip(levels, moments.rows.tolist(), strict=True) if rows <= least],
+    )
 
 
 def _way_out(moments: ClassMoments, levels: Sequence[Any], scatter: Scatter) -> str:
@@ -499,7 +504,7 @@ def _tests(fit: Fit[Any], watch: Watch | None) -> tuple[TestResult, TestResult]:
     try:
         refuse_wide(pooled_moments.n_classes, pooled_moments.n_columns, "class")
     except DataError as error:
-        raise NotSupportedError(str(error)) from None
+        raise NotSupportedError(error.message, hint=error.hint) from None
     moments = full_rank_moments(blocks, reading.class_moments(blocks, "class", watch))
     counts = moments.counts
     p = moments.n_columns

@@ -28,14 +28,15 @@ from discrim.models.base.fit_file import NOTHING, Saved
 from discrim.models.base.reading import Data, NaAction, Prior, with_ways_out
 from discrim.models.base.refits import left_out_by_refits, moment_refits, verb_options
 from discrim.models.base.tied_axes import warn_of_tied_axes
-from discrim.models.moments.given import Sample
+from discrim.models.moments.given import NeedsRows, Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.results.geometry import GroupSummary
 from discrim.models.results.results import ClassifierResults, ClassMeans
 
-LENGTHS = (
-    "plda(normalize=True) whitens rows by all of them and adds up what is left of them then, which takes two "
-    "passes over the rows: leave normalize= out"
+LENGTHS = NeedsRows(
+    "plda(normalize=True) whitens rows by the covariance of all of them and sums the whitened rows, which "
+    "takes two passes over the rows.",
+    "Leave normalize= out",
 )
 
 
@@ -139,7 +140,7 @@ def plda(
     if sample.has_rows:
         blocks, stats = reading.usable_rows(sample.read(), "pooled", na_action)
     else:
-        blocks, stats = sample.of_moments("pooled", LENGTHS if normalize else "")
+        blocks, stats = sample.of_moments("pooled", LENGTHS if normalize else None)
     _refuse_singular(stats, blocks)
     _check_components(components, stats)
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)

@@ -23,7 +23,7 @@ from discrim.core.rules.rules import Rule
 from discrim.covariance import CovarianceSpecification
 from discrim.data.values import shown
 from discrim.design.blocks import Blocks
-from discrim.errors import CollinearError, NotSupportedError
+from discrim.errors import CollinearError, DiscrimError, NotSupportedError
 from discrim.inference.covariance_models import log_determinant_table
 from discrim.inference.result import TestResult
 from discrim.models.base import reading
@@ -248,13 +248,13 @@ def _rule(fit: Fit[QDAFit], prior: Floats, method: str, convention: str | None) 
     return rule_of_numbers(fit, prior, method, convention)
 
 
-def _why_no_rule(fit: Fit[QDAFit], blocks: Blocks) -> str | None:
+def _why_no_rule(fit: Fit[QDAFit], blocks: Blocks) -> DiscrimError | None:
     kind = fit.numbers.scatter.anew()
     levels = list(fit.classes)
     try:
         normal_fits.refuse_singular(reading.class_moments(blocks, "class"), blocks.terms, levels, kind)
     except CollinearError as error:
-        return str(error)
+        return error
     return None
 
 

@@ -30,7 +30,7 @@ from discrim.core.rules.rules import Rule, best_class, logs_of_prior
 from discrim.covariance import Parametrization, Regularized, read_regularized
 from discrim.design.blocks import Blocks, of_arrays
 from discrim.design.rows import used_codes, used_rows
-from discrim.errors import CollinearError, DataError, NotSupportedError
+from discrim.errors import CollinearError, DataError, NotSupportedError, sentence
 from discrim.inference.error_rates import as_good, rates_along
 from discrim.inference.resampling import check_folds, dealt_codes, drawn_seed
 from discrim.models.base import reading
@@ -41,10 +41,10 @@ from discrim.models.base.fit_file import NOTHING, Saved
 from discrim.models.base.labels import value_or_nan
 from discrim.models.base.reading import Data, Divisor, NaAction, Prior, SelectRule
 from discrim.models.base.refits import held_path, moment_folds, moment_refits, verb_options
-from discrim.models.discriminant.components import CHOSEN_FROM_ROWS as NUMBER_FROM_ROWS
 from discrim.models.discriminant.components import (
     AxesChoice,
     choose_axes,
+    needs_rows,
     warn_of_separated_axes,
     within,
 )
@@ -59,7 +59,7 @@ from discrim.models.evaluation.validation import (
     split_moments,
     used_splits,
 )
-from discrim.models.moments.given import Sample
+from discrim.models.moments.given import NeedsRows, Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.results.geometry import SeparateCovariances
 from discrim.subspace import PrincipalComponents, read_subspace
@@ -273,7 +273,9 @@ def _refuse_few(part: _Part, few: list[int], fold: int, blocks: Blocks, plan: Pa
     instead = f"{instead}, " if plan.splits or enough.all() else ""
     raise DataError(
         f"{what} no more than one row of class {reading.listed(blocks.design.levels[c] for c in few)} to "
-        f"learn from: {instead}merge the class with another one, or give alpha= and gamma=."
+        "learn from.",
+        hint=sentence(f"{instead}merge the class with another one, or give alpha= and gamma="),
+        classes=[blocks.design.levels[c] for c in few],
     )
 
 
@@ -432,8 +434,9 @@ def _refit(blocks: Blocks, plan: PairChoice, refits: dict[int, list[int]], wrong
             wrong[left] += missed
 
 
-CHOSEN_FROM_ROWS = (
-    "alpha and gamma are chosen by the rows and not by their moments: give both, as alpha=0.5, gamma=0.5"
+CHOSEN_FROM_ROWS = NeedsRows(
+    "alpha and gamma are chosen by the rows and not by their moments.",
+    "Give both, for example alpha=0.5, gamma=0.5",
 )
 
 
@@ -651,11 +654,11 @@ def _axes(
     return Projected(mixture, wanted, subspace.standardize)
 
 
-def _by_rows(axes: Projected | None, *, chooses: bool) -> str:
-    """Why moments are not enough, and the way out; empty where they are."""
+def _by_rows(axes: Projected | None, *, chooses: bool) -> NeedsRows | None:
+    """Return the reason that moments are not enough, or None if they are."""
     if axes is not None and axes.needs_rows:
-        return NUMBER_FROM_ROWS.format(axes.wanted)
-    return CHOSEN_FROM_ROWS if chooses else ""
+        return needs_rows(axes.wanted)
+    return CHOSEN_FROM_ROWS if chooses else None
 
 
 def _warn_of_units(fit: RDAFit, moments: ClassMoments, terms: tuple[str, ...]) -> None:
@@ -761,10 +764,17 @@ def _refuse_singular(fit: RDAFit, blocks: Blocks) -> None:
     ridge = "gamma below 1" if fit.parametrization == "esl" else "gamma above 0"
     own = fit.parametrization == "esl" and fit.alpha == 1
     varies = fit.moments.scatters.any()
-    way_out = f"Choose {'alpha below 1' if own else ridge}." if varies else "No column varies within classes."
+    if varies:
+        cause = _why_singular(fit, singular[0], blocks.terms)
+        hint = f"Choose {'alpha below 1' if own else ridge}."
+    else:
+        cause = "no column varies within classes"
+        hint = "Name other columns."
     raise CollinearError(
         f"The covariance of class {classes} is singular at alpha={fit.alpha:g}, gamma={fit.gamma:g}: "
-        f"{_why_singular(fit, singular[0], blocks.terms)}. {way_out}"
+        f"{cause}.",
+        hint=hint,
+        classes=[blocks.design.levels[k] for k in singular],
     )
 
 

@@ -70,7 +70,7 @@ def known_law(densities: Any, columns: Sequence[str] | None, response: str | Non
         try:
             checked.append(density_of(distribution))
         except DiscrimError as error:
-            raise type(error)(f"Class {label!r}: {error}") from error
+            raise error.with_message(f"Class {label!r}: {error.message}", classes=(label,)) from error
         except Exception as error:
             # What stands for a distribution is code of the user's.
             raise DataError(
@@ -125,8 +125,13 @@ def _table_law(table: pd.DataFrame, columns: Sequence[str] | None, response: str
     if off.any():
         k = int(np.argmax(off))
         turned = mass.shape[0] and (np.abs(mass.sum(axis=0) - 1) <= reading.PRIOR_SLACK).all()
-        hint = " Its columns do: turn it with .T." if turned else " Divide it by its sum if that is meant."
-        raise DataError(f"The row of class {shown(classes[k])} sums to {sums[k]:.10g}, not to one.{hint}")
+        raise DataError(
+            f"The row of class {shown(classes[k])} sums to {sums[k]:.10g}, not to one.",
+            hint="Transpose it with .T, as its columns do."
+            if turned
+            else "Divide it by its sum if that is meant.",
+            classes=(classes[k],),
+        )
     levels = values.nlevels
     default = [
         name if name is not None else ("x" if levels == 1 else f"x{j + 1}")
@@ -351,7 +356,8 @@ def codes_of_labels(known: Known, x: Floats, labels: Any) -> Codes:
         row = int(np.argmax(codes < 0))
         at = law_frame(known, x[row : row + 1]).iloc[0].to_dict()
         raise DataError(
-            f"The rule calls {at} {values[row]!r}, which is no class of this law.",
+            f"The rule assigns {at} to the unknown class {values[row]!r}.",
+            classes=(values[row],),
             hint=f"Give one of {reading.listed(known.classes)}.",
         )
     return np.asarray(codes, dtype=np.intp)

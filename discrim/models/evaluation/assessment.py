@@ -55,10 +55,7 @@ if TYPE_CHECKING:
     from discrim.report.grid import Pairs, Section
     from discrim.report.tables import Summary
 
-NONE_JUDGED = (
-    "There is no row with a class and a prediction, and so nothing to judge: give rows with the response and "
-    "with all columns of the formula."
-)
+NONE_JUDGED = "There is no row with a class and a prediction."
 
 
 class LabelledRows(NamedTuple):
@@ -106,7 +103,7 @@ def labelled_rows(
 def refuse_none(judged: NDArray[np.bool_]) -> None:
     """Raise a DataError where no row (n,) is judged."""
     if not judged.any():
-        raise DataError(NONE_JUDGED)
+        raise DataError(NONE_JUDGED, hint="Give rows with the response and with all columns of the formula.")
 
 
 def refuse_no_share(codes: Codes, shares: Floats | None, classes: pd.Index) -> None:

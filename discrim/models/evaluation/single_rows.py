@@ -352,8 +352,8 @@ def _left_out(fit: Fit[Any], plan: SetPlan, prior: Floats | None) -> LeftOut:
     way_out = f"a table of rows that it has not seen, with the response, {fit.blocks.design.response!r}."
     if not fit.has_rows:
         raise NotSupportedError(
-            "A fit that was loaded, or made of moments, has no rows to leave out: pass calibration=, "
-            + way_out
+            "A fit that was loaded, or made of moments, has no rows to leave out.",
+            hint=f"Pass calibration=, {way_out}",
         )
     method: Any = plan.method
     judging = JudgingPlan(folds=plan.folds, seed=plan.seed, refit_prior=None if plan.prior is None else False)
@@ -362,7 +362,9 @@ def _left_out(fit: Fit[Any], plan: SetPlan, prior: Floats | None) -> LeftOut:
         _, scores, weights, _ = judged_scores(fit, None, method, judging)
     except NotSupportedError as error:
         other = 'method="cv", or ' if plan.method == "loo" else ""
-        raise NotSupportedError(f"{error} For sets: {other}calibration=, {way_out}") from None
+        raise error.with_message(
+            error.message, hint=f"{error.hint} For sets: {other}calibration=, {way_out}"
+        ) from None
     if plan.prior is not None and prior is not None:
         scores = scores + _moved(fit, prior)
     strange, shares = _strange(scores, plan, plan.generator())
@@ -487,13 +489,15 @@ class Measure:
             if getattr(fit.numbers, "scatter", None) is not None and fit.numbers.scatter.is_robust:
                 raise NotSupportedError(
                     "Distances of rows left out would take a new search for each row with "
-                    f'covariance="{fit.numbers.method}".'
+                    f'covariance="{fit.numbers.method}".',
+                    hint="Fit without covariance=.",
                 )
             # In closed form alone: scores by a refit may be in other units, which change densities.
             left_out = equal.refits.left_out(equal)
             if isinstance(left_out, ByRefits):
                 raise NotSupportedError(
-                    "Densities of rows left out would take a refit for each row, whose units are others."
+                    "Densities of rows left out would take a refit for each row, whose units are others.",
+                    hint='Use method="distance".',
                 )
         for rows, x, codes, weights in used_rows(blocks):
             with np.errstate(over="ignore", invalid="ignore"):
@@ -610,12 +614,13 @@ def _ranked(
     if not fit.has_rows:
         raise NotSupportedError(
             f'method="{method}" ranks rows among those of the fit, which a fit that was loaded or '
-            f"made of moments does not have. {way_out}"
+            "made of moments does not have.",
+            hint=way_out,
         )
     try:
         values = measure.of_own(fit)
     except NotSupportedError as error:
-        raise NotSupportedError(f"{error} {way_out}") from None
+        raise error.with_message(error.message, hint=f"{error.hint} {way_out}".strip()) from None
     codes = used_codes(fit.blocks)
     weights = fit.blocks.weights
     at = np.flatnonzero(codes >= 0)
@@ -648,7 +653,10 @@ def relative_distances(fit: Fit[Any], data: Any, gaps: Gaps = AS_FITTED) -> pd.D
         try:
             distances = measure.of_own(fit)
         except NotSupportedError as error:
-            raise NotSupportedError(f"{error} Pass rows as data=, which are measured by all rows.") from None
+            raise error.with_message(
+                error.message,
+                hint=f"{error.hint} Pass rows as data=, which are measured by all rows.".strip(),
+            ) from None
     else:
         blocks = fit.new_rows(data, gaps)
         refuse_many_scores(blocks.table.nrows, len(fit.classes), "Relative distances")

@@ -445,9 +445,14 @@ def _no_rule(
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
     without = f"Without fold {shown(labels[fold])} of {len(labels)}"
     if fit.refits.why_no_rule is not None:
-        said = fit.refits.why_no_rule(fit, blocks.with_weights(np.where(dealt == fold, 0.0, weights)))
-        if said is not None:
-            return NotSupportedError(f"{without} there is no fit. {said}")
+        error = fit.refits.why_no_rule(fit, blocks.with_weights(np.where(dealt == fold, 0.0, weights)))
+        if error is not None:
+            return NotSupportedError(
+                f"{without} there is no fit. {error.message}",
+                hint=error.hint,
+                columns=error.columns,
+                classes=error.classes,
+            )
     others = np.bincount(blocks.codes[(dealt >= 0) & (dealt != fold)], minlength=len(fit.classes))
     least = int(others.argmin())
     why, way_out = fit.model.no_fit
@@ -641,7 +646,9 @@ def _score_called(
         try:
             out[:, test] = fit.refits.called(fit, train, test).T
         except DiscrimError as error:
-            raise NotSupportedError(f"Without fold {shown(label)} of {len(labels)}: {error}") from None
+            raise NotSupportedError(
+                f"Without fold {shown(label)} of {len(labels)}: {error.message}", hint=error.hint
+            ) from None
         progress(1)
 
 
@@ -663,7 +670,9 @@ def _score_transformed(
                 incomplete=blocks.incomplete,
             )  # fmt: skip
         except FormulaError as error:
-            raise NotSupportedError(f"Without fold {shown(label)} of {len(labels)}: {error}") from None
+            raise NotSupportedError(
+                f"Without fold {shown(label)} of {len(labels)}: {error.message}", hint=error.hint
+            ) from None
         relearnt = replace(blocks, design=design)
         if levels_of_factors(design) != levels_of_factors(blocks.design):
             # A row whose level no row outside the fold has gets no scores.
@@ -812,7 +821,8 @@ class BootstrapSamples:
                 return fitted, weights
         raise NotSupportedError(
             "The model has no fit to bootstrap samples of these rows (a covariance is singular, or classes "
-            f"are separated): there are too few rows for {len(self._blocks.terms)} columns."
+            "are separated).",
+            hint=f"Give more rows, or fewer columns than {len(self._blocks.terms)}.",
         )
 
 

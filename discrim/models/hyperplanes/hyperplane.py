@@ -238,7 +238,11 @@ def _refuse(common: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn
         )
         certificate = certificate._replace(message=message)
         raise SeparationError(
-            f"{message} Bring them to like units, as standardize() does.", certificate=certificate
+            message,
+            hint="Bring them to like units, as standardize() does.",
+            certificate=certificate,
+            columns=(wide, narrow),
+            classes=levels,
         )
     mixtures = []
     for k in (0, 1):
@@ -254,8 +258,13 @@ def _refuse(common: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn
     labels = blocks.table.index[rows.positions[common.rows]]
     mixture = pd.Series(common.weights, index=labels, name="weight")
     certificate = certificate._replace(mixture=mixture, message=message)
-    way_out = "See logistic(), lda(), or perceptron() for the plane with few errors."
-    raise SeparationError(f"{message} {way_out}", certificate=certificate)
+    raise SeparationError(
+        message,
+        hint="See logistic(), lda(), or perceptron() for the plane with few errors.",
+        certificate=certificate,
+        classes=levels,
+        rows=labels,
+    )
 
 
 MODEL = geometry.plane_model("hyperplane", "Optimal separating hyperplane")

@@ -273,13 +273,14 @@ def _words(names: Any) -> tuple[str, ...]:
 def _refuse_many(blocks: Blocks) -> None:
     """Raise where the rows are too many to be compared with each other."""
     n = blocks.table.nrows
-    way_out = "Pass components=1000, or take a sample of the rows, as in data.sample(5000, random_state=0)"
+    hint = "Pass components=1000, or take a sample of the rows, as in data.sample(5000, random_state=0)."
     if n > MOST_ROWS:
         raise NotSupportedError(
-            f"kernel_lda() compares every row with every other, which of {n:,} rows takes too long: it takes "
-            f"up to {MOST_ROWS:,}. {way_out}."
+            f"kernel_lda() compares every row with every other, for which {n:,} rows are too many: the limit "
+            f"is {MOST_ROWS:,}.",
+            hint=hint,
         )
-    refuse_beyond_memory(3.0 * n**2, f"The kernels of {n:,} rows with each other", way_out)
+    refuse_beyond_memory(3.0 * n**2, f"The kernels of {n:,} rows with each other", hint)
 
 
 def _sample(blocks: Blocks, n_classes: int) -> KernelRows:

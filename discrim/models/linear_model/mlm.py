@@ -772,7 +772,9 @@ def manova(
         )
     named = isinstance(term, str) and alone is not None and term in (alone, alone.strip("`"))
     if alone is not None and term is not None and not named:
-        raise DataError(f"term={told(term)} is no term: the left side has one, so leave term= out.")
+        raise DataError(
+            f"term={told(term)} is not a term: the left side has only {alone!r}.", hint="Leave term= out."
+        )
     _check_permuted(permutations, (within, groups, seed), method, distance, levels)
     rows: dict[str, Any] = {"weights": weights, "na_action": na_action, "functions": functions}
     if distance is not None:
@@ -823,12 +825,15 @@ def _of_one_class(
         line = lda(text, data, levels=levels, **rows)
     except FewRowsError as error:
         raise CollinearError(
-            f"{error.fault}.",
+            error.message,
+            columns=error.columns,
             hint=(
                 'Name fewer columns in the formula, or pass method="srivastava" (or "chen-qin", '
                 '"cai-liu-xia", "dempster"), which takes more columns than rows.'
             ),
         ) from None
     except DependentColumnsError as error:
-        raise CollinearError(f"{error.fault} Leave {listed(error.columns)} out of the formula.") from None
+        raise error.with_message(
+            error.message, hint=f"Leave {listed(error.columns)} out of the formula."
+        ) from None
     return line.manova()

@@ -197,9 +197,8 @@ class TermModel:
         raise CollinearError(
             f"{self.total:g} rows and a model of {self.numbers.rank} columns leave "
             f"{max(self.numbers.df, 0):g} degrees of freedom, too few for the covariance of {len(self.unit)} "
-            f"responses ({listed(self.responses)}): name fewer responses, or leave out terms."
-            + each
-            * (self.numbers.df > 0)
+            f"responses ({listed(self.responses)}).",
+            hint="Name fewer responses, or leave out terms." + each * (self.numbers.df > 0),
         )
 
     def refuse_dependent(self) -> None:

@@ -24,7 +24,14 @@ from discrim.data.values import shown
 from discrim.design.blocks import Blocks
 from discrim.design.levels import Unseen
 from discrim.design.rows import read, weighted_rows
-from discrim.errors import CollinearError, ConvergenceWarning, DataError, NotSupportedError, warn_user
+from discrim.errors import (
+    CollinearError,
+    ConvergenceWarning,
+    DataError,
+    NotSupportedError,
+    sentence,
+    warn_user,
+)
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
@@ -156,9 +163,11 @@ def _collapse(end: Degenerate, sizes: Sequence[int], forms: Sequence[Form], bloc
         other = _form_hint(forms[end.k], "pooled", "EII")
         return CollinearError(
             f"The covariance of class {label} is singular: it has {end.weight:g} rows for "
-            f"{len(blocks.terms)} columns, or its columns are in units too far apart for this form. "
-            + ", or ".join(filter(None, ["Leave out columns, write standardize() around them", other]))
-            + "."
+            f"{len(blocks.terms)} columns, or its columns are in units too far apart for this form.",
+            hint=sentence(
+                ", or ".join(filter(None, ["leave out columns, write standardize() around them", other]))
+            ),
+            classes=(blocks.design.levels[at],),
         )
     simpler = _form_hint(forms[end.k], "pooled", "EII")
     became = {

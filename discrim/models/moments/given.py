@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -30,6 +30,13 @@ from discrim.models.base.reading import (
 from discrim.models.moments.moments import Moments, Scatters, moments
 
 
+class NeedsRows(NamedTuple):
+    """The reason that a model cannot be fitted to moments, a sentence, and a hint without a stop."""
+
+    message: str
+    hint: str
+
+
 @dataclass(frozen=True, slots=True)
 class Unread:
     """Moments of a source that is read once, gathered when it is known that the verb can be fitted to them.
@@ -45,11 +52,11 @@ class Unread:
         """The moments, from the one pass."""
         return moments(scatters=self.scatters, **{**self.table, "data": self.source})
 
-    def refuse(self, why_rows: str) -> None:
-        """Raise NotSupportedError where what is asked for is found from rows, before these are read."""
-        if why_rows:
+    def refuse(self, needs_rows: NeedsRows | None) -> None:
+        """Raise NotSupportedError if the model needs the rows, before these are read."""
+        if needs_rows is not None:
             raise NotSupportedError(
-                f"{why_rows}. {capital(self.source.what)} can be read once, so that only moments are "
+                f"{needs_rows.message} {capital(self.source.what)} can be read once, so only moments are "
                 "left of its rows.",
                 hint="Give a function that makes it anew, or a table in memory.",
             )
@@ -113,13 +120,13 @@ class Sample:
         reader = adjusted_formula if bar else parsed_formula
         return read(**self._table(), in_memory=in_memory, reader=reader, incomplete=incomplete)
 
-    def of_moments(self, spread: Spread, why_rows: str = "") -> tuple[Blocks, ClassMoments]:
+    def of_moments(self, spread: Spread, needs_rows: NeedsRows | None = None) -> tuple[Blocks, ClassMoments]:
         """Blocks without rows, and the moments, of the classes that have rows and the columns that vary.
 
         Errors are those of `checked_moments` and `fitting`, or say that the model needs scatters by class
         where these are pooled.
         """
-        given = self.checked_moments(why_rows)
+        given = self.checked_moments(needs_rows)
         one = spread == "pooled"
         each = "one covariance for all classes" if one else "a variance or covariance for each class"
         given._need(f"A model with {each}", spread)
@@ -128,7 +135,7 @@ class Sample:
         )
         return fitting(given, blocks, with_scatter(given._moments, spread))
 
-    def checked_moments(self, why_rows: str) -> Moments:
+    def checked_moments(self, needs_rows: NeedsRows | None) -> Moments:
         """The moments, from one pass where they are not read yet.
 
         A DataError says that these are no moments, or that there is an argument beside them that is for
@@ -137,7 +144,7 @@ class Sample:
         """
         given = self.moments
         if isinstance(given, Unread):
-            given.refuse(why_rows)
+            given.refuse(needs_rows)
             return self._checked_covariates(given.read())
         if not isinstance(given, Moments):
             raise DataError(
@@ -147,10 +154,13 @@ class Sample:
         for name, value in self._table().items():
             if value is not None:
                 raise DataError(
-                    f"moments= and {name}= do not go together: moments have their own, so leave it out."
+                    f"moments= and {name}= cannot be combined: moments have their own.",
+                    hint=f"Leave {name}= out.",
                 )
-        if why_rows:
-            raise NotSupportedError(f"{why_rows}, or pass formula and data in place of moments=.")
+        if needs_rows is not None:
+            raise NotSupportedError(
+                needs_rows.message, hint=f"{needs_rows.hint}, or pass formula and data instead of moments=."
+            )
         return self._checked_covariates(given)
 
     def _checked_covariates(self, given: Moments) -> Moments:

@@ -457,7 +457,7 @@ class Moments:
         }
         read = partial(moments_of_file, functions=self._functions)
         refusal = "The moments cannot be saved, as their file could not be loaded"
-        fit_file.write_loadable(path, about, buffers, read, refusal, "Pickle them, or keep the tables")
+        fit_file.write_loadable(path, about, buffers, read, refusal, "Pickle them, or keep the tables.")
 
     def __add__(self, other: Any) -> Moments:
         if not isinstance(other, Moments):

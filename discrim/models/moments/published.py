@@ -101,7 +101,10 @@ def from_stats(
     if not by_class:
         divisors = np.array([sizes.sum() - (len(sizes) if method == "moment" else 0)])
         if not divisors > 0:
-            raise DataError(f"{sizes.sum():g} rows of {len(sizes)} classes leave nothing to divide by N - K.")
+            raise DataError(
+                f"{sizes.sum():g} rows of {len(sizes)} classes leave N - K = 0 degrees of freedom.",
+                hint="Give more rows.",
+            )
     response = means.index.name if isinstance(means.index.name, str) and means.index.name else "class"
     while response in terms:
         response += "_"

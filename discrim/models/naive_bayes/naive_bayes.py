@@ -29,7 +29,7 @@ from discrim.data.values import shown
 from discrim.design import levels as frame_levels
 from discrim.design.blocks import Blocks, without_rows
 from discrim.design.levels import Unseen, level_design, term_levels
-from discrim.errors import CollinearError, DataError, NotSupportedError
+from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError, sentence
 from discrim.models.base import reading
 from discrim.models.base.data_range import check_data_range
 from discrim.models.base.displayed import displayed
@@ -97,7 +97,10 @@ def naive_bayes_fit(
     sizes = numbers.plan.sizes[numbers.plan.tables].tolist()
     of_levels = [len(levels) for levels in _levels(fit).values()] == sizes
     if not (of_levels and frame_levels.codes_are_positions(blocks.design)):
-        raise DataError("A saved fit of naive Bayes is damaged: its tables do not fit its levels.")
+        raise DataError(
+            "A saved fit of naive Bayes is damaged: its tables do not fit its levels.",
+            hint="Save the fit again.",
+        )
     return fit
 
 
@@ -139,11 +142,11 @@ def _tallied(fit: Fit[NaiveBayesFit], blocks: Blocks) -> tuple[ClassMoments, Tal
     return reading.class_moments(blocks, "diagonal", tally.watch), tally
 
 
-def _why_no_rule(fit: Fit[NaiveBayesFit], blocks: Blocks) -> str | None:
+def _why_no_rule(fit: Fit[NaiveBayesFit], blocks: Blocks) -> DiscrimError | None:
     try:
         _refuse_no_density(*_tallied(fit, blocks), blocks)
     except CollinearError as error:
-        return str(error)
+        return error
     return None
 
 
@@ -712,7 +715,9 @@ def _wanted(what: str, wanted: Any, terms: list[str], families: Codes) -> list[i
             )
         if name not in place:
             raise DataError(
-                f"{what}= names {name!r}, which is no numeric column of the fit: {reading.listed(numeric)}."
+                f"{what}= names {name!r}, which is not a numeric column of the fit.",
+                hint=f"Name some of {reading.listed(numeric)}.",
+                columns=(name,),
             )
     return [place[name] for name in names]
 
@@ -835,8 +840,9 @@ def _refuse_no_variance(
         tells = reading.said_of_separation(moments, tuple(terms))
         hint = "" if few or tells else drop_hint([terms[j] for j in sorted(constant)], len(terms))
         raise CollinearError(
-            f"{text[0].upper()}{text[1:]}: a normal density needs a variance.{tells} "
-            f"{way_out[0].upper()}{way_out[1:]}{hint}."
+            f"{text[0].upper()}{text[1:]}: a normal density needs a variance.{tells}",
+            hint=sentence(f"{way_out}{hint}"),
+            columns=[terms[j] for j in sorted(constant)],
         )
     if plan.smoothing and not core.has_variances(moments, plan):
         raise CollinearError(

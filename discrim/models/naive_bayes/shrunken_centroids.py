@@ -26,7 +26,7 @@ from discrim.models.base.reading import Data, NaAction, Prior
 from discrim.models.base.refits import error_path, held_path, moment_refits, rule_of_columns, verb_options
 from discrim.models.evaluation import validation
 from discrim.models.evaluation.validation import GridSearch, Splits, TuningFolds
-from discrim.models.moments.given import Sample
+from discrim.models.moments.given import NeedsRows, Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.results.geometry import GroupSummary, LinearScores
 from discrim.models.results.results import ClassifierResults, ClassMeans
@@ -81,7 +81,7 @@ def _refitted(fit: ShrunkenFit, moments: ClassMoments, folds: TuningFolds, fold:
     return part
 
 
-CHOSEN_FROM_ROWS = "A threshold is chosen by the rows and not by their moments: give threshold="
+CHOSEN_FROM_ROWS = NeedsRows("A threshold is chosen by the rows and not by their moments.", "Give threshold=")
 
 
 @reading.with_ways_out
@@ -200,7 +200,7 @@ def shrunken_centroids(
     if sample.has_rows:
         blocks, stats = reading.usable_rows(sample.read(), "diagonal", na_action)
     else:
-        blocks, stats = sample.of_moments("diagonal", CHOSEN_FROM_ROWS if given is None else "")
+        blocks, stats = sample.of_moments("diagonal", CHOSEN_FROM_ROWS if given is None else None)
     reading.refuse_no_spread(stats)
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
     fit = fit_shrunken(stats, shares, threshold=given or 0.0, offset=offset, estimated_prior=estimated)

@@ -61,7 +61,10 @@ def _refuse_flat_class(moments: ClassMoments, blocks: Blocks, metric: str, commo
     way_out = f"Pass {other}" if tells else f"Drop such columns from the formula, or pass {other}"
     raise CollinearError(
         f"The covariance {where} is singular: {names} {'is' if len(columns) == 1 else 'are'} constant or "
-        f"determined by the columns before.{tells} {way_out}."
+        f"determined by the columns before.{tells}",
+        hint=f"{way_out}.",
+        columns=[blocks.terms[j] for j in columns],
+        classes=() if k is None else (blocks.design.levels[k],),
     )
 
 

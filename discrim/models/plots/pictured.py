@@ -76,7 +76,8 @@ class PictureOptions:
 
         if self.colors is not None and not is_colormap(self.colors):
             raise DataError(
-                f"colors= of kind={kind!r} is the name of a colormap of matplotlib, as 'viridis', or one."
+                f"colors= of kind={kind!r} is not a colormap of matplotlib.",
+                hint="Give one, or its name, for example 'viridis'.",
             )
         return None if self.colors is None else colormap_of(self.colors)
 
@@ -422,11 +423,12 @@ def named_columns(
     names = [given] if isinstance(given, str) else list(given or ())
     unknown = [name for name in names if name not in every]
     if unknown or len(set(names)) < len(names) or not least <= len(names) <= most:
-        what = f"{told(unknown[0])} is none: " if unknown else ""
+        what = f", and {told(unknown[0])} is not one" if unknown else ""
         number = f"{least} to {most}" if least < most else least
         raise DataError(
-            f"columns={names}: kind={kind!r} draws {number} different columns of numbers; {what}name "
-            f"some of {listed(every, most=20)}."
+            f"columns={names}: kind={kind!r} draws {number} different columns of numbers{what}.",
+            hint=f"Name some of {listed(every, most=20)}.",
+            columns=unknown,
         )
     return names
 

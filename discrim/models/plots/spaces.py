@@ -44,9 +44,7 @@ if TYPE_CHECKING:
     from discrim.report.plots.interactive import Figure
     from discrim.report.plots.style import Axes, Signs
 
-NO_DISCRIMINANT = (
-    "The class means do not differ, so that there is no discriminant: use another kind of picture."
-)
+NO_DISCRIMINANT = "The class means do not differ, so that there is no discriminant."
 
 MOST_BARS = 30
 """Columns whose structure correlations are drawn."""
@@ -166,7 +164,7 @@ def structure(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     canonical = results.canonical()
     names = chosen_axes(list(canonical.centroids.columns), options, most=3)
     if not names:
-        raise NotSupportedError(NO_DISCRIMINANT)
+        raise NotSupportedError(NO_DISCRIMINANT, hint="Use another kind of plot.")
     table = canonical.structure(options.structure or "within")[names]
     sizes = np.nan_to_num(np.abs(table.to_numpy()))
     longest = np.argsort(-sizes.max(axis=1), kind="stable")[:MOST_BARS]
@@ -179,7 +177,7 @@ def scree(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Shares of the discriminants in the variance between classes, with the tests of the dimensions."""
     canonical = results.canonical()
     if not len(canonical.proportion):
-        raise NotSupportedError(NO_DISCRIMINANT)
+        raise NotSupportedError(NO_DISCRIMINANT, hint="Use another kind of plot.")
     tests = canonical.dimension_tests["p"]
     return draw_scree_bars(canonical.proportion, canonical.eigenvalues, tests, ax=options.ax)
 
@@ -548,7 +546,7 @@ def territory(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     centroids = results._centroids()
     every = list(centroids.columns)
     if not every:
-        raise NotSupportedError(NO_DISCRIMINANT)
+        raise NotSupportedError(NO_DISCRIMINANT, hint="Use another kind of plot.")
     names = chosen_axes(every, options)
     at = [every.index(name) for name in names]
     means = centroids.to_numpy()

@@ -40,7 +40,7 @@ from discrim.models.base.refits import (
 )
 from discrim.models.evaluation import validation
 from discrim.models.evaluation.validation import GridSearch, Splits, TuningFolds
-from discrim.models.moments.given import Sample
+from discrim.models.moments.given import NeedsRows, Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.projections.pls_choice import (
     Algorithm,
@@ -647,11 +647,9 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         return self._fit.augmented(rows, values, "score")
 
 
-CHOSEN_FROM_ROWS = "Components are chosen by the rows and not by their moments: give {} a number"
+WITHIN_ROWS = NeedsRows("Deviations from the means of groups are computed from rows.", "Leave within= out")
 
-WITHIN_ROWS = "Deviations from the means of groups are taken of rows: leave within= out"
-
-FROM_ROWS = "A regression is fitted to rows and not to their moments: use another algorithm="
+FROM_ROWS = NeedsRows("A regression is fitted to rows and not to their moments.", "Use another algorithm=")
 
 
 @reading.with_ways_out
@@ -818,9 +816,13 @@ def pls(
             blocks, "thin" if reading.is_wide(blocks) else "pooled", na_action
         )
     else:
-        told = CHOSEN_FROM_ROWS.format("OrthogonalPLS()" if plan.has_orthogonal else "ncomp=")
-        why = told if plan.is_chosen else "" if within is None else WITHIN_ROWS
-        blocks, stats = sample.of_moments("pooled", FROM_ROWS if plan.by_engine else why)
+        needs_rows = None if within is None else WITHIN_ROWS
+        if plan.is_chosen:
+            number = "OrthogonalPLS()" if plan.has_orthogonal else "ncomp="
+            needs_rows = NeedsRows(
+                "Components are chosen by the rows and not by their moments.", f"Give {number} a number"
+            )
+        blocks, stats = sample.of_moments("pooled", FROM_ROWS if plan.by_engine else needs_rows)
     reading.refuse_no_spread(stats)
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
     shared: dict[str, Any] = dict(zip(SHARED, (*scaled, rule, estimated), strict=True))

@@ -225,9 +225,12 @@ def refuse_few(fit: PLSFit, wanted: int) -> None:
         fewer = [each.orthogonal for each in _ladder(fit, fit.moments, fit.orthogonal)]
         raise CollinearError(
             f"With {fit.orthogonal} orthogonal components the scores do not vary within classes in every "
-            "direction, so that linear discriminant analysis of them has no covariance. Pass "
-            + (f"algorithm=OrthogonalPLS({max(fewer)}) or fewer, or " if fewer else "")
-            + 'rule="max" or "centroid".'
+            "direction, so that linear discriminant analysis of them has no covariance.",
+            hint=(
+                "Pass "
+                + (f"algorithm=OrthogonalPLS({max(fewer)}) or fewer, or " if fewer else "")
+                + 'rule="max" or "centroid".'
+            ),
         )
     if not able:
         raise CollinearError(

@@ -30,7 +30,7 @@ from discrim.models.base.reading import Data, NaAction, Prior
 from discrim.models.base.refits import error_path, held_path, left_out_by_refits, moment_refits, verb_options
 from discrim.models.evaluation import validation
 from discrim.models.evaluation.validation import GridSearch, Splits, TuningFolds
-from discrim.models.moments.given import Sample
+from discrim.models.moments.given import NeedsRows, Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.results.geometry import GroupSummary, LinearScores
 from discrim.models.results.results import ClassifierResults, ClassMeans
@@ -88,7 +88,9 @@ def _refuse_singular(fit: SparseFit, blocks: Blocks) -> None:
         )
         raise CollinearError(
             f"{reading.listed(blocks.terms[j] for j in constant)} {does} not vary within classes, where "
-            f"distances have their unit.{tells} {way_out}."
+            f"distances have their unit.{tells}",
+            hint=f"{way_out}.",
+            columns=[blocks.terms[j] for j in constant],
         )
     names = reading.listed(blocks.terms[j] for j in np.flatnonzero(used).tolist())
     raise CollinearError(
@@ -459,7 +461,9 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
 MOST_RIDGE = 1e100
 """Beyond, coefficients are so small that their squares are no doubles."""
 
-CHOSEN_FROM_ROWS = "A penalty is chosen by the rows and not by their moments: give penalty= or nonzero="
+CHOSEN_FROM_ROWS = NeedsRows(
+    "A penalty is chosen by the rows and not by their moments.", "Give penalty= or nonzero="
+)
 
 
 @reading.with_ways_out
@@ -588,7 +592,7 @@ def sparse_lda(
             blocks, "thin" if reading.is_wide(blocks) else "pooled", na_action
         )
     else:
-        blocks, stats = sample.of_moments("pooled", "" if values else CHOSEN_FROM_ROWS)
+        blocks, stats = sample.of_moments("pooled", None if values else CHOSEN_FROM_ROWS)
     reading.refuse_no_spread(stats)
     p = stats.n_columns
     k = stats.n_classes

@@ -103,8 +103,11 @@ def _fit_engine(copy: Any, x: Floats, scores: Floats, engine: Any, width: int) -
         # An engine is the user's own code, which may raise anything.
         raise DataError(
             f"engine={text_of(engine)} cannot be fitted to {len(x)} rows with {width} "
-            f"response{'s' if width > 1 else ''}: {error}. An engine has fit(X, Y) and predict(X); one of a "
-            "single response may be wrapped in scikit-learn's MultiOutputRegressor."
+            f"response{'s' if width > 1 else ''}: {error}.",
+            hint=(
+                "Give an engine with fit(X, Y) and predict(X); one of a single response may be wrapped in "
+                "scikit-learn's MultiOutputRegressor."
+            ),
         ) from error
 
 

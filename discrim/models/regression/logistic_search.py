@@ -94,12 +94,13 @@ def refuse_no_freedom_left(rows: int, terms: tuple[str, ...], *, bias_reduction:
 def refuse_many_coefficients(count: int, columns: int, n_classes: int, others: str) -> None:
     """Raise, before any is formed, where the matrix of second derivatives would be too large."""
     what = f"The information of {count:,} coefficients ({columns:,} columns, {n_classes:,} classes)"
-    way_out = f"Merge rare classes or name fewer columns, or {others}"
-    refuse_beyond_memory(COPIES * float(count) ** 2, what, way_out)
+    hint = f"Merge rare classes or name fewer columns, or {others}."
+    refuse_beyond_memory(COPIES * float(count) ** 2, what, hint)
     if count > MOST_COEFFICIENTS:
         raise DataError(
             f"{what} has {count:,} times {count:,} numbers, and logistic() forms that of "
-            f"{MOST_COEFFICIENTS:,} coefficients at the most: beyond, a step takes many minutes. {way_out}."
+            f"{MOST_COEFFICIENTS:,} coefficients at the most: above, a step takes many minutes.",
+            hint=hint,
         )
 
 
@@ -365,8 +366,11 @@ def _settle_separated(fit: LogisticFit, blocks: Blocks, *, warn: bool) -> Certif
         wide = moments.n_columns > moments.rows.sum() - moments.n_classes
         other = 'lda(covariance="shrunk")' if wide else "lda()"
         less = "leave out one of these terms, " if moments.n_columns > 1 else ""
-        way_out = f"Pass bias_reduction=True, {less}or use {other}."
-        raise SeparationError(f"{certificate.message} {way_out}", certificate=certificate)
+        raise SeparationError(
+            certificate.message,
+            hint=f"Pass bias_reduction=True, {less}or use {other}.",
+            certificate=certificate,
+        )
     warn_user(
         f"{certificate.message} The estimates that are given are those at which the search stopped, "
         "and mean nothing; separation.direction is the direction in which they grow.",
@@ -380,14 +384,18 @@ def _refuse_unfinished(fit: LogisticFit, maxiter: int) -> None:
     steps = fit.newton.steps
     if fit.newton.converged:
         return
-    by_rounding = (
-        "rounding has lost the way, as where weights differ by orders of magnitude, or one row lies as far "
-        "from the others: bring them closer, correct the row, or leave it out"
-    )
-    why = "raise maxiter=" if steps >= maxiter else by_rounding
+    cause = ""
+    hint = "Raise maxiter=."
+    if steps < maxiter:
+        cause = (
+            ": rounding has stopped the search, for example if weights differ by orders of magnitude, or one "
+            "row is as far from the others"
+        )
+        hint = "Bring the weights closer, correct the row, or leave it out."
     raise DataError(
         f"Newton's method has not converged in {steps} step{'s' * (steps != 1)}, though the classes overlap "
-        f"and a maximum exists: {why}."
+        f"and a maximum exists{cause}.",
+        hint=hint,
     )
 
 
@@ -413,7 +421,7 @@ def searched(
         )  # fmt: skip
     certificate = None
     if not fit.newton.converged and bias_reduction:
-        raise DataError(_unfinished_penalized(fit, maxiter))
+        raise _unfinished_penalized(fit, maxiter)
     if not fit.newton.converged:
         certificate = _settle_separated(fit, blocks, warn=warn)
         even = None
@@ -428,21 +436,22 @@ def searched(
     return fit, certificate
 
 
-def _unfinished_penalized(fit: LogisticFit, maxiter: int) -> str:
+def _unfinished_penalized(fit: LogisticFit, maxiter: int) -> DataError:
     steps = fit.newton.steps
-    said = f"The penalized likelihood has not converged in {steps} step{'s' * (steps != 1)}"
+    message = f"The penalized likelihood has not converged in {steps} step{'s' * (steps != 1)}"
     if steps >= PENALIZED_STEPS * maxiter:
-        return f"{said}: raise maxiter=."
+        return DataError(f"{message}.", hint="Raise maxiter=.")
     weight = float(fit.counts.sum())
     rows = int(fit.moments.rows.sum())
     if weight > 1e3 * rows:
-        return (
-            f"{said}, and more would not help: beside weights that sum to {weight:.3g} over {rows:,} rows "
-            "the penalty is lost in rounding. Divide the weights by their mean."
+        return DataError(
+            f"{message}, and more would not help: next to weights that sum to {weight:.3g} over {rows:,} "
+            "rows the penalty is lost in rounding.",
+            hint="Divide the weights by their mean.",
         )
-    return (
-        f"{said}, and more would not help: rounding has lost the way. Leave out columns that few rows have, "
-        "or merge rare classes."
+    return DataError(
+        f"{message}, and more would not help: rounding has stopped the search.",
+        hint="Leave out columns that few rows have, or merge rare classes.",
     )
 
 

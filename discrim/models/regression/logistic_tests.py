@@ -107,8 +107,8 @@ def _group_codes(groups: Any, blocks: Blocks) -> tuple[Codes, str, pd.Index]:
     if isinstance(groups, str):
         blocks.rows.need_table(
             f"groups={groups!r} names a column of ",
-            f", which is read part by part: give a vector of {table.nrows:,} values, as a Series or an "
-            "array.",
+            ", which is read part by part.",
+            hint=f"Give a vector of {table.nrows:,} values, as a Series or an array.",
         )
         values = table.column(groups)
         name = groups
@@ -296,8 +296,10 @@ def _text(fit: Fit[LogisticFit], text: str, index: pd.MultiIndex) -> Hypothesis:
         try:
             return equations(text, named)
         except FormulaError:
-            way_out = f" Coefficients are {listed([*columns, *named] if q > 1 else columns, most=12)}."
-            raise FormulaError(f"{error}{way_out}") from None
+            names = listed([*columns, *named] if q > 1 else columns, most=12)
+            raise error.with_message(
+                error.message, hint=f"{error.hint} Coefficients are {names}.".strip()
+            ) from None
     return _for_each(q, rows), np.tile(values, q)
 
 

@@ -135,7 +135,8 @@ def _with_values(fit: Fit[LogisticFit], blocks: Blocks, values: dict[Any, Any], 
         raise DataError(f"at= {what}.", hint=f"Give values of some of {listed(names)}.")
     blocks.rows.need_table(
         "marginal_effects() at given values needs a table in memory, and ",
-        " is read part by part: pass data= with some of the rows.",
+        " is read part by part.",
+        hint="Pass data= with some of the rows.",
     )
     table = blocks.table.frame(names)
     for name, value in values.items():
@@ -178,7 +179,8 @@ class _AveragedRows:
         if not self._plain:
             blocks.rows.need_table(
                 "marginal_effects() of a formula that makes columns needs a table in memory, and ",
-                " is read part by part: pass data= with some of the rows.",
+                " is read part by part.",
+                hint="Pass data= with some of the rows.",
             )
 
     def _pieces(self) -> Iterator[tuple[Any, Floats]]:

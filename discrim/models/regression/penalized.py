@@ -23,7 +23,7 @@ from discrim.core.regression.proximal_newton import Ended, Likelihood
 from discrim.core.rules.rules import Rule, best_class, log_posteriors, logs_of_prior
 from discrim.design.blocks import Blocks
 from discrim.design.rows import used_codes
-from discrim.errors import DataError, NotSupportedError
+from discrim.errors import DataError, NotSupportedError, sentence
 from discrim.inference.error_rates import as_good, rates_along
 from discrim.inference.resampling import dealt_codes
 from discrim.models.base import reading
@@ -485,7 +485,8 @@ class PenalizedLogisticResults(LogisticResults):
     def _refuse(self, what: str, way_out: str) -> NoReturn:
         raise NotSupportedError(
             f"{what} does not exist for a fit with penalty={self.penalty.name!r}, which draws the "
-            f"estimates to zero: {way_out}."
+            "estimates to zero.",
+            hint=sentence(way_out),
         )
 
     @property

@@ -131,7 +131,8 @@ def _table(fit: Fit[Any]) -> Any:
     blocks = fit.rows("to_marginaleffects()")
     blocks.rows.need_table(
         "marginaleffects takes a table in memory, and ",
-        " is read part by part: fit a sample of its rows as a DataFrame.",
+        " is read part by part.",
+        hint="Fit a sample of its rows as a DataFrame.",
     )
     frame = blocks.table.frame(blocks.table.names)[used_codes(blocks) >= 0].reset_index(drop=True)
     table = ingest(frame).drop("index")

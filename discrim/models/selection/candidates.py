@@ -361,7 +361,8 @@ def _labelled(tried: list[TriedCandidate], refused: dict[str, Refusal]) -> list[
     known = [each.validation._judged for each in tried]
     most = max(known, key=np.count_nonzero, default=np.array([], dtype=bool))
     if tried and not most.any():
-        raise DataError(no_label_reason(tried[0].fit._fit, "candidates fitted without its fold"))
+        message, hint = no_label_reason(tried[0].fit._fit, "candidates fitted without its fold")
+        raise DataError(message, hint=hint)
     kept = []
     for each, labelled in zip(tried, known, strict=True):
         lost = int((most & ~labelled).sum())

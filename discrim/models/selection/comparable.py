@@ -60,9 +60,9 @@ def _refuse_counts(first: ClassifierResults, fit: ClassifierResults, place: int,
     columns = list(dict.fromkeys([*first._fit.blocks.design.columns, *fit._fit.blocks.design.columns]))
     missing = fit._fit.dropped or first._fit.dropped
     way_out = (
-        f"drop the rows that miss a value in any of {listed(columns, most=20)}, and fit all to the rest"
+        f"Drop the rows that miss a value in any of {listed(columns, most=20)}, and fit all to the rest."
         if missing
-        else "fit all to one table with the same weights"
+        else "Fit all to one table with the same weights."
     )
     ours = number(first.nobs)
     theirs = number(fit.nobs)
@@ -73,7 +73,8 @@ def _refuse_counts(first: ClassifierResults, fit: ClassifierResults, place: int,
         by = " by class"
     raise DataError(
         f"Fit {place} of {what} uses {theirs} rows{by}, and the first {ours}: figures of other rows are "
-        f"not comparable, so {way_out}."
+        "not comparable.",
+        hint=way_out,
     )
 
 
@@ -220,15 +221,15 @@ def verb_named(verb: Any, argument: str = "verb") -> Any:
     return resolve(f"{BY_VERB[verb].module}:{verb}")
 
 
-def no_label_reason(fit: Fit[Any], rules: str) -> str:
-    """Return the message that no observation has a label by rules that did not see it."""
+def no_label_reason(fit: Fit[Any], rules: str) -> tuple[str, str]:
+    """Return message and hint of the error that no observation has a label by rules that did not see it."""
     message = f"No observation has a label by {rules}"
     names = list(fit.blocks.design.label_kinds)
     if not names:
-        return f"{message}: give more rows, or other columns."
+        return f"{message}.", "Give more rows, or other columns."
     return (
-        f"{message}: its level of {listed(names)} occurs in no other observation. Leave the column out of "
-        "the formula, or merge its levels."
+        f"{message}: its level of {listed(names)} occurs in no other observation.",
+        "Leave the column out of the formula, or merge its levels.",
     )
 
 
@@ -255,11 +256,13 @@ def need_fits(fits: Sequence[Any], what: str) -> None:
                 f"Argument {place} of {what} is a known law and has no rows.",
                 hint="Use its error_rate, which is exact, and its risk(fit), which says what a fit loses.",
             )
-        hint = "give its results_" if hasattr(fit, "results_") else "give what lda() and other verbs return"
+        hint = "Give its results_" if hasattr(fit, "results_") else "Give what lda() and other verbs return"
         if hasattr(fit, "cross_validate"):
-            hint = "give its fit, as found.fit; with folds= the terms are chosen anew in each"
+            hint = "Give its fit, as found.fit; with folds= the terms are chosen again in each"
         more = ", each as an argument of its own" if isinstance(fit, (list, tuple)) else ""
-        raise DataError(f"Argument {place} of {what} is no fit (type {type(fit).__name__}): {hint}{more}.")
+        raise DataError(
+            f"Argument {place} of {what} is not a fit (type {type(fit).__name__}).", hint=f"{hint}{more}."
+        )
 
 
 def need_rows(fits: Sequence[Any], what: str) -> None:

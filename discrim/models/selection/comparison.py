@@ -53,7 +53,7 @@ def cross_validated(
         try:
             validations.append(validated(fit._fit, folds, repeats, groups, seed, refit_prior=refit_prior))
         except NotSupportedError as error:
-            raise NotSupportedError(f"Fit {place}: {error}") from None
+            raise error.with_message(f"Fit {place}: {error.message}") from None
         warn_unlabelled(validations[-1], f"Fit {place}: ")
     for place, one in enumerate(validations[1:], start=2):
         refuse_other_folds(validations[0], one, place)
@@ -86,7 +86,10 @@ def _wrong_in_both(
     """Rows (n,) that two fits judge, which of these each has wrong (R, m) in each repeat, and the rows."""
     both = a._judged & b._judged
     if not both.any():
-        raise DataError("There is no row that both fits use: they cannot be compared row by row.")
+        raise DataError(
+            "There is no row that both fits use, so they cannot be compared row by row.",
+            hint="Fit both to one table.",
+        )
     wrong = tuple((each._predicted[:, both] != each._actual[both]).astype(np.float64) for each in (a, b))
     rows = JudgedRows(a._actual[both], a._weights[both], len(a._fit.classes), _common_prior(a, b), None)
     return both, (wrong[0], wrong[1]), rows
@@ -225,7 +228,9 @@ class Comparison(ResultTable):
         """
         pair = lda_beside_logistic(self._compared[0])
         if pair is None:
-            raise NotSupportedError("log_odds() compares one fit of lda() with one of logistic().")
+            raise NotSupportedError(
+                "log_odds() compares one fit of lda() with one of logistic().", hint="Compare such a pair."
+            )
         return log_odds_of_both(*pair)
 
 

@@ -410,8 +410,8 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
     """
     if not isinstance(lda_fit, LDAResults):
         raise DataError(
-            f"hausman() compares lda() with a logistic regression, in that order; the first fit is "
-            f"{type(lda_fit).__name__}."
+            f"The first fit is {type(lda_fit).__name__}, not a fit of lda().",
+            hint="Pass a fit of lda() and a logistic regression, in that order.",
         )
     lda_fit._need_full("hausman()")
     normal = lda_fit._fit
@@ -429,7 +429,8 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
     if params.shape != (p + 1, q):
         raise DataError(
             f"The logistic fit has coefficients of shape {params.shape}; {p} columns and {q + 1} classes "
-            f"take {(p + 1, q)}: a constant, then {listed(lda_fit.terms)}, for each class but the first."
+            f"require {(p + 1, q)}.",
+            hint=f"Fit a constant, then {listed(lda_fit.terms)}, for each class but the first.",
         )
     keep = np.arange(q * (p + 1)).reshape(q, p + 1)[:, 1:].ravel()
     return hausman_test(slopes.ravel(), cov, params[1:].T.ravel(), theirs[np.ix_(keep, keep)])

@@ -288,7 +288,8 @@ def _judged_at(fit: Fit[Any], share: float, repeats: int, groups: Any, seed: int
     judged = (dealt == 0 if of_one else dealt >= 0) & (cv._predicted >= 0)
     wrong = judged & (cv._predicted != cv._actual)
     if not judged.any():
-        raise NotSupportedError(no_label_reason(fit, f"rules fitted to {share:.3g} of the rows without it"))
+        message, hint = no_label_reason(fit, f"rules fitted to {share:.3g} of the rows without it")
+        raise NotSupportedError(message, hint=hint)
     counted = (dealt >= 0) * (1.0 if blocks.weights is None else np.where(dealt >= 0, blocks.weights, 0.0))
     used = float(counted[0].sum())
     rows = float(counted[dealt == 1].sum()) / repeats if of_one else used * (1 - 1 / parts)

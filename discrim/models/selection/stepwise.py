@@ -311,7 +311,10 @@ def read_limits(
         last = _limit("stay", stay, by, high, needed=direction != "forward")
     if direction == "both" and (last < first if by == "p" else last > first):
         side = "below" if by == "p" else "above"
-        raise DataError(f"stay={last!r} is {side} enter={first!r}: a term could enter and leave for ever.")
+        raise DataError(
+            f"stay={last!r} is {side} enter={first!r}: a term could enter and leave for ever.",
+            hint=f"Give a value of stay= that is not {side} enter=.",
+        )
     return Limits(first, last, by, tolerance)
 
 
@@ -325,8 +328,8 @@ def _level(name: str, value: Any) -> float:
 def _limit(name: str, value: Any, by: str, high: float, *, needed: bool) -> float:
     """Return a validated limit of a statistic, or NaN for one that the direction does not need."""
     if value is None and needed:
-        hint = " (SPSS has enter=3.84, stay=2.71)" if by == "F" else ""
-        raise DataError(f'{name}= is missing: by="{by}" has no default limits{hint}.')
+        example = " (SPSS has enter=3.84, stay=2.71)" if by == "F" else ""
+        raise DataError(f'{name}= is missing: by="{by}" has no default limits.', hint=f"Give one{example}.")
     return np.nan if value is None else check_number(name, value, 0, high)
 
 

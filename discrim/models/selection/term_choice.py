@@ -26,7 +26,7 @@ from discrim.core.rules.rules import PartRule, Rule
 from discrim.data.table import rows_of
 from discrim.design.blocks import Blocks
 from discrim.design.rows import used_codes
-from discrim.errors import CollinearError, DiscrimWarning, NotSupportedError
+from discrim.errors import CollinearError, DiscrimWarning, NotSupportedError, sentence
 from discrim.inference.selection import LEAST, Partial, SelectedColumns
 from discrim.models.base import reading
 from discrim.models.base.fit import Fit, Gaps, Refits, scored
@@ -322,7 +322,8 @@ class _PartialFSteps:
             found = self._selected.tolerances_with(self._parts[term])[1]
             raise CollinearError(
                 f"With the term {term!r} the smallest tolerance within classes is {found:.3g}, below "
-                f"tolerance={self._limits.tolerance:g}: {way_out}."
+                f"tolerance={self._limits.tolerance:g}.",
+                hint=sentence(way_out),
             )
 
     def _remove(self, include: list[str]) -> bool:

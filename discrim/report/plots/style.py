@@ -210,7 +210,9 @@ def signs_of(classes: Sequence[Any], colors: Any = None) -> Signs:
         unknown = [label for label in colors if label not in classes]
         if unknown:
             raise DataError(
-                f"colors= names {unknown[0]!r}, which is no class.", hint=f"Name some of {list(classes)}."
+                f"Unknown class {unknown[0]!r} in colors=.",
+                hint=f"Name some of {list(classes)}.",
+                classes=unknown,
             )
         given = [colors.get(label, COLOURS[k % len(COLOURS)]) for k, label in enumerate(classes)]
     elif not isinstance(colors, Iterable):
