@@ -12,7 +12,7 @@ import pytest
 import discrim
 from discrim import slips
 from discrim.datasets import load_iris
-from discrim.errors import DiscrimWarning, NotSupportedError
+from discrim.errors import NoSeparationWarning, NotSupportedError
 from discrim.models.base.reading import with_ways_out
 from discrim.models.discriminant.components import CorrespondenceSubspace
 from discrim.models.discriminant.covariates import CovariateModel
@@ -448,7 +448,7 @@ def test_an_error_within_a_call_stays_what_it_is():
 
 
 def test_what_a_model_refuses_is_told_by_the_model():
-    with pytest.warns(DiscrimWarning, match="No plane separates"):
+    with pytest.warns(NoSeparationWarning):
         line = discrim.perceptron(FORMULA, IRIS, seed=1, maxiter=2)
     with pytest.raises(NotSupportedError, match="A likelihood needs probabilities"):
         _ = line.llf

@@ -19,7 +19,7 @@ import pytest
 import discrim
 from discrim.core.discriminant.lda import fit_lda
 from discrim.core.moments.moments import ClassMoments
-from discrim.errors import CollinearError, DataError, DiscrimWarning
+from discrim.errors import CollinearError, DataError, DroppedColumnsWarning
 from discrim.inference.manova import wilks
 from tests import references as ref
 
@@ -324,7 +324,7 @@ def test_collinearity_left_by_rounding_is_refused(verb: str) -> None:
 def test_a_constant_column_is_left_out_and_named(verb: str, value: float) -> None:
     case = ordinary()
     still = x3_from(case, np.full(len(case.x), value))
-    with pytest.warns(DiscrimWarning, match="Left out 'x3': constant over all rows"):
+    with pytest.warns(DroppedColumnsWarning, match="'x3'"):
         fit = getattr(discrim, verb)("y ~ .", still.frame())
     less = getattr(discrim, verb)("y ~ . - x3", still.frame())
     pd.testing.assert_frame_equal(fit.predict_log_proba(), less.predict_log_proba())

@@ -161,7 +161,7 @@ def test_integers_that_doubles_round_are_told() -> None:
     data = pd.DataFrame({"y": list("ab") * 50, "x": [0] * 95 + [2**60 + i for i in range(5)]})
     data["z"] = np.arange(100)
     sparse = data.astype({"x": pd.SparseDtype(np.int64, 0)})
-    with pytest.warns(discrim.errors.DiscrimWarning, match="Double precision rounds .* of column 'x'"):
+    with pytest.warns(discrim.errors.PrecisionWarning, match="'x'"):
         discrim.lda("y ~ .", sparse)
 
 

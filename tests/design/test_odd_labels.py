@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import discrim
-from discrim.errors import DataError, DiscrimError, DiscrimWarning
+from discrim.errors import DataError, DiscrimError, DroppedColumnsWarning, LabelWarning
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -113,7 +113,7 @@ def test_an_id_that_was_rounded_is_not_taken_for_another_at_prediction():
 )
 def test_labels_that_look_alike_are_named_in_a_warning(one, other):
     data = table(y=np.repeat([one, other], 30))
-    with pytest.warns(DiscrimWarning, match="look alike") as caught:
+    with pytest.warns(LabelWarning) as caught:
         fit = discrim.lda("y ~ x", data)
     # The message shows what a screen does not.
     assert ascii(other) in str(caught[0].message)
@@ -146,7 +146,7 @@ def test_labels_that_a_reader_tells_apart_are_no_twins(one, other):
 
 @pytest.mark.parametrize("other", ["A", " a", "a\u00a0"])
 def test_twins_by_case_and_blanks_are_said_once(other):
-    with pytest.warns(DiscrimWarning) as caught:
+    with pytest.warns(LabelWarning) as caught:
         discrim.lda("y ~ x", table(y=np.repeat(["a", other], 30)))
     assert len(caught) == 1
     assert "case or blanks" in str(caught[0].message)
@@ -352,7 +352,7 @@ def test_a_table_with_missing_values_of_any_kind_is_known_again(nothing):
 
 def test_a_table_is_known_again_where_a_column_was_left_out():
     data = pd.DataFrame(np.column_stack([X, Z]), columns=["x", "z"]).assign(y=TEXT, q="one")
-    with pytest.warns(DiscrimWarning, match="Left out 'q'"):
+    with pytest.warns(DroppedColumnsWarning, match="'q'"):
         fit = discrim.lda("y ~ .", data)
     fit.confusion()
     assert fit.error_rates("loo").shape[0] == 1

@@ -616,7 +616,7 @@ def test_columns_of_hopelessly_different_units_have_no_common_components():
 
 def test_a_row_is_named_as_its_index_names_it():
     few = IRIS.groupby("species", observed=True).head(6)
-    with pytest.warns(discrim.errors.DiscrimWarning, match="first of them 5"):
+    with pytest.warns(discrim.errors.MissingPredictionWarning):
         qda("species ~ .", few).leave_one_out()
 
 

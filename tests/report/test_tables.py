@@ -176,7 +176,7 @@ def test_points_line_up_where_rows_have_unlike_decimals():
 # ---- covariances in powers of ten
 
 
-@pytest.mark.filterwarnings("ignore:In the units of the columns")
+@pytest.mark.filterwarnings("ignore::discrim.errors.PrecisionWarning")
 @pytest.mark.parametrize("units", [[1, 1, 1, 1], [1e-9, 1, 1e9, 1e3], [1e-170, 1, 1, 1e150]])
 def test_covariances_in_powers_of_ten_are_shown_as_correlations(units):
     data = IRIS.copy()

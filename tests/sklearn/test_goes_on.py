@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 import discrim
 import discrim.sklearn as estimators
 from discrim.covariance import MCD, Shrunk, StudentT
-from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarning
+from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarning, FallbackWarning
 from discrim.penalty import Ridge
 from discrim.subspace import OrthogonalPLS, SparsePLS
 
@@ -117,7 +117,7 @@ def test_a_grid_over_regularized_rules_has_no_missing_score(alpha):
 @pytest.mark.parametrize(("alpha", "verb"), [(1, discrim.qda), (0, discrim.lda)])
 def test_what_is_fitted_instead_is_said_and_is_that(alpha, verb):
     x, y = dummies()
-    with pytest.warns(DiscrimWarning, match=rf"Fitted {verb.__name__}\(\) with covariance=Shrunk"):
+    with pytest.warns(FallbackWarning, match=rf"Fitted {verb.__name__}\(\) with covariance=Shrunk"):
         model = estimators.RDAClassifier(alpha=alpha, gamma=1.0).fit(x, y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

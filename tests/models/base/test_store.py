@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from discrim import lda, load, qda, shrunken_centroids
 from discrim.datasets import load_iris
-from discrim.errors import DataError, DiscrimError
+from discrim.errors import DataError, DiscrimError, DroppedColumnsWarning
 
 IRIS = load_iris()
 
@@ -166,7 +166,7 @@ def test_nothing_is_left_behind_and_the_old_file_stays_where_writing_fails(tmp_p
 
 def test_dropped_columns_stay_dropped(tmp_path):
     data = IRIS.assign(total=IRIS["sepal_width"] + IRIS["petal_width"])
-    with pytest.warns(UserWarning, match="total"):
+    with pytest.warns(DroppedColumnsWarning, match="total"):
         fit = lda("species ~ .", data, collinear="drop")
     fit.save(tmp_path / "fit")
     assert load(tmp_path / "fit").predict_proba(data).equals(fit.predict_proba(data))

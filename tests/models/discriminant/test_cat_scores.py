@@ -19,7 +19,14 @@ from discrim.cli import main
 from discrim.core.discriminant.lda import benjamini_hochberg, higher_criticism
 from discrim.covariance import Diagonal, Shrunk, ShrunkCorrelation
 from discrim.datasets import load_iris
-from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError, PriorError
+from discrim.errors import (
+    CollinearError,
+    DataError,
+    DroppedColumnsWarning,
+    NotSupportedError,
+    PriorError,
+    ScaleWarning,
+)
 from discrim.sklearn import LDAClassifier
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "ranking.json").read_text(encoding="utf-8"))
@@ -316,7 +323,7 @@ def test_columns_without_a_correlation_are_named():
     data = IRIS.assign(flat=pd.factorize(IRIS["species"])[0])
     with pytest.raises(CollinearError, match="flat"):
         lda("species ~ .", data, **SHRUNK)
-    with pytest.warns(DiscrimWarning, match="flat"):
+    with pytest.warns(DroppedColumnsWarning, match="flat"):
         fit = lda("species ~ .", data, collinear="drop", **SHRUNK)
     assert_allclose(fit.ranking(), lda("species ~ .", IRIS, **SHRUNK).ranking())
     copied = IRIS.assign(copy=IRIS["sepal_length"] * 2)
@@ -328,7 +335,7 @@ def test_columns_without_a_correlation_are_named():
 
 
 def test_a_ranking_that_there_is_none_of_is_refused():
-    with pytest.warns(DiscrimWarning, match="differ by much"):
+    with pytest.warns(ScaleWarning):
         sphere = lda("y ~ .", WIDE, covariance="shrunk")
     with pytest.raises(NotSupportedError, match='covariance="correlation"'):
         sphere.ranking()

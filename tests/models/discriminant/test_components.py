@@ -18,14 +18,20 @@ import discrim
 from discrim import lda, qda, rda
 from discrim.covariance import Shrunk
 from discrim.datasets import load_iris, load_wine
-from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
+from discrim.errors import (
+    CollinearError,
+    DataError,
+    DroppedColumnsWarning,
+    NotSupportedError,
+    ScaleWarning,
+)
 from discrim.sklearn import LDAClassifier
 from discrim.subspace import PrincipalComponents
 from tests.support import GOLDEN, beside
 
 DAPC = json.loads((GOLDEN / "dapc.json").read_text())
 IRIS, WINE = load_iris(), load_wine()
-UNLIKE = "ignore:The variance by which components= orders principal axes"
+UNLIKE = "ignore::discrim.errors.ScaleWarning"
 
 pytestmark = pytest.mark.filterwarnings(UNLIKE)
 
@@ -162,7 +168,7 @@ def test_moments_that_add_up_and_parts_say_the_same_as_the_rows():
 
 def test_constant_columns_and_ties_cost_nothing():
     table = IRIS.assign(still=3.0, twice=IRIS["petal_length"])
-    with pytest.warns(DiscrimWarning, match="still"):
+    with pytest.warns(DroppedColumnsWarning, match="still"):
         fit = lda("species ~ .", table, components=2)
     assert len(fit.terms) == 5
     other = pipeline(LinearDiscriminantAnalysis(), 2, standardize=False)
@@ -246,7 +252,7 @@ def test_scores_on_axes_have_no_law_of_some_of_the_columns(verb, options):
 
 
 def test_units_that_differ_are_warned_of():
-    with pytest.warns(DiscrimWarning, match="orders principal axes.*standardize=True"):
+    with pytest.warns(ScaleWarning):
         lda("cultivar ~ .", WINE, components=2)
 
 
@@ -356,7 +362,7 @@ def test_rows_beside_a_far_row_keep_the_digits_of_refits(verb, options, componen
     np.testing.assert_allclose(fit.leave_one_out().iloc[:, 1:], refitted(fit, table), atol=1e-8)
 
 
-@pytest.mark.filterwarnings("ignore:.*constant")
+@pytest.mark.filterwarnings("ignore::discrim.errors.DroppedColumnsWarning")
 @pytest.mark.parametrize("shape", [(30, 5), (24, 40)])
 @pytest.mark.parametrize(("verb", "options"), VERBS, ids=["lda", "qda", "rda"])
 def test_a_column_that_only_one_row_varies_is_dropped_without_it(verb, options, shape):

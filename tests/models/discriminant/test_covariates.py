@@ -11,7 +11,7 @@ import scipy
 import discrim
 from discrim import lda, load
 from discrim.datasets import load_iris, load_penguins
-from discrim.errors import CollinearError, DataError, FormulaError, NotSupportedError
+from discrim.errors import CollinearError, DataError, DroppedColumnsWarning, FormulaError, NotSupportedError
 from discrim.sklearn import LDAClassifier
 from tests import support
 
@@ -250,10 +250,10 @@ def test_columns_that_covariates_determine_are_named():
         lda("species ~ twice + petal_width | sepal_length", rows)
     with (
         pytest.raises(CollinearError, match="combination of the covariates"),
-        pytest.warns(UserWarning, match="Dropped"),
+        pytest.warns(DroppedColumnsWarning),
     ):
         lda("species ~ twice | sepal_length", rows, collinear="drop")
-    with pytest.warns(UserWarning, match="twice"):
+    with pytest.warns(DroppedColumnsWarning, match="twice"):
         fit = lda("species ~ petal_width | sepal_length + twice", rows, collinear="drop")
     assert list(fit.covariate_model.covariates) == ["sepal_length"]
 

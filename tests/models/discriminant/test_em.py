@@ -13,7 +13,7 @@ import discrim
 from discrim.cli import main
 from discrim.core.covariance.em import fit_observed, observed_rows
 from discrim.datasets import load_iris, load_penguins
-from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
+from discrim.errors import CollinearError, DataError, DroppedColumnsWarning, NotSupportedError
 from tests.support import classic
 
 IRIS = load_iris()
@@ -343,7 +343,7 @@ def test_rows_without_a_class_and_without_any_value_are_dropped_and_counted():
     fit = discrim.lda("species ~ .", data, missing="em")
     assert (fit.nobs, fit._fit.dropped) == (340, 4)
     flat = with_holes(rows=data.assign(flat=1.0))
-    with pytest.warns(DiscrimWarning, match="Left out 'flat': constant"):
+    with pytest.warns(DroppedColumnsWarning, match="'flat'"):
         fit = discrim.qda("species ~ .", flat, missing="em")
     assert list(fit.terms) == list(PENGUINS.columns[1:])
     assert fit.nobs == flat[[*PENGUINS.columns[1:]]].notna().any(axis=1)[data["species"].notna()].sum()

@@ -20,7 +20,13 @@ from discrim import covariance_models, lda, lr_test, qda
 from discrim.core.covariance.factor import FORMS, downdated
 from discrim.covariance import FactorAnalytic
 from discrim.datasets import load_iris
-from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarning, NotSupportedError
+from discrim.errors import (
+    CollinearError,
+    DataError,
+    DiscrimError,
+    NotSupportedError,
+    ScaleWarning,
+)
 from discrim.models.evaluation.validation import left_out_scores, scores_by_refit
 from tests.references import exact
 
@@ -199,7 +205,7 @@ def test_bic_finds_the_signal_among_more_columns_than_rows():
     x = rng.normal(size=(60, 300))
     x[:, :3] *= 12
     table = pd.DataFrame(x).add_prefix("x").assign(y=np.repeat(["a", "b"], 30))
-    with pytest.warns(DiscrimWarning, match="in the units of the columns"):
+    with pytest.warns(ScaleWarning):
         fit = qda("y ~ .", table, covariance=FactorAnalytic("bic"))
     assert (fit.covariance_model.dimensions == 3).all()
 
@@ -289,7 +295,7 @@ def test_axes_may_be_turned_and_units_changed_together(form):
         again = qda("species ~ .", data, covariance=FactorAnalytic(form=form))
         assert np.allclose(fit.predict_log_proba(IRIS), again.predict_log_proba(data), rtol=1e-9, atol=1e-9)
         assert again.covariance_model.dimensions.tolist() == fit.covariance_model.dimensions.tolist()
-    with pytest.warns(DiscrimWarning, match="units of the columns, which differ by much"):
+    with pytest.warns(ScaleWarning):
         qda("species ~ .", IRIS.assign(petal_width=100 * IRIS["petal_width"]), covariance="factor")
 
 

@@ -12,7 +12,7 @@ from discrim.core.discriminant.rda import fit_rda, path_rules, wrong_by_class
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.rules.rules import best_class
 from discrim.datasets import load_iris, load_wine
-from discrim.errors import CollinearError, DataError, DiscrimWarning
+from discrim.errors import CollinearError, DataError, MissingPredictionWarning
 from discrim.models.evaluation.validation import deal_folds
 
 IRIS = load_iris()
@@ -105,7 +105,7 @@ def test_rows_that_cannot_be_taken_out_are_fitted_again_or_missing():
         held = pd.concat([IRIS.iloc[50:].sample(frac=1, random_state=2), IRIS.iloc[20 : 20 + rows]])
         fit = rda("species ~ .", held, alpha=alpha, gamma=alpha)
         assert np.isnan(held_scores(fit, held)[-rows:]).all()
-        with pytest.warns(DiscrimWarning, match=f"{rows} rows have no leave-one-out rule"):
+        with pytest.warns(MissingPredictionWarning, match=f"{rows} rows"):
             assert fit.leave_one_out().isna().any(axis=1).sum() == rows
     with pytest.raises(DataError, match="'setosa'"):
         rda("species ~ .", held, folds="loo")

@@ -11,7 +11,7 @@ import discrim
 from discrim import lda, load, qda
 from discrim.covariance import Separable
 from discrim.datasets import load_iris
-from discrim.errors import CollinearError, DataError, NotSupportedError
+from discrim.errors import CollinearError, DataError, DroppedColumnsWarning, NotSupportedError
 from discrim.sklearn import LDAClassifier
 from tests import support
 
@@ -152,7 +152,7 @@ def test_options_that_cannot_be_combined_with_a_matrix_are_refused():
     with pytest.raises(NotSupportedError, match="covariance_model"):
         lda("species ~ .", IRIS).covariance_model.row_cov.head()
     with (
-        pytest.warns(UserWarning, match="constant"),
+        pytest.warns(DroppedColumnsWarning),
         pytest.raises(DataError, match="leaves 11 columns that vary"),
     ):
         lda("y ~ .", waves().assign(x3=1.0), covariance=Separable(3, 4))

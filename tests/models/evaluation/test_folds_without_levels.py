@@ -143,9 +143,9 @@ WITHOUT_LEAVE_ONE_OUT = {
 )
 def test_a_row_that_alone_has_a_level_has_no_answer_by_leave_one_out_and_by_folds(name, options):
     fit = getattr(discrim, name)("y ~ x + z + c", ROWS, **options)
-    with pytest.warns(discrim.errors.DiscrimWarning):
+    with pytest.warns(discrim.errors.MissingPredictionWarning):
         left_out = fit.leave_one_out()
-    with pytest.warns(discrim.errors.DiscrimWarning):
+    with pytest.warns(discrim.errors.MissingPredictionWarning):
         by_folds = discrim.cross_validate(fit, np.arange(30))
     assert left_out["label"].isna().to_numpy().nonzero()[0].tolist() == [7]
     assert by_folds.labels[1].isna().to_numpy().nonzero()[0].tolist() == [7]

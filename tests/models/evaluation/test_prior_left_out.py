@@ -119,7 +119,7 @@ def test_what_has_no_prior_of_its_own_is_refitted_freely(name):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:No plane separates")
+@pytest.mark.filterwarnings("ignore::discrim.errors.NoSeparationWarning")
 @pytest.mark.parametrize("verb", [indicator, perceptron])
 def test_rules_without_a_prior_are_refits_too(verb):
     fit = verb(FORMULA, DATA)

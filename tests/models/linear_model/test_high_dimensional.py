@@ -312,7 +312,7 @@ def test_powers_of_many_columns() -> None:
 # ---- refusals
 
 
-@pytest.mark.filterwarnings("ignore:The weights of 17 rows sum to 25.5")
+@pytest.mark.filterwarnings("ignore::discrim.errors.WeightsWarning")
 @pytest.mark.parametrize(
     ("ask", "error", "said"),
     [

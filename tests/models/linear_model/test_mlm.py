@@ -14,7 +14,14 @@ from scipy import linalg
 import discrim
 from discrim import lda, manova, mlm
 from discrim.datasets import load_iris, load_penguins
-from discrim.errors import CollinearError, DataError, DiscrimWarning, FormulaError, NotSupportedError
+from discrim.errors import (
+    CollinearError,
+    CollinearWarning,
+    DataError,
+    FormulaError,
+    NotSupportedError,
+    WeightsWarning,
+)
 from discrim.models.linear_model.mlm_summary import radius_of
 from tests.support import GOLDEN, classic
 
@@ -255,7 +262,7 @@ def test_errors_of_coefficients_are_those_of_each_response_alone():
 
 
 def test_empty_cells_are_named():
-    with pytest.warns(DiscrimWarning, match="no row for species='Chinstrap' and island='Biscoe'"):
+    with pytest.warns(CollinearWarning, match=r"'Chinstrap'.*'Biscoe'"):
         fit = mlm("species * island ~ bill_length_mm + bill_depth_mm", PENGUINS)
     table = fit.tests()
     assert table["df"].tolist() == [2, 2, 0]
@@ -274,7 +281,7 @@ def test_empty_cells_are_named():
 
 def test_some_empty_cells_leave_fewer_degrees_of_freedom():
     rows = SEXED[~((SEXED["species"] == "Gentoo") & (SEXED["sex"] == "male"))]
-    with pytest.warns(DiscrimWarning, match="species='Gentoo' and sex='male'"):
+    with pytest.warns(CollinearWarning, match=r"'Gentoo'.*'male'"):
         fit = mlm(FORMULA, rows)
     assert fit.tests()["df"].tolist() == [2, 1, 1]
 
@@ -289,7 +296,7 @@ def test_truth_values_and_numbers_in_c_are_factors():
 
 
 def test_weights_that_are_no_counts_are_told():
-    with pytest.warns(DiscrimWarning, match="are not counts"):
+    with pytest.warns(WeightsWarning):
         mlm(FORMULA, SEXED, weights=np.full(len(SEXED), 0.5))
 
 

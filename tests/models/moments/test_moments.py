@@ -11,7 +11,15 @@ import pytest
 import discrim
 from discrim.covariance import Shrunk, ShrunkCorrelation
 from discrim.datasets import load_iris, load_penguins
-from discrim.errors import CollinearError, DataError, DiscrimWarning, FormulaError, NotSupportedError
+from discrim.errors import (
+    CollinearError,
+    DataError,
+    DiscrimWarning,
+    DroppedColumnsWarning,
+    EmptyClassWarning,
+    FormulaError,
+    NotSupportedError,
+)
 
 IRIS = load_iris()
 TEXT = IRIS.astype({"species": str})
@@ -188,7 +196,7 @@ def test_columns_of_from_stats_are_taken_by_name():
 def test_a_class_without_rows_is_left_out_with_a_warning():
     gone = IRIS.assign(sepal_width=IRIS["sepal_width"].mask(IRIS["species"] == "virginica"))
     held = discrim.moments(FORMULA, gone)
-    with pytest.warns(DiscrimWarning, match="virginica") as caught:
+    with pytest.warns(EmptyClassWarning, match="virginica") as caught:
         fit = discrim.lda(moments=held)
     assert fit.classes.tolist() == ["setosa", "versicolor"]
     assert caught[0].filename == __file__
@@ -325,7 +333,7 @@ def test_a_published_covariance_without_an_inverse_names_the_column(covs, barren
         discrim.lda(moments=given)
     with pytest.raises(CollinearError, match=f"'{barren}' .* in class 'x'"):
         discrim.qda(moments=two_groups([covs, covs]))
-    with pytest.warns(DiscrimWarning, match=f"Dropped '{barren}'"):
+    with pytest.warns(DroppedColumnsWarning, match=f"Dropped '{barren}'"):
         fit = discrim.lda(moments=given, collinear="drop")
     kept = len(covs) - 1
     np.testing.assert_allclose(fit.cov, covs[:kept, :kept], rtol=1e-12)

@@ -17,7 +17,7 @@ from sklearn.naive_bayes import GaussianNB
 from discrim import load, naive_bayes, qda
 from discrim.datasets import load as load_table
 from discrim.datasets import load_breast_cancer, load_iris, load_penguins
-from discrim.errors import CollinearError, DataError, NotSupportedError
+from discrim.errors import CollinearError, DataError, MissingPredictionWarning, NotSupportedError
 from tests import support
 
 GOLDEN = json.loads((support.GOLDEN / "naive_bayes.json").read_text(encoding="utf-8"))["cases"]
@@ -123,7 +123,7 @@ def test_leaving_a_row_out_recomputes_the_smoothing(method, weighted, smoothing)
 
 def test_of_a_class_of_two_rows_one_left_out_leaves_no_variance_but_the_smoothing():
     data = pd.DataFrame({"x": [0.0, 1.0, 4.0, 6.0, 7.5], "y": list("aabbb")})
-    with pytest.warns(UserWarning, match="2 rows have no leave-one-out rule"):
+    with pytest.warns(MissingPredictionWarning):
         missing = naive_bayes("y ~ x", data, smoothing=0.1).leave_one_out()["label"].isna()
     assert missing.tolist() == [True, True, False, False, False]
     fit = naive_bayes("y ~ x", data, method="mle", smoothing=0.1)

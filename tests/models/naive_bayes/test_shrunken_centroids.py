@@ -22,7 +22,13 @@ from hypothesis import strategies as st
 import discrim
 from discrim import shrunken_centroids
 from discrim.datasets import load_breast_cancer, load_iris, load_wine
-from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
+from discrim.errors import (
+    CollinearError,
+    DataError,
+    DroppedColumnsWarning,
+    NotSupportedError,
+    UninformativeFitWarning,
+)
 from tests import support
 from tests.models.base import test_store as store
 
@@ -145,7 +151,7 @@ def test_scikit_learn_agrees(threshold, priors):
     )
 
 
-@pytest.mark.filterwarnings("ignore:At threshold")
+@pytest.mark.filterwarnings("ignore::discrim.errors.UninformativeFitWarning")
 @given(
     seed=st.integers(0, 2**32 - 1),
     threshold=st.floats(0, 4),
@@ -219,7 +225,7 @@ def test_the_path_is_the_cross_validated_error_of_each_threshold():
         fit = shrunken_centroids("cultivar ~ .", data, folds=5, seed=3, n_thresholds=7, prior=prior)
         for row in fit.path.itertuples():
             options = {"threshold": row.threshold, "prior": prior}
-            with pytest.warns(DiscrimWarning) if not row.genes else nullcontext():
+            with pytest.warns(UninformativeFitWarning) if not row.genes else nullcontext():
                 one = shrunken_centroids("cultivar ~ .", data, **options)
             rates = one.error_rates(["cv"], folds=5, seed=3).iloc[0]
             assert row.error == pytest.approx(rates["estimate"], abs=1e-14)
@@ -274,7 +280,7 @@ def test_columns_that_do_not_vary_within_classes():
 
 
 def test_a_column_of_one_value_is_left_out_and_named():
-    with pytest.warns(DiscrimWarning, match="Left out 'flat'"):
+    with pytest.warns(DroppedColumnsWarning, match="'flat'"):
         fit = shrunken_centroids("species ~ .", IRIS.assign(flat=1.0), threshold=2.0, offset=0.0)
     without = shrunken_centroids("species ~ .", IRIS, threshold=2.0, offset=0.0)
     pd.testing.assert_frame_equal(fit.predict_proba(), without.predict_proba(), check_exact=True)
@@ -310,7 +316,7 @@ def test_survivors_are_sorted_and_follow_the_threshold():
 
 
 def test_no_column_left_gives_the_prior_and_says_so():
-    with pytest.warns(DiscrimWarning, match="At threshold 1000 no column is left"):
+    with pytest.warns(UninformativeFitWarning):
         fit = shrunken_centroids("species ~ .", IRIS.iloc[20:], threshold=1000)
     np.testing.assert_allclose(fit.predict_proba(), np.tile(fit.prior, (130, 1)), rtol=1e-14)
     text = str(fit.summary())
@@ -346,7 +352,7 @@ def test_bad_options_are_named(options, said):
 
 @pytest.mark.parametrize("options", [{"grid": [1e6, 2e6]}, {"grid": [1e6], "prior": [0.2, 0.5, 0.3]}])
 def test_thresholds_that_leave_no_column_have_the_error_of_the_prior(options):
-    with pytest.warns(DiscrimWarning, match="no column is left"):
+    with pytest.warns(UninformativeFitWarning):
         fit = shrunken_centroids("species ~ .", IRIS, seed=0, **options)
     assert fit.path["genes"].tolist() == [0] * len(options["grid"])
     prior = np.array(options.get("prior", [1 / 3] * 3))
@@ -357,7 +363,7 @@ def test_thresholds_that_leave_no_column_have_the_error_of_the_prior(options):
 def test_columns_without_a_difference_between_classes_can_be_chosen_among():
     # Half of each class has either value.
     data = IRIS.assign(even=np.arange(len(IRIS)) % 2.0)
-    with pytest.warns(DiscrimWarning, match="no column is left"):
+    with pytest.warns(UninformativeFitWarning):
         fit = shrunken_centroids("species ~ even", data, offset=1.0, seed=0)
     assert fit.path[["threshold", "genes"]].to_numpy().tolist() == [[0.0, 0]]
 
@@ -487,7 +493,7 @@ def test_the_pictures_show_the_tables():
     np.testing.assert_allclose(widths, table.to_numpy().T.ravel())
     assert [label.get_text() for label in axes.get_yticklabels()] == table.index.tolist()
     fit.plot("posteriors")
-    with pytest.warns(DiscrimWarning):
+    with pytest.warns(UninformativeFitWarning):
         shrunken_centroids("cultivar ~ .", load_wine(), threshold=1e6).plot()
     plt.close("all")
 

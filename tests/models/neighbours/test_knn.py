@@ -26,7 +26,13 @@ from discrim.core.neighbours import neighbours as neighbour_cells
 from discrim.core.neighbours import neighbours as neighbour_filter
 from discrim.core.neighbours.knn import fit_knn
 from discrim.datasets import load, load_iris, load_penguins
-from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError, PriorError
+from discrim.errors import (
+    CollinearError,
+    DataError,
+    DroppedColumnsWarning,
+    NotSupportedError,
+    PriorError,
+)
 from tests import support
 
 GOLDEN = json.loads((support.GOLDEN / "knn.json").read_text(encoding="utf-8"))["cases"]
@@ -474,7 +480,7 @@ def test_columns_with_nothing_to_divide_by_are_named():
     data = load_iris().assign(still=4.2, twice=lambda d: 2 * d["petal_width"])
     for scale in (True, False):
         plain = knn("species ~ . - twice - still", data, k=3, scale=scale)
-        with pytest.warns(DiscrimWarning, match="Left out 'still': constant"):
+        with pytest.warns(DroppedColumnsWarning, match="'still'"):
             with_still = knn("species ~ . - twice", data, k=3, scale=scale)
         pd.testing.assert_frame_equal(plain.predict_proba(), with_still.predict_proba())
     with pytest.raises(CollinearError, match=r"'twice'.*euclidean"):

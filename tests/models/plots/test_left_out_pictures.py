@@ -102,7 +102,7 @@ def test_scores_of_folds_are_computed_once_for_all_pictures(monkeypatch):
 
 def test_folds_count_the_only_row_of_a_class_as_an_error():
     rare = pd.concat([TWO, TWO.iloc[:1].assign(species="rare", sepal_width=9.0)], ignore_index=True)
-    with pytest.warns(discrim.errors.DiscrimWarning, match="No plane separates"):
+    with pytest.warns(discrim.errors.NoSeparationWarning):
         fit = discrim.perceptron(FORMULA, rare, maxiter=5)
     axes = fit.plot("confusion")
     assert "10-fold cross-validation" in axes.get_title()
@@ -118,7 +118,7 @@ def test_rows_are_left_out_one_by_one_if_a_fold_has_no_rule():
     table.loc[40, "y"] = "a"
     fit = discrim.logistic("y ~ x", table)
     assert methods_to_judge(fit._fit)[0] == "cv"
-    with pytest.warns(discrim.errors.DiscrimWarning, match="leave-one-out"):
+    with pytest.warns(discrim.errors.MissingPredictionWarning):
         axes = fit.plot("confusion")
     assert "leave-one-out" in axes.get_title()
 

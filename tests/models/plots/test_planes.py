@@ -451,7 +451,7 @@ def test_pictures_look_as_they_did(name):
 @pytest.mark.slow
 def test_a_ridge_in_the_units_of_the_columns_leaves_more_than_one_region():
     wine = discrim.datasets.load_wine()
-    with pytest.warns(discrim.errors.DiscrimWarning, match="The ridge is in the units"):
+    with pytest.warns(discrim.errors.ScaleWarning):
         fit = discrim.rda("cultivar ~ .", wine, alpha=0.5, gamma=0.1)
     axes = fit.plot()
     assert "by the ridged covariances" in axes.get_title().replace("\n", " ")
@@ -463,7 +463,7 @@ def test_of_many_perceptrons_those_of_most_errors_are_named():
     rng = np.random.default_rng(0)
     codes = np.repeat(np.arange(15), 6)
     x = pd.DataFrame(rng.standard_normal((90, 2)), columns=["a", "b"])
-    with pytest.warns(discrim.errors.DiscrimWarning, match="No plane separates"):
+    with pytest.warns(discrim.errors.NoSeparationWarning):
         fit = discrim.perceptron("y ~ a + b", x.assign(y=[f"k{k:02d}" for k in codes]), maxiter=3)
     axes = fit.plot("history")
     assert len(axes.get_legend().get_texts()) == 8

@@ -7,7 +7,7 @@ import pytest
 import discrim
 from discrim import indicator, lda, load, nearest_centroid, pls
 from discrim.datasets import load_iris, load_wine
-from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
+from discrim.errors import CollinearError, DataError, NotSupportedError, ScaleWarning
 from discrim.models.base.refits import options_of
 from discrim.subspace import OrthogonalPLS, SparsePLS
 from tests import support
@@ -48,7 +48,7 @@ def test_with_one_component_of_two_classes_it_is_the_nearest_centroid():
     gap = fit.means.iloc[0] - fit.means.iloc[1]
     direction = gap / np.linalg.norm(gap) * np.sign(gap[gap.abs().idxmax()])
     np.testing.assert_allclose(fit.weights["PLS1"], direction, atol=1e-12)
-    with pytest.warns(DiscrimWarning, match="units"):
+    with pytest.warns(ScaleWarning):
         near = nearest_centroid("cultivar ~ .", pair)
     assert fit.predict().equals(near.predict())
 

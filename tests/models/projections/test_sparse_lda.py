@@ -16,7 +16,12 @@ import pytest
 import discrim
 from discrim import sparse_lda
 from discrim.datasets import load_breast_cancer, load_iris, load_wine
-from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
+from discrim.errors import (
+    CollinearError,
+    DataError,
+    NotSupportedError,
+    UninformativeFitWarning,
+)
 from tests import support
 
 GOLDEN = json.loads((support.GOLDEN / "sparse_lda.json").read_text(encoding="utf-8"))
@@ -225,7 +230,7 @@ def test_what_cannot_be_is_refused():
     )
     with pytest.raises(CollinearError, match="own"):
         sparse_lda("species ~ .", perfect, nonzero=1)
-    with pytest.warns(DiscrimWarning, match="no column is left"):
+    with pytest.warns(UninformativeFitWarning):
         none = sparse_lda("species ~ .", iris, penalty=1.0)
     np.testing.assert_allclose(none.predict_proba(), 1 / 3)
     with pytest.raises(NotSupportedError, match="likelihood"):

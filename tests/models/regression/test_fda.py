@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeRegressor
 from discrim import compare, fda, lda
 from discrim.datasets import load as load_table
 from discrim.datasets import load_iris, load_penguins
-from discrim.errors import DataError, DiscrimWarning, NotSupportedError, PriorError
+from discrim.errors import DataError, EmptyClassWarning, NotSupportedError, PriorError
 from tests import support
 
 GOLDEN = json.loads((support.GOLDEN / "indicator.json").read_text(encoding="utf-8"))["cases"]
@@ -295,6 +295,6 @@ def test_bad_input_is_named(name):
 
 def test_a_class_left_empty_is_left_out_with_a_warning():
     data = IRIS.assign(sepal_width=IRIS["sepal_width"].where(IRIS["species"] != "setosa"))
-    with pytest.warns(DiscrimWarning, match="setosa"):
+    with pytest.warns(EmptyClassWarning, match="setosa"):
         fit = fda("species ~ .", data, engine=Ridge())
     assert fit.classes.tolist() == ["versicolor", "virginica"]

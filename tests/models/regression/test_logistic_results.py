@@ -488,7 +488,7 @@ def test_effects_on_new_rows():
     strange = pd.concat([PENGUINS, PENGUINS.head(1).assign(island="Mars")])
     with pytest.raises(DataError, match="Mars"):
         fit.marginal_effects(data=strange)
-    with pytest.warns(discrim.errors.DiscrimWarning, match="Mars"):
+    with pytest.warns(discrim.errors.UnseenLevelWarning, match="Mars"):
         found = fit.marginal_effects(data=strange, unseen="missing")
     pd.testing.assert_frame_equal(found, fit.marginal_effects())
     with pytest.raises(DataError, match="No row of data= is complete"):

@@ -64,7 +64,7 @@ def standardized(coef: np.ndarray, fit: Any, data: pd.DataFrame, weights: Any) -
 
 
 @pytest.mark.parametrize("name", FITS)
-@pytest.mark.filterwarnings("ignore:The weights of")
+@pytest.mark.filterwarnings("ignore::discrim.errors.WeightsWarning")
 def test_coefficients_as_glmnet(name):
     case = FITS[name]
     formula, data, penalty, options = asked(case)

@@ -97,7 +97,7 @@ VERBS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:No plane separates")
+@pytest.mark.filterwarnings("ignore::discrim.errors.NoSeparationWarning")
 @pytest.mark.parametrize("dialect", ENGINES)
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_rule(verb: str, dialect: str) -> None:
@@ -225,7 +225,7 @@ def test_text_in_the_place_of_numbers_is_null_in_sqlite() -> None:
     assert said(discrim.lda("species ~ .", data=IRIS), rows, "sqlite")["label"].isna().all()
 
 
-@pytest.mark.filterwarnings("ignore:The response 'class' has labels")
+@pytest.mark.filterwarnings("ignore::discrim.errors.LabelWarning")
 def test_names_of_the_query_are_none_of_the_table() -> None:
     fit = discrim.lda("species ~ petal_length + petal_width", data=IRIS)
     table = IRIS.assign(r_x0="key")

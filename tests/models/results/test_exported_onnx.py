@@ -51,7 +51,7 @@ def compare(fit: Any, table: pd.DataFrame, tolerance: float = 1e-12) -> None:
         assert (labels[~known] == "").all()
 
 
-@pytest.mark.filterwarnings("ignore:No plane separates")
+@pytest.mark.filterwarnings("ignore::discrim.errors.NoSeparationWarning")
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_rule(verb: str) -> None:
     compare(getattr(discrim, verb)("species ~ .", data=IRIS, **VERBS[verb]), IRIS)
@@ -85,7 +85,7 @@ def test_labels(labels: list[Any]) -> None:
     assert json.loads(classes) == fit.classes.tolist()
 
 
-@pytest.mark.filterwarnings("ignore:Dropped")
+@pytest.mark.filterwarnings("ignore::discrim.errors.DroppedColumnsWarning")
 def test_truth_values_and_numbers_that_are_categories_too() -> None:
     table = IRIS.assign(long=IRIS["petal_length"] > 3, place=np.arange(150) % 3)
     compare(discrim.lda("species ~ sepal_length * long + C(place)", data=table), table)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from discrim import hyperplane, indicator, lda, logistic, nearest_centroid, perceptron
 from discrim.datasets import load_iris, load_penguins, load_wine
+from discrim.errors import NoSeparationWarning
 from tests.report.support import html_cells
 
 IRIS = load_iris()
@@ -179,7 +180,7 @@ def test_rows_are_classified_by_printed_regressions_of_indicators(unit):
         assert np.abs(values_of(coef, fit, data) - fit.fitted.to_numpy()).max() <= 1e-4
 
 
-@pytest.mark.filterwarnings("ignore:A plane separates")
+@pytest.mark.filterwarnings("ignore::discrim.errors.ConvergenceWarning")
 @pytest.mark.parametrize("unit", [1.0, 1e-9, 1e9])
 def test_rows_lie_on_their_side_of_printed_planes(unit):
     data = TWO.assign(petal_length=unit * TWO["petal_length"])
@@ -196,7 +197,7 @@ def test_rows_lie_on_their_side_of_printed_planes(unit):
 
 
 def test_a_perceptron_of_several_classes_decides_by_its_printed_planes():
-    with pytest.warns(UserWarning, match="No plane separates"):
+    with pytest.warns(NoSeparationWarning):
         fit = perceptron("species ~ .", IRIS)
     for coef in coefficients(fit, "coefficients"):
         labels = fit.classes.to_numpy()[values_of(coef, fit, IRIS).argmax(axis=1)]

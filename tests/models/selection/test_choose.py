@@ -10,7 +10,12 @@ from discrim import choose, cross_validate
 from discrim.core.rules.calibration import fit_calibrator
 from discrim.core.rules.rules import log_posteriors
 from discrim.datasets import load_iris, load_penguins
-from discrim.errors import DataError, DiscrimWarning
+from discrim.errors import (
+    DataError,
+    MissingPredictionWarning,
+    UninformativeFitWarning,
+    UnseenLevelWarning,
+)
 from discrim.inference.calibration import JudgedRows, loss_rate
 from discrim.inference.model_choice import compared, corrected
 
@@ -128,7 +133,7 @@ def test_columns_that_say_nothing_are_told_of():
     rng = np.random.default_rng(4)
     table = pd.DataFrame(rng.standard_normal((60, 4)), columns=list("abcd"))
     table["y"] = rng.permutation(["u", "v"] * 30)
-    with pytest.warns(DiscrimWarning, match="larger log loss than the class shares alone: .* qda, predicts"):
+    with pytest.warns(UninformativeFitWarning):
         ours = choose("y ~ .", table, candidates=["qda"], **PLAIN)
     assert ours.corrected().loc["log_loss", "chosen"] > np.log(2)
 
@@ -342,7 +347,7 @@ def test_the_estimator_is_the_verb():
 
 def test_rows_of_a_level_in_one_fold_have_no_label_and_count_for_no_candidate():
     table = IRIS.assign(kind=["rare"] + ["a", "b"] * 74 + ["a"])
-    with pytest.warns(DiscrimWarning, match="1 row has no label"):
+    with pytest.warns(MissingPredictionWarning):
         ours = choose(FORMULA, table, candidates=["lda", "naive_bayes"], **PLAIN)
     assert ours.refused.empty
     assert ours.summary().tables["header"].loc["Rows without a label", "value"] == 1
@@ -350,5 +355,5 @@ def test_rows_of_a_level_in_one_fold_have_no_label_and_count_for_no_candidate():
     own = (ours.validations["lda"].posteriors()[1:][actual.columns] * actual).sum(axis=1)
     assert ours.table["log_loss"]["lda"] == pytest.approx(-np.log(own).mean())
     new = table[:2].assign(kind=["new", "a"])
-    with pytest.warns(DiscrimWarning, match="new"):
+    with pytest.warns(UnseenLevelWarning):
         assert ours.predict(new, unseen="missing").isna().tolist() == [True, False]

@@ -11,7 +11,7 @@ import pytest
 import discrim
 from discrim import compare, hausman, indicator, knn, lda, load, logistic, lr_test, naive_bayes, qda
 from discrim.datasets import load_iris, load_penguins
-from discrim.errors import DataError, DiscrimWarning, NotSupportedError
+from discrim.errors import DataError, DiscrimWarning, NotComparableWarning, NotSupportedError
 
 IRIS = load_iris()
 FORMULA = "species ~ ."
@@ -62,9 +62,7 @@ def test_models_of_the_same_columns_keep_their_criteria():
 )
 def test_likelihoods_of_other_columns_or_units_have_no_criteria(other):
     fits = lda(FORMULA, IRIS), other()
-    with pytest.warns(
-        DiscrimWarning, match="in the units of the columns.*AIC and BIC.*are missing"
-    ) as caught:
+    with pytest.warns(NotComparableWarning) as caught:
         table = compare(*fits)
     assert len(caught) == 1
     assert table[["aic", "bic"]].isna().all(axis=None)
@@ -97,9 +95,7 @@ def test_the_conditional_likelihood_has_no_units_and_is_that_of_the_logistic_mod
 
 def test_a_likelihood_of_class_and_row_is_not_beside_that_of_the_class_given_the_row():
     linear, logit = lda(SHORT, TWO), logistic(SHORT, TWO)
-    with pytest.warns(
-        DiscrimWarning, match="of LDA is of class and row, that of Logistic of the class given"
-    ):
+    with pytest.warns(NotComparableWarning):
         table = compare(linear, logit)
     assert np.isnan(table.loc["LDA", "aic"])
     assert table.loc["Logistic", "aic"] == logit.aic
@@ -110,7 +106,7 @@ def test_a_likelihood_of_class_and_row_is_not_beside_that_of_the_class_given_the
 
 def test_lda_and_logistic_of_other_terms_are_compared_by_fit():
     linear, logit = lda(SHORT, TWO), logistic("species ~ sepal_width", TWO)
-    with pytest.warns(DiscrimWarning, match="are missing"):
+    with pytest.warns(NotComparableWarning):
         found = compare(linear, logit)
     assert list(found.index) == ["LDA", "Logistic"]
     given = [own_posteriors(fit, TWO, "species") for fit in (linear, logit)]
@@ -121,7 +117,7 @@ def test_lda_and_logistic_of_other_terms_are_compared_by_fit():
 
 def test_every_comparison_has_a_row_for_each_fit():
     linear, logit = lda(SHORT, TWO), logistic(SHORT, TWO)
-    with pytest.warns(DiscrimWarning, match="class given the row"):
+    with pytest.warns(NotComparableWarning):
         plain = compare(linear, logit)
     folds = compare(linear, logit, folds=3, seed=1)
     assert [table.index.tolist() for table in (plain, folds)] == [["LDA", "Logistic"]] * 2
@@ -134,7 +130,7 @@ def test_every_comparison_has_a_row_for_each_fit():
         with pytest.raises(TypeError):
             compare(linear, logit, **options)
     fits = [lda(f"species ~ {terms}", PENGUINS) for terms in ("bill_depth_mm", "bill_depth_mm + sex")]
-    with pytest.warns(DiscrimWarning, match=r"uses 333 rows, and the first 342.* pairs\(\) takes the rows"):
+    with pytest.warns(NotComparableWarning):
         table = compare(*fits, folds=3, seed=0)
     assert table["nobs"].tolist() == [342, 333]
     assert table[["llf", "aic", "bic", "llf_given_row", "error_apparent", "error_loo"]].isna().all(axis=None)
@@ -147,7 +143,7 @@ def test_a_count_has_a_probability_and_no_density():
     rng = np.random.default_rng(1)
     data = pd.DataFrame({"a": rng.poisson(4, 60), "b": rng.poisson(2, 60), "y": np.repeat(["u", "v"], 30)})
     normal, counted = naive_bayes("y ~ a + b", data), naive_bayes("y ~ a + b", data, counts=["a", "b"])
-    with pytest.warns(DiscrimWarning, match="AIC and BIC"):
+    with pytest.warns(NotComparableWarning):
         assert compare(normal, counted)["aic"].isna().all()
     assert quiet(counted, naive_bayes("y ~ b + a", data, counts=["a", "b"]))["aic"].round(6).nunique() == 1
 
@@ -212,7 +208,7 @@ def test_fits_without_rows_are_told_apart_by_counts_and_means(tmp_path):
     table = quiet(held, qda(FORMULA, IRIS))
     assert table["aic"].notna().all()
     assert table["llf_given_row"].isna().tolist() == [True, False]
-    with pytest.warns(DiscrimWarning, match="in the units of the columns"):
+    with pytest.warns(NotComparableWarning):
         assert compare(held, lda(FORMULA, MM))["aic"].isna().all()
     with pytest.raises(DataError, match="uses 75 rows"):
         compare(held, lda(FORMULA, IRIS.iloc[::2]))

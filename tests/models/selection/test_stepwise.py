@@ -12,7 +12,13 @@ import pytest
 from discrim import lda, logistic, qda, stepwise
 from discrim.core.covariance.covariance import UpdatedRoot
 from discrim.datasets import load_iris, load_penguins, load_wine
-from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarning, FormulaError
+from discrim.errors import (
+    CollinearError,
+    DataError,
+    DiscrimError,
+    DroppedColumnsWarning,
+    FormulaError,
+)
 
 IRIS, WINE = load_iris(), load_wine()
 COLUMNS = [c for c in WINE.columns if c != "cultivar"]
@@ -327,7 +333,7 @@ def test_the_ways_out_of_collinear_candidates_are_ways_out():
     with pytest.raises(CollinearError, match=r'or pass verb=partial\(logistic, collinear="drop"\)\.'):
         stepwise(formula, data, criterion="aic")
     drops = partial(logistic, collinear="drop")
-    with pytest.warns(DiscrimWarning, match="Dropped 'twice'"):
+    with pytest.warns(DroppedColumnsWarning, match="'twice'"):
         assert "twice" not in stepwise(formula, data, criterion="aic", verb=drops).selected
-    with pytest.warns(DiscrimWarning), pytest.raises(CollinearError, match="include= names 'twice'"):
+    with pytest.warns(DroppedColumnsWarning), pytest.raises(CollinearError, match="include= names 'twice'"):
         stepwise(formula, data, criterion="aic", include=["twice"], verb=drops)
