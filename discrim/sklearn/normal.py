@@ -19,7 +19,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 import discrim
-from discrim.core.covariance.robust import Robust
+from discrim.core.covariance.robust import RobustCovariance
 from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Array, Floats
 from discrim.covariance import MCD, Full, StudentT, read_regularized
@@ -326,9 +326,13 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         return base.fitted_instead(error, words, discrim.lda, formula, data, **other)
 
     def _spread(self) -> Spread | None:
-        kind = read_covariance(LINEAR, self.covariance, self.method, self.components)
+        covariance_model = read_covariance(LINEAR, self.covariance, self.method, self.components)
         by_levels = isinstance(self.components, MultipleCorrespondence)
-        return None if kind.needs_rows or by_levels or isinstance(kind, Robust) else kind.spread("pooled")
+        return (
+            None
+            if covariance_model.needs_rows or by_levels or isinstance(covariance_model, RobustCovariance)
+            else covariance_model.required_moments("pooled")
+        )
 
     def transform(self, X: Any) -> Floats:
         """Discriminant scores (n, r) of rows, with unit variance within classes and centred at the mean.
@@ -397,9 +401,11 @@ class QDAClassifier(PartialClassifier):
     singular: str = "shrink"
 
     def _spread(self) -> Spread | None:
-        kind = read_covariance(QUADRATIC, self.covariance, self.method, self.components)
+        covariance_model = read_covariance(QUADRATIC, self.covariance, self.method, self.components)
         # Where a class has no covariance, those of all classes are turned to.
-        return None if kind.needs_rows or isinstance(kind, Robust) else "class"
+        return (
+            None if covariance_model.needs_rows or isinstance(covariance_model, RobustCovariance) else "class"
+        )
 
     def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         asked = self._specification("covariance")

@@ -27,16 +27,16 @@ import numpy as np
 import scipy
 
 from discrim.core.covariance.covariance import EPS, Covariance, pooled, separate
-from discrim.core.covariance.principal import Canonical, positive_signs, weighted_centre
-from discrim.core.covariance.scatter import (
-    Estimated,
-    Full,
+from discrim.core.covariance.model import (
+    CovarianceEstimates,
+    CovarianceModel,
+    FullCovariance,
     Item,
     NormalClasses,
     Parts,
-    Scatter,
     full_left_out,
 )
+from discrim.core.covariance.principal import Canonical, positive_signs, weighted_centre
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import packed_triangle
 from discrim.core.numerics.arrays import Codes, Floats, svd
@@ -45,7 +45,7 @@ from discrim.core.rules.leave_one_out import LeftOut
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AdjustedCovariance(Covariance):
+class ConditionalCovariance(Covariance):
     """The covariance of columns given the covariates, which are the first of all columns.
 
     Attributes
@@ -108,14 +108,14 @@ class AdjustedCovariance(Covariance):
         """The quadratic form of the distances, (q + p, q + p)."""
         return self.unwhiten(self.whiten(np.eye(len(self.root))))
 
-    def divided_by(self, factor: float) -> AdjustedCovariance:
+    def divided_by(self, factor: float) -> ConditionalCovariance:
         """The covariance over a positive factor."""
         whole = self.whole.divided_by(factor)
-        return AdjustedCovariance(whole.root, whole.factor, self.covariates)
+        return ConditionalCovariance(whole.root, whole.factor, self.covariates)
 
 
 @dataclass(frozen=True, slots=True)
-class Adjusted(Scatter):
+class CovariateAdjustedCovariance(CovarianceModel):
     """The full covariance of the columns given the first of them, the covariates.
 
     Attributes
@@ -130,20 +130,22 @@ class Adjusted(Scatter):
     is_maximum = True
     full_instead = "without covariates"
 
-    def of_columns(self, keep: Codes) -> Scatter:
+    def for_columns(self, keep: Codes) -> CovarianceModel:
         """Return the covariance model for some of the columns, of which fewer or none may be covariates."""
         return self.with_covariates(int((keep < self.covariates).sum()))
 
-    def with_covariates(self, covariates: int) -> Scatter:
+    def with_covariates(self, covariates: int) -> CovarianceModel:
         """Return the covariance model with another number of covariates, which may be zero."""
-        return Adjusted(covariates) if covariates else Full()
+        return CovariateAdjustedCovariance(covariates) if covariates else FullCovariance()
 
-    def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
+    def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """The covariance of the residuals with this divisor."""
         whole = pooled(moments, float(divisors[0]))
-        return Estimated(self, moments, (AdjustedCovariance(whole.root, whole.factor, self.covariates),))
+        return CovarianceEstimates(
+            self, moments, (ConditionalCovariance(whole.root, whole.factor, self.covariates),)
+        )
 
-    def left_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores in closed form: those of all columns less those of the covariates."""
         (covariance,), first = fitted.covariances, np.arange(self.covariates)
         root = covariance.root[: self.covariates, : self.covariates]
@@ -165,7 +167,7 @@ class Adjusted(Scatter):
 
         return scores
 
-    def free_parameters(self, n_columns: int, n_covariances: int) -> int:
+    def n_parameters(self, n_columns: int, n_covariances: int) -> int:
         """Variances and covariances of the residuals, and the slopes."""
         p = n_columns - self.covariates
         return p * (p + 1) // 2 + self.covariates * p
@@ -204,7 +206,7 @@ class Adjusted(Scatter):
         return {"covariates": self.covariates}
 
     @classmethod
-    def from_file(cls, parts: Parts) -> Adjusted:
+    def from_file(cls, parts: Parts) -> CovariateAdjustedCovariance:
         """With the number of its covariates."""
         return cls(parts.pop("covariates"))
 
@@ -305,7 +307,7 @@ def covariate_gaps(moments: ClassMoments, q: int) -> Floats:
     return np.asarray(scipy.linalg.solve_triangular(root, gaps.T, trans=1).T)
 
 
-def adjusted_axes(moments: ClassMoments, covariance: AdjustedCovariance, divisor: float) -> Canonical:
+def adjusted_axes(moments: ClassMoments, covariance: ConditionalCovariance, divisor: float) -> Canonical:
     """Canonical axes of class means adjusted for covariates, classes weighted by rows.
 
     The covariance has this divisor; squared singular values are the eigenvalues of the scatter of the

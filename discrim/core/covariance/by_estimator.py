@@ -14,7 +14,13 @@ import numpy as np
 import scipy
 
 from discrim.core.covariance.covariance import Covariance
-from discrim.core.covariance.scatter import Estimated, KnownRows, NormalClasses, Parts, Scatter
+from discrim.core.covariance.model import (
+    CovarianceEstimates,
+    CovarianceModel,
+    LabelledRows,
+    NormalClasses,
+    Parts,
+)
 from discrim.core.moments.moments import ClassMoments, from_class_means
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.leave_one_out import LeftOut
@@ -32,7 +38,7 @@ class CovarianceEstimator(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ByEstimator(Scatter):
+class EstimatorCovariance(CovarianceModel):
     """The covariances that copies of an estimator have of the rows less the means of their classes.
 
     They are in z, one or one for each class, and none before the rows are read. A loaded fit has no estimator
@@ -50,20 +56,20 @@ class ByEstimator(Scatter):
     is_regular = True
     needs_products = False
 
-    def anew(self) -> ByEstimator:
+    def unfitted(self) -> EstimatorCovariance:
         """The estimator, not fitted."""
         return replace(self, covariances=())
 
-    def of_rows(self, rows: KnownRows, moments: ClassMoments, divisors: Floats) -> ByEstimator:
+    def fit_to_rows(self, rows: LabelledRows, moments: ClassMoments, divisors: Floats) -> EstimatorCovariance:
         """With the covariances of copies that are fitted to the rows."""
         common = len(divisors) == 1
         return replace(self, covariances=estimated(self.estimator, self.text, rows, moments, common=common))
 
-    def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
+    def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """The covariances that the estimator has, with divisors of its own."""
-        return Estimated(self, moments, self.covariances)
+        return CovarianceEstimates(self, moments, self.covariances)
 
-    def left_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Not there: raises NotSupportedError."""
         raise NotSupportedError(
             f"Leave-one-out of {self.text} has no closed form, and would fit it once for each row.",
@@ -99,7 +105,7 @@ class ByEstimator(Scatter):
         return {"covariance_roots": (n_covariances, n_columns, n_columns)}
 
     @classmethod
-    def from_file(cls, parts: Parts) -> ByEstimator:
+    def from_file(cls, parts: Parts) -> EstimatorCovariance:
         """With the covariances of the file, and without the estimator."""
         roots = parts.pop("covariance_roots", None)
         text = parts.pop("estimator", None)
@@ -112,7 +118,7 @@ class ByEstimator(Scatter):
 
 
 def estimated(
-    estimator: Any, text: str, rows: KnownRows, moments: ClassMoments, *, common: bool
+    estimator: Any, text: str, rows: LabelledRows, moments: ClassMoments, *, common: bool
 ) -> tuple[Covariance, ...]:
     """Covariance of the rows less their class's means, or of those of each class, in z.
 

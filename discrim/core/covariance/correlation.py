@@ -45,11 +45,19 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from discrim.core.covariance import scatter, shrinkage
+from discrim.core.covariance import shrinkage
 from discrim.core.covariance.covariance import EPS, Covariance, Dependency, dependencies
 from discrim.core.covariance.diagonal import column_held_at, median_shrunk, strimmer_without, without_row
+from discrim.core.covariance.model import (
+    CovarianceEstimates,
+    CovarianceModel,
+    Item,
+    LabelledRows,
+    NormalClasses,
+    Parts,
+    divisor_text,
+)
 from discrim.core.covariance.principal import ThinCovariance, one_scatter
-from discrim.core.covariance.scatter import Estimated, Item, NormalClasses, Parts, Scatter
 from discrim.core.covariance.shrinkage import ROUNDED_FOURTHS, Powers, Shrinkage, data_units
 from discrim.core.covariance.shrunk import shrunk
 from discrim.core.moments.derived_moments import comparable_to_median, in_units
@@ -61,7 +69,7 @@ from discrim.errors import DataError
 
 
 @dataclass(frozen=True, slots=True)
-class ShrunkCorrelation(Scatter):
+class ShrunkCorrelationCovariance(CovarianceModel):
     """Correlations shrunk towards zero beside variances shrunk towards their median; one for all classes."""
 
     shrinkage: Shrinkage = field(default_factory=lambda: Shrinkage("strimmer"))
@@ -78,25 +86,27 @@ class ShrunkCorrelation(Scatter):
         """Of the correlations and of the variances."""
         return self.shrinkage, self.variances
 
-    def anew(self) -> ShrunkCorrelation:
+    def unfitted(self) -> ShrunkCorrelationCovariance:
         """With the shrinkages that were asked for."""
-        return ShrunkCorrelation(self.shrinkage.anew(), self.variances.anew())
+        return ShrunkCorrelationCovariance(self.shrinkage.unfitted(), self.variances.unfitted())
 
-    def takes_full_rank(self, n_columns: int) -> bool:
+    def requires_full_rank(self, n_columns: int) -> bool:
         """Where correlations are not shrunk."""
         return self.shrinkage.is_none(n_columns)
 
-    def obstacles(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
+    def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
         """Constant columns; where correlations are not shrunk, all that others determine."""
         # Of more columns than rows it is their number that is refused.
-        bare = moments.spread != "thin" and self.takes_full_rank(moments.n_columns)
+        bare = moments.spread != "thin" and self.requires_full_rank(moments.n_columns)
         return dependencies(moments, k, diagonal=not bare)
 
-    def scaled(self, moments: ClassMoments) -> ClassMoments:
+    def rescaled(self, moments: ClassMoments) -> ClassMoments:
         """On scales within reach of the median, where variances are shrunk."""
         return comparable_to_median(moments) if self.variances.of(None) != 0 else moments
 
-    def of_rows(self, rows: scatter.KnownRows, moments: ClassMoments, divisors: Floats) -> ShrunkCorrelation:
+    def fit_to_rows(
+        self, rows: LabelledRows, moments: ClassMoments, divisors: Floats
+    ) -> ShrunkCorrelationCovariance:
         """With both shrinkages, from one pass."""
         if not self.needs_rows:
             return self
@@ -108,14 +118,14 @@ class ShrunkCorrelation(Scatter):
             found = replace(found, shrinkage=self.shrinkage.known([noise.correlations(moments)]))
         return found
 
-    def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
+    def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """The covariance of both shrinkages, which are known."""
         g = self.shrinkage.values[0]
         h = self.variances.values[0]
-        near = self.scaled(moments)
-        return Estimated(self, near, (correlation_shrunk(moments, near, float(divisors[0]), g, h),))
+        near = self.rescaled(moments)
+        return CovarianceEstimates(self, near, (correlation_shrunk(moments, near, float(divisors[0]), g, h),))
 
-    def left_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores in closed form, each row with shrinkages of its own where rows say them."""
         rows = fitted.rows
         moments = fitted.moments
@@ -124,7 +134,7 @@ class ShrunkCorrelation(Scatter):
 
     def described(self, *, by_class: bool, mle: bool) -> str:
         """What a header says of it."""
-        return f"shrunk correlations, {scatter.divisor_text(by_class=by_class, mle=mle)}"
+        return f"shrunk correlations, {divisor_text(by_class=by_class, mle=mle)}"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
         """Both shrinkages."""
@@ -135,7 +145,7 @@ class ShrunkCorrelation(Scatter):
         return found
 
     @classmethod
-    def from_file(cls, parts: Parts) -> ShrunkCorrelation:
+    def from_file(cls, parts: Parts) -> ShrunkCorrelationCovariance:
         """With the shrinkages of the file."""
         rules = ("given", "strimmer")
         correlations = Shrinkage.from_file(parts, rules)

@@ -14,10 +14,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.covariance import scatter, shrinkage
+from discrim.core.covariance import shrinkage
 from discrim.core.covariance.covariance import Covariance, Dependency, dependencies, pooled, separate
+from discrim.core.covariance.model import (
+    CovarianceEstimates,
+    CovarianceModel,
+    LabelledRows,
+    NormalClasses,
+    Parts,
+    each_covariance,
+)
 from discrim.core.covariance.principal import one_scatter
-from discrim.core.covariance.scatter import Estimated, NormalClasses, Parts, Scatter
 from discrim.core.covariance.shrinkage import Powers, RuleOfShrinkage, Shrinkage, Trial, data_units
 from discrim.core.moments.derived_moments import comparable_to_median, median_column
 from discrim.core.moments.moments import ClassMoments, from_class_means
@@ -29,7 +36,7 @@ _SHRINKAGES: dict[str, RuleOfShrinkage] = {"strimmer": "strimmer", "loo": "loo"}
 
 
 @dataclass(frozen=True, slots=True)
-class Diagonal(Scatter):
+class DiagonalCovariance(CovarianceModel):
     """Variances alone, or shrunk towards their median."""
 
     shrinkage: Shrinkage | None = None
@@ -40,29 +47,29 @@ class Diagonal(Scatter):
     adjective = "shrunken diagonal"
     needs_products = False
 
-    def anew(self) -> Diagonal:
+    def unfitted(self) -> DiagonalCovariance:
         """With the shrinkage that was asked for."""
-        return self if self.shrinkage is None else Diagonal(self.shrinkage.anew())
+        return self if self.shrinkage is None else DiagonalCovariance(self.shrinkage.unfitted())
 
     @property
     def shrinkages(self) -> tuple[Shrinkage, ...]:
         """Of the variances."""
         return () if self.shrinkage is None else (self.shrinkage,)
 
-    def of_class(self, k: int | None) -> Diagonal:
+    def for_class(self, k: int | None) -> DiagonalCovariance:
         """The same of one class alone."""
         g = None if self.shrinkage is None else self.shrinkage.of(k)
-        return self if g is None else self.at(g)
+        return self if g is None else self.with_shrinkages(g)
 
-    def at(self, *values: float) -> Diagonal:
+    def with_shrinkages(self, *values: float) -> DiagonalCovariance:
         """The same with these shrinkages."""
-        return self if self.shrinkage is None else Diagonal(self.shrinkage.known(values))
+        return self if self.shrinkage is None else DiagonalCovariance(self.shrinkage.known(values))
 
-    def takes_full_rank(self, n_columns: int) -> bool:
+    def requires_full_rank(self, n_columns: int) -> bool:
         """Never: each column has its variance."""
         return False
 
-    def obstacles(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
+    def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
         """Constant columns; where variances are shrunk, those of a median of zero."""
         constant = dependencies(moments, k, diagonal=True)
         if self.shrinkage is None:
@@ -72,7 +79,7 @@ class Diagonal(Scatter):
             return constant
         return constant if 2 * len(constant) >= moments.n_columns else []
 
-    def out_of_reach(self, moments: ClassMoments, k: int | None) -> tuple[int, int] | None:
+    def find_out_of_range(self, moments: ClassMoments, k: int | None) -> tuple[int, int] | None:
         """Where all variances are the median."""
         g = None if self.shrinkage is None else self.shrinkage.of(k)
         if g is None:
@@ -80,45 +87,47 @@ class Diagonal(Scatter):
         one = one_scatter(moments, k)
         return out_of_reach(one.squares[0], one.scale, g)
 
-    def scaled(self, moments: ClassMoments) -> ClassMoments:
+    def rescaled(self, moments: ClassMoments) -> ClassMoments:
         """On scales within reach of the median, where there is something of it."""
         shrinks = self.shrinkage is not None and (not self.shrinkage.values or any(self.shrinkage.values))
         return comparable_to_median(moments) if shrinks else moments
 
-    def of_rows(self, rows: scatter.KnownRows, moments: ClassMoments, divisors: Floats) -> Diagonal:
+    def fit_to_rows(self, rows: LabelledRows, moments: ClassMoments, divisors: Floats) -> DiagonalCovariance:
         """With the shrinkages of Opgen-Rhein & Strimmer."""
         if self.shrinkage is None or self.shrinkage.rule != "strimmer":
             return self
         moments = comparable_to_median(moments)
         fourths = shrinkage.column_powers(rows.blocks, moments).fourths
-        return Diagonal(
-            self.shrinkage.known([strimmer(moments, fourths, k) for k, _ in scatter.each(divisors)])
+        return DiagonalCovariance(
+            self.shrinkage.known([strimmer(moments, fourths, k) for k, _ in each_covariance(divisors)])
         )
 
-    def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
+    def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Variances, shrunk by what is known."""
         if self.shrinkage is None:
             if len(divisors) > 1:
-                return Estimated(self, moments, separate(moments, divisors, diagonal=True))
-            return Estimated(self, moments, (pooled(moments, float(divisors[0]), diagonal=True),))
-        moments = self.scaled(moments)
+                return CovarianceEstimates(self, moments, separate(moments, divisors, diagonal=True))
+            return CovarianceEstimates(self, moments, (pooled(moments, float(divisors[0]), diagonal=True),))
+        moments = self.rescaled(moments)
         found = []
         shrinkages = []
-        for k, divisor in scatter.each(divisors):
+        for k, divisor in each_covariance(divisors):
             one = one_scatter(moments, k)
             g = self.shrinkage.of(k) or 0.0
             found.append(median_shrunk(one.squares[0], one.scale, divisor, g))
             shrinkages.append(g)
-        return Estimated(Diagonal(self.shrinkage.known(shrinkages)), moments, tuple(found))
+        return CovarianceEstimates(
+            DiagonalCovariance(self.shrinkage.known(shrinkages)), moments, tuple(found)
+        )
 
-    def trial(self, moments: ClassMoments, divisors: Floats, log_prior: Floats) -> Trial:
+    def candidate_scores(self, moments: ClassMoments, divisors: Floats, log_prior: Floats) -> Trial:
         """Scores of rows without themselves under each shrinkage of the grid."""
         grid = np.array(() if self.shrinkage is None else self.shrinkage.grid)
         return diagonal_trial(comparable_to_median(moments), divisors, log_prior, grid)
 
-    def left_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores in closed form, column by column."""
-        moments = self.scaled(fitted.moments)
+        moments = self.rescaled(fitted.moments)
         divisors = fitted.divisors
         if self.shrinkage is None:
             distances = gaussian.distances(moments, fitted.covariances)
@@ -138,7 +147,7 @@ class Diagonal(Scatter):
         """Where variances are not shrunk."""
         return self.shrinkage is None
 
-    def free_parameters(self, n_columns: int, n_covariances: int) -> int:
+    def n_parameters(self, n_columns: int, n_covariances: int) -> int:
         """A variance for each column."""
         if self.shrinkage is not None:
             raise self.no_likelihood("A number of free parameters")
@@ -150,7 +159,7 @@ class Diagonal(Scatter):
         return self.shrinkage is None
 
     @classmethod
-    def from_file(cls, parts: Parts) -> Diagonal:
+    def from_file(cls, parts: Parts) -> DiagonalCovariance:
         """With the shrinkages of the file, if any."""
         return cls(Shrinkage.from_file(parts, ("given", *_SHRINKAGES)))
 

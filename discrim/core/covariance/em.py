@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import LEAST_PART, Covariance
-from discrim.core.covariance.scatter import Full, Item, NormalClasses, Parts, full_left_out
+from discrim.core.covariance.model import FullCovariance, Item, NormalClasses, Parts, full_left_out
 from discrim.core.moments.moments import ClassMoments, split_mean
 from discrim.core.moments.row_sums import column_scale, packed_triangle
 from discrim.core.numerics.arrays import Codes, Floats, are_flags, are_whole
@@ -349,7 +349,7 @@ def _extrapolated(now: _State, first: _State, second: _State) -> _State:
 
 
 @dataclass(frozen=True, slots=True)
-class Em(Full):
+class EMCovariance(FullCovariance):
     """The full covariance of rows with missing values, and how it and the means were found.
 
     The steps are sweeps of EM over the patterns, of all classes together where each has its own covariance;
@@ -363,15 +363,15 @@ class Em(Full):
     patterns: int
     incomplete: int
 
-    def for_other_moments(self) -> Full:
+    def for_refit(self) -> FullCovariance:
         """The covariance of moments that are found already."""
-        return Full()
+        return FullCovariance()
 
     likelihood_title = "Log-likelihood, observed"
 
     def described(self, *, by_class: bool, mle: bool) -> str:
         """What a header says of it."""
-        return f"{Full().described(by_class=by_class, mle=mle)}, by EM"
+        return f"{FullCovariance().described(by_class=by_class, mle=mle)}, by EM"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
         """The search."""
@@ -399,22 +399,22 @@ class Em(Full):
     def log_likelihood(self, fitted: NormalClasses) -> float:
         """Log-likelihood of class and observed values."""
         if self.is_of_moments:
-            return Full().log_likelihood(fitted)
+            return FullCovariance().log_likelihood(fitted)
         return float(fitted.moments.counts @ fitted.log_prior) + self.row_llf
 
-    def refuse_axes(self) -> None:
+    def check_reduced_axes(self) -> None:
         """Raise where rows miss values: the maximum with fewer axes is not known."""
         if not self.is_of_moments:
             raise NotSupportedError(
                 'The log-likelihood with missing="em" exists for all axes only.', hint="Fit without ncomp=."
             )
 
-    def left_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores in closed form where no row misses a value; else there are none."""
-        self.refuse_left_out(fitted.moments)
+        self.check_leave_one_out(fitted.moments)
         return full_left_out(fitted)
 
-    def refuse_left_out(self, moments: ClassMoments) -> None:
+    def check_leave_one_out(self, moments: ClassMoments) -> None:
         """Raise NotSupportedError if a row misses a value."""
         if not self.is_of_moments:
             raise NotSupportedError(
@@ -423,7 +423,7 @@ class Em(Full):
             )
 
     @property
-    def refits_left_out(self) -> bool:
+    def refits_each_row(self) -> bool:
         """Where rows miss values."""
         return not self.is_of_moments
 
@@ -438,7 +438,7 @@ class Em(Full):
         return {"em": (-1,)}
 
     @classmethod
-    def from_file(cls, parts: Parts) -> Em:
+    def from_file(cls, parts: Parts) -> EMCovariance:
         """As the numbers of the file say; a DataError where they describe no search."""
         numbers = parts.pop("em")
         if len(numbers) != 5:
@@ -465,7 +465,7 @@ def fit_em(
     *,
     common: bool,
     progress: Callable[[int], None] = lambda steps: None,
-) -> tuple[ClassMoments, Em] | Collapsed:
+) -> tuple[ClassMoments, EMCovariance] | Collapsed:
     """Moments of largest likelihood, with one scatter or one a class, and how they were found."""
     incomplete = int(np.isnan(x).any(axis=1).sum())
     kinds = len(patterns(np.isnan(x)))
@@ -484,7 +484,7 @@ def fit_em(
         searches.append(maximum)
     steps = sum(each.steps for each in searches)
     llf = sum(each.llf for each in searches)
-    made = Em(steps, all(each.converged for each in searches), llf, kinds, incomplete)
+    made = EMCovariance(steps, all(each.converged for each in searches), llf, kinds, incomplete)
     return (parts[0] if common else _joined(parts)), made
 
 

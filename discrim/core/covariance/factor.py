@@ -67,10 +67,19 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.covariance import scatter
 from discrim.core.covariance.covariance import EPS, Covariance
+from discrim.core.covariance.model import (
+    SPHERES,
+    CovarianceEstimates,
+    CovarianceModel,
+    Item,
+    NoEstimateError,
+    NormalClasses,
+    Parts,
+    Sphere,
+    divisor_text,
+)
 from discrim.core.covariance.principal import Principal, ThinCovariance, one_scatter, principal, tied_axes
-from discrim.core.covariance.scatter import Estimated, Item, NormalClasses, Parts, Scatter
 from discrim.core.moments.derived_moments import root_of
 from discrim.core.moments.moments import ClassMoments, from_class_means
 from discrim.core.numerics.arrays import Codes, Floats
@@ -108,13 +117,13 @@ class Wanted:
     given: Codes | None = None
     threshold: float = THRESHOLD
 
-    def anew(self) -> Wanted:
+    def unfitted(self) -> Wanted:
         """The same for other rows: dimensions that rows were asked to choose are chosen anew."""
         return self if self.found == "given" else replace(self, given=None)
 
 
 @dataclass(frozen=True, slots=True)
-class FewFactors(Scatter):
+class FactorAnalyticCovariance(CovarianceModel):
     """Covariances of a few large variances, one for each class.
 
     Dimensions are those that were given, a number or one by class, before the classes are known; axes and
@@ -123,7 +132,7 @@ class FewFactors(Scatter):
 
     wanted: Wanted
     dimensions: Any = None
-    sphere: scatter.Sphere = scatter.SPHERES[0]
+    sphere: Sphere = SPHERES[0]
     factors: Factors | None = None
 
     word = "factor"
@@ -132,7 +141,7 @@ class FewFactors(Scatter):
     is_maximum = True
     of_few_axes = True
 
-    def for_classes(self, levels: Sequence[Any], n_columns: int) -> FewFactors:
+    def bind_classes(self, levels: Sequence[Any], n_columns: int) -> FactorAnalyticCovariance:
         """With the dimensions that were given, by class; a CollinearError where there is one column.
 
         A DataError says that classes are unknown or missing, or that the dimensions are to be the same.
@@ -170,34 +179,34 @@ class FewFactors(Scatter):
             )
         return replace(self, wanted=replace(self.wanted, given=by_class))
 
-    def anew(self) -> FewFactors:
+    def unfitted(self) -> FactorAnalyticCovariance:
         """The same, whose dimensions are chosen anew where rows chose them."""
-        return replace(self, wanted=self.wanted.anew(), factors=None)
+        return replace(self, wanted=self.wanted.unfitted(), factors=None)
 
-    def for_other_moments(self) -> FewFactors:
-        """As `anew`: moments choose the dimensions."""
-        return self.anew()
+    def for_refit(self) -> FactorAnalyticCovariance:
+        """As `unfitted`: moments choose the dimensions."""
+        return self.unfitted()
 
-    def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
+    def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """The covariance of each class."""
-        moments = self.scaled(moments)
+        moments = self.rescaled(moments)
         factors = factors_of(self.sphere.in_units(moments), self.wanted)
         fault = factors.fault()
         if fault is not None:
             raise FactorFaultError(fault, factors.form)
-        return Estimated(replace(self, factors=factors), moments, factors.covariances(divisors))
+        return CovarianceEstimates(replace(self, factors=factors), moments, factors.covariances(divisors))
 
-    def left_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores in closed form, where the covariance of a class is that of its own rows."""
         factors = self.factors
-        if factors is None or self.refits_left_out:
+        if factors is None or self.refits_each_row:
             form = self.wanted.form
             takes = f"with form={form!r}, of what classes have in common, takes a refit for each row"
             return by_refits(int(fitted.moments.rows.sum()), fitted.moments.n_classes, takes)
         return self.sphere.left_out(fitted, lambda in_units: factors_left_out(in_units, factors))
 
     @property
-    def refits_left_out(self) -> bool:
+    def refits_each_row(self) -> bool:
         """Where classes have something in common."""
         # Of its own rows is what no other class has, and a number of dimensions that is not of all.
         form = self.wanted.form
@@ -205,7 +214,7 @@ class FewFactors(Scatter):
         apart = of_each_class(form) and (given or not common_dimension(form))
         return self.factors is not None and not apart
 
-    def free_parameters(self, n_columns: int, n_covariances: int) -> int:
+    def n_parameters(self, n_columns: int, n_covariances: int) -> int:
         """Axes, variances and, where the rows chose them, dimensions."""
         return 0 if self.factors is None else self.factors.free_parameters()
 
@@ -216,15 +225,15 @@ class FewFactors(Scatter):
         return gaussian.log_likelihood(fitted.moments, logdets, fitted.log_prior)
 
     @property
-    def is_one_for_all(self) -> bool:
+    def is_common(self) -> bool:
         """Where the axes are common."""
         return common_axes(self.wanted.form)
 
     def described(self, *, by_class: bool, mle: bool) -> str:
         """What a header says of it."""
-        if self.is_one_for_all:
-            return f"factor, common, {scatter.divisor_text(by_class=False, mle=mle)}"
-        return f"factor by class, {scatter.divisor_text(by_class=True, mle=mle)}"
+        if self.is_common:
+            return f"factor, common, {divisor_text(by_class=False, mle=mle)}"
+        return f"factor by class, {divisor_text(by_class=True, mle=mle)}"
 
     @property
     def found_label(self) -> str:
@@ -262,7 +271,7 @@ class FewFactors(Scatter):
         return {"dimensions": (n_covariances,)}
 
     @classmethod
-    def from_file(cls, parts: Parts) -> FewFactors:
+    def from_file(cls, parts: Parts) -> FactorAnalyticCovariance:
         """With the dimensions of the file, however they were found."""
         names = ("form", "found_by", "least_fall", "dimensions")
         form, found, threshold, dimensions = (parts.pop(name, None) for name in names)
@@ -275,12 +284,10 @@ class FewFactors(Scatter):
             raise DataError("its dimensions are no whole numbers")
         if common_dimension(form) and len(set(whole.tolist())) > 1:
             raise DataError("its dimensions are to be the same")
-        return cls(
-            Wanted(form, _FOUND[found], whole, threshold), None, scatter.SPHERES[parts.pop("standardize")]
-        )
+        return cls(Wanted(form, _FOUND[found], whole, threshold), None, SPHERES[parts.pop("standardize")])
 
 
-class FactorFaultError(scatter.NoEstimateError):
+class FactorFaultError(NoEstimateError):
     """A class has no covariance of a form."""
 
     def __init__(self, fault: Fault, form: str) -> None:

@@ -4,29 +4,30 @@ from __future__ import annotations
 
 import numpy as np
 
-from discrim.core.covariance.adjusted import Adjusted
-from discrim.core.covariance.by_estimator import ByEstimator
-from discrim.core.covariance.correlation import ShrunkCorrelation
+from discrim.core.covariance.adjusted import CovariateAdjustedCovariance
+from discrim.core.covariance.by_estimator import EstimatorCovariance
+from discrim.core.covariance.correlation import ShrunkCorrelationCovariance
 from discrim.core.covariance.covariance import Covariance
-from discrim.core.covariance.diagonal import Diagonal
-from discrim.core.covariance.em import Em
-from discrim.core.covariance.factor import FewFactors
-from discrim.core.covariance.projected import Projected
-from discrim.core.covariance.pseudo_inverse import PseudoInverse
-from discrim.core.covariance.robust import Robust
-from discrim.core.covariance.scatter import Full, Parts, Scatter
-from discrim.core.covariance.separable import Separable
-from discrim.core.covariance.shrunk import Shrunk
-from discrim.core.covariance.sliced import Sliced
-from discrim.core.covariance.spherical import Spherical
+from discrim.core.covariance.diagonal import DiagonalCovariance
+from discrim.core.covariance.em import EMCovariance
+from discrim.core.covariance.factor import FactorAnalyticCovariance
+from discrim.core.covariance.model import CovarianceModel, FullCovariance, Parts
+from discrim.core.covariance.projected import SubspaceCovariance
+from discrim.core.covariance.pseudo_inverse import PseudoInverseCovariance
+from discrim.core.covariance.robust import RobustCovariance
+from discrim.core.covariance.separable import SeparableCovariance
+from discrim.core.covariance.shrunk import ShrunkCovariance
+from discrim.core.covariance.sliced import SAVECovariance
+from discrim.core.covariance.spherical import SphericalCovariance
 from discrim.core.numerics.arrays import Floats
 from discrim.errors import DataError
 
-KINDS: dict[str, type[Scatter]] = {
+KINDS: dict[str, type[CovarianceModel]] = {
     kind.word: kind
     for kind in (
-        Full, Diagonal, Shrunk, ShrunkCorrelation, Spherical, PseudoInverse, FewFactors, ByEstimator,
-        Adjusted, Separable,
+        FullCovariance, DiagonalCovariance, ShrunkCovariance, ShrunkCorrelationCovariance,
+        SphericalCovariance, PseudoInverseCovariance, FactorAnalyticCovariance, EstimatorCovariance,
+        CovariateAdjustedCovariance, SeparableCovariance,
     )
 }  # fmt: skip
 
@@ -52,13 +53,13 @@ _PARTS = {
 def shapes(n_covariances: int, n_columns: int) -> dict[str, tuple[int, ...]]:
     """Shapes of the buffers that some kinds have."""
     found: dict[str, tuple[int, ...]] = {}
-    kinds: list[type[Scatter]] = [*KINDS.values(), Em]
+    kinds: list[type[CovarianceModel]] = [*KINDS.values(), EMCovariance]
     for kind in kinds:
         found |= kind.shapes(n_covariances, n_columns)
     return found | {"indicators": (n_columns,)}
 
 
-def options_of(scatter: Scatter) -> Parts:
+def options_of(covariance_model: CovarianceModel) -> Parts:
     """What a file has among its options of a kind."""
     none = dict.fromkeys(
         (
@@ -75,15 +76,15 @@ def options_of(scatter: Scatter) -> Parts:
             "matrix_columns",
         )
     )
-    return none | {"structure": scatter.word, "standardize": False} | scatter.options()
+    return none | {"structure": covariance_model.word, "standardize": False} | covariance_model.options()
 
 
-def buffers_of(scatter: Scatter, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
+def buffers_of(covariance_model: CovarianceModel, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
     """What a file keeps of a kind that moments do not say again."""
-    return {"robust": np.zeros(0)} | scatter.buffers(covariances)
+    return {"robust": np.zeros(0)} | covariance_model.buffers(covariances)
 
 
-def scatter_from_file(method: str, parts: Parts) -> Scatter:
+def covariance_from_file(method: str, parts: Parts) -> CovarianceModel:
     """The kind that options and buffers of a file are of; a DataError where they do not go together."""
     parts = {name: part for name, part in parts.items() if part is not None}
     if "components" in parts:
@@ -92,21 +93,21 @@ def scatter_from_file(method: str, parts: Parts) -> Scatter:
         standardize = parts["standardize"]
         parts["standardize"] = False
         indicators = parts.pop("indicators", None)
-        inner = scatter_from_file(method, parts)
+        inner = covariance_from_file(method, parts)
         if not inner.goes_within_axes or (by is not None and not isinstance(wanted, int)):
             raise DataError("its number of components does not go with its structure")
-        if by == Sliced.by:
-            if not isinstance(inner, Full) or standardize or indicators is not None:
+        if by == SAVECovariance.by:
+            if not isinstance(inner, FullCovariance) or standardize or indicators is not None:
                 raise DataError("its axes do not go with its structure")
-            return Sliced(inner, wanted)
+            return SAVECovariance(inner, wanted)
         which = None if indicators is None else tuple((indicators > 0).tolist())
-        return Projected(inner, by or wanted, standardize, wanted if by else None, indicators=which)
+        return SubspaceCovariance(inner, by or wanted, standardize, wanted if by else None, indicators=which)
     word = parts.pop("structure")
-    robust = Robust.from_numbers(method, parts.pop("robust"))
-    if word == Full.word and robust is not None:
-        found: Scatter = robust
+    robust = RobustCovariance.from_numbers(method, parts.pop("robust"))
+    if word == FullCovariance.word and robust is not None:
+        found: CovarianceModel = robust
     else:
-        found = (Em if "em" in parts else KINDS[word]).from_file(parts)
+        found = (EMCovariance if "em" in parts else KINDS[word]).from_file(parts)
     left = next((name for name, part in parts.items() if part is not False), None)
     if left is not None or found.word != word or (robust is not None and found is not robust):
         raise DataError(f"its {_PARTS.get(left or '', 'form')} does not go with its structure")

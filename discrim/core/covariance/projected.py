@@ -49,18 +49,19 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy
 
-from discrim.core.covariance import scatter
 from discrim.core.covariance.covariance import EPS, Covariance, Dependency, total_squares
-from discrim.core.covariance.principal import ThinCovariance
-from discrim.core.covariance.scatter import (
-    Estimated,
-    Full,
+from discrim.core.covariance.model import (
+    CovarianceEstimates,
+    CovarianceModel,
+    FullCovariance,
     Item,
     NoEstimateError,
     NormalClasses,
     Parts,
-    Scatter,
+    all_constant,
+    each_covariance,
 )
+from discrim.core.covariance.principal import ThinCovariance
 from discrim.core.covariance.shrinkage import Shrinkage
 from discrim.core.covariance.total_axes import (
     ColumnTotals,
@@ -194,12 +195,12 @@ class LawOnAxes:
 
 
 @dataclass(frozen=True, slots=True)
-class Projected(Scatter):
+class SubspaceCovariance(CovarianceModel):
     """A kind of covariance of the scores on leading principal axes of all rows.
 
     Attributes
     ----------
-    inner : Scatter
+    inner : CovarianceModel
         That of the scores.
     wanted : int, float or str
         A number of axes, a share of the variance that they have at least, or how the number is to be chosen:
@@ -215,7 +216,7 @@ class Projected(Scatter):
         First and last of the axes whose eigenvalues are equal, if the number separates them.
     """
 
-    inner: Scatter
+    inner: CovarianceModel
     wanted: int | float | str
     standardized: bool = False
     count: int | None = None
@@ -244,22 +245,22 @@ class Projected(Scatter):
         """Whether the rows choose the number."""
         return isinstance(self.wanted, str)
 
-    def anew(self) -> Projected:
+    def unfitted(self) -> SubspaceCovariance:
         """As it was asked for."""
-        return replace(self, inner=self.inner.anew(), count=None, share=0.0, total=0)
+        return replace(self, inner=self.inner.unfitted(), count=None, share=0.0, total=0)
 
-    def for_other_moments(self) -> Projected:
+    def for_refit(self) -> SubspaceCovariance:
         """With the number that was given or chosen, or the share."""
         count = self.count if self.is_chosen else None
-        return replace(self, inner=self.inner.for_other_moments(), count=count)
+        return replace(self, inner=self.inner.for_refit(), count=count)
 
-    def of_columns(self, keep: Codes) -> Projected:
+    def for_columns(self, keep: Codes) -> SubspaceCovariance:
         """Return the covariance model for some of the columns, with their positions (q,)."""
         if self.indicators is None:
             return self
         return replace(self, indicators=tuple(self.indicators[j] for j in keep.tolist()))
 
-    def with_count(self, count: int) -> Projected:
+    def with_count(self, count: int) -> SubspaceCovariance:
         """With a number that was chosen."""
         return replace(self, count=count)
 
@@ -268,18 +269,18 @@ class Projected(Scatter):
         """Those of the scores."""
         return self.inner.shrinkages
 
-    def of_class(self, k: int | None) -> Projected:
+    def for_class(self, k: int | None) -> SubspaceCovariance:
         """The same of one class alone."""
-        return replace(self, inner=self.inner.of_class(k))
+        return replace(self, inner=self.inner.for_class(k))
 
     # ---- what it takes
 
-    def obstacles(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
+    def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
         """All columns where none varies."""
-        return scatter.all_constant(moments, k)
+        return all_constant(moments, k)
 
     @property
-    def compares_units(self) -> bool:
+    def depends_on_units(self) -> bool:
         """Unless columns are standardized."""
         return not self.standardized
 
@@ -327,7 +328,7 @@ class Projected(Scatter):
         spectrum = self.spectrum(moments)
         return Scores.of(moments, spectrum, self.number(spectrum))
 
-    def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
+    def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """The covariances of the scores, as those of the columns; a NoEstimateError where there are none."""
         scores = self.scores(moments)
         moments = scores.spectrum.reach(moments)
@@ -338,21 +339,23 @@ class Projected(Scatter):
         total = len(spectrum.lengths)
         is_saturated = total >= moments.rows.sum() - 1
         takes_long = is_saturated and not self._is_quick(moments, total, QUICK, QUICK_PRODUCTS)
-        own = replace(self, inner=found.scatter, count=count, share=share, total=total, takes_long=takes_long)
+        own = replace(
+            self, inner=found.covariance_model, count=count, share=share, total=total, takes_long=takes_long
+        )
         own = replace(own, tie=spectrum.tied_axes(count))
-        return Estimated(own, moments, tuple(scores.lifted(c) for c in found.covariances))
+        return CovarianceEstimates(own, moments, tuple(scores.lifted(c) for c in found.covariances))
 
-    def within(self, moments: ClassMoments, divisors: Floats) -> Estimated:
+    def within(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """The covariances of scores, from their moments."""
-        for k, _ in scatter.each(divisors):
-            inner = self.inner.of_class(k)
+        for k, _ in each_covariance(divisors):
+            inner = self.inner.for_class(k)
             p = moments.n_columns
             free = int(moments.rows.sum()) - moments.n_classes if k is None else int(moments.rows[k]) - 1
-            if (inner.takes_full_rank(p) and free < p) or inner.obstacles(moments, k):
+            if (inner.requires_full_rank(p) and free < p) or inner.check(moments, k):
                 raise self.few_degrees(p, free, k)
         return self.inner.estimate(moments, divisors)
 
-    def left_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores of rows under axes learnt without each of them; under held axes where that takes long.
 
         A NotSupportedError says that it does, and that there are more columns than rows.
@@ -365,7 +368,7 @@ class Projected(Scatter):
         scores = Scores.of(fitted.moments, spectrum, self.number(spectrum))
         found = self.within(scores.moments, fitted.divisors)
         own = replace(fitted, moments=found.moments, covariances=found.covariances, rows=None)
-        left_out = found.scatter.left_out(own)
+        left_out = found.covariance_model.leave_one_out(own)
         unit = 0.0
         if len(found.covariances) > 1:
             unit = 0.5 * scores.more
@@ -398,7 +401,7 @@ class Projected(Scatter):
 
         They are missing without a rule, and if the differences of scatters lack digits.
         """
-        kind = self.for_other_moments()
+        kind = self.for_refit()
         found = np.full((len(x), len(fitted.log_prior)), np.nan)
         units = float(np.log(fitted.moments.scale).sum())
         for i, row in enumerate(without.rows(x, codes, weights)):
@@ -422,9 +425,9 @@ class Projected(Scatter):
         return leave_lone_to_refits(found, fitted.moments.counts[codes], weights)
 
     @property
-    def refits_left_out(self) -> bool:
+    def refits_each_row(self) -> bool:
         """Where the kind of the scores does, or axes are learnt without each of many rows."""
-        return self.takes_long or self.inner.refits_left_out
+        return self.takes_long or self.inner.refits_each_row
 
     # ---- words
 
@@ -701,14 +704,14 @@ class AxesWithout:
         return left, out, alone
 
 
-def rule_of(found: Estimated, log_prior: Floats) -> Rule:
+def rule_of(found: CovarianceEstimates, log_prior: Floats) -> Rule:
     """The rule of covariances, one or one for each class."""
     if len(found.covariances) == 1:
         return gaussian.linear_rule(found.moments, found.covariances[0], log_prior)
     return gaussian.separate_plugin(found.moments, found.covariances, log_prior)
 
 
-def _beyond_linear(found: Estimated, values: Floats, log_prior: Floats, y: Floats) -> float:
+def _beyond_linear(found: CovarianceEstimates, values: Floats, log_prior: Floats, y: Floats) -> float:
     """What linear scores (K,) of a row y (1, q) lack of the log prior less half its squared distances."""
     k = int(np.argmax(values))
     if not np.isfinite(values[k]):
@@ -718,7 +721,7 @@ def _beyond_linear(found: Estimated, values: Floats, log_prior: Floats, y: Float
 
 
 def scores_by_number(
-    kind: Projected,
+    kind: SubspaceCovariance,
     moments: ClassMoments,
     divisors: Floats,
     log_prior: Floats,
@@ -732,7 +735,7 @@ def scores_by_number(
     number has no covariance that is clearly larger than these, scores are missing.
     """
     found = np.full((len(numbers), len(y), len(log_prior)), np.nan)
-    if isinstance(kind.inner, Full):
+    if isinstance(kind.inner, FullCovariance):
         return _nested(moments, divisors, log_prior, y, numbers, noise)
     for i, count in enumerate(numbers.tolist()):
         with suppress(NoEstimateError, np.linalg.LinAlgError):

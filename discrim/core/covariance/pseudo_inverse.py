@@ -7,8 +7,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from discrim.core.covariance.covariance import EPS, Covariance
+from discrim.core.covariance.model import (
+    CovarianceEstimates,
+    CovarianceModel,
+    Item,
+    NormalClasses,
+    each_covariance,
+    full_left_out,
+)
 from discrim.core.covariance.principal import ThinCovariance, one_scatter, principal, weighted_centre
-from discrim.core.covariance.scatter import Estimated, Item, NormalClasses, Scatter, each, full_left_out
 from discrim.core.moments.derived_moments import comparable
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
@@ -16,24 +23,26 @@ from discrim.core.rules.leave_one_out import LeftOut
 
 
 @dataclass(frozen=True, slots=True)
-class PseudoInverse(Scatter):
+class PseudoInverseCovariance(CovarianceModel):
     """The full covariance where the rows vary; what lies beyond is left out of all distances."""
 
     word = "pinv"
     is_regular = True
 
-    def scaled(self, moments: ClassMoments) -> ClassMoments:
+    def rescaled(self, moments: ClassMoments) -> ClassMoments:
         """On scales within reach of one sphere."""
         return comparable(moments)
 
-    def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
+    def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """The covariance on the axes along which rows vary."""
-        moments = self.scaled(moments)
-        return Estimated(self, moments, tuple(pseudo(moments, d, k) for k, d in each(divisors)))
+        moments = self.rescaled(moments)
+        return CovarianceEstimates(
+            self, moments, tuple(pseudo(moments, d, k) for k, d in each_covariance(divisors))
+        )
 
-    def left_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores in closed form, as of the full covariance."""
-        scores = full_left_out(replace(fitted, moments=self.scaled(fitted.moments)))
+        scores = full_left_out(replace(fitted, moments=self.rescaled(fitted.moments)))
         # No sum of squares tells what a difference has spoilt: what is left of it is not to be asked for.
         return lambda x, codes, weights: scores(x, codes, weights)
 

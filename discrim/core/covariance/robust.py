@@ -40,7 +40,7 @@ import scipy
 
 from discrim.core.covariance import student
 from discrim.core.covariance.covariance import EPS, Covariance
-from discrim.core.covariance.scatter import Full, Item, NormalClasses
+from discrim.core.covariance.model import FullCovariance, Item, NormalClasses
 from discrim.core.covariance.student import IN_A_PLANE, NU_RANGE, Student
 from discrim.core.moments.moments import ClassMoments, column_squares, gather
 from discrim.core.moments.row_sums import RowBlocks, packed_triangle
@@ -457,7 +457,7 @@ ROBUST = ("t", "mcd")
 
 
 @dataclass(frozen=True, slots=True)
-class Robust(Full):
+class RobustCovariance(FullCovariance):
     """The full covariance of robust moments, and how these were found.
 
     Of t distributions: their degrees of freedom, whether these are those of largest likelihood, whether
@@ -482,7 +482,7 @@ class Robust(Full):
         )
 
     @staticmethod
-    def from_numbers(method: str, numbers: Floats) -> Robust | None:
+    def from_numbers(method: str, numbers: Floats) -> RobustCovariance | None:
         """From a file; None for a method of moments, of which it holds none."""
         if len(numbers) != (6 if method in ROBUST else 0):
             raise DataError(f"A fit by {method!r} is not described by {len(numbers)} numbers.")
@@ -495,7 +495,7 @@ class Robust(Full):
             raise DataError(f"its t distribution has {nu:g} degrees of freedom")
         if method == "mcd" and not 0.5 <= fraction <= 1:
             raise DataError(f"its subset is {fraction:g} of the rows")
-        return Robust(method, nu, bool(estimated), bool(inflated), fraction, int(steps), llf)
+        return RobustCovariance(method, nu, bool(estimated), bool(inflated), fraction, int(steps), llf)
 
     def subset_sizes(self, moments: ClassMoments) -> Floats:
         """Rows h of each class's subset, and of that of all rows where the covariance is common."""
@@ -513,16 +513,16 @@ class Robust(Full):
 
     advice = 'pass covariance="shrunk"'
 
-    def for_other_moments(self) -> Full:
+    def for_refit(self) -> FullCovariance:
         """The covariance of moments that are found already."""
-        return Full()
+        return FullCovariance()
 
     means_title = "Robust means"
     sections = ("flagged",)
     is_of_moments = False
     is_robust = True
     goes_within_axes = False
-    refits_left_out = True
+    refits_each_row = True
 
     @property
     def text(self) -> str:
@@ -571,24 +571,24 @@ class Robust(Full):
                 hint='Fit with covariance="t".',
             )
 
-    def free_parameters(self, n_columns: int, n_covariances: int) -> int:
+    def n_parameters(self, n_columns: int, n_covariances: int) -> int:
         """As of full covariances, and the degrees of freedom where they are estimated."""
         self._need_likelihood()
-        return Full().free_parameters(n_columns, n_covariances) + int(self.estimated_nu)
+        return FullCovariance().n_parameters(n_columns, n_covariances) + int(self.estimated_nu)
 
     def log_likelihood(self, fitted: NormalClasses) -> float:
         """Log-likelihood of class and row under t distributions, at its maximum."""
         self._need_likelihood()
         return float(fitted.moments.counts @ fitted.log_prior) + self.row_llf
 
-    def refuse_axes(self) -> None:
+    def check_reduced_axes(self) -> None:
         """Raise: the maximum with fewer axes is not known."""
         self._need_likelihood()
         raise NotSupportedError(
             'The log-likelihood with covariance="t" exists for all axes only.', hint="Fit without ncomp=."
         )
 
-    def left_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Missing scores, which take a search for each row.
 
         Raises
@@ -597,10 +597,10 @@ class Robust(Full):
             There would be too many searches, or each takes too long.
         """
         moments = fitted.moments
-        self.refuse_left_out(moments)
+        self.check_leave_one_out(moments)
         return by_refits(int(moments.rows.sum()), moments.n_classes, "takes a search for each row")
 
-    def refuse_left_out(self, moments: ClassMoments) -> None:
+    def check_leave_one_out(self, moments: ClassMoments) -> None:
         """Raise NotSupportedError if there would be too many searches, or each takes too long."""
         if self.method == "mcd" or moments.rows.sum() > MOST_REFITS:
             raise NotSupportedError(
@@ -632,7 +632,7 @@ def fit_t(
     *,
     inflated: bool,
     begin: Student | None = None,
-) -> tuple[ClassMoments, Robust, Student]:
+) -> tuple[ClassMoments, RobustCovariance, Student]:
     """Moments of t distributions, how they were found, and the search.
 
     Moments of the start are pooled or by class, of full rank. Without nu it is that of largest likelihood,
@@ -643,19 +643,23 @@ def fit_t(
         student.best_nu(blocks, start) if nu is None else student.fit_student(blocks, start, nu, begin=begin)
     )
     if found.collapsed is not None:
-        return found.moments, Robust("t", found.nu), found
+        return found.moments, RobustCovariance("t", found.nu), found
     moments = found.scatters()
     if inflated:
         factor = found.nu / (found.nu - 2) if found.nu > 2 else np.nan
         roots = None if moments.roots is None else moments.roots * np.sqrt(factor)
         moments = replace(moments, scatters=moments.scatters * factor, roots=roots)
     llf, _ = student.student_log_likelihood(blocks, found)
-    return moments, Robust("t", found.nu, nu is None, inflated, steps=found.steps, row_llf=llf), found
+    return (
+        moments,
+        RobustCovariance("t", found.nu, nu is None, inflated, steps=found.steps, row_llf=llf),
+        found,
+    )
 
 
 def fit_mcd(
     x: Floats, codes: Codes, start: ClassMoments, support_fraction: float
-) -> tuple[ClassMoments, Robust] | ExactFit:
+) -> tuple[ClassMoments, RobustCovariance] | ExactFit:
     """Moments of minimum covariance determinants, common or by class as those of the rows are.
 
     Each class has more rows x (n, p) than columns.
@@ -664,4 +668,4 @@ def fit_mcd(
     found = fit(x, codes, start, support_fraction)
     if isinstance(found, ExactFit):
         return found
-    return found, Robust("mcd", support_fraction=support_fraction)
+    return found, RobustCovariance("mcd", support_fraction=support_fraction)

@@ -26,16 +26,16 @@ from typing import Any
 import numpy as np
 import scipy
 
-from discrim.core.covariance import scatter
 from discrim.core.covariance.covariance import EPS, Covariance
-from discrim.core.covariance.principal import one_scatter
-from discrim.core.covariance.scatter import (
-    Estimated,
+from discrim.core.covariance.model import (
+    CovarianceEstimates,
+    CovarianceModel,
     Item,
     NoEstimateError,
     Parts,
-    Scatter,
+    each_covariance,
 )
+from discrim.core.covariance.principal import one_scatter
 from discrim.core.moments.derived_moments import comparable
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread, packed_triangle
@@ -50,7 +50,7 @@ MOST_STEPS = 5000
 
 
 @dataclass(frozen=True, slots=True)
-class Separable(Scatter):
+class SeparableCovariance(CovarianceModel):
     """The covariance of the entries of a matrix, by its rows and its columns.
 
     Attributes
@@ -67,7 +67,7 @@ class Separable(Scatter):
     is_maximum = True
     advice = "give more rows, or fewer columns"
 
-    def for_classes(self, levels: Sequence[Any], n_columns: int) -> Separable:
+    def bind_classes(self, levels: Sequence[Any], n_columns: int) -> SeparableCovariance:
         """The same, where the columns are such a matrix; else a DataError."""
         if n_columns != self.rows * self.columns:
             raise DataError(
@@ -78,20 +78,20 @@ class Separable(Scatter):
         return self
 
     @classmethod
-    def spread(cls, full: Spread, *, thin: bool = False) -> Spread:
+    def required_moments(cls, full: Spread, *, thin: bool = False) -> Spread:
         """All products of columns, of few rows too."""
         return full
 
-    def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
+    def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """The covariances of largest likelihood, over divisors; a NoEstimateError where there is none."""
         moments = comparable(moments)
         found = []
-        for k, divisor in scatter.each(divisors):
+        for k, divisor in each_covariance(divisors):
             u, v = separated(moments, (self.rows, self.columns), k)
             found.append(Covariance.from_root(np.kron(u, v) / moments.common_unit / np.sqrt(divisor)))
-        return Estimated(self, moments, tuple(found))
+        return CovarianceEstimates(self, moments, tuple(found))
 
-    def free_parameters(self, n_columns: int, n_covariances: int) -> int:
+    def n_parameters(self, n_columns: int, n_covariances: int) -> int:
         """Those of U and V, whose product has one scale."""
         own = self.rows * (self.rows + 1) // 2 + self.columns * (self.columns + 1) // 2 - 1
         return n_covariances * own
@@ -106,7 +106,7 @@ class Separable(Scatter):
         return {"matrix_rows": self.rows, "matrix_columns": self.columns}
 
     @classmethod
-    def from_file(cls, parts: Parts) -> Separable:
+    def from_file(cls, parts: Parts) -> SeparableCovariance:
         """With the shape of the matrix."""
         return cls(parts.pop("matrix_rows"), parts.pop("matrix_columns"))
 

@@ -83,11 +83,11 @@ class Shrinkage:
         """The same with its values."""
         return replace(self, values=tuple(float(g) for g in values))
 
-    def anew(self) -> Shrinkage:
+    def unfitted(self) -> Shrinkage:
         """The same before its rule says the values."""
         return self if self.rule == "given" or (self.rule == "loo" and not self.grid) else self.known(())
 
-    def for_other_moments(self) -> Shrinkage:
+    def for_refit(self) -> Shrinkage:
         """The same for other moments: what these say is said again, what only rows say stays."""
         return self.known(()) if self.rule == "oas" else self
 

@@ -43,10 +43,20 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.covariance import scatter, shrinkage
+from discrim.core.covariance import shrinkage
 from discrim.core.covariance.covariance import Covariance, Dependency, dependencies, pooled, scaled_cholesky
+from discrim.core.covariance.model import (
+    SPHERES,
+    CovarianceEstimates,
+    CovarianceModel,
+    LabelledRows,
+    NormalClasses,
+    Parts,
+    Sphere,
+    all_constant,
+    each_covariance,
+)
 from discrim.core.covariance.principal import Principal, ThinCovariance, one_scatter, principal
-from discrim.core.covariance.scatter import Estimated, NormalClasses, Parts, Scatter
 from discrim.core.covariance.shrinkage import BARELY, Powers, RuleOfShrinkage, Shrinkage, Trial
 from discrim.core.moments.derived_moments import comparable
 from discrim.core.moments.moments import ClassMoments, from_class_means
@@ -60,11 +70,11 @@ _SHRINKAGES: dict[str, RuleOfShrinkage] = {"oas": "oas", "ledoit-wolf": "ledoit-
 
 
 @dataclass(frozen=True, slots=True)
-class Shrunk(Scatter):
+class ShrunkCovariance(CovarianceModel):
     """A covariance shrunk towards a sphere."""
 
     shrinkage: Shrinkage = field(default_factory=lambda: Shrinkage("oas"))
-    sphere: scatter.Sphere = scatter.SPHERES[0]
+    sphere: Sphere = SPHERES[0]
 
     word = "shrunk"
     goes_within_axes = True
@@ -73,75 +83,75 @@ class Shrunk(Scatter):
     advice = 'pass covariance="shrunk", whose shrinkage is above 0'
     instead = ', or covariance="shrunk"'
 
-    def anew(self) -> Shrunk:
+    def unfitted(self) -> ShrunkCovariance:
         """With the shrinkage that was asked for."""
-        return replace(self, shrinkage=self.shrinkage.anew())
+        return replace(self, shrinkage=self.shrinkage.unfitted())
 
-    def for_other_moments(self) -> Shrunk:
+    def for_refit(self) -> ShrunkCovariance:
         """With the shrinkage by "oas" of these, or the one that there is."""
-        return replace(self, shrinkage=self.shrinkage.for_other_moments())
+        return replace(self, shrinkage=self.shrinkage.for_refit())
 
     @property
     def shrinkages(self) -> tuple[Shrinkage, ...]:
         """Towards the sphere."""
         return (self.shrinkage,)
 
-    def of_class(self, k: int | None) -> Shrunk:
+    def for_class(self, k: int | None) -> ShrunkCovariance:
         """The same of one class alone."""
         g = self.shrinkage.of(k)
         return self if g is None else replace(self, shrinkage=self.shrinkage.known((g,)))
 
-    def at(self, *values: float) -> Shrunk:
+    def with_shrinkages(self, *values: float) -> ShrunkCovariance:
         """The same with these shrinkages."""
         return replace(self, shrinkage=self.shrinkage.known(values))
 
-    def plain(self) -> Shrunk:
+    def in_data_units(self) -> ShrunkCovariance:
         """The same in the units of the data."""
-        return replace(self, sphere=scatter.SPHERES[0])
+        return replace(self, sphere=SPHERES[0])
 
-    def takes_full_rank(self, n_columns: int) -> bool:
+    def requires_full_rank(self, n_columns: int) -> bool:
         """Where nothing is shrunk."""
         return self.shrinkage.is_none(n_columns)
 
-    def obstacles(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
+    def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
         """All columns where none varies; where nothing is shrunk those that others determine."""
         # Of more columns than rows it is their number that is refused.
         thin = moments.spread in ("thin", "thin class")
         g = None if thin else self.shrinkage.of(k)
         if g is not None and self.shrinkage.known((g,)).is_none(moments.n_columns):
             return dependencies(moments, k)
-        return scatter.all_constant(moments, k)
+        return all_constant(moments, k)
 
     @property
-    def compares_units(self) -> bool:
+    def depends_on_units(self) -> bool:
         """Where something is shrunk, unless columns are standardized."""
         return self.sphere.in_data and (not self.shrinkage.values or any(self.shrinkage.values))
 
-    def of_rows(self, rows: scatter.KnownRows, moments: ClassMoments, divisors: Floats) -> Shrunk:
+    def fit_to_rows(self, rows: LabelledRows, moments: ClassMoments, divisors: Floats) -> ShrunkCovariance:
         """With the shrinkages of Ledoit & Wolf."""
         if self.shrinkage.rule != "ledoit-wolf":
             return self
         moments = comparable(moments)
         fourths = shrinkage.row_fourths(rows.blocks, moments, by_class=len(divisors) > 1).tolist()
         found = [
-            ledoit_wolf(moments, f, k) for f, (k, _) in zip(fourths, scatter.each(divisors), strict=True)
+            ledoit_wolf(moments, f, k) for f, (k, _) in zip(fourths, each_covariance(divisors), strict=True)
         ]
         return replace(self, shrinkage=self.shrinkage.known(found))
 
-    def scaled(self, moments: ClassMoments) -> ClassMoments:
+    def rescaled(self, moments: ClassMoments) -> ClassMoments:
         """On scales within reach of one sphere, where there is something of it."""
         nothing = bool(self.shrinkage.values) and not any(self.shrinkage.values)
         return moments if nothing else self.sphere.scaled(moments)
 
-    def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
+    def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Covariances by the shrinkage that is known, or by that of `oas`."""
-        moments = self.scaled(moments)
+        moments = self.rescaled(moments)
         in_units = self.sphere.in_units(moments)
-        found = [shrunk(in_units, d, self.shrinkage.of(k), k) for k, d in scatter.each(divisors)]
+        found = [shrunk(in_units, d, self.shrinkage.of(k), k) for k, d in each_covariance(divisors)]
         own = replace(self, shrinkage=self.shrinkage.known([g for _, g in found]))
-        return Estimated(own, moments, tuple(covariance for covariance, _ in found))
+        return CovarianceEstimates(own, moments, tuple(covariance for covariance, _ in found))
 
-    def trial(self, moments: ClassMoments, divisors: Floats, log_prior: Floats) -> Trial:
+    def candidate_scores(self, moments: ClassMoments, divisors: Floats, log_prior: Floats) -> Trial:
         """Scores of rows without themselves under each shrinkage of the grid."""
         grid = np.array(self.shrinkage.grid)
         moments = comparable(moments)
@@ -149,15 +159,15 @@ class Shrunk(Scatter):
             return common_trial(moments, float(divisors[0]), log_prior, grid)
         return separate_trial(moments, divisors, log_prior, grid)
 
-    def left_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores in closed form, on the principal axes of the scatters."""
         if not self.sphere.in_data:
-            return self.sphere.left_out(fitted, self.plain().left_out)
-        moments = self.scaled(fitted.moments)
+            return self.sphere.left_out(fitted, self.in_data_units().leave_one_out)
+        moments = self.rescaled(fitted.moments)
         divisors = fitted.divisors
         rows = fitted.rows
-        axes = [principal(moments, k) for k, _ in scatter.each(divisors)]
-        own: list[Intensity] = [self._without(k) for k, _ in scatter.each(divisors)]
+        axes = [principal(moments, k) for k, _ in each_covariance(divisors)]
+        own: list[Intensity] = [self._without(k) for k, _ in each_covariance(divisors)]
         if rows is not None and self.shrinkage.rule == "ledoit-wolf":
             powers = shrinkage.turned_powers(rows, moments, axes[0] if len(axes) == 1 else axes)
             own = [ledoit_wolf_without(p) for p in ([powers] if isinstance(powers, Powers) else powers)]
@@ -171,12 +181,12 @@ class Shrunk(Scatter):
         return lambda spectrum, rows: np.full(rows.e.shape[1], g)
 
     @classmethod
-    def from_file(cls, parts: Parts) -> Shrunk:
+    def from_file(cls, parts: Parts) -> ShrunkCovariance:
         """With the shrinkages of the file."""
         found = Shrinkage.from_file(parts, ("given", *_SHRINKAGES))
         if found is None:
             raise DataError("its shrinkage does not go with its structure")
-        return cls(found, scatter.SPHERES[parts.pop("standardize")])
+        return cls(found, SPHERES[parts.pop("standardize")])
 
 
 def oas(moments: ClassMoments, k: int | None = None) -> float:

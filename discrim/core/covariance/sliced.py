@@ -28,9 +28,9 @@ import numpy as np
 import scipy
 
 from discrim.core.covariance.covariance import EPS, Covariance, Dependency, dependencies, total_squares
+from discrim.core.covariance.model import Item, NoEstimateError, NormalClasses, Parts
 from discrim.core.covariance.principal import positive_signs, tied_axes
-from discrim.core.covariance.projected import NoFreedomError, Projected
-from discrim.core.covariance.scatter import Item, NoEstimateError, NormalClasses, Parts
+from discrim.core.covariance.projected import NoFreedomError, SubspaceCovariance
 from discrim.core.covariance.total_axes import TotalAxes
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
@@ -144,7 +144,7 @@ def _whitened(moments: ClassMoments, k: int, sd: Floats, root: Floats) -> Floats
 
 
 @dataclass(frozen=True, slots=True)
-class Sliced(Projected):
+class SAVECovariance(SubspaceCovariance):
     """A kind of covariance of the scores on leading axes of sliced average variance estimation."""
 
     word = "sliced"
@@ -168,7 +168,7 @@ class Sliced(Projected):
         return dependencies(moments.as_one(), 0)
 
     @property
-    def compares_units(self) -> bool:
+    def depends_on_units(self) -> bool:
         """Never: the covariance of all rows whitens the columns."""
         return False
 
@@ -186,13 +186,13 @@ class Sliced(Projected):
         """The error that so many scores have no covariance in class k."""
         return FewClassRowsError(wanted, free, k)
 
-    def left_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores of rows that refits have to say: the axes are those of the rows and of their classes."""
         takes = "with ncomp= takes a refit for each row"
         return by_refits(int(fitted.moments.rows.sum()), fitted.moments.n_classes, takes)
 
     @property
-    def refits_left_out(self) -> bool:
+    def refits_each_row(self) -> bool:
         """Always: axes that know the class of a row would flatter it."""
         return True
 

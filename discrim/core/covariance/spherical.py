@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discrim.core.covariance import scatter
-from discrim.core.covariance.scatter import Estimated, NormalClasses, Parts, Scatter
+from discrim.core.covariance.model import (
+    SPHERES,
+    CovarianceEstimates,
+    CovarianceModel,
+    NormalClasses,
+    Parts,
+    Sphere,
+    each_covariance,
+)
 from discrim.core.covariance.shrunk import oas_without, sphere_left_out, spherical
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
@@ -13,10 +20,10 @@ from discrim.core.rules.leave_one_out import LeftOut
 
 
 @dataclass(frozen=True, slots=True)
-class Spherical(Scatter):
+class SphericalCovariance(CovarianceModel):
     """One variance for all columns."""
 
-    sphere: scatter.Sphere = scatter.SPHERES[0]
+    sphere: Sphere = SPHERES[0]
 
     word = "spherical"
     goes_within_axes = True
@@ -24,22 +31,24 @@ class Spherical(Scatter):
     is_maximum = True
     needs_products = False
 
-    def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
+    def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """The mean of the variances."""
-        moments = self.scaled(moments)
+        moments = self.rescaled(moments)
         in_units = self.sphere.in_units(moments)
-        return Estimated(self, moments, tuple(spherical(in_units, d, k) for k, d in scatter.each(divisors)))
+        return CovarianceEstimates(
+            self, moments, tuple(spherical(in_units, d, k) for k, d in each_covariance(divisors))
+        )
 
-    def left_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores in closed form: those of a covariance that is all shrunk."""
         own = [oas_without] * len(fitted.divisors)
         return self.sphere.left_out(fitted, lambda in_units: sphere_left_out(in_units, own))
 
-    def free_parameters(self, n_columns: int, n_covariances: int) -> int:
+    def n_parameters(self, n_columns: int, n_covariances: int) -> int:
         """One variance each."""
         return n_covariances
 
     @classmethod
-    def from_file(cls, parts: Parts) -> Spherical:
+    def from_file(cls, parts: Parts) -> SphericalCovariance:
         """With its units."""
-        return cls(scatter.SPHERES[parts.pop("standardize")])
+        return cls(SPHERES[parts.pop("standardize")])

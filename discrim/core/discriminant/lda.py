@@ -35,9 +35,10 @@ from typing import Any, Literal
 import numpy as np
 import scipy
 
-from discrim.core.covariance.adjusted import AdjustedCovariance, adjusted_axes
+from discrim.core.covariance.adjusted import ConditionalCovariance, adjusted_axes
 from discrim.core.covariance.covariance import Covariance, common_divisor
-from discrim.core.covariance.kinds import buffers_of, scatter_from_file
+from discrim.core.covariance.kinds import buffers_of, covariance_from_file
+from discrim.core.covariance.model import CovarianceModel, FullCovariance, NoEstimateError, NormalClasses
 from discrim.core.covariance.principal import (
     Canonical,
     ThinCovariance,
@@ -46,8 +47,7 @@ from discrim.core.covariance.principal import (
     tied_axes,
     weighted_centre,
 )
-from discrim.core.covariance.projected import Projected
-from discrim.core.covariance.scatter import Full, NoEstimateError, NormalClasses, Scatter
+from discrim.core.covariance.projected import SubspaceCovariance
 from discrim.core.moments.moments import LIGHT, ClassMoments, no_freedom, split_mean
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats, svd
@@ -90,7 +90,7 @@ class LDAFit:
     covariance: Covariance
     divisor: float
     ncomp: int | None
-    scatter: Scatter
+    covariance_model: CovarianceModel
     unscaled: ClassMoments | None = None
 
     @property
@@ -106,7 +106,7 @@ class LDAFit:
     @property
     def covariates(self) -> int:
         """How many columns, the first, the others are adjusted for."""
-        return self.scatter.covariates
+        return self.covariance_model.covariates
 
     def refuse_covariates(self, what: str) -> None:
         """Raise NotSupportedError where the columns are adjusted for covariates."""
@@ -142,12 +142,12 @@ class LDAFit:
     @property
     def standardize(self) -> bool:
         """Whether the kind of covariance compares columns over their standard deviations."""
-        return self.scatter.unit(self.moments) is not None
+        return self.covariance_model.column_units(self.moments) is not None
 
     @property
-    def within_axes(self) -> Projected | None:
+    def within_axes(self) -> SubspaceCovariance | None:
         """The principal axes within which classes are compared."""
-        return self.scatter if isinstance(self.scatter, Projected) else None
+        return self.covariance_model if isinstance(self.covariance_model, SubspaceCovariance) else None
 
     @property
     def components(self) -> int | None:
@@ -157,7 +157,7 @@ class LDAFit:
     @property
     def chosen_covariance(self) -> dict[str, Any]:
         """Parameters of the covariance that the rows chose, by name."""
-        return self.scatter.chosen_parameters()
+        return self.covariance_model.chosen_parameters()
 
     @property
     def chosen_components(self) -> dict[str, Any]:
@@ -168,12 +168,12 @@ class LDAFit:
     @property
     def has_distances(self) -> bool:
         """Whether the covariance is full, and that of the rows."""
-        return self.scatter.has_distances
+        return self.covariance_model.has_distances
 
     @property
     def has_errors(self) -> bool:
         """Whether the coefficients have standard errors."""
-        return self.scatter.has_errors and self.reduced() is None
+        return self.covariance_model.has_errors and self.reduced() is None
 
     def axes(self) -> Canonical:
         """Canonical axes, weighted by the prior, with the singular values of R's MASS."""
@@ -185,7 +185,7 @@ class LDAFit:
         """Canonical axes, classes weighted by rows; squared singular values are eigenvalues of W^-1 B."""
         moments = self.moments
         within = self.within()
-        if isinstance(within, AdjustedCovariance):
+        if isinstance(within, ConditionalCovariance):
             return adjusted_axes(moments, within, self.within_divisor)
         factor = moments.total / self.within_divisor
         return canonical(moments.means, within, moments.counts / moments.total, factor)
@@ -239,13 +239,13 @@ class LDAFit:
         """
         if method == "plugin":
             return gaussian.linear_rule(self.moments, self.covariance, log_prior, self.reduced())
-        refusal = self.scatter.refusal(f'method="{method}"')
+        refusal = self.covariance_model.refusal(f'method="{method}"')
         if refusal is not None:
             raise refusal
         if not self.has_distances:
             raise NotSupportedError(
                 f'method="{method}" has a closed form for the full covariance, not the '
-                f"{self.scatter.adjective} one.",
+                f"{self.covariance_model.adjective} one.",
                 hint='Use "plugin" or "calibrated".',
             )
         nu = self.residual_df
@@ -276,7 +276,9 @@ class LDAFit:
         form.
         """
         self.refuse_left_out()
-        left_out = self.scatter.left_out(replace(self._classes(log_prior), moments=self.by_column, rows=rows))
+        left_out = self.covariance_model.leave_one_out(
+            replace(self._classes(log_prior), moments=self.by_column, rows=rows)
+        )
         if isinstance(left_out, FullLeftOut):
             return left_out
         # Without the only row of a class the scatter and N - K stay, but not N, on which the divisor of
@@ -295,7 +297,7 @@ class LDAFit:
                 "leave_one_out() has a closed form for all axes only.",
                 hint='Fit without ncomp=, or cross-validate with error_rates(["cv"]) or confusion("cv").',
             )
-        self.scatter.refuse_left_out(self.moments)
+        self.covariance_model.check_leave_one_out(self.moments)
 
     def _classes(self, log_prior: Floats) -> NormalClasses:
         divisors = np.array([self.divisor])
@@ -316,25 +318,25 @@ class LDAFit:
         left[codes, np.arange(len(codes))] -= gone.out
         return d2, left, np.repeat(nu * gone.shrink[None], len(counts), axis=0)
 
-    def refit(self, moments: ClassMoments, scatter: Scatter | None = None) -> LDAFit | None:
+    def refit(self, moments: ClassMoments, covariance_model: CovarianceModel | None = None) -> LDAFit | None:
         """The same model of other moments, the prior held; None where the covariance is singular.
 
         By default the kind of covariance is that of this fit, with a shrinkage that was given or that rows
         said.
         """
-        scatter = self.scatter.for_other_moments() if scatter is None else scatter
-        least = moments.n_columns if scatter.takes_full_rank(moments.n_columns) else 1
-        taken = moments.n_classes + scatter.covariates
+        covariance_model = self.covariance_model.for_refit() if covariance_model is None else covariance_model
+        least = moments.n_columns if covariance_model.requires_full_rank(moments.n_columns) else 1
+        taken = moments.n_classes + covariance_model.covariates
         light = self.method == "moment" and moments.total <= taken * (1 + LIGHT)
         if (
-            scatter.covariates >= moments.n_columns
+            covariance_model.covariates >= moments.n_columns
             or light
             or moments.rows.sum() - moments.n_classes < least
-            or scatter.obstacles(moments)
+            or covariance_model.check(moments)
         ):
             return None
         try:
-            return self.of_moments(moments, scatter)
+            return self.of_moments(moments, covariance_model)
         except NoEstimateError:
             return None
 
@@ -342,12 +344,12 @@ class LDAFit:
         """The divisor (1,) of other moments."""
         return np.array([common_divisor(moments, self.method, self.covariates)])
 
-    def of_moments(self, moments: ClassMoments, scatter: Scatter) -> LDAFit:
+    def of_moments(self, moments: ClassMoments, covariance_model: CovarianceModel) -> LDAFit:
         """The same model of other moments, by a kind of covariance without obstacles."""
         return fit_lda(
             moments,
             self.prior,
-            scatter,
+            covariance_model,
             method=self.method,
             ncomp=self.ncomp,
             estimated_prior=self.estimated_prior,
@@ -355,7 +357,7 @@ class LDAFit:
 
     def buffers(self) -> dict[str, Floats]:
         """What a file keeps of the fit beside its moments."""
-        return buffers_of(self.scatter, (self.covariance,))
+        return buffers_of(self.covariance_model, (self.covariance,))
 
     def within(self) -> Covariance:
         """The covariance with `within_divisor`, which canonical axes have as their unit."""
@@ -375,7 +377,7 @@ class LDAFit:
             means = p + self.ncomp * (p + k - 1 - self.ncomp)
         return (
             means
-            + self.scatter.free_parameters(self.moments.n_columns, 1)
+            + self.covariance_model.n_parameters(self.moments.n_columns, 1)
             + (k - 1 if self.estimated_prior else 0)
         )
 
@@ -386,9 +388,9 @@ class LDAFit:
         Tibshirani, 1996, JRSS B 58, 155-176): each root left out costs N/2 ln(1 + root).
         """
         reduced = self.reduced() is not None
-        if reduced and self.scatter.is_maximum:
-            self.scatter.refuse_axes()
-        full = self.scatter.log_likelihood(self._classes(logs_of_prior(self.prior)))
+        if reduced and self.covariance_model.is_maximum:
+            self.covariance_model.check_reduced_axes()
+        full = self.covariance_model.log_likelihood(self._classes(logs_of_prior(self.prior)))
         if not reduced:
             return full
         return full - 0.5 * self.moments.total * float(np.log1p(self.roots()[self.ncomp :]).sum())
@@ -397,7 +399,7 @@ class LDAFit:
 def fit_lda(
     moments: ClassMoments,
     prior: Floats,
-    scatter: Scatter | None = None,
+    covariance_model: CovarianceModel | None = None,
     *,
     method: str = "moment",
     ncomp: int | None = None,
@@ -407,13 +409,21 @@ def fit_lda(
 
     The divisor is N - K by method "moment", else N; ncomp is the number of canonical axes of the rule.
     """
-    scatter = scatter or Full()
-    divisor = common_divisor(moments, method, scatter.covariates)
-    found = scatter.estimate(moments, np.array([divisor]))
+    covariance_model = covariance_model or FullCovariance()
+    divisor = common_divisor(moments, method, covariance_model.covariates)
+    found = covariance_model.estimate(moments, np.array([divisor]))
     unscaled = None if found.moments is moments else moments
     (covariance,) = found.covariances
     return LDAFit(
-        found.moments, prior, estimated_prior, method, covariance, divisor, ncomp, found.scatter, unscaled
+        found.moments,
+        prior,
+        estimated_prior,
+        method,
+        covariance,
+        divisor,
+        ncomp,
+        found.covariance_model,
+        unscaled,
     )
 
 
@@ -427,8 +437,10 @@ def lda_from_file(
     **parts: Any,
 ) -> LDAFit:
     """The fit that `buffers` and its options are of; a DataError if they do not go together."""
-    scatter = scatter_from_file(method, parts)
-    return fit_lda(moments, prior, scatter, method=method, ncomp=ncomp, estimated_prior=estimated_prior)
+    covariance_model = covariance_from_file(method, parts)
+    return fit_lda(
+        moments, prior, covariance_model, method=method, ncomp=ncomp, estimated_prior=estimated_prior
+    )
 
 
 By = Literal["entropy", "average", "maximum"]

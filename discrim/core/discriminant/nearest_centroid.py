@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from discrim.core.covariance.covariance import Covariance
+from discrim.core.covariance.model import all_constant
 from discrim.core.covariance.principal import of_columns
-from discrim.core.covariance.scatter import all_constant
 from discrim.core.covariance.shrunk import common_left_out, spherical
 from discrim.core.moments.derived_moments import comparable
 from discrim.core.moments.moments import LIGHT, ClassMoments

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from discrim.core.covariance.covariance import Covariance, divisors_by_class
-from discrim.core.covariance.kinds import buffers_of, scatter_from_file
+from discrim.core.covariance.kinds import buffers_of, covariance_from_file
+from discrim.core.covariance.model import CovarianceModel, FullCovariance, NoEstimateError, NormalClasses
 from discrim.core.covariance.principal import of_columns
-from discrim.core.covariance.projected import Projected
-from discrim.core.covariance.scatter import Full, NoEstimateError, NormalClasses, Scatter
+from discrim.core.covariance.projected import SubspaceCovariance
 from discrim.core.moments.moments import LIGHT, ClassMoments
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats
@@ -35,7 +35,7 @@ class QDAFit:
     method: str
     covariances: tuple[Covariance, ...]
     divisors: Floats
-    scatter: Scatter
+    covariance_model: CovarianceModel
 
     @property
     def is_diagonal(self) -> bool:
@@ -45,12 +45,12 @@ class QDAFit:
     @property
     def standardize(self) -> bool:
         """Whether the kind of covariance compares columns over their standard deviations."""
-        return self.scatter.unit(self.moments) is not None
+        return self.covariance_model.column_units(self.moments) is not None
 
     @property
-    def within_axes(self) -> Projected | None:
+    def within_axes(self) -> SubspaceCovariance | None:
         """The principal axes within which classes are compared."""
-        return self.scatter if isinstance(self.scatter, Projected) else None
+        return self.covariance_model if isinstance(self.covariance_model, SubspaceCovariance) else None
 
     @property
     def components(self) -> int | None:
@@ -60,7 +60,7 @@ class QDAFit:
     @property
     def chosen_covariance(self) -> dict[str, Any]:
         """Parameters of the covariance that the rows chose, by name."""
-        return self.scatter.chosen_parameters()
+        return self.covariance_model.chosen_parameters()
 
     @property
     def chosen_components(self) -> dict[str, Any]:
@@ -71,7 +71,7 @@ class QDAFit:
     @property
     def has_distances(self) -> bool:
         """Whether the covariances are full, and those of the rows."""
-        return self.scatter.has_distances
+        return self.covariance_model.has_distances
 
     def scaled(self, divisors: Floats) -> tuple[Covariance, ...]:
         """The covariances with other divisors (K,)."""
@@ -94,13 +94,13 @@ class QDAFit:
         """
         if method == "plugin":
             return gaussian.separate_plugin(self.moments, self.covariances, log_prior)
-        refusal = self.scatter.refusal(f'method="{method}"')
+        refusal = self.covariance_model.refusal(f'method="{method}"')
         if refusal is not None:
             raise refusal
         if not self.has_distances:
             raise NotSupportedError(
-                f'method="{method}" has a closed form for full covariances, not {self.scatter.adjective} '
-                "ones.",
+                f'method="{method}" has a closed form for full covariances, not '
+                f"{self.covariance_model.adjective} ones.",
                 hint='Use "plugin" or "calibrated".',
             )
         mass = convention == "MASS"
@@ -115,11 +115,11 @@ class QDAFit:
         A NotSupportedError says that the covariances have no closed form, and refits would take too long.
         """
         fitted = NormalClasses(self.moments, self.covariances, self.divisors, log_prior, rows)
-        return self.scatter.left_out(fitted)
+        return self.covariance_model.leave_one_out(fitted)
 
     def refuse_left_out(self) -> None:
         """Raise NotSupportedError if rows cannot be left out one by one."""
-        self.scatter.refuse_left_out(self.moments)
+        self.covariance_model.check_leave_one_out(self.moments)
 
     def left_out_distances(
         self, x: Floats, codes: Codes, weights: Floats | None
@@ -134,19 +134,19 @@ class QDAFit:
         left[codes, np.arange(len(codes))] -= gone.out
         return d2, left, left - 1
 
-    def refit(self, moments: ClassMoments, scatter: Scatter | None = None) -> QDAFit | None:
+    def refit(self, moments: ClassMoments, covariance_model: CovarianceModel | None = None) -> QDAFit | None:
         """The same model of other moments, as `LDAFit.refit`; None where a covariance is singular."""
-        scatter = self.scatter.for_other_moments() if scatter is None else scatter
-        least = moments.n_columns if scatter.takes_full_rank(moments.n_columns) else 1
+        covariance_model = self.covariance_model.for_refit() if covariance_model is None else covariance_model
+        least = moments.n_columns if covariance_model.requires_full_rank(moments.n_columns) else 1
         light = self.method == "moment" and (moments.counts <= 1 + LIGHT).any()
         if (
             light
             or (moments.rows <= least).any()
-            or any(scatter.obstacles(moments, k) for k in range(moments.n_classes))
+            or any(covariance_model.check(moments, k) for k in range(moments.n_classes))
         ):
             return None
         try:
-            return self.of_moments(moments, scatter)
+            return self.of_moments(moments, covariance_model)
         except NoEstimateError:
             return None
 
@@ -154,31 +154,33 @@ class QDAFit:
         """The divisors (K,) of other moments."""
         return divisors_by_class(moments.counts, self.method)
 
-    def of_moments(self, moments: ClassMoments, scatter: Scatter) -> QDAFit:
+    def of_moments(self, moments: ClassMoments, covariance_model: CovarianceModel) -> QDAFit:
         """The same model of other moments, by a kind of covariance without obstacles."""
-        return fit_qda(moments, self.prior, scatter, method=self.method, estimated_prior=self.estimated_prior)
+        return fit_qda(
+            moments, self.prior, covariance_model, method=self.method, estimated_prior=self.estimated_prior
+        )
 
     def buffers(self) -> dict[str, Floats]:
         """What a file keeps of the fit beside its moments."""
-        return buffers_of(self.scatter, self.covariances)
+        return buffers_of(self.covariance_model, self.covariances)
 
     def df_model(self) -> int:
         """Free parameters: means, covariances and, where estimated, prior."""
         k = self.moments.n_classes
         p = self.moments.n_columns
-        return k * p + self.scatter.free_parameters(p, k) + (k - 1 if self.estimated_prior else 0)
+        return k * p + self.covariance_model.n_parameters(p, k) + (k - 1 if self.estimated_prior else 0)
 
     def llf(self) -> float:
         """Log-likelihood of class and row at maximum-likelihood covariances."""
         log_prior = logs_of_prior(self.prior)
         fitted = NormalClasses(self.moments, self.covariances, self.divisors, log_prior)
-        return self.scatter.log_likelihood(fitted)
+        return self.covariance_model.log_likelihood(fitted)
 
 
 def fit_qda(
     moments: ClassMoments,
     prior: Floats,
-    scatter: Scatter | None = None,
+    covariance_model: CovarianceModel | None = None,
     *,
     method: str = "moment",
     estimated_prior: bool = True,
@@ -188,16 +190,18 @@ def fit_qda(
     Divisors are n_k - 1 by method "moment", else n_k. A NoEstimateError says that there are none.
     """
     divisors = divisors_by_class(moments.counts, method)
-    found = (scatter or Full()).estimate(moments, divisors)
-    return QDAFit(found.moments, prior, estimated_prior, method, found.covariances, divisors, found.scatter)
+    found = (covariance_model or FullCovariance()).estimate(moments, divisors)
+    return QDAFit(
+        found.moments, prior, estimated_prior, method, found.covariances, divisors, found.covariance_model
+    )
 
 
 def qda_from_file(
     moments: ClassMoments, prior: Floats, *, method: str, estimated_prior: bool, **parts: Any
 ) -> QDAFit:
     """The fit that `buffers` and its options are of; as `discrim.core.discriminant.lda.lda_from_file`."""
-    scatter = scatter_from_file(method, parts)
-    return fit_qda(moments, prior, scatter, method=method, estimated_prior=estimated_prior)
+    covariance_model = covariance_from_file(method, parts)
+    return fit_qda(moments, prior, covariance_model, method=method, estimated_prior=estimated_prior)
 
 
 def quadratic_marginal(fit: QDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:

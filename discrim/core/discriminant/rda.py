@@ -60,9 +60,9 @@ from discrim.core.covariance.covariance import (
     is_singular,
     scaled_cholesky,
 )
+from discrim.core.covariance.model import CovarianceEstimates, CovarianceModel, NoEstimateError, NormalClasses
 from discrim.core.covariance.principal import ThinCovariance, of_columns
-from discrim.core.covariance.projected import NoFreedomError, Projected
-from discrim.core.covariance.scatter import Estimated, NoEstimateError, NormalClasses, Scatter
+from discrim.core.covariance.projected import NoFreedomError, SubspaceCovariance
 from discrim.core.discriminant import leave_one_out_rda
 from discrim.core.discriminant.leave_one_out_rda import Parametrization, Regularization, Scatters
 from discrim.core.moments.derived_moments import comparable, in_deviations, standardized_left_out
@@ -112,7 +112,7 @@ class RDAFit:
     cv: int | str | None = None
     select: str = "min"
     standardize: bool = False
-    within_axes: Projected | None = None
+    within_axes: SubspaceCovariance | None = None
 
     has_distances = False
 
@@ -178,12 +178,12 @@ class RDAFit:
         if too_few(moments):
             return None
         try:
-            found = self.of_moments(moments, self.within_axes and self.within_axes.for_other_moments())
+            found = self.of_moments(moments, self.within_axes and self.within_axes.for_refit())
         except NoEstimateError:
             return None
         return None if found.singular() else found
 
-    def of_moments(self, moments: ClassMoments, within_axes: Projected | None) -> RDAFit:
+    def of_moments(self, moments: ClassMoments, within_axes: SubspaceCovariance | None) -> RDAFit:
         """The same model of other moments, within principal axes where there are some."""
         return fit_rda(
             moments,
@@ -210,7 +210,7 @@ class RDAFit:
         """Scores of rows under the rule fitted without each of them."""
         if self.within_axes is not None:
             divisors = divisors_by_class(self.moments.counts, self.method)
-            return self.within_axes.left_out(
+            return self.within_axes.leave_one_out(
                 NormalClasses(self.moments, self.covariances, divisors, log_prior)
             )
         if self.standardize:
@@ -277,7 +277,7 @@ def fit_rda(
     cv: int | str | None = None,
     select: str = "min",
     standardize: bool = False,
-    within_axes: Projected | None = None,
+    within_axes: SubspaceCovariance | None = None,
 ) -> RDAFit:
     """Fit from moments by class, none of them `too_few`, with options as of `RDAFit`.
 
@@ -287,7 +287,9 @@ def fit_rda(
         found = within_axes.estimate(moments, divisors_by_class(moments.counts, method))
         covariances = found.covariances * (moments.n_classes // len(found.covariances))
         parts = alpha, gamma, parametrization, method, covariances, cv, select, standardize
-        axes = found.scatter if isinstance(found.scatter, Projected) else within_axes
+        axes = (
+            found.covariance_model if isinstance(found.covariance_model, SubspaceCovariance) else within_axes
+        )
         return RDAFit(found.moments, prior, estimated_prior, *parts, within_axes=axes)
     p = moments.n_columns
     divisors = divisors_by_class(moments.counts, method)
@@ -314,7 +316,7 @@ def fit_rda(
 
 
 @dataclass(frozen=True, slots=True)
-class Regularized(Scatter):
+class Regularized(CovarianceModel):
     """Regularized covariances as a kind of those of scores on principal axes."""
 
     pair: Regularization
@@ -328,7 +330,7 @@ class Regularized(Scatter):
         """None: what has no inverse is found of the mixtures."""
         return []
 
-    def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
+    def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """The covariances of the classes, one where they share it; a NoFreedomError where one is singular."""
         if lone := too_few(moments):
             raise NoFreedomError(moments.n_columns, int(moments.rows[lone[0]]) - 1, lone[0])
@@ -342,7 +344,9 @@ class Regularized(Scatter):
         )
         if singular := fit.singular():
             raise NoFreedomError(moments.n_columns, int(moments.rows[singular[0]]) - 1, singular[0])
-        return Estimated(self, fit.moments, fit.covariances[:1] if self.pair.alpha == 0 else fit.covariances)
+        return CovarianceEstimates(
+            self, fit.moments, fit.covariances[:1] if self.pair.alpha == 0 else fit.covariances
+        )
 
     def left_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores in closed form."""
@@ -364,7 +368,7 @@ def rda_from_file(
     if components is not None:
         pair = Regularization(options["alpha"], options["gamma"])
         inner = Regularized(pair, options["parametrization"], options["method"])
-        axes = Projected(inner, components_by or components, standardize, components)
+        axes = SubspaceCovariance(inner, components_by or components, standardize, components)
     return fit_rda(moments, prior, standardize=standardize, within_axes=axes, **options)
 
 
@@ -761,12 +765,12 @@ def _thin_path(stack: _Stack, k: int, alphas: Floats, target: Floats, vectors: F
     return ClassPath(1.0 / target[None], factor[None], axes[None], weights[None], plain[None], logdet[None])
 
 
-def _factor(scatter: Floats, most: int) -> Floats:
+def _factor(covariance_model: Floats, most: int) -> Floats:
     """F (r, p) of a scatter F'F of rank `most` at most, from a Cholesky decomposition with pivots."""
-    diagonal = np.diagonal(scatter)
-    root, pivots, rank, _ = lapack.dpstrf(scatter, tol=EPS * float(diagonal.max()))
+    diagonal = np.diagonal(covariance_model)
+    root, pivots, rank, _ = lapack.dpstrf(covariance_model, tol=EPS * float(diagonal.max()))
     rank = max(min(int(rank), most), 0)
-    found = np.empty((rank, len(scatter)))
+    found = np.empty((rank, len(covariance_model)))
     found[:, pivots - 1] = np.triu(root)[:rank]
     return found
 

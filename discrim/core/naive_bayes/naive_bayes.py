@@ -51,7 +51,7 @@ import numpy as np
 import scipy
 
 from discrim.core.covariance.covariance import EPS, Covariance, dependencies, divisors_by_class
-from discrim.core.covariance.diagonal import Diagonal
+from discrim.core.covariance.diagonal import DiagonalCovariance
 from discrim.core.covariance.principal import weighted_centre
 from discrim.core.discriminant.qda import QDAFit, fit_qda
 from discrim.core.moments.moments import ClassMoments, standard_columns
@@ -485,10 +485,12 @@ def _fit_normal(
     moments: ClassMoments, prior: Floats, plan: ColumnPlan, estimated_prior: bool, available: Floats | None
 ) -> QDAFit:
     if not plan.smoothing and available is None:
-        return fit_qda(moments, prior, Diagonal(), method=plan.method, estimated_prior=estimated_prior)
+        return fit_qda(
+            moments, prior, DiagonalCovariance(), method=plan.method, estimated_prior=estimated_prior
+        )
     covariances = tuple(Covariance.from_root(sd) for sd in np.sqrt(_smoothed(moments, plan, available)))
     divisors = divisors_by_class(moments.counts, plan.method)
-    return QDAFit(moments, prior, estimated_prior, plan.method, covariances, divisors, Diagonal())
+    return QDAFit(moments, prior, estimated_prior, plan.method, covariances, divisors, DiagonalCovariance())
 
 
 def has_fit(moments: ClassMoments, tally: Tally) -> bool:

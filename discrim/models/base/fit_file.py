@@ -27,10 +27,10 @@ import numpy as np
 
 from discrim.core.covariance.covariance import has_root
 from discrim.core.covariance.kinds import KINDS, options_of
-from discrim.core.covariance.projected import Projected
+from discrim.core.covariance.projected import SubspaceCovariance
 from discrim.core.covariance.robust import ROBUST
 from discrim.core.covariance.shrinkage import RULES
-from discrim.core.covariance.sliced import Sliced
+from discrim.core.covariance.sliced import SAVECovariance
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Floats, are_flags
@@ -152,7 +152,7 @@ _WORDS: dict[str, Collection[str]] = {
     "structure": KINDS,
     "chosen": RULES,
     "offset": ("median",),
-    "components_by": ("cv", "loo", Sliced.by),
+    "components_by": ("cv", "loo", SAVECovariance.by),
 }
 _RANGES = {
     **dict.fromkeys(("alpha", "gamma", "l1_ratio"), (0.0, 1.0)),
@@ -330,7 +330,7 @@ def write_loadable(
 def _parts(fit: Fit[Any], saved: Saved) -> tuple[dict[str, Any], dict[str, Floats]]:
     """Description and buffers of a fit."""
     numbers = fit.numbers
-    said = options_of(numbers.scatter) if saved.of_scatter else {}
+    said = options_of(numbers.covariance_model) if saved.of_scatter else {}
     options = {key: said[key] if key in said else getattr(numbers, key) for key in saved.options}
     blocks = fit.blocks
     about = {
@@ -388,8 +388,8 @@ def fit_of(
     p = len(design.terms) if keep is None else len(keep)
     within_axes = options.get("components") is not None
     thin = "roots" in tensors and tensors["roots"].ndim == 3 and tensors["roots"].shape[1] < p
-    kind = Projected if within_axes else KINDS[options.get("structure", model.structure)]
-    spread = kind.spread(model.spread, thin=thin)
+    kind = SubspaceCovariance if within_axes else KINDS[options.get("structure", model.structure)]
+    spread = kind.required_moments(model.spread, thin=thin)
     buffers = _model_buffers(path, model, tensors, len(design.levels), p)
     singular = kind.is_regular or options.get("chosen") is not None or model.singular
     moments = checked_moments(

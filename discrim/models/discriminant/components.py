@@ -9,17 +9,17 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from discrim.core.covariance.adjusted import Adjusted
+from discrim.core.covariance.adjusted import CovariateAdjustedCovariance
+from discrim.core.covariance.model import CovarianceModel, FullCovariance, NoEstimateError
 from discrim.core.covariance.projected import (
-    Projected,
     Scores,
+    SubspaceCovariance,
     missed_by_number,
     numbers_tried,
     refuse_anew,
     scores_by_number,
 )
-from discrim.core.covariance.scatter import Full, NoEstimateError, Scatter
-from discrim.core.covariance.sliced import SingularTotalError, Sliced, SlicedAxes
+from discrim.core.covariance.sliced import SAVECovariance, SingularTotalError, SlicedAxes
 from discrim.core.covariance.total_axes import TotalAxes
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats, Mask
@@ -41,23 +41,25 @@ from discrim.models.evaluation import validation
 from discrim.models.moments.given import NeedsRows
 
 
-def refuse_collinear_total(kind: Scatter, moments: ClassMoments, terms: tuple[str, ...]) -> None:
+def refuse_collinear_total(
+    covariance_model: CovarianceModel, moments: ClassMoments, terms: tuple[str, ...]
+) -> None:
     """Raise where axes whiten the columns by the covariance of all rows, and this is singular."""
-    if not isinstance(kind, Sliced):
+    if not isinstance(covariance_model, SAVECovariance):
         return
     rows = int(moments.rows.sum())
     p = moments.n_columns
     if rows <= p or moments.spread != "class":
         raise SingularTotalError(rows, p)
-    if found := kind.of_all_rows(moments):
+    if found := covariance_model.of_all_rows(moments):
         instead = "pass components= for principal axes"
         raise reading.collinear_error(found, terms, "over all rows", instead=instead)
 
 
-def warn_of_separated_axes(kind: Scatter | None) -> None:
+def warn_of_separated_axes(covariance_model: CovarianceModel | None) -> None:
     """Warn if the number of axes of a covariance model separates axes of equal eigenvalues."""
-    if isinstance(kind, Projected) and kind.count is not None:
-        warn_of_tied_axes(kind.option, kind.count, kind.tie)
+    if isinstance(covariance_model, SubspaceCovariance) and covariance_model.count is not None:
+        warn_of_tied_axes(covariance_model.option, covariance_model.count, covariance_model.tie)
 
 
 def within(model: Model) -> Model:
@@ -89,7 +91,7 @@ AT_ONCE = 2**22
 class AxesChoice:
     """How a number of axes is chosen: among which kind, of which rows and moments, under a prior (K,)."""
 
-    kind: Projected
+    covariance_model: SubspaceCovariance
     blocks: Blocks
     moments: ClassMoments
     divisors: Callable[[ClassMoments], Floats]
@@ -103,11 +105,15 @@ class AxesChoice:
                 "axis.",
                 hint='Give more rows, or covariance="spherical" and a number of components.',
             )
-        return np.arange(1, most + 1) if isinstance(self.kind.inner, Full) else numbers_tried(most)
+        return (
+            np.arange(1, most + 1)
+            if isinstance(self.covariance_model.inner, FullCovariance)
+            else numbers_tried(most)
+        )
 
     def most(self, moments: ClassMoments, rank: int, out: int = 0) -> int:
         """Axes, of so many that there are, whose scores have covariances without `out` of the rows."""
-        if not self.kind.inner.takes_full_rank(rank):
+        if not self.covariance_model.inner.requires_full_rank(rank):
             return rank
         common = len(self.divisors(self.moments)) == 1
         rows = moments.rows - out
@@ -125,20 +131,22 @@ class AxesChoice:
         step = max(AT_ONCE // (len(numbers) * len(log_prior)), 1024)
         for start in range(0, len(y), step):
             at = slice(start, start + step)
-            told = scores_by_number(self.kind, scores.moments, divisors, log_prior, y[at], numbers)
+            told = scores_by_number(
+                self.covariance_model, scores.moments, divisors, log_prior, y[at], numbers
+            )
             found += missed_by_number(told, codes[at], None if weights is None else weights[at])
         return found
 
 
-def choose_axes(choice: AxesChoice, *, sampled: bool) -> tuple[Projected, pd.DataFrame]:
+def choose_axes(choice: AxesChoice, *, sampled: bool) -> tuple[SubspaceCovariance, pd.DataFrame]:
     """The kind with the number of axes of least error, of equal errors the smallest; and the path.
 
     The path has components, error, se and share, that of the variance which the axes have. Axes are learnt
     anew without each fold or row. The prior is sampled where it is the class proportions of the rows.
     """
     validation.refuse_lone_classes(choice.moments, choice.blocks.design.levels, "components=")
-    spectrum = choice.kind.spectrum(choice.moments)
-    by = _by_leaving_out if choice.kind.wanted == "loo" else _by_folds
+    spectrum = choice.covariance_model.spectrum(choice.moments)
+    by = _by_leaving_out if choice.covariance_model.wanted == "loo" else _by_folds
     numbers, wrong, rows = by(choice, spectrum)
     path = error_path("components", numbers, wrong, rows, choice.prior, sampled=sampled)
     path["share"] = np.cumsum(spectrum.lengths)[numbers - 1]
@@ -148,7 +156,7 @@ def choose_axes(choice: AxesChoice, *, sampled: bool) -> tuple[Projected, pd.Dat
             "No number of principal axes has a rule without every fold or row.",
             hint='Give components= a number, or covariance="shrunk".',
         )
-    return choice.kind.with_count(int(numbers[as_good(errors)].min())), path
+    return choice.covariance_model.with_count(int(numbers[as_good(errors)].min())), path
 
 
 def _by_folds(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Floats, Floats]:
@@ -158,7 +166,7 @@ def _by_folds(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Floats, F
     used = int((used_codes(blocks) >= 0).sum())
     folds = validation.TuningFolds.read(min(FOLDS, used), SEED, blocks)
     parts, judged = folds.training_moments(blocks, choice.moments.spread, rooted=False)
-    learnt = [(part, choice.kind.spectrum(part)) for part in parts]
+    learnt = [(part, choice.covariance_model.spectrum(part)) for part in parts]
     most = min(choice.most(part, len(own.lengths)) for part, own in learnt)
     numbers = choice.numbers(most)
     scores = [Scores.of(part, own, most) for part, own in learnt]
@@ -176,12 +184,12 @@ def _by_leaving_out(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Flo
     """The same by leaving out each row, whose axes are learnt without it."""
     moments = choice.moments
     rank = len(spectrum.lengths)
-    if not choice.kind.learns_anew(moments, rank):
+    if not choice.covariance_model.learns_anew(moments, rank):
         raise refuse_anew('components="loo"', moments)
     most = choice.most(moments, min(rank, int(moments.rows.sum()) - 2), out=1)
     numbers = choice.numbers(most)
-    without = choice.kind.without(moments, spectrum)
-    kind = choice.kind
+    without = choice.covariance_model.without(moments, spectrum)
+    covariance_model = choice.covariance_model
     log_prior = logs_of_prior(choice.prior)
     divisors = choice.divisors(moments)
     wrong = np.zeros((len(numbers), moments.n_classes))
@@ -194,7 +202,7 @@ def _by_leaving_out(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Flo
             if row is not None and len(there):
                 scores = row.scores(int(there[-1]))
                 how = scores.moments, row.divisors(divisors), log_prior, scores.of_rows(row.y), there
-                told[: len(there)] = scores_by_number(kind, *how, row.noise)
+                told[: len(there)] = scores_by_number(covariance_model, *how, row.noise)
                 told = row.settled(told)
             if np.isnan(told).any():
                 told = _refitted(choice, positions[i], x[i : i + 1], numbers)
@@ -223,14 +231,14 @@ def _refitted(choice: AxesChoice, position: int, x: Floats, numbers: Codes) -> F
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
     weights[position] -= min(1.0, weights[position])
     moments = reading.class_moments(blocks.with_weights(weights), choice.moments.spread)
-    spectrum = choice.kind.spectrum(moments)
+    spectrum = choice.covariance_model.spectrum(moments)
     log_prior = logs_of_prior(choice.prior)
     found = np.full((len(numbers), 1, len(log_prior)), np.nan)
     there = numbers[numbers <= len(spectrum.lengths)]
     if len(there):
         scores = Scores.of(moments, spectrum, int(there[-1]))
         how = scores.moments, choice.divisors(moments), log_prior, scores.of_rows(x), there
-        found[: len(there)] = scores_by_number(choice.kind, *how)
+        found[: len(there)] = scores_by_number(choice.covariance_model, *how)
     return found
 
 
@@ -238,14 +246,18 @@ LEAST_LENGTH = 1e-8
 """Share of the longest axis's variance from which on products of the columns have the digits of an axis."""
 
 
-def with_digits(kind: Scatter, blocks: Blocks, moments: ClassMoments) -> ClassMoments:
+def with_digits(covariance_model: CovarianceModel, blocks: Blocks, moments: ClassMoments) -> ClassMoments:
     """Moments with the digits of the axes of a kind: with roots of the rows, where an axis is that short."""
-    if not isinstance(kind, Projected) or moments.roots is not None or not blocks.table.nrows:
+    if (
+        not isinstance(covariance_model, SubspaceCovariance)
+        or moments.roots is not None
+        or not blocks.table.nrows
+    ):
         return moments
-    spectrum = kind.spectrum(moments)
+    spectrum = covariance_model.spectrum(moments)
     lengths = spectrum.lengths
     try:
-        count = 1 if kind.needs_rows else kind.number(spectrum)
+        count = 1 if covariance_model.needs_rows else covariance_model.number(spectrum)
     except NoEstimateError:
         count = len(lengths)
     short = count == len(lengths) or lengths[count - 1] < LEAST_LENGTH * lengths[0]
@@ -260,23 +272,23 @@ def with_level_indicators(blocks: Blocks) -> tuple[Blocks, frozenset[str]]:
 
 def recode(fit: Fit[Any], blocks: Blocks, held: bool) -> tuple[Fit[Any], Blocks]:
     """Return fit and blocks of a design that has lost levels, with its own indicators or covariates."""
-    scatter: Scatter = fit.numbers.scatter
-    if isinstance(scatter, Projected) and scatter.indicators is not None:
+    covariance_model: CovarianceModel = fit.numbers.covariance_model
+    if isinstance(covariance_model, SubspaceCovariance) and covariance_model.indicators is not None:
         blocks, names = with_level_indicators(blocks)
-        scatter = replace(scatter, indicators=tuple(term in names for term in blocks.terms))
-    elif isinstance(scatter, Adjusted):
-        scatter = scatter.with_covariates(blocks.covariates)
-    return replace(fit, numbers=replace(fit.numbers, scatter=scatter)), blocks
+        covariance_model = replace(covariance_model, indicators=tuple(term in names for term in blocks.terms))
+    elif isinstance(covariance_model, CovariateAdjustedCovariance):
+        covariance_model = covariance_model.with_covariates(blocks.covariates)
+    return replace(fit, numbers=replace(fit.numbers, covariance_model=covariance_model)), blocks
 
 
 def with_indicators(
-    kind: Scatter, blocks: Blocks, moments: ClassMoments, names: frozenset[str] | None
-) -> tuple[Scatter, ClassMoments]:
+    covariance_model: CovarianceModel, blocks: Blocks, moments: ClassMoments, names: frozenset[str] | None
+) -> tuple[CovarianceModel, ClassMoments]:
     """The kind, of axes of correspondence where columns are indicators, and moments with its digits."""
-    if names is not None and isinstance(kind, Projected):
+    if names is not None and isinstance(covariance_model, SubspaceCovariance):
         which = tuple(term in names for term in blocks.terms)
-        kind = replace(kind, standardized=True, indicators=which)
-    return kind, with_digits(kind, blocks, moments)
+        covariance_model = replace(covariance_model, standardized=True, indicators=which)
+    return covariance_model, with_digits(covariance_model, blocks, moments)
 
 
 class Subspace(FitComponent):
@@ -292,9 +304,9 @@ class Subspace(FitComponent):
     """
 
     @property
-    def _kind(self) -> Projected:
-        kind: Projected = self._fit.numbers.within_axes
-        return kind
+    def _kind(self) -> SubspaceCovariance:
+        covariance_model: SubspaceCovariance = self._fit.numbers.within_axes
+        return covariance_model
 
     def _scores(self) -> Scores:
         cache = self._fit.cache
@@ -416,7 +428,7 @@ class SlicedSubspace(Subspace):
     def eigenvalues(self) -> pd.Series:
         """All eigenvalues, one for each column."""
         lengths = self._spectrum().eigenvalues
-        index = pd.Index([f"{Sliced.axis_name}{i + 1}" for i in range(len(lengths))])
+        index = pd.Index([f"{SAVECovariance.axis_name}{i + 1}" for i in range(len(lengths))])
         return pd.Series(lengths.copy(), index=index, name="eigenvalue")
 
     def _covariances(self) -> dict[Any, pd.DataFrame]:
@@ -430,9 +442,9 @@ class SlicedSubspace(Subspace):
 
 def subspace_of(fit: Fit[Any]) -> Subspace | None:
     """Return the axes of a fit within which the classes are compared; None if these are all columns."""
-    kind = fit.numbers.within_axes
-    if kind is None:
+    covariance_model = fit.numbers.within_axes
+    if covariance_model is None:
         return None
-    if isinstance(kind, Sliced):
+    if isinstance(covariance_model, SAVECovariance):
         return SlicedSubspace(fit)
-    return Subspace(fit) if kind.indicators is None else CorrespondenceSubspace(fit)
+    return Subspace(fit) if covariance_model.indicators is None else CorrespondenceSubspace(fit)

@@ -13,19 +13,19 @@ from functools import singledispatch
 from typing import Any, Literal
 
 from discrim import covariance as public
-from discrim.core.covariance.by_estimator import ByEstimator
-from discrim.core.covariance.correlation import ShrunkCorrelation
-from discrim.core.covariance.diagonal import Diagonal
-from discrim.core.covariance.factor import DEFAULT_FORM, THRESHOLD, FewFactors, Wanted
-from discrim.core.covariance.projected import Projected
-from discrim.core.covariance.pseudo_inverse import PseudoInverse
-from discrim.core.covariance.robust import ROBUST, Robust
-from discrim.core.covariance.scatter import SPHERES, Full, Scatter
-from discrim.core.covariance.separable import Separable
+from discrim.core.covariance.by_estimator import EstimatorCovariance
+from discrim.core.covariance.correlation import ShrunkCorrelationCovariance
+from discrim.core.covariance.diagonal import DiagonalCovariance
+from discrim.core.covariance.factor import DEFAULT_FORM, THRESHOLD, FactorAnalyticCovariance, Wanted
+from discrim.core.covariance.model import SPHERES, CovarianceModel, FullCovariance
+from discrim.core.covariance.projected import SubspaceCovariance
+from discrim.core.covariance.pseudo_inverse import PseudoInverseCovariance
+from discrim.core.covariance.robust import ROBUST, RobustCovariance
+from discrim.core.covariance.separable import SeparableCovariance
 from discrim.core.covariance.shrinkage import GRID, RuleOfShrinkage, Shrinkage
-from discrim.core.covariance.shrunk import Shrunk
-from discrim.core.covariance.sliced import Sliced
-from discrim.core.covariance.spherical import Spherical
+from discrim.core.covariance.shrunk import ShrunkCovariance
+from discrim.core.covariance.sliced import SAVECovariance
+from discrim.core.covariance.spherical import SphericalCovariance
 from discrim.errors import DataError, NotSupportedError, told
 from discrim.models.base.reading import Divisor
 from discrim.models.base.refits import text_of
@@ -61,10 +61,10 @@ class CovarianceOption:
     others: tuple[type[public.CovarianceSpecification], ...] = (public.Separable,)
     subspaces: tuple[type[SubspaceSpecification], ...] = (PrincipalComponents,)
 
-    def read(self, value: Any) -> Scatter:
+    def read(self, value: Any) -> CovarianceModel:
         """Return the covariance model of a word, a specification or an estimator."""
         if _is_estimator(value):
-            return ByEstimator(value, text_of(value))
+            return EstimatorCovariance(value, text_of(value))
         if isinstance(value, type) and callable(getattr(value, "fit", None)):
             raise DataError(
                 f"covariance={value.__name__} is a class.", hint=f"Write covariance={value.__name__}()."
@@ -116,71 +116,71 @@ def _is_estimator(value: Any) -> bool:
 
 
 @singledispatch
-def covariance_model(specification: Any) -> Scatter:
+def covariance_model(specification: Any) -> CovarianceModel:
     """Return the covariance model that a specification of `discrim.covariance` asks for."""
     raise TypeError(f"{specification!r} is not a specification: use one of discrim.covariance.")
 
 
 @covariance_model.register
-def _(specification: public.Full) -> Scatter:
-    return Full()
+def _(specification: public.Full) -> CovarianceModel:
+    return FullCovariance()
 
 
 @covariance_model.register
-def _(specification: public.Diagonal) -> Scatter:
+def _(specification: public.Diagonal) -> CovarianceModel:
     if specification.shrinkage == 0:
-        return Diagonal()
-    return Diagonal(_shrinkage(specification.shrinkage, specification.grid))
+        return DiagonalCovariance()
+    return DiagonalCovariance(_shrinkage(specification.shrinkage, specification.grid))
 
 
 @covariance_model.register
-def _(specification: public.Shrunk) -> Scatter:
+def _(specification: public.Shrunk) -> CovarianceModel:
     shrinkage = _shrinkage(specification.shrinkage, specification.grid)
-    return Shrunk(shrinkage, SPHERES[specification.standardize])
+    return ShrunkCovariance(shrinkage, SPHERES[specification.standardize])
 
 
 @covariance_model.register
-def _(specification: public.ShrunkCorrelation) -> Scatter:
-    return ShrunkCorrelation(
+def _(specification: public.ShrunkCorrelation) -> CovarianceModel:
+    return ShrunkCorrelationCovariance(
         _shrinkage(specification.shrinkage), _shrinkage(specification.variance_shrinkage)
     )
 
 
 @covariance_model.register
-def _(specification: public.Spherical) -> Scatter:
-    return Spherical(SPHERES[specification.standardize])
+def _(specification: public.Spherical) -> CovarianceModel:
+    return SphericalCovariance(SPHERES[specification.standardize])
 
 
 @covariance_model.register
-def _(specification: public.PseudoInverse) -> Scatter:
-    return PseudoInverse()
+def _(specification: public.PseudoInverse) -> CovarianceModel:
+    return PseudoInverseCovariance()
 
 
 @covariance_model.register
-def _(specification: public.StudentT) -> Scatter:
+def _(specification: public.StudentT) -> CovarianceModel:
     nu = specification.nu
-    return Robust("t", nu or 0.0, nu is None, inflated=specification.scatter == "covariance")
+    return RobustCovariance("t", nu or 0.0, nu is None, inflated=specification.scatter == "covariance")
 
 
 @covariance_model.register
-def _(specification: public.MCD) -> Scatter:
-    return Robust("mcd", support_fraction=specification.support_fraction)
+def _(specification: public.MCD) -> CovarianceModel:
+    return RobustCovariance("mcd", support_fraction=specification.support_fraction)
 
 
 @covariance_model.register
-def _(specification: public.Separable) -> Scatter:
-    return Separable(specification.rows, specification.columns)
+def _(specification: public.Separable) -> CovarianceModel:
+    return SeparableCovariance(specification.rows, specification.columns)
 
 
 @covariance_model.register
-def factor_model(specification: public.FactorAnalytic) -> FewFactors:
+def factor_model(specification: public.FactorAnalytic) -> FactorAnalyticCovariance:
     """Return the covariance model of a few large variances."""
     threshold = THRESHOLD if specification.threshold is None else specification.threshold
     dimensions = specification.dimensions
     rule = dimensions if isinstance(dimensions, str) else "given"
     wanted = Wanted(specification.form or DEFAULT_FORM, rule, None, threshold)
     given = None if isinstance(dimensions, str) else dimensions
-    return FewFactors(wanted, given, SPHERES[specification.standardize])
+    return FactorAnalyticCovariance(wanted, given, SPHERES[specification.standardize])
 
 
 def _shrinkage(value: float | RuleOfShrinkage, grid: Sequence[float] | None = None) -> Shrinkage:
@@ -196,7 +196,7 @@ def read_covariance(
     method: str = "moment",
     components: Any = None,
     missing: Any = None,
-) -> Scatter:
+) -> CovarianceModel:
     """Return the covariance model that the options of `lda` or `qda` ask for.
 
     Parameters
@@ -217,21 +217,21 @@ def read_covariance(
     if isinstance(method, str) and method in ROBUST:
         raise DataError(f"method={method!r} is not known.", hint=f'Write covariance="{method}" instead.')
     check_word("method", method, Divisor)
-    kind = option.read(covariance)
+    covariance_model = option.read(covariance)
     given = covariance_text(covariance)
-    if method != "moment" and isinstance(kind, ByEstimator | Robust):
+    if method != "moment" and isinstance(covariance_model, EstimatorCovariance | RobustCovariance):
         raise DataError(
             f"method={method!r} cannot be combined with {given}, which has its own divisor.",
             hint="Leave it out.",
         )
     subspace = read_subspace(components)
     if subspace is None:
-        return kind
+        return covariance_model
     if not isinstance(subspace, option.subspaces):
         raise NotSupportedError(
             f"components={subspace!r} is not supported here.", hint=f"Use {listed_classes(option.subspaces)}."
         )
-    if not kind.goes_within_axes or kind.needs_rows:
+    if not covariance_model.goes_within_axes or covariance_model.needs_rows:
         raise NotSupportedError(
             f"{given} cannot be combined with components=, which takes the covariances of scores on "
             "principal axes from their moments.",
@@ -241,7 +241,7 @@ def read_covariance(
         raise NotSupportedError(
             'missing="em" cannot be combined with components=.', hint="Leave out one of the two."
         )
-    if kind.sphere is not None and not kind.sphere.in_data:
+    if covariance_model.sphere is not None and not covariance_model.sphere.in_data:
         raise NotSupportedError(
             f"{given} cannot be combined with components=.",
             hint=(
@@ -249,29 +249,33 @@ def read_covariance(
                 "components=discrim.subspace.PrincipalComponents(n, standardize=True)."
             ),
         )
-    return Projected(kind, subspace.n, isinstance(subspace, PrincipalComponents) and subspace.standardize)
+    return SubspaceCovariance(
+        covariance_model, subspace.n, isinstance(subspace, PrincipalComponents) and subspace.standardize
+    )
 
 
-_PUBLIC_NAMES: dict[type[Scatter], str] = {
-    Diagonal: "Diagonal",
-    Shrunk: "Shrunk",
-    ShrunkCorrelation: "ShrunkCorrelation",
-    Spherical: "Spherical",
-    FewFactors: "FactorAnalytic",
+_PUBLIC_NAMES: dict[type[CovarianceModel], str] = {
+    DiagonalCovariance: "Diagonal",
+    ShrunkCovariance: "Shrunk",
+    ShrunkCorrelationCovariance: "ShrunkCorrelation",
+    SphericalCovariance: "Spherical",
+    FactorAnalyticCovariance: "FactorAnalytic",
 }
 """Names of the specifications that messages advise to use."""
 
 
-def advised_specification(kind: Scatter, parameters: str) -> str:
+def advised_specification(covariance_model: CovarianceModel, parameters: str) -> str:
     """Return how the specification of a covariance model is written with other parameters, for a message."""
-    return f"covariance=discrim.covariance.{_PUBLIC_NAMES.get(type(kind), 'Shrunk')}({parameters})"
+    return (
+        f"covariance=discrim.covariance.{_PUBLIC_NAMES.get(type(covariance_model), 'Shrunk')}({parameters})"
+    )
 
 
-def standardize_hint(kind: Scatter) -> str:
+def standardize_hint(covariance_model: CovarianceModel) -> str:
     """Return how `lda` and `qda` divide the columns by their standard deviations first, for a message."""
-    if isinstance(kind, Projected):
+    if isinstance(covariance_model, SubspaceCovariance):
         return "Pass components=discrim.subspace.PrincipalComponents(n, standardize=True)"
-    return f"Pass {advised_specification(kind, 'standardize=True')}"
+    return f"Pass {advised_specification(covariance_model, 'standardize=True')}"
 
 
 def covariance_text(covariance: Any) -> str:
@@ -281,15 +285,17 @@ def covariance_text(covariance: Any) -> str:
     )
 
 
-def on_save_axes(kind: Scatter, ncomp: Any, covariance: Any, missing: Any) -> Scatter:
+def on_save_axes(
+    covariance_model: CovarianceModel, ncomp: Any, covariance: Any, missing: Any
+) -> CovarianceModel:
     """Return the covariance model of scores on the axes of `ncomp=` of `qda`; without it the model itself."""
     if ncomp is None:
-        return kind
+        return covariance_model
     number = check_whole("ncomp", ncomp, 1, what="a number of axes", also=", or None for all columns")
     other = ""
-    if isinstance(kind, Projected):
+    if isinstance(covariance_model, SubspaceCovariance):
         other = "components="
-    elif type(kind) is not Full:
+    elif type(covariance_model) is not FullCovariance:
         other = covariance_text(covariance)
     elif missing == "em":
         other = 'missing="em"'
@@ -299,7 +305,7 @@ def on_save_axes(kind: Scatter, ncomp: Any, covariance: Any, missing: Any) -> Sc
             "moments.",
             hint="Leave out one of the two.",
         )
-    return Sliced(kind, number)
+    return SAVECovariance(covariance_model, number)
 
 
 def refuse_moments_with_levels(components: Any) -> None:
@@ -312,6 +318,6 @@ def refuse_moments_with_levels(components: Any) -> None:
         )
 
 
-def method_of(kind: Scatter, method: Divisor) -> str:
+def method_of(covariance_model: CovarianceModel, method: Divisor) -> str:
     """Return the name of the estimator of means and covariances that the numbers of a fit store."""
-    return kind.method if isinstance(kind, Robust) else method
+    return covariance_model.method if isinstance(covariance_model, RobustCovariance) else method

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from discrim.core.covariance.adjusted import Adjusted, Slopes, parallel_roots, slopes
-from discrim.core.covariance.em import Em
-from discrim.core.covariance.robust import Robust
-from discrim.core.covariance.scatter import Full, Scatter
+from discrim.core.covariance.adjusted import CovariateAdjustedCovariance, Slopes, parallel_roots, slopes
+from discrim.core.covariance.em import EMCovariance
+from discrim.core.covariance.model import CovarianceModel, FullCovariance
+from discrim.core.covariance.robust import RobustCovariance
 from discrim.core.discriminant.lda import LDAFit
 from discrim.core.numerics.arrays import Floats
 from discrim.design.blocks import Blocks
@@ -22,17 +22,19 @@ from discrim.models.base.fitted_results import FitComponent
 from discrim.models.discriminant.normal_fits import moments_by_class
 
 
-def adjusted_for(blocks: Blocks, kind: Scatter) -> Scatter:
+def adjusted_for(blocks: Blocks, covariance_model: CovarianceModel) -> CovarianceModel:
     """The kind of covariance, given the covariates of the formula.
 
     A NotSupportedError says that covariates do not go with what else is asked for.
     """
     q = blocks.covariates
-    if type(kind) is not Full:
-        what = "components=" if kind.word == "projected" else f'covariance="{kind.word}"'
-        if isinstance(kind, Robust):
-            what = f'covariance="{kind.method}"'
-        elif isinstance(kind, Em):
+    if type(covariance_model) is not FullCovariance:
+        what = (
+            "components=" if covariance_model.word == "projected" else f'covariance="{covariance_model.word}"'
+        )
+        if isinstance(covariance_model, RobustCovariance):
+            what = f'covariance="{covariance_model.method}"'
+        elif isinstance(covariance_model, EMCovariance):
             what = 'missing="em"'
         raise NotSupportedError(
             f"{what} does not go with the covariates after the `|`, which are those of full covariances.",
@@ -43,7 +45,7 @@ def adjusted_for(blocks: Blocks, kind: Scatter) -> Scatter:
             "Each column is constant, or a linear combination of the covariates, within classes.",
             hint="Name other predictors before the `|`.",
         )
-    return Adjusted(q)
+    return CovariateAdjustedCovariance(q)
 
 
 class CovariateModel(FitComponent):

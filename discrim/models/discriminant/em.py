@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from discrim.core.covariance.covariance import constant_columns
-from discrim.core.covariance.em import Collapsed, Em, fit_em, observed_moments
+from discrim.core.covariance.em import Collapsed, EMCovariance, fit_em, observed_moments
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import Progress
@@ -57,7 +57,7 @@ def asks_for_em(missing: Any, na_action: str, *, has_rows: bool) -> bool:
     return True
 
 
-def em_sample(blocks: Blocks, *, common: bool) -> tuple[Blocks, ClassMoments, Em]:
+def em_sample(blocks: Blocks, *, common: bool) -> tuple[Blocks, ClassMoments, EMCovariance]:
     """The rows that have a class and some value, moments of largest likelihood, and how they were found.
 
     A DataError says that a class has no value of a column, or that two columns are observed together in no

@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.covariance.factor import (
+    FactorAnalyticCovariance,
     Factors,
-    FewFactors,
     bic_by_dimension,
     common_axes,
     falls,
     one_signal,
 )
-from discrim.core.covariance.scatter import Scatter
+from discrim.core.covariance.model import CovarianceModel
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import Fit
 from discrim.models.base.fitted_results import FitComponent
@@ -30,13 +30,13 @@ POOLED = "pooled"
 """In the place of a class, where the classes have one covariance."""
 
 
-def warn_of_separated_dimensions(kind: Scatter, levels: Sequence[Any]) -> None:
+def warn_of_separated_dimensions(covariance_model: CovarianceModel, levels: Sequence[Any]) -> None:
     """Warn if the dimensions of a covariance model separate directions of equal eigenvalues."""
-    if not isinstance(kind, FewFactors) or kind.factors is None:
+    if not isinstance(covariance_model, FactorAnalyticCovariance) or covariance_model.factors is None:
         return
-    for k, dimensions, tie in kind.factors.tied_axes():
-        owner = "" if kind.is_one_for_all else f"class {levels[k]!r}"
-        most = kind.factors.n_columns - 1
+    for k, dimensions, tie in covariance_model.factors.tied_axes():
+        owner = "" if covariance_model.is_common else f"class {levels[k]!r}"
+        most = covariance_model.factors.n_columns - 1
         warn_of_tied_axes("dimensions", dimensions, tie, owner=owner, most=most)
 
 
@@ -57,8 +57,8 @@ class FactorModel(FitComponent):
 
     @property
     def _factors(self) -> Factors:
-        scatter: Any = self._fit.numbers.scatter
-        factors: Factors = scatter.factors
+        covariance_model: Any = self._fit.numbers.covariance_model
+        factors: Factors = covariance_model.factors
         return factors
 
     @property

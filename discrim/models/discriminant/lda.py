@@ -17,12 +17,12 @@ import pandas as pd
 
 from discrim.core.covariance.by_estimator import CovarianceEstimator
 from discrim.core.covariance.covariance import common_divisor
-from discrim.core.covariance.em import Em
+from discrim.core.covariance.em import EMCovariance
 from discrim.core.covariance.kinds import shapes
+from discrim.core.covariance.model import CovarianceModel, NoEstimateError
 from discrim.core.covariance.principal import Canonical
-from discrim.core.covariance.projected import Projected
-from discrim.core.covariance.robust import Robust
-from discrim.core.covariance.scatter import NoEstimateError, Scatter
+from discrim.core.covariance.projected import SubspaceCovariance
+from discrim.core.covariance.robust import RobustCovariance
 from discrim.core.discriminant.lda import LDAFit, fit_lda, lda_from_file, linear_marginal
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
@@ -91,7 +91,7 @@ def lda_fit(
     path: pd.DataFrame | None = None,
 ) -> Fit[LDAFit]:
     """A linear discriminant analysis as one value; `path` is that of a choice of its shrinkage."""
-    blocks = replace(blocks, partial=True) if isinstance(numbers.scatter, Em) else blocks
+    blocks = replace(blocks, partial=True) if isinstance(numbers.covariance_model, EMCovariance) else blocks
     if blocks.covariates != numbers.covariates:
         raise DataError(
             "The covariates of the numbers are not those of the formula.",
@@ -130,9 +130,11 @@ def _need_errors(results: LDAResults) -> None:
         raise NotSupportedError(
             "log_odds() has standard errors for all axes only.", hint="Fit without ncomp=."
         )
-    if not numbers.scatter.has_errors:
-        kind = numbers.scatter.adjective
-        raise NotSupportedError(f"Log odds of a {kind} covariance have no standard errors.", hint="See coef.")
+    if not numbers.covariance_model.has_errors:
+        adjective = numbers.covariance_model.adjective
+        raise NotSupportedError(
+            f"Log odds of a {adjective} covariance have no standard errors.", hint="See coef."
+        )
 
 
 class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
@@ -160,7 +162,7 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
 
     @property
     @available_if(
-        lambda self: len(self._fit.numbers.scatter.shrinkages) > 0,
+        lambda self: len(self._fit.numbers.covariance_model.shrinkages) > 0,
         'fit with covariance="shrunk" or "correlation", or discrim.covariance.Diagonal("strimmer")',
     )
     def shrinkage(self) -> float:
@@ -169,7 +171,7 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
         It is the shrinkage of the covariance to a sphere, of correlations to zero, or of variances to their
         median.
         """
-        return self._fit.numbers.scatter.shrinkages[0].values[0]
+        return self._fit.numbers.covariance_model.shrinkages[0].values[0]
 
     @property
     @available_if(
@@ -515,7 +517,7 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         row = self._glance()
-        shrinkages = self._fit.numbers.scatter.shrinkages
+        shrinkages = self._fit.numbers.covariance_model.shrinkages
         names = ("shrinkage", "variance_shrinkage")
         row |= {name: each.values[0] for name, each in zip(names, shrinkages, strict=False)}
         if self._fit.numbers.has_tests:
@@ -669,38 +671,46 @@ def lda(
     """
     options = verb_options(locals())
     reading.check_word("collinear", collinear, Collinear)
-    kind = read_covariance(LINEAR, covariance, method, components, missing)
-    estimator = method_of(kind, method)
+    covariance_model = read_covariance(LINEAR, covariance, method, components, missing)
+    estimator = method_of(covariance_model, method)
     sample = Sample("lda", "pooled", moments, formula, data, weights, levels, functions, na_action)
     has_rows = sample.has_rows
-    by_em = normal_fits.check_em(missing, covariance, kind, na_action, has_rows=has_rows, collinear=collinear)
+    by_em = normal_fits.check_em(
+        missing, covariance, covariance_model, na_action, has_rows=has_rows, collinear=collinear
+    )
     if not has_rows:
         refuse_moments_with_levels(components)
-        blocks, stats = normal_fits.moments_of_sample(sample, kind)
+        blocks, stats = normal_fits.moments_of_sample(sample, covariance_model)
     elif by_em:
-        blocks, stats, kind = em_sample(sample.read(incomplete=True), common=True)
+        blocks, stats, covariance_model = em_sample(sample.read(incomplete=True), common=True)
     else:
         by_level = isinstance(components, MultipleCorrespondence)
-        blocks, indicators = _columns(sample.read(), kind, by_level=by_level)
-        spread = kind.spread("pooled", thin=reading.is_wide(blocks))
+        blocks, indicators = _columns(sample.read(), covariance_model, by_level=by_level)
+        spread = covariance_model.required_moments("pooled", thin=reading.is_wide(blocks))
         blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=components is None)
         if components is not None:
-            kind, stats = with_indicators(kind, blocks, stats, indicators)
-    normal_fits.check_degrees_of_freedom(kind, stats, blocks.terms)
+            covariance_model, stats = with_indicators(covariance_model, blocks, stats, indicators)
+    normal_fits.check_degrees_of_freedom(covariance_model, stats, blocks.terms)
     if estimator == "moment":
         reading.refuse_light(stats.total, stats.n_classes + blocks.covariates)
-    kind, blocks, stats = _independent(kind, blocks, stats, collinear)
-    if not kind.is_regular and kind.takes_full_rank(stats.n_columns):
+    covariance_model, blocks, stats = _independent(covariance_model, blocks, stats, collinear)
+    if not covariance_model.is_regular and covariance_model.requires_full_rank(stats.n_columns):
         reading.warn_of_near(stats, blocks.terms)
-    normal_fits.warn_where_units_differ(kind, stats, blocks.terms, standardize_hint(kind))
+    normal_fits.warn_where_units_differ(
+        covariance_model, stats, blocks.terms, standardize_hint(covariance_model)
+    )
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
-    ncomp = _checked_axes(ncomp, stats, kind)
-    if isinstance(kind, Robust):
-        stats, kind = robust_moments(blocks, stats, kind)
+    ncomp = _checked_axes(ncomp, stats, covariance_model)
+    if isinstance(covariance_model, RobustCovariance):
+        stats, covariance_model = robust_moments(blocks, stats, covariance_model)
     divisors = partial(_divisors, method=estimator)
-    kind, path = normal_fits.known_of_rows(kind, blocks, stats, divisors, shares, sampled=estimated)
+    covariance_model, path = normal_fits.known_of_rows(
+        covariance_model, blocks, stats, divisors, shares, sampled=estimated
+    )
     try:
-        fit = fit_lda(stats, shares, kind, method=estimator, ncomp=ncomp, estimated_prior=estimated)
+        fit = fit_lda(
+            stats, shares, covariance_model, method=estimator, ncomp=ncomp, estimated_prior=estimated
+        )
     except NoEstimateError as error:
         raise error.of_classes(blocks.design.levels, stats.rows.tolist()) from None
     _warn_of_covariance(fit)
@@ -709,21 +719,23 @@ def lda(
 
 def _warn_of_covariance(fit: LDAFit) -> None:
     """Warn of what a covariance model warns of, and of axes that are arbitrary."""
-    if warning := fit.scatter.warning(fit.moments, (fit.covariance,)):
+    if warning := fit.covariance_model.warning(fit.moments, (fit.covariance,)):
         warn_user(warning)
-    warn_of_separated_axes(fit.scatter)
+    warn_of_separated_axes(fit.covariance_model)
     if fit.ncomp is not None:
         warn_of_tied_axes("ncomp", fit.ncomp, fit.tied_axes())
 
 
-def _columns(blocks: Blocks, kind: Scatter, *, by_level: bool) -> tuple[Blocks, frozenset[str] | None]:
+def _columns(
+    blocks: Blocks, covariance_model: CovarianceModel, *, by_level: bool
+) -> tuple[Blocks, frozenset[str] | None]:
     """Blocks of the columns that vary, and names of those that stand for levels where these have axes."""
     indicators = None
     if by_level:
         blocks, indicators = with_level_indicators(blocks)
     blocks = reading.without_constants_if_wide(blocks)
-    if not kind.is_regular and kind.takes_full_rank(len(blocks.terms)):
-        reading.refuse_few_rows(blocks, normal_fits.wide_table_hint(kind))
+    if not covariance_model.is_regular and covariance_model.requires_full_rank(len(blocks.terms)):
+        reading.refuse_few_rows(blocks, normal_fits.wide_table_hint(covariance_model))
     return blocks, indicators
 
 
@@ -733,30 +745,33 @@ def _divisors(moments: ClassMoments, method: str) -> Floats:
 
 
 def _independent(
-    kind: Scatter, blocks: Blocks, stats: ClassMoments, collinear: str
-) -> tuple[Scatter, Blocks, ClassMoments]:
+    covariance_model: CovarianceModel, blocks: Blocks, stats: ClassMoments, collinear: str
+) -> tuple[CovarianceModel, Blocks, ClassMoments]:
     """Blocks and moments of columns that no others determine, or the error that names those.
 
     The kind is then that of columns given the covariates, where there are some.
     """
-    kind = kind.for_classes(blocks.design.levels, stats.n_columns)
-    found = kind.obstacles(stats)
+    covariance_model = covariance_model.bind_classes(blocks.design.levels, stats.n_columns)
+    found = covariance_model.check(stats)
     if found and collinear == "raise":
-        hints = {"instead": reading.COLLINEAR_DROP, "separation_hint": normal_fits.separation_hint(kind)}
+        hints = {
+            "instead": reading.COLLINEAR_DROP,
+            "separation_hint": normal_fits.separation_hint(covariance_model),
+        }
         raise reading.collinear_error(found, blocks.terms, **hints)
     if found:
         blocks, stats = reading.drop_columns(blocks, stats, found)
-    return adjusted_for(blocks, kind) if blocks.covariates else kind, blocks, stats
+    return adjusted_for(blocks, covariance_model) if blocks.covariates else covariance_model, blocks, stats
 
 
-def _checked_axes(ncomp: Any, stats: ClassMoments, kind: Scatter) -> int | None:
+def _checked_axes(ncomp: Any, stats: ClassMoments, covariance_model: CovarianceModel) -> int | None:
     """The number of canonical axes that is asked for; a DataError of one that there is not."""
-    columns = stats.n_columns - kind.covariates
+    columns = stats.n_columns - covariance_model.covariates
     most = min(columns, stats.n_classes - 1)
     within = ""
-    if isinstance(kind, Projected) and isinstance(kind.wanted, int):
-        most = min(most, kind.wanted)
-        within = f", within {kind.wanted} principal axes,"
+    if isinstance(covariance_model, SubspaceCovariance) and isinstance(covariance_model.wanted, int):
+        most = min(most, covariance_model.wanted)
+        within = f", within {covariance_model.wanted} principal axes,"
     if ncomp is not None and not (reading.is_whole(ncomp) and 1 <= ncomp <= most):
         raise DataError(
             f"ncomp={ncomp!r}: {columns} columns and {stats.n_classes} classes have{within} {most} "

@@ -13,11 +13,11 @@ import pandas as pd
 from discrim.core.covariance import factor
 from discrim.core.covariance.covariance import pooled, separate
 from discrim.core.covariance.factor import FORMS, FactorFaultError, Factors
-from discrim.core.covariance.projected import Projected
-from discrim.core.covariance.robust import Robust
-from discrim.core.covariance.scatter import Full, KnownRows, Scatter, each
+from discrim.core.covariance.model import CovarianceModel, FullCovariance, LabelledRows, each_covariance
+from discrim.core.covariance.projected import SubspaceCovariance
+from discrim.core.covariance.robust import RobustCovariance
 from discrim.core.covariance.shrinkage import missed
-from discrim.core.covariance.shrunk import Shrunk
+from discrim.core.covariance.shrunk import ShrunkCovariance
 from discrim.core.moments.derived_moments import comparable, constant_within, in_units, within_sd
 from discrim.core.moments.moments import LIGHT, ClassMoments
 from discrim.core.moments.row_sums import refuse_wide
@@ -63,7 +63,13 @@ MUCH = 10.0
 
 
 def check_em(
-    missing: Any, covariance: Any, kind: Scatter, na_action: str, *, has_rows: bool, collinear: str = "raise"
+    missing: Any,
+    covariance: Any,
+    covariance_model: CovarianceModel,
+    na_action: str,
+    *,
+    has_rows: bool,
+    collinear: str = "raise",
 ) -> bool:
     """Return whether rows with missing values are used by EM.
 
@@ -72,7 +78,7 @@ def check_em(
     """
     if missing is None or not asks_for_em(missing, na_action, has_rows=has_rows):
         return False
-    if not kind.has_distances:
+    if not covariance_model.has_distances:
         raise NotSupportedError(
             'missing="em" estimates full covariances by maximum likelihood and cannot be combined with '
             f"{covariance_text(covariance)}.",
@@ -86,63 +92,67 @@ def check_em(
     return True
 
 
-def moments_of_sample(sample: Sample, kind: Scatter) -> tuple[Blocks, ClassMoments]:
+def moments_of_sample(sample: Sample, covariance_model: CovarianceModel) -> tuple[Blocks, ClassMoments]:
     """Blocks without rows, and moments in their place; refused where the covariance is found from rows."""
-    reason = FOUND_FROM_ROWS if kind.needs_rows or isinstance(kind, Robust) else None
-    if isinstance(kind, Projected) and reason is not None:
-        reason = needs_rows(kind.wanted)
-    return sample.of_moments(kind.spread(sample.scatters), reason)
+    reason = (
+        FOUND_FROM_ROWS
+        if covariance_model.needs_rows or isinstance(covariance_model, RobustCovariance)
+        else None
+    )
+    if isinstance(covariance_model, SubspaceCovariance) and reason is not None:
+        reason = needs_rows(covariance_model.wanted)
+    return sample.of_moments(covariance_model.required_moments(sample.scatters), reason)
 
 
 def known_of_rows(
-    scatter: Scatter,
+    covariance_model: CovarianceModel,
     blocks: Blocks,
     moments: ClassMoments,
     divisors: Callable[[ClassMoments], Floats],
     prior: Floats,
     *,
     sampled: bool,
-) -> tuple[Scatter, pd.DataFrame | None]:
+) -> tuple[CovarianceModel, pd.DataFrame | None]:
     """A kind with what only rows say of it, read once more where it needs them, and the path of a choice.
 
     From moments come the divisors (1,) or (K,) of the covariances. The prior (K,) is sampled where it is the
     class proportions of the rows. A CollinearError says that a covariance that is singular stays so; a
     DataError, that a class has too few rows to choose by leave-one-out, or an estimator has no covariance.
     """
-    if isinstance(scatter, Projected) and scatter.needs_rows:
-        return choose_axes(AxesChoice(scatter, blocks, moments, divisors, prior), sampled=sampled)
-    unit = scatter.unit(moments)
+    if isinstance(covariance_model, SubspaceCovariance) and covariance_model.needs_rows:
+        return choose_axes(AxesChoice(covariance_model, blocks, moments, divisors, prior), sampled=sampled)
+    unit = covariance_model.column_units(moments)
     levels = blocks.design.levels
     of = divisors(moments)
     if unit is not None:
         blocks = replace(blocks, unit=unit)
         moments = in_units(moments, unit)
-    if any(shrinkage.grid for shrinkage in scatter.shrinkages):
-        plain = scatter.plain()
-        scaled = plain.at(1.0).scaled(moments)
+    if any(shrinkage.grid for shrinkage in covariance_model.shrinkages):
+        plain = covariance_model.in_data_units()
+        scaled = plain.with_shrinkages(1.0).rescaled(moments)
         path = shrinkage_path(ShrinkageTrials(plain, blocks, scaled, divisors, prior), sampled=sampled)
-        return scatter.at(*[largest_as_good(path)] * len(of)), path
-    found = scatter.of_rows(KnownRows(blocks, levels), moments, of)
-    for k, _ in each(of) if found.shrinkages and found.shrinkages[0].values else ():
+        return covariance_model.with_shrinkages(*[largest_as_good(path)] * len(of)), path
+    found = covariance_model.fit_to_rows(LabelledRows(blocks, levels), moments, of)
+    for k, _ in each_covariance(of) if found.shrinkages and found.shrinkages[0].values else ():
         where = "within classes" if k is None else f"in class {levels[k]!r}"
-        _refuse_singular_kind(found.of_class(k), moments, blocks.terms, k, where)
+        _refuse_singular_kind(found.for_class(k), moments, blocks.terms, k, where)
     return found, None
 
 
 def _refuse_singular_kind(
-    scatter: Scatter, moments: ClassMoments, terms: Sequence[str], k: int | None, where: str
+    covariance_model: CovarianceModel, moments: ClassMoments, terms: Sequence[str], k: int | None, where: str
 ) -> None:
     """Raise where a shrinkage leaves the covariance of a class, or the pooled one, singular."""
-    shrinkage = scatter.shrinkages[0]
+    shrinkage = covariance_model.shrinkages[0]
     p = moments.n_columns
     free = moments.rows.sum() - moments.n_classes if k is None else moments.rows[k] - 1
-    if scatter.takes_full_rank(p) and free < p:
+    if covariance_model.requires_full_rank(p) and free < p:
         raise CollinearError(
             f"{shrinkage.said(shrinkage.values[0])} {where}, which leaves the covariance of {len(terms)} "
             f"columns ({reading.listed(terms)}) singular: there are {free} degrees of freedom.",
-            hint=f"Pass a larger number{scatter.instead}.",
+            hint=f"Pass a larger number{covariance_model.instead}.",
         )
-    if wild := scatter.out_of_reach(moments, k):
+    if wild := covariance_model.find_out_of_range(moments, k):
         column, middle = (repr(terms[j]) for j in wild)
         raise DataError(
             f"A shrinkage of 1 gives each column the variance of the median {where}, that of {middle}, "
@@ -151,9 +161,9 @@ def _refuse_singular_kind(
                 "Give the columns in units of one size, as standardize() does, or pass a shrinkage below 1."
             ),
         )
-    found = scatter.obstacles(moments, k)
+    found = covariance_model.check(moments, k)
     if found and shrinkage.is_none(p):
-        larger = advised_specification(scatter, "1e-6")
+        larger = advised_specification(covariance_model, "1e-6")
         raise reading.collinear_error(
             found,
             tuple(terms),
@@ -177,7 +187,7 @@ class ShrinkageTrials:
     From moments come the divisors of one covariance for all classes (1,), or of one for each (K,).
     """
 
-    scatter: Scatter
+    covariance_model: CovarianceModel
     blocks: Blocks
     moments: ClassMoments
     divisors: Callable[[ClassMoments], Floats]
@@ -186,7 +196,7 @@ class ShrinkageTrials:
     @property
     def grid(self) -> tuple[float, ...]:
         """The shrinkages."""
-        return self.scatter.shrinkages[0].grid
+        return self.covariance_model.shrinkages[0].grid
 
     @property
     def is_common(self) -> bool:
@@ -195,17 +205,22 @@ class ShrinkageTrials:
 
     def is_singular(self, moments: ClassMoments, g: float) -> bool:
         """Whether a shrinkage leaves a covariance of these moments singular."""
-        scatter = self.scatter.at(g)
-        if scatter.takes_full_rank(moments.n_columns) and moments.spread in ("thin", "thin class"):
+        covariance_model = self.covariance_model.with_shrinkages(g)
+        if covariance_model.requires_full_rank(moments.n_columns) and moments.spread in (
+            "thin",
+            "thin class",
+        ):
             return True
-        places = [k for k, _ in each(self.divisors(moments))]
-        wild = any(scatter.out_of_reach(moments, k) for k in places)
-        return wild or any(scatter.obstacles(moments, k) for k in places)
+        places = [k for k, _ in each_covariance(self.divisors(moments))]
+        wild = any(covariance_model.find_out_of_range(moments, k) for k in places)
+        return wild or any(covariance_model.check(moments, k) for k in places)
 
     def rule(self, moments: ClassMoments, g: float) -> Rule:
         """The rule of a shrinkage."""
         log_prior = logs_of_prior(self.prior)
-        _, moments, covariances = self.scatter.at(g).estimate(moments, self.divisors(moments))
+        _, moments, covariances = self.covariance_model.with_shrinkages(g).estimate(
+            moments, self.divisors(moments)
+        )
         if self.is_common:
             return gaussian.linear_rule(moments, covariances[0], log_prior)
         return gaussian.separate_plugin(moments, covariances, log_prior)
@@ -235,7 +250,7 @@ def shrinkage_path(task: ShrinkageTrials, *, sampled: bool) -> pd.DataFrame:
     wrong = np.zeros((len(task.grid), task.moments.n_classes))
     divisors = task.divisors(task.moments)
     log_prior = logs_of_prior(task.prior)
-    trial = task.scatter.trial(task.moments, divisors, log_prior)
+    trial = task.covariance_model.candidate_scores(task.moments, divisors, log_prior)
     for rows, x, codes, weights in used_rows(task.blocks):
         positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
         found = missed(trial, x, codes, weights)
@@ -291,11 +306,11 @@ def warn_of_units(moments: ClassMoments, terms: Sequence[str], what: str, way_ou
 
 
 def warn_where_units_differ(
-    scatter: Scatter, moments: ClassMoments, terms: Sequence[str], way_out: str
+    covariance_model: CovarianceModel, moments: ClassMoments, terms: Sequence[str], way_out: str
 ) -> None:
     """Warn where a sphere is one of columns of very unlike units."""
-    if scatter.compares_units:
-        warn_of_units(moments, terms, scatter.compared, way_out)
+    if covariance_model.depends_on_units:
+        warn_of_units(moments, terms, covariance_model.compared, way_out)
 
 
 def normal_refits(numbers: Any, *, common: bool, drops: bool = False, why_no_rule: Any = None) -> Refits:
@@ -303,36 +318,38 @@ def normal_refits(numbers: Any, *, common: bool, drops: bool = False, why_no_rul
 
     Whether it drops columns, and why there is no rule, are as of `Refits`.
     """
-    scatter: Scatter = numbers.scatter
+    covariance_model: CovarianceModel = numbers.covariance_model
     refits = replace(
         moment_refits(numbers.moments.spread),
         left_out=_left_out,
-        choice=_choice(scatter),
+        choice=_choice(covariance_model),
         drops=drops,
-        obstacles=scatter.anew().obstacles,
+        obstacles=covariance_model.unfitted().check,
         why_no_rule=why_no_rule,
     )
-    if isinstance(scatter, Robust):
+    if isinstance(covariance_model, RobustCovariance):
         return replace(refits, spread=None, of_rows=robust_rule)
-    if not scatter.is_of_moments:
+    if not covariance_model.is_of_moments:
         anew = partial(em_rule, common)
         return replace(refits, spread=None, of_rows=anew, held=anew)
-    if scatter.anew().needs_rows:
+    if covariance_model.unfitted().needs_rows:
         return replace(refits, spread=None, of_rows=partial(_rule_anew, common))
     return refits
 
 
-def _choice(scatter: Scatter) -> str:
+def _choice(covariance_model: CovarianceModel) -> str:
     """What the rows chose, in words."""
-    if isinstance(scatter, Projected) and scatter.is_chosen:
+    if isinstance(covariance_model, SubspaceCovariance) and covariance_model.is_chosen:
         return "the number of principal axes"
-    return "the shrinkage" if any(each.rule == "loo" for each in scatter.shrinkages) else ""
+    return (
+        "the shrinkage" if any(shrinkage.rule == "loo" for shrinkage in covariance_model.shrinkages) else ""
+    )
 
 
 def _rule_anew(common: bool, fit: Fit[Any], blocks: Blocks) -> Rule | None:
     """The rule of other rows by what they say themselves, the prior held; None where it is singular."""
     numbers = fit.numbers
-    scatter = fit.numbers.scatter.anew()
+    covariance_model = fit.numbers.covariance_model.unfitted()
     moments = reading.class_moments(blocks, numbers.moments.spread)
     free = moments.rows - 1
     light = moments.total - moments.n_classes if common else (moments.counts - 1).min()
@@ -340,11 +357,11 @@ def _rule_anew(common: bool, fit: Fit[Any], blocks: Blocks) -> Rule | None:
         return None
     if free.min() < (0 if common else 1) or free.sum() < 1:
         return None
-    if any(scatter.obstacles(moments, k) for k in ([None] if common else range(moments.n_classes))):
+    if any(covariance_model.check(moments, k) for k in ([None] if common else range(moments.n_classes))):
         return None
     how = numbers.divisors_of, numbers.prior
     try:
-        found, _ = known_of_rows(scatter, blocks, moments, *how, sampled=numbers.estimated_prior)
+        found, _ = known_of_rows(covariance_model, blocks, moments, *how, sampled=numbers.estimated_prior)
         rule: Rule = numbers.of_moments(moments, found).rule(fit.log_prior())
     except CollinearError:
         return None
@@ -354,7 +371,7 @@ def _rule_anew(common: bool, fit: Fit[Any], blocks: Blocks) -> Rule | None:
 def _left_out(fit: Fit[Any]) -> LeftOut:
     numbers = fit.numbers
     rows = fit.rows("leave_one_out()")
-    unit = numbers.scatter.unit(numbers.moments)
+    unit = numbers.covariance_model.column_units(numbers.moments)
     rows = rows if unit is None else replace(rows, unit=unit)
     left_out: LeftOut = numbers.left_out(fit.log_prior(), rows)
     return left_out
@@ -380,7 +397,7 @@ def refuse_singular(
     moments: ClassMoments,
     terms: tuple[str, ...],
     levels: Sequence[Any],
-    scatter: Scatter | None = None,
+    covariance_model: CovarianceModel | None = None,
     *,
     way_out: str | None = None,
 ) -> None:
@@ -389,8 +406,8 @@ def refuse_singular(
     The moments are by class, and the covariances full by default. A way out that is given stands in the place
     of the one that a quadratic discriminant analysis has.
     """
-    scatter = Full() if scatter is None else scatter
-    least = moments.n_columns if scatter.takes_full_rank(moments.n_columns) else 1
+    covariance_model = FullCovariance() if covariance_model is None else covariance_model
+    least = moments.n_columns if covariance_model.requires_full_rank(moments.n_columns) else 1
     said: list[str] = []
     gone: set[int] = set()
     few = False
@@ -406,7 +423,7 @@ def refuse_singular(
             said.append(too_few)
             few = True
             continue
-        found = scatter.obstacles(moments, k)
+        found = covariance_model.check(moments, k)
         gone |= {dependency.column for dependency in found}
         still = [terms[one.column] for one in found if not one.on]
         parts = [f"{reading.listed(still)} {'is' if len(still) == 1 else 'are'} constant"] if still else []
@@ -420,7 +437,7 @@ def refuse_singular(
     tells = reading.said_of_separation(moments, tuple(terms))
     if way_out is None:
         hint = "" if few or tells else drop_hint([terms[j] for j in sorted(gone)], len(terms))
-        way_out = f"{_way_out(moments, levels, scatter)}{hint}"
+        way_out = f"{_way_out(moments, levels, covariance_model)}{hint}"
     text = some_of(said, "classes")
     raise CollinearError(
         f"{sentence(text)}{tells}",
@@ -430,9 +447,13 @@ def refuse_singular(
     )
 
 
-def _way_out(moments: ClassMoments, levels: Sequence[Any], scatter: Scatter) -> str:
+def _way_out(moments: ClassMoments, levels: Sequence[Any], covariance_model: CovarianceModel) -> str:
     """What a quadratic discriminant analysis of the same columns and rows can do."""
-    bare = [label for k, label in enumerate(levels) if moments.rows[k] <= 1 or Shrunk().obstacles(moments, k)]
+    bare = [
+        label
+        for k, label in enumerate(levels)
+        if moments.rows[k] <= 1 or ShrunkCovariance().check(moments, k)
+    ]
     if len(bare) == len(levels):
         return "No column varies within a class: use another formula"
     if bare:
@@ -440,30 +461,34 @@ def _way_out(moments: ClassMoments, levels: Sequence[Any], scatter: Scatter) -> 
             f'use lda(covariance="shrunk", collinear="drop"), as no column varies in class '
             f"{reading.listed(bare)}, which has no covariance of its own"
         )
-    if scatter.shrinkages and not isinstance(scatter, Shrunk):
-        return f"pass a larger shrinkage, such as {advised_specification(scatter, '0.1')}"
-    return scatter.advice
+    if covariance_model.shrinkages and not isinstance(covariance_model, ShrunkCovariance):
+        return f"pass a larger shrinkage, such as {advised_specification(covariance_model, '0.1')}"
+    return covariance_model.advice
 
 
-def wide_table_hint(kind: Scatter) -> str | None:
+def wide_table_hint(covariance_model: CovarianceModel) -> str | None:
     """Return the hint of lda() for fewer rows than columns; None if it is that of a plain covariance."""
-    if kind.is_robust:
+    if covariance_model.is_robust:
         return 'name fewer columns in the formula, or pass covariance="shrunk"'
-    if kind.shrinkages:
-        number = advised_specification(kind, "0.1")
+    if covariance_model.shrinkages:
+        number = advised_specification(covariance_model, "0.1")
         return f"name fewer columns in the formula, or pass {number}, or another number above 0"
     return None
 
 
-def check_degrees_of_freedom(kind: Scatter, moments: ClassMoments, terms: tuple[str, ...]) -> None:
+def check_degrees_of_freedom(
+    covariance_model: CovarianceModel, moments: ClassMoments, terms: tuple[str, ...]
+) -> None:
     """Raise a CollinearError if the rows have too few degrees of freedom within classes for a covariance."""
-    diagonal = not kind.takes_full_rank(moments.n_columns)
-    reading.refuse_no_freedom(moments, terms, diagonal=diagonal, hint=wide_table_hint(kind))
+    diagonal = not covariance_model.requires_full_rank(moments.n_columns)
+    reading.refuse_no_freedom(moments, terms, diagonal=diagonal, hint=wide_table_hint(covariance_model))
 
 
-def separation_hint(kind: Scatter) -> str:
+def separation_hint(covariance_model: CovarianceModel) -> str:
     """Return how lda() makes use of columns that vary between classes only."""
-    shrunk = advised_specification(kind if kind.shrinkages else Shrunk(), "1e-6")
+    shrunk = advised_specification(
+        covariance_model if covariance_model.shrinkages else ShrunkCovariance(), "1e-6"
+    )
     return f'{shrunk} uses this; dropping such a column, as collinear="drop" does, gives it up.'
 
 
@@ -552,8 +577,8 @@ def _factors(fit: Fit[Any], moments: ClassMoments, dimensions: Any, threshold: A
         if same or (several and factor.common_axes(form)):
             continue
         specification = FactorAnalytic(dimensions=dimensions, form=form, threshold=threshold)
-        scatter = factor_model(specification).for_classes(levels, moments.n_columns)
-        held = factor.factors_of(moments, scatter.wanted)
+        covariance_model = factor_model(specification).bind_classes(levels, moments.n_columns)
+        held = factor.factors_of(moments, covariance_model.wanted)
         fault = held.fault()
         if fault is not None and fault.kind == "rank":
             error = FactorFaultError(fault, form)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from discrim.core.covariance.em import Em
-from discrim.core.covariance.factor import FewFactors
-from discrim.core.covariance.robust import Robust
-from discrim.core.covariance.separable import Separable
+from discrim.core.covariance.em import EMCovariance
+from discrim.core.covariance.factor import FactorAnalyticCovariance
+from discrim.core.covariance.robust import RobustCovariance
+from discrim.core.covariance.separable import SeparableCovariance
 from discrim.models.base.available import available_if
 from discrim.models.base.fit import Fit
 from discrim.models.base.fitted_results import FitComponent
@@ -23,14 +23,16 @@ from discrim.models.results.results import ClassifierResults, ClassMeans
 
 def covariance_model_of(fit: Fit[Any]) -> FitComponent | None:
     """Return what the kind of covariance of a fit adds to its results; None if it adds nothing."""
-    scatter = fit.numbers.scatter
+    covariance_model = fit.numbers.covariance_model
     by_kind: dict[type, type[FitComponent]] = {
-        Separable: SeparableModel, FewFactors: FactorModel, Robust: RobustModel
-    }  # fmt: skip
+        SeparableCovariance: SeparableModel,
+        FactorAnalyticCovariance: FactorModel,
+        RobustCovariance: RobustModel,
+    }
     for kind, model in by_kind.items():
-        if isinstance(scatter, kind):
+        if isinstance(covariance_model, kind):
             return model(fit)
-    n_shrinkages = len(scatter.shrinkages)
+    n_shrinkages = len(covariance_model.shrinkages)
     if not n_shrinkages:
         return None
     return ShrunkModel(fit) if n_shrinkages == 1 else ShrunkCorrelationModel(fit)
@@ -63,15 +65,17 @@ class NormalResults(SubspaceResults):
         return covariance_model_of(self._fit)
 
     @property
-    @available_if(lambda self: isinstance(self._fit.numbers.scatter, Em), 'fit with missing="em"')
-    def em(self) -> Em:
+    @available_if(
+        lambda self: isinstance(self._fit.numbers.covariance_model, EMCovariance), 'fit with missing="em"'
+    )
+    def em(self) -> EMCovariance:
         """The search of a fit with missing="em": steps, converged, row_llf, patterns, incomplete."""
-        found: Em = self._fit.numbers.scatter
+        found: EMCovariance = self._fit.numbers.covariance_model
         return found
 
     def _need_moments(self, what: str) -> None:
         """Raise NotSupportedError if means and covariances are not moments of the rows."""
-        refusal = self._fit.numbers.scatter.refusal(what)
+        refusal = self._fit.numbers.covariance_model.refusal(what)
         if refusal is not None:
             raise refusal
 

@@ -1,7 +1,7 @@
 """Summaries and pictures of linear, quadratic and regularized discriminant analysis.
 
 Each of the three has the sections of its summary, and of its short form, by name. What a kind of covariance
-adds to them, such as flagged rows or a ranking of the columns, it names itself in `Scatter.sections`.
+adds to them, such as flagged rows or a ranking of the columns, it names itself in `CovarianceModel.sections`.
 The pictures are those of these models alone; what all models can draw is in `models/pictures`.
 """
 
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.core.covariance.adjusted import AdjustedCovariance
-from discrim.core.covariance.scatter import SPHERES
-from discrim.core.covariance.sliced import Sliced
+from discrim.core.covariance.adjusted import ConditionalCovariance
+from discrim.core.covariance.model import SPHERES
+from discrim.core.covariance.sliced import SAVECovariance
 from discrim.models.base.fit import Fit
 from discrim.models.base.labels import covariance_values, range_note
 from discrim.models.base.reading import listed
@@ -68,7 +68,7 @@ def lda_sections(results: LDAResults, fit: Fit[LDAFit]) -> Parts:
     }
     if fit.numbers.covariates:
         parts |= {"slopes": _slopes, "adjusted_means": _adjusted_means}
-    sections = fit.numbers.scatter.sections
+    sections = fit.numbers.covariance_model.sections
     if "flagged" in sections and fit.has_rows:
         parts["flagged"] = _flagged
     if fit.numbers.has_errors:
@@ -110,7 +110,7 @@ def _covariance_within(results: LDAResults, fit: Fit[LDAFit]) -> Section:
     q = fit.numbers.covariates
     divisor = "N" if fit.numbers.method == "mle" else f"N-K-{q}" if q else "N-K"
     covariance = fit.numbers.covariance
-    held = covariance.rest if isinstance(covariance, AdjustedCovariance) else covariance
+    held = covariance.rest if isinstance(covariance, ConditionalCovariance) else covariance
     return _covariance(fit, held, ("within classes", divisor), "fit.cov", by_class=False, first=q)
 
 
@@ -312,26 +312,26 @@ def _raw_coefficients(result: CanonicalResults) -> Section:
 
 def qda_sections(results: QDAResults, fit: Fit[QDAFit]) -> Parts:
     """Sections of a quadratic discriminant analysis, in their order."""
-    scatter = fit.numbers.scatter
+    covariance_model = fit.numbers.covariance_model
     parts: Sections = {"header": _quadratic_header, "classes": _log_determinants}
-    if "factors" in scatter.sections:
+    if "factors" in covariance_model.sections:
         parts["factors"] = _factors
     parts["means"] = _means
     wide = headers.are_many(fit.terms)
-    sliced = isinstance(scatter, Sliced)
+    sliced = isinstance(covariance_model, SAVECovariance)
     if sliced:
         parts["axes"] = _save_axes
-    if wide and not scatter.is_one_for_all:
+    if wide and not covariance_model.is_common:
         parts["deviations"] = _deviations
     shown = set(parts)
-    if scatter.is_one_for_all:
+    if covariance_model.is_common:
         parts["covariance"] = partial(_covariance_in, label=results.classes[0])
     else:
         for label in results.classes[:MOST_COVARIANCES]:
             own = _covariance_of_scores if sliced else _covariance_in
             parts[f"covariance {label}"] = partial(own, label=label)
     by_name = [name for name in parts if name not in shown] if wide and not sliced else []
-    if "flagged" in scatter.sections and fit.has_rows:
+    if "flagged" in covariance_model.sections and fit.has_rows:
         parts["flagged"] = _flagged
     if fit.path is not None:
         parts["path"] = _axes_path if "components" in fit.path else _shrinkage_path
@@ -345,7 +345,7 @@ def _deviations(results: QDAResults, fit: Fit[QDAFit]) -> Section:
     worth = headers.worth(fit.numbers.moments)
     errors = [*headers.mean_errors(fit).values()]
     title = f"Standard deviations in the classes, divisor {'n' if fit.numbers.method == 'mle' else 'n-1'}"
-    source = "fit.tidy()" if isinstance(fit.numbers.scatter, Sliced) else "fit.covs"
+    source = "fit.tidy()" if isinstance(fit.numbers.covariance_model, SAVECovariance) else "fit.covs"
     return Section(title, table, errors=errors, source=source, worth=worth, last=0)
 
 
@@ -403,7 +403,7 @@ def _factors(results: QDAResults, fit: Fit[QDAFit]) -> Section:
     table = table.rename(columns={"largest": "signal, largest", "smallest": "signal, smallest"})
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "general")
     formats |= {"dimensions": "count", "explained": "share"}
-    note = "One covariance for all classes." if fit.numbers.scatter.is_one_for_all else ""
+    note = "One covariance for all classes." if fit.numbers.covariance_model.is_common else ""
     title = "Variances on the axes of the signal, and of the noise beyond them"
     return Section(title, table, formats, note=note, source="fit.covariance_model.factors")
 
@@ -411,7 +411,7 @@ def _factors(results: QDAResults, fit: Fit[QDAFit]) -> Section:
 def _covariance_in(results: QDAResults, fit: Fit[QDAFit], label: Any) -> Section:
     k = list(results.classes).index(label)
     more = len(results.classes) - MOST_COVARIANCES
-    common = fit.numbers.scatter.is_one_for_all
+    common = fit.numbers.covariance_model.is_common
     mle = fit.numbers.method == "mle"
     where = "within classes" if common else f"in {label}"
     divisor = ("N" if mle else "N-K") if common else ("n" if mle else "n-1")
@@ -504,16 +504,16 @@ def _common_header(
     results: LDAResults | QDAResults, fit: Fit[Any], *, by_class: bool
 ) -> tuple[list[Any], list[Any]]:
     """The lines of a header that are those of linear and quadratic fits: left ones, right ones."""
-    scatter = fit.numbers.scatter
+    covariance_model = fit.numbers.covariance_model
     moments = fit.numbers.moments
     covariances = fit.numbers.covariances if by_class else (fit.numbers.covariance,)
-    words = scatter.described(by_class=by_class, mle=fit.numbers.method == "mle")
+    words = covariance_model.described(by_class=by_class, mle=fit.numbers.method == "mle")
     left = [
         *headers.row_items(fit),
         ("Covariance", words, words),
-        headers.criterion_item(results, "llf", scatter.likelihood_title),
+        headers.criterion_item(results, "llf", covariance_model.likelihood_title),
     ]
-    for label, value, text in scatter.items(moments, covariances):
+    for label, value, text in covariance_model.items(moments, covariances):
         if isinstance(value, tuple):
             value = dict(zip(fit.classes, value, strict=True)) if by_class else value[0]
         left.append((label, value, text))
@@ -524,12 +524,12 @@ def _common_header(
         headers.criterion_item(results, "bic", "BIC"),
     ]
     # Leaving out each row by a search, or a fit, is not for a summary.
-    return left, [*right, *headers.error_items(fit, left_out=not scatter.refits_left_out)]
+    return left, [*right, *headers.error_items(fit, left_out=not covariance_model.refits_each_row)]
 
 
 def _covariance_note(fit: Fit[Any]) -> str:
     """What the header says below its lines of the covariance."""
-    note: str = fit.numbers.scatter.note(lambda text: shorten(clean(text), 90))
+    note: str = fit.numbers.covariance_model.note(lambda text: shorten(clean(text), 90))
     return note
 
 
@@ -537,8 +537,8 @@ def _log_determinants(results: QDAResults | RDAResults, fit: Fit[Any]) -> Sectio
     """Prior, rows and log-determinant by class."""
     table = pd.DataFrame({"prior": results.prior, "rows": results.counts, "logdet": results.logdet})
     formats: dict[Any, Any] = {"prior": "share", "rows": "count", "logdet": "general"}
-    scatter = getattr(fit.numbers, "scatter", None)
-    for shrinkage in () if scatter is None else scatter.shrinkages:
+    covariance_model = getattr(fit.numbers, "covariance_model", None)
+    for shrinkage in () if covariance_model is None else covariance_model.shrinkages:
         table["shrinkage"] = shrinkage.values
         formats["shrinkage"] = "general"
     title = "Classes, with the log-determinants of their covariances"
@@ -546,7 +546,7 @@ def _log_determinants(results: QDAResults | RDAResults, fit: Fit[Any]) -> Sectio
 
 
 def _means(results: LDAResults | QDAResults | RDAResults, fit: Fit[Any]) -> Section:
-    title = getattr(getattr(fit.numbers, "scatter", None), "means_title", "Means")
+    title = getattr(getattr(fit.numbers, "covariance_model", None), "means_title", "Means")
     return headers.instead_of(fit, title, "fit.means") or headers.means_section(fit, title)
 
 
@@ -568,7 +568,7 @@ def _covariance(
     that of the columns from the first on.
     """
     moments = fit.numbers.moments
-    scatter = fit.numbers.scatter
+    covariance_model = fit.numbers.covariance_model
     terms = fit.terms[first:]
     (rows, divisor), scale = where, moments.scale[first:]
     with np.errstate(over="ignore", under="ignore"):
@@ -578,12 +578,12 @@ def _covariance(
     if covariance.is_diagonal or moments.spread in ("thin", "thin class"):
         title = f"Variances {rows}, divisor {divisor}"
         if not covariance.is_diagonal:
-            note = f"The whole {scatter.word} covariance, {len(terms)} x {len(terms)}: {source}."
+            note = f"The whole {covariance_model.word} covariance, {len(terms)} x {len(terms)}: {source}."
         elif not by_class:
-            title = f"Variances ({scatter.word} covariance {rows}, divisor {divisor})"
+            title = f"Variances ({covariance_model.word} covariance {rows}, divisor {divisor})"
         table = Columns(variances[None], ["variance"], terms)
         return Section(title, table, note=f"{note} {beyond}".strip(), source=source)
-    title = scatter.title(rows, divisor, by_class=by_class)
+    title = covariance_model.title(rows, divisor, by_class=by_class)
     note = f"{note} {beyond}".strip()
     values = covariance_values(covariance, scale)
     table = Columns(values, terms, terms)

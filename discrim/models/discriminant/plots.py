@@ -99,7 +99,7 @@ def slopes(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 )
 def eigenvalues(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Eigenvalues by class, those of the signal filled, and the level of the noise."""
-    if "factors" not in fit.numbers.scatter.sections:
+    if "factors" not in fit.numbers.covariance_model.sections:
         raise NotSupportedError(
             'kind="scree" draws eigenvalues of covariances with a few large variances.',
             hint='Fit qda(covariance="factor").',
@@ -110,7 +110,7 @@ def eigenvalues(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     labels = list(table.index.unique(level=0))
     noise = noise.iloc[: len(labels)].set_axis(labels)
     axes = draw_scree(table, noise, ax=options.ax, signs=options.signs(labels))
-    signal = f"filled: signal ({fit.numbers.scatter.found_label})"
+    signal = f"filled: signal ({fit.numbers.covariance_model.found_label})"
     style.set_title(axes, f"Eigenvalues of the covariances; {signal}; lines: noise")
     return axes
 
@@ -127,7 +127,9 @@ def choice_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
         )
     of_axes = "components" in fit.path
     path = results.subspace.path if of_axes else results.covariance_model.path
-    chosen = results.subspace.n_components if of_axes else fit.numbers.scatter.shrinkages[0].values[0]
+    chosen = (
+        results.subspace.n_components if of_axes else fit.numbers.covariance_model.shrinkages[0].values[0]
+    )
     axes, _ = style.new_axes(options.ax)
     draw_errors(axes, path.iloc[:, :3], chosen, log=of_axes and len(path) > MOST_STEPS)
     axes.set_xlabel("Principal axes" if of_axes else "Shrinkage")
@@ -155,7 +157,7 @@ def robust_distances(results: Any, fit: Fit[Any], options: PictureOptions) -> Ax
 
     The farthest of the flagged rows bear their labels, where these do not cover one another.
     """
-    if not fit.numbers.scatter.is_robust:
+    if not fit.numbers.covariance_model.is_robust:
         raise NotSupportedError(
             'kind="distances" draws robust distances.', hint='Fit with a robust "t" or "mcd".'
         )

@@ -12,10 +12,10 @@ import pandas as pd
 
 from discrim.core.covariance.by_estimator import CovarianceEstimator
 from discrim.core.covariance.covariance import divisors_by_class, pooled
-from discrim.core.covariance.em import Em
+from discrim.core.covariance.em import EMCovariance
 from discrim.core.covariance.kinds import shapes
-from discrim.core.covariance.robust import Robust
-from discrim.core.covariance.scatter import NoEstimateError, Scatter
+from discrim.core.covariance.model import CovarianceModel, NoEstimateError
+from discrim.core.covariance.robust import RobustCovariance
 from discrim.core.discriminant.qda import QDAFit, fit_qda, qda_from_file, quadratic_marginal
 from discrim.core.moments.moments import ROOT_WORK, ClassMoments
 from discrim.core.numerics.arrays import Floats
@@ -160,50 +160,54 @@ def qda(
     [[50, 0, 0], [0, 47, 3], [0, 1, 49]]
     """
     options = verb_options(locals())
-    kind = read_covariance(QUADRATIC, covariance, method, components, missing)
-    estimator = method_of(kind, method)
-    kind = on_save_axes(kind, ncomp, covariance, missing)
+    covariance_model = read_covariance(QUADRATIC, covariance, method, components, missing)
+    estimator = method_of(covariance_model, method)
+    covariance_model = on_save_axes(covariance_model, ncomp, covariance, missing)
     sample = Sample("qda", "class", moments, formula, data, weights, levels, functions, na_action)
-    by_em = normal_fits.check_em(missing, covariance, kind, na_action, has_rows=sample.has_rows)
+    by_em = normal_fits.check_em(missing, covariance, covariance_model, na_action, has_rows=sample.has_rows)
     if not sample.has_rows:
-        blocks, stats = normal_fits.moments_of_sample(sample, kind)
+        blocks, stats = normal_fits.moments_of_sample(sample, covariance_model)
     elif by_em:
-        blocks, stats, kind = em_sample(sample.read(incomplete=True), common=False)
+        blocks, stats, covariance_model = em_sample(sample.read(incomplete=True), common=False)
     else:
         blocks = reading.without_constants_if_wide(sample.read())
-        if kind.takes_full_rank(len(blocks.terms)):
-            blocks = _refuse_few_rows(blocks, kind, na_action)
-        thin = reading.is_wide(blocks) or (kind.of_few_axes and _is_thin(blocks))
-        spread = kind.spread("class", thin=thin)
+        if covariance_model.requires_full_rank(len(blocks.terms)):
+            blocks = _refuse_few_rows(blocks, covariance_model, na_action)
+        thin = reading.is_wide(blocks) or (covariance_model.of_few_axes and _is_thin(blocks))
+        spread = covariance_model.required_moments("class", thin=thin)
         rooted = components is None
         blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=rooted)
-        stats = stats if components is None else with_digits(kind, blocks, stats)
+        stats = stats if components is None else with_digits(covariance_model, blocks, stats)
     levels = blocks.design.levels
-    _refuse_singular(kind, blocks, stats)
+    _refuse_singular(covariance_model, blocks, stats)
     if estimator == "moment":
         for label, weight in zip(levels, stats.counts.tolist(), strict=True):
             reading.refuse_light(weight, 1, f"The rows of class {label!r}")
-    normal_fits.warn_where_units_differ(kind, stats, blocks.terms, standardize_hint(kind))
+    normal_fits.warn_where_units_differ(
+        covariance_model, stats, blocks.terms, standardize_hint(covariance_model)
+    )
     shares, estimated = reading.verbs_prior(prior, levels, stats.counts)
-    if isinstance(kind, Robust):
-        stats, kind = robust_moments(blocks, stats, kind)
-    kind = kind.for_classes(levels, stats.n_columns)
+    if isinstance(covariance_model, RobustCovariance):
+        stats, covariance_model = robust_moments(blocks, stats, covariance_model)
+    covariance_model = covariance_model.bind_classes(levels, stats.n_columns)
     divisors = partial(_divisors, method=estimator)
-    kind, path = normal_fits.known_of_rows(kind, blocks, stats, divisors, shares, sampled=estimated)
+    covariance_model, path = normal_fits.known_of_rows(
+        covariance_model, blocks, stats, divisors, shares, sampled=estimated
+    )
     try:
-        fit = fit_qda(stats, shares, kind, method=estimator, estimated_prior=estimated)
+        fit = fit_qda(stats, shares, covariance_model, method=estimator, estimated_prior=estimated)
     except NoEstimateError as error:
         raise error.of_classes(levels, stats.rows.tolist()) from None
-    warn_of_separated_axes(fit.scatter)
-    warn_of_separated_dimensions(fit.scatter, levels)
+    warn_of_separated_axes(fit.covariance_model)
+    warn_of_separated_dimensions(fit.covariance_model, levels)
     return QDAResults(qda_fit(fit, blocks, options, has_rows=sample.has_rows, path=path))
 
 
-def _refuse_singular(kind: Scatter, blocks: Blocks, moments: ClassMoments) -> None:
+def _refuse_singular(covariance_model: CovarianceModel, blocks: Blocks, moments: ClassMoments) -> None:
     """Raise where a covariance that a kind takes is singular, and warn where it nearly is."""
-    normal_fits.refuse_singular(moments, blocks.terms, blocks.design.levels, kind)
-    refuse_collinear_total(kind, moments, blocks.terms)
-    if not kind.is_regular and kind.takes_full_rank(moments.n_columns):
+    normal_fits.refuse_singular(moments, blocks.terms, blocks.design.levels, covariance_model)
+    refuse_collinear_total(covariance_model, moments, blocks.terms)
+    if not covariance_model.is_regular and covariance_model.requires_full_rank(moments.n_columns):
         for k, label in enumerate(blocks.design.levels):
             reading.warn_of_near(moments, blocks.terms, f"in class {label!r}", k)
 
@@ -219,7 +223,7 @@ def _is_thin(blocks: Blocks) -> bool:
     return rows is not None and bool(rows.max(initial=0) < len(blocks.terms))
 
 
-def _refuse_few_rows(blocks: Blocks, kind: Scatter, na_action: NaAction) -> Blocks:
+def _refuse_few_rows(blocks: Blocks, covariance_model: CovarianceModel, na_action: NaAction) -> Blocks:
     """Blocks, refused where a class has too few rows for many columns, before their products are formed."""
     rows = blocks.rows.class_counts()
     p = len(blocks.terms)
@@ -227,7 +231,7 @@ def _refuse_few_rows(blocks: Blocks, kind: Scatter, na_action: NaAction) -> Bloc
     if rows is None or not rows.size or rows[rows > 0].min() > p or len(rows) * p**2 <= ROOT_WORK:
         return blocks
     blocks, stats = reading.usable_rows(blocks, "diagonal", na_action)
-    normal_fits.refuse_singular(stats, blocks.terms, blocks.design.levels, kind)
+    normal_fits.refuse_singular(stats, blocks.terms, blocks.design.levels, covariance_model)
     return blocks
 
 
@@ -249,10 +253,12 @@ def _rule(fit: Fit[QDAFit], prior: Floats, method: str, convention: str | None) 
 
 
 def _why_no_rule(fit: Fit[QDAFit], blocks: Blocks) -> DiscrimError | None:
-    kind = fit.numbers.scatter.anew()
+    covariance_model = fit.numbers.covariance_model.unfitted()
     levels = list(fit.classes)
     try:
-        normal_fits.refuse_singular(reading.class_moments(blocks, "class"), blocks.terms, levels, kind)
+        normal_fits.refuse_singular(
+            reading.class_moments(blocks, "class"), blocks.terms, levels, covariance_model
+        )
     except CollinearError as error:
         return error
     return None
@@ -272,7 +278,7 @@ def qda_fit(
     path: pd.DataFrame | None = None,
 ) -> Fit[QDAFit]:
     """A quadratic discriminant analysis as one value; `path` is that of a choice of its shrinkage."""
-    blocks = replace(blocks, partial=True) if isinstance(numbers.scatter, Em) else blocks
+    blocks = replace(blocks, partial=True) if isinstance(numbers.covariance_model, EMCovariance) else blocks
     refits = normal_fits.normal_refits(numbers, common=False, why_no_rule=_why_no_rule)
     model = MODEL if numbers.within_axes is None else within(MODEL)
     return Fit(model, numbers, blocks, numbers.prior, refits, options, has_rows, path)
@@ -311,12 +317,12 @@ class QDAResults(SeparateCovariances, NormalResults):
 
     @property
     @available_if(
-        lambda self: len(self._fit.numbers.scatter.shrinkages) > 0,
+        lambda self: len(self._fit.numbers.covariance_model.shrinkages) > 0,
         'fit with covariance="shrunk", or discrim.covariance.Diagonal("strimmer")',
     )
     def shrinkage(self) -> pd.Series:
         """How much each class's covariance is shrunk to a sphere, or its variances to their median."""
-        shrinkages = self._fit.numbers.scatter.shrinkages
+        shrinkages = self._fit.numbers.covariance_model.shrinkages
         return pd.Series(shrinkages[0].values, index=self.classes, name="shrinkage")
 
     def _need_determinants(self) -> None:
@@ -324,13 +330,13 @@ class QDAResults(SeparateCovariances, NormalResults):
         self._need_moments("log_determinants()")
         numbers = self._fit.numbers
         if not numbers.has_distances:
-            kind = f"{numbers.scatter.word} ones"
+            which = f"{numbers.covariance_model.word} ones"
             instead = "without covariance="
             if numbers.within_axes is not None:
-                kind = f"those {numbers.scatter.phrase}"
-                instead = numbers.scatter.full_instead
+                which = f"those {numbers.covariance_model.phrase}"
+                instead = numbers.covariance_model.full_instead
             raise NotSupportedError(
-                f"log_determinants() is for full covariances of the columns, not {kind}.",
+                f"log_determinants() is for full covariances of the columns, not {which}.",
                 hint=f"Fit {instead}, or see logdet.",
             )
 

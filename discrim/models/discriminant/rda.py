@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.covariance.covariance import dependencies, divisors_by_class
-from discrim.core.covariance.projected import Projected
-from discrim.core.covariance.scatter import NoEstimateError
+from discrim.core.covariance.model import NoEstimateError
+from discrim.core.covariance.projected import SubspaceCovariance
 from discrim.core.discriminant import rda as core
 from discrim.core.discriminant.leave_one_out_rda import Regularization, Span, left_out_groups
 from discrim.core.discriminant.rda import PathRule, RDAFit, fit_rda, needs_roots, too_few
@@ -107,7 +107,7 @@ class PairChoice:
     columns: int | None = None
     splits: tuple[Split, ...] = ()
     standardize: bool = False
-    axes: Projected | None = None
+    axes: SubspaceCovariance | None = None
 
     @property
     def log_prior(self) -> Floats:
@@ -145,7 +145,7 @@ class PairChoice:
             within_axes=None if self.axes is None else self._axes_of(pair),
         )
 
-    def _axes_of(self, pair: Regularization) -> Projected:
+    def _axes_of(self, pair: Regularization) -> SubspaceCovariance:
         """The principal axes with a pair."""
         if self.axes is None:
             raise ValueError("This choice is one of all columns: ask it with axes.")
@@ -324,7 +324,7 @@ def _parts(blocks: Blocks, plan: PairChoice) -> Iterator[_Part]:
         yield _Part(moments, with_roots[fold], judged, codes[at], None if weights is None else weights[at])
 
 
-def _parts_on_axes(blocks: Blocks, plan: PairChoice, axes: Projected) -> Iterator[_Part]:
+def _parts_on_axes(blocks: Blocks, plan: PairChoice, axes: SubspaceCovariance) -> Iterator[_Part]:
     """The folds or splits, with the scores on the axes that the rows to learn from have."""
     folds = TuningFolds(plan.cv, drawn_seed(plan.seed), plan.splits)
     spread: Spread = "thin class" if reading.is_wide(blocks) else "class"
@@ -625,7 +625,7 @@ def _axes(
     folds: Any,
     regularized: Regularized,
     method: str,
-) -> Projected | None:
+) -> SubspaceCovariance | None:
     """The principal axes that are asked for, with the first pair; refused where two choices do not go."""
     subspace = read_subspace(components)
     if subspace is None:
@@ -651,10 +651,10 @@ def _axes(
             hint="Choose alpha and gamma by folds, as folds=10, or give both.",
         )
     mixture = core.Regularized(pairs[0], regularized.parametrization, method)
-    return Projected(mixture, wanted, subspace.standardize)
+    return SubspaceCovariance(mixture, wanted, subspace.standardize)
 
 
-def _by_rows(axes: Projected | None, *, chooses: bool) -> NeedsRows | None:
+def _by_rows(axes: SubspaceCovariance | None, *, chooses: bool) -> NeedsRows | None:
     """Return the reason that moments are not enough, or None if they are."""
     if axes is not None and axes.needs_rows:
         return needs_rows(axes.wanted)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from discrim.core.covariance.robust import ExactFit, Robust, fit_mcd, fit_t
+from discrim.core.covariance.robust import ExactFit, RobustCovariance, fit_mcd, fit_t
 from discrim.core.covariance.student import NU_RANGE, Student, own_distances
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlock
@@ -36,8 +36,8 @@ HELD_NUMBERS = 2**22
 
 
 def robust_moments(
-    blocks: Blocks, start: ClassMoments, wanted: Robust, begin: Student | None = None
-) -> tuple[ClassMoments, Robust]:
+    blocks: Blocks, start: ClassMoments, wanted: RobustCovariance, begin: Student | None = None
+) -> tuple[ClassMoments, RobustCovariance]:
     """Robust means and scatters of the rows that the moments `start` are of.
 
     A DataError says that class means are so far apart that squares of their distances are no doubles; a
@@ -75,8 +75,8 @@ def _held(blocks: Blocks) -> Iterable[RowBlock]:
 
 
 def _t_moments(
-    blocks: Blocks, start: ClassMoments, wanted: Robust, begin: Student | None
-) -> tuple[ClassMoments, Robust]:
+    blocks: Blocks, start: ClassMoments, wanted: RobustCovariance, begin: Student | None
+) -> tuple[ClassMoments, RobustCovariance]:
     rows = _held(blocks)
     moments, robust, search = fit_t(rows, start, wanted.asked_nu, inflated=wanted.inflated, begin=begin)
     levels = blocks.design.levels
@@ -169,8 +169,8 @@ class RobustModel(FitComponent):
     """
 
     @property
-    def _scatter(self) -> Robust:
-        scatter: Robust = self._fit.numbers.scatter
+    def _scatter(self) -> RobustCovariance:
+        scatter: RobustCovariance = self._fit.numbers.covariance_model
         return scatter
 
     @property
@@ -255,7 +255,7 @@ def robust_rule(fit: Fit[Any], blocks: Blocks) -> Rule | None:
     try:
         same = start.n_columns == numbers.moments.n_columns
         begin = Student(numbers.moments, _covariances(numbers), 1.0) if same else None
-        moments, robust = robust_moments(blocks, start, numbers.scatter, begin)
+        moments, robust = robust_moments(blocks, start, numbers.covariance_model, begin)
     except CollinearError:
         return None
     refit = numbers.refit(moments, robust)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.covariance.covariance import pooled, separate
-from discrim.core.covariance.separable import Separable
+from discrim.core.covariance.separable import SeparableCovariance
 from discrim.core.numerics.arrays import Floats
 from discrim.errors import NotSupportedError
 from discrim.inference.result import TestResult, chi_square_test
@@ -39,19 +39,22 @@ class SeparableModel(FitComponent):
         return self._side("column")
 
     @property
-    def _kind(self) -> Separable:
-        kind: Separable = self._fit.numbers.scatter
-        return kind
+    def _kind(self) -> SeparableCovariance:
+        covariance_model: SeparableCovariance = self._fit.numbers.covariance_model
+        return covariance_model
 
     def _side(self, side: str) -> pd.DataFrame:
         fit = self._fit
-        kind = self._kind
+        covariance_model = self._kind
         tables = []
         for covariance in fit_covariances(fit):
             blocks = covariance_values(covariance, fit.numbers.moments.scale).reshape(
-                kind.rows, kind.columns, kind.rows, kind.columns
+                covariance_model.rows,
+                covariance_model.columns,
+                covariance_model.rows,
+                covariance_model.columns,
             )
-            v = np.einsum("jljm->lm", blocks) / kind.rows
+            v = np.einsum("jljm->lm", blocks) / covariance_model.rows
             found = v if side == "column" else np.einsum("jlkl->jk", blocks) / np.trace(v)
             names = pd.Index(range(1, len(found) + 1), name=side)
             tables.append(pd.DataFrame(found, index=names, columns=names))
@@ -82,7 +85,7 @@ class SeparableModel(FitComponent):
         (42.49, 5.0)
         """
         fit = self._fit
-        kind = self._kind
+        covariance_model = self._kind
         covariances = fit_covariances(self._fit)
         moments = fit.numbers.moments
         p = fit.numbers.moments.n_columns
@@ -98,6 +101,6 @@ class SeparableModel(FitComponent):
         divisors: Floats = fit.numbers.divisors_of(moments)
         own = [c.divided_by(n / d).logdet for c, n, d in zip(covariances, counts, divisors, strict=True)]
         small, large = (-0.5 * float(counts @ logdets) for logdets in (own, [c.logdet for c in full]))
-        df = len(covariances) * p * (p + 1) // 2 - kind.free_parameters(p, len(covariances))
+        df = len(covariances) * p * (p + 1) // 2 - covariance_model.n_parameters(p, len(covariances))
         assumes = "Normal rows within classes. The asymptotic chi-square rejects too often with few rows."
         return chi_square_test("Likelihood ratio of separability", 2 * (large - small), float(df), assumes)

@@ -35,7 +35,7 @@ class ShrunkModel(FitComponent):
     """
 
     def _shrinkages(self) -> tuple[Shrinkage, ...]:
-        shrinkages: tuple[Shrinkage, ...] = self._fit.numbers.scatter.shrinkages
+        shrinkages: tuple[Shrinkage, ...] = self._fit.numbers.covariance_model.shrinkages
         return shrinkages
 
     @property

@@ -134,7 +134,7 @@ class ClassDifferences(NormalResults):
         if not self._fit.numbers.has_tests:
             wide = self._fit.numbers.residual_df < len(self.terms)
             more = " (for which there are too few rows for so many columns)" if wide else ""
-            instead = self._fit.numbers.scatter.full_instead
+            instead = self._fit.numbers.covariance_model.full_instead
             raise NotSupportedError(f"{what} needs the full covariance.", hint=f"Fit {instead}{more}{hint}.")
 
     @available_if(full_covariance("distances()"))
@@ -345,7 +345,7 @@ class ClassDifferences(NormalResults):
         scores = lda.cat_scores(numbers.moments, numbers.covariance, numbers.prior)
         table = pd.DataFrame({"score": lda.column_scores(scores, numbers.prior, by)}, index=fit.terms)
         tails = np.full(p, np.nan)
-        if numbers.scatter.is_of_moments:
+        if numbers.covariance_model.is_of_moments:
             empirical = p > numbers.residual_df if null is None else null == "empirical"
             entropy = lda.column_scores(scores, numbers.prior, "entropy")
             tails = lda.score_tails(entropy, len(fit.classes), numbers.residual_df, empirical=empirical)

@@ -486,7 +486,10 @@ class Measure:
         if isinstance(fit.numbers, NaiveBayesFit):
             out[:] = -2.0 * (left_out_scores(equal, False) - equal.log_prior())
         elif self.kind != "distance":
-            if getattr(fit.numbers, "scatter", None) is not None and fit.numbers.scatter.is_robust:
+            if (
+                getattr(fit.numbers, "covariance_model", None) is not None
+                and fit.numbers.covariance_model.is_robust
+            ):
                 raise NotSupportedError(
                     "Distances of rows left out would take a new search for each row with "
                     f'covariance="{fit.numbers.method}".',
@@ -527,7 +530,7 @@ def _kind(fit: Fit[Any]) -> Kind:
         return "distance"
     if isinstance(numbers, LDAFit | NearestCentroidFit):
         return "scores" if isinstance(numbers, LDAFit) and numbers.reduced() is not None else "common"
-    if isinstance(numbers, QDAFit) and numbers.scatter.is_robust:
+    if isinstance(numbers, QDAFit) and numbers.covariance_model.is_robust:
         return "common"
     if isinstance(numbers, QDAFit | NaiveBayesFit) or (isinstance(numbers, RDAFit) and numbers.alpha > 0):
         return "density"
@@ -730,8 +733,8 @@ def _by_law(fit: Fit[Any], blocks: Blocks, method: str, *, seen: bool) -> Floats
 
 def is_searched(fit: Fit[Any]) -> bool:
     """Whether the covariance is robust, and not one of moments."""
-    scatter = getattr(fit.numbers, "scatter", None)
-    return scatter is not None and not scatter.is_of_moments
+    covariance_model = getattr(fit.numbers, "covariance_model", None)
+    return covariance_model is not None and not covariance_model.is_of_moments
 
 
 def has_law(fit: Fit[Any], method: str) -> bool:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.core.covariance.adjusted import AdjustedCovariance
-from discrim.core.covariance.sliced import Sliced
+from discrim.core.covariance.adjusted import ConditionalCovariance
+from discrim.core.covariance.sliced import SAVECovariance
 from discrim.core.covariance.student import own_distances
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.rules import best_class, posteriors
@@ -328,13 +328,13 @@ def qq(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     The pointwise limits are those of normal classes, and for robust fits of a known mean and covariance.
     """
     numbers = fit.numbers
-    robust = numbers.scatter.is_robust
-    refusal = None if robust else numbers.scatter.refusal("kind='qq'")
+    robust = numbers.covariance_model.is_robust
+    refusal = None if robust else numbers.covariance_model.refusal("kind='qq'")
     if refusal is not None:
         raise refusal
     if not (robust or numbers.has_distances):
         raise NotSupportedError(
-            f"kind='qq' needs full covariances, not {numbers.scatter.adjective} ones.",
+            f"kind='qq' needs full covariances, not {numbers.covariance_model.adjective} ones.",
             hint="Fit with the default covariance=, and without components= and ncomp=.",
         )
     rows = needed_rows(fit, options, "qq")
@@ -440,7 +440,7 @@ def _spreads(results: Any, fit: Fit[Any], names: Sequence[str], rows: DrawnRows 
         }
     elif hasattr(type(results), "component_means"):
         covs = {label: _total(results, label) for label in results.classes}
-    elif isinstance(getattr(fit.numbers, "within_axes", None), Sliced):
+    elif isinstance(getattr(fit.numbers, "within_axes", None), SAVECovariance):
         covs = _column_covariances(fit)
     elif hasattr(type(results), "covs"):
         covs = results.covs
@@ -457,8 +457,12 @@ def _spreads(results: Any, fit: Fit[Any], names: Sequence[str], rows: DrawnRows 
         cov = _of_columns(results, fit)
         # Where categories part the rows, the model has a covariance of numbers alone.
         pooled = cov.loc[held, held] if set(held) <= set(cov.index) else None
-    scatter = getattr(fit.numbers, "scatter", None)
-    robust = scatter.is_robust if scatter is not None else getattr(fit.numbers, "robust", None) is not None
+    covariance_model = getattr(fit.numbers, "covariance_model", None)
+    robust = (
+        covariance_model.is_robust
+        if covariance_model is not None
+        else getattr(fit.numbers, "robust", None) is not None
+    )
     if rows is None or robust:
         if not hasattr(type(results), "means"):
             raise NotSupportedError(
@@ -484,7 +488,7 @@ def _column_covariances(fit: Fit[Any]) -> dict[Any, pd.DataFrame]:
 def _of_columns(results: Any, fit: Fit[Any]) -> pd.DataFrame:
     """The covariance of the columns within classes, covariates or not."""
     covariance = getattr(fit.numbers, "covariance", None)
-    if isinstance(covariance, AdjustedCovariance):
+    if isinstance(covariance, ConditionalCovariance):
         return covariance_frame(covariance.whole, fit.numbers.moments.scale, fit.terms)
     found: pd.DataFrame = results.cov
     return found
@@ -610,7 +614,7 @@ def save_axes(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     >>> fit.plot("axes").get_xlabel()
     'SAVE1'
     """
-    if not isinstance(getattr(fit.numbers, "within_axes", None), Sliced):
+    if not isinstance(getattr(fit.numbers, "within_axes", None), SAVECovariance):
         raise NotSupportedError("kind='axes' draws the axes of ncomp=.", hint="Fit qda() with ncomp=2.")
     every = list(results.subspace.loadings)
     moments = fit.numbers.moments

@@ -127,7 +127,7 @@ class CanonicalResults(Shown):
         numbers = fit.numbers
         if not numbers.has_tests:
             raise NotSupportedError(
-                "canonical() needs the full covariance.", hint=f"Fit {numbers.scatter.full_instead}."
+                "canonical() needs the full covariance.", hint=f"Fit {numbers.covariance_model.full_instead}."
             )
         if convention is not None:
             check_word("convention", convention, Convention)

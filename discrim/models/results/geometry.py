@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.covariance.principal import weighted_centre
-from discrim.core.covariance.sliced import Sliced
+from discrim.core.covariance.sliced import SAVECovariance
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules import gaussian
@@ -613,7 +613,7 @@ def class_deviations(numbers: Any) -> list[Floats]:
     """
     scale = numbers.moments.scale
     with np.errstate(over="ignore", under="ignore"):
-        if isinstance(getattr(numbers, "within_axes", None), Sliced):
+        if isinstance(getattr(numbers, "within_axes", None), SAVECovariance):
             variances = numbers.moments.squares / numbers.divisors[:, None]
             return list(np.sqrt(variances) / scale)
         return [covariance.sd / scale for covariance in numbers.covariances]

@@ -201,7 +201,7 @@ def lr_test(
     large = qda_fit._fit
     linear = small.numbers
     quadratic = large.numbers
-    if "factors" in quadratic.scatter.sections:
+    if "factors" in quadratic.covariance_model.sections:
         raise NotSupportedError(
             'One covariance is no special case of covariance="factor", so that the ratio has no '
             "chi-square distribution.",

@@ -78,7 +78,7 @@ def check(fit, want: dict, form: str) -> None:
     assert np.allclose(fit.covariance_model.factors["noise"], want.get("b_p", want["b"]), rtol=1e-12)
     assert fit.llf == pytest.approx(want["llf"], rel=1e-11)
     # HDclassif counts dimensions that are given, too.
-    given = fit._fit.numbers.scatter.wanted.found == "given"
+    given = fit._fit.numbers.covariance_model.wanted.found == "given"
     counted = 0 if not given else 3 if form.endswith("Dk") else 1
     assert fit.df_model + counted == want["complexity"]
     assert fit.bic + counted * np.log(fit.nobs) == pytest.approx(-want["bic"], rel=1e-11)
@@ -347,7 +347,9 @@ def test_files_keep_the_fit(options, tmp_path):
         assert again.predict_log_proba(data).equals(fit.predict_log_proba(data))
         assert again.covariance_model.factors.equals(fit.covariance_model.factors)
         assert (again.df_model, again.llf) == (fit.df_model, fit.llf)
-        assert again._fit.numbers.scatter.wanted.found == fit._fit.numbers.scatter.wanted.found
+        assert (
+            again._fit.numbers.covariance_model.wanted.found == fit._fit.numbers.covariance_model.wanted.found
+        )
 
 
 def test_parts_of_a_table_are_the_table():
@@ -499,7 +501,7 @@ def test_eigenvalues_less_a_row_are_those_of_the_matrix(r):
 
 def test_before_the_dimensions_are_known_a_header_has_none():
     fit = qda("species ~ .", IRIS, covariance="factor")
-    kind = fit._fit.numbers.scatter.anew()
+    kind = fit._fit.numbers.covariance_model.unfitted()
     labels = [label for label, _, _ in kind.items(fit._fit.numbers.moments, ())]
     assert labels[0] == "Form"
     assert not any(label.startswith("Dimensions") for label in labels)

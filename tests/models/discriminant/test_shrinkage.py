@@ -14,7 +14,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 import discrim
 from discrim import lda, qda
 from discrim.core.covariance.covariance import pooled, separate
-from discrim.core.covariance.shrunk import Shrunk, oas, shrunk, spherical
+from discrim.core.covariance.shrunk import ShrunkCovariance, oas, shrunk, spherical
 from discrim.core.discriminant.lda import fit_lda
 from discrim.core.discriminant.qda import fit_qda
 from discrim.core.moments.moments import ClassMoments
@@ -281,7 +281,7 @@ def test_a_covariance_that_nothing_shapes_is_refused():
             qda("species ~ .", IRIS.iloc[:101], covariance=covariance)
     moments = ClassMoments.from_block(np.ones((4, 2)), np.arange(4) % 2, n_classes=2)
     with pytest.raises(CollinearError, match="No column varies"):
-        fit_lda(moments, np.array([0.5, 0.5]), Shrunk())
+        fit_lda(moments, np.array([0.5, 0.5]), ShrunkCovariance())
     for wrong in (-0.1, 1.1, np.nan):
         with pytest.raises(DataError, match="from 0 to 1"):
             shrunk(moments, 2.0, wrong)
@@ -313,7 +313,9 @@ def test_leave_one_out_without_roots_and_on_another_scale_is_the_same():
     for spread, fitted in (("pooled", fit_lda), ("class", fit_qda)):
         moments = ClassMoments.from_block(x, y, n_classes=3, spread=spread)
         variants = (moments, replace(moments, roots=None), moments.rescaled(np.array([4.0, 1, 2, 0.5, 8])))
-        scores = [fitted(m, np.exp(log_prior), Shrunk()).left_out(log_prior)(x, y, None) for m in variants]
+        scores = [
+            fitted(m, np.exp(log_prior), ShrunkCovariance()).left_out(log_prior)(x, y, None) for m in variants
+        ]
         for other in scores[1:]:
             gaps, expected = other - other[:, :1], scores[0] - scores[0][:, :1]
             np.testing.assert_allclose(gaps, expected, rtol=1e-9, atol=1e-9)

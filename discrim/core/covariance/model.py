@@ -1,19 +1,17 @@
-"""A kind of covariance as an object: the questions that models of normal classes ask of it.
+"""Covariance models of normal classes: the interface, and the full covariance.
 
-Linear and quadratic discriminant analysis hold one `Scatter` and ask it; nobody asks which it is. A kind is
-a frozen dataclass of what it alone has, in its own file, and one word in `discrim.core.covariance.kinds`;
-the full covariance, which the others differ from, stands here. What a kind does not say is said by `Scatter`:
-that it follows from moments, exists for independent columns only, is no maximum of a likelihood, and leaves
-rows out by refits.
+Linear and quadratic discriminant analysis hold one `CovarianceModel` and never test for its class. A model is
+a frozen dataclass in a file of its own. It has the options of the user and, once it is estimated, the
+parameters that observations or moments determined, such as a shrinkage. `CovarianceModel` implements the
+defaults: a model that follows from moments, exists for independent columns only, does not maximize a
+likelihood, and leaves observations out by refits.
 
-A kind is first what was asked for, as `Shrunk` by the rule "oas". `of_rows` and `estimate` return the same
-kind with what rows and moments say, as the shrinkage, beside the covariances. Divisors of shape (1,) stand
-for one covariance for all classes, of shape (K,) for one for each.
+Divisors of shape (1,) stand for one covariance for all classes, of shape (K,) for one for each class.
 
-*Units.* What compares columns, as a sphere or a median of their variances, does so in some units. Where
-these are standard deviations, `unit` says them: rows and moments are divided by it before `of_rows` and
-`trial`, and `plain` is the kind that takes them so. Where they are those of the data, `scaled` keeps the
-columns on scales whose ratios are doubles.
+*Units.* Estimators that pool variances across columns (spherical target, median variance) depend on the scale
+of the columns. If the columns are to be standardized, `column_units` returns their standard deviations: rows
+and moments are divided by these before `fit_to_rows` and `candidate_scores`, and `in_data_units` is the model
+of such columns. Otherwise `rescaled` brings the columns to scales whose ratios are in the range of float64.
 """
 
 from __future__ import annotations
@@ -43,7 +41,7 @@ Parts = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class KnownRows:
+class LabelledRows:
     """The rows of a fit, for the kinds that moments do not say; labels of the classes, for messages."""
 
     blocks: RowBlocks
@@ -57,7 +55,7 @@ class NormalClasses:
     Attributes
     ----------
     moments : ClassMoments
-        As `Scatter.estimate` took them.
+        As `CovarianceModel.estimate` took them.
     covariances : tuple of Covariance
         One, or one for each class.
     divisors : (1,) or (K,) float
@@ -73,10 +71,10 @@ class NormalClasses:
     rows: RowBlocks | None = None
 
 
-class Estimated(NamedTuple):
+class CovarianceEstimates(NamedTuple):
     """A kind with what moments say of it, these on the scales that it takes, and covariances in them."""
 
-    scatter: Scatter
+    covariance_model: CovarianceModel
     moments: ClassMoments
     covariances: tuple[Covariance, ...]
 
@@ -145,7 +143,7 @@ SHRINKAGES = ("shrinkage", "variance_shrinkage")
 """Names, in keywords and in files, of the shrinkage of a covariance, and of that of variances beside it."""
 
 
-class Scatter(ABC):
+class CovarianceModel(ABC):
     """A kind of covariance."""
 
     __slots__ = ()
@@ -170,19 +168,19 @@ class Scatter(ABC):
 
     # ---- what was asked for
 
-    def for_classes(self, levels: Sequence[Any], n_columns: int) -> Self:
+    def bind_classes(self, levels: Sequence[Any], n_columns: int) -> Self:
         """The same of classes that are known; an error where what was asked for is not of them."""
         return self
 
-    def anew(self) -> Self:
+    def unfitted(self) -> Self:
         """The same as it was asked for, without what rows and moments said."""
         return self
 
-    def of_columns(self, keep: Codes) -> Scatter:
+    def for_columns(self, keep: Codes) -> CovarianceModel:
         """Return the covariance model for the columns at some positions (q,), in increasing order."""
         return self
 
-    def for_other_moments(self) -> Scatter:
+    def for_refit(self) -> CovarianceModel:
         """The kind that a refit to other moments estimates, what only rows say kept."""
         return self
 
@@ -199,26 +197,26 @@ class Scatter(ABC):
             return {"shrinkage": self.shrinkages[0].values[0], "grid": None}
         return {}
 
-    def of_class(self, k: int | None) -> Scatter:
+    def for_class(self, k: int | None) -> CovarianceModel:
         """The same of one class alone."""
         return self
 
-    def at(self, *values: float) -> Scatter:
+    def with_shrinkages(self, *values: float) -> CovarianceModel:
         """The same with these shrinkages, one or one for each class."""
         return self
 
-    def plain(self) -> Scatter:
+    def in_data_units(self) -> CovarianceModel:
         """The same, of rows and moments that are in its `unit` already."""
         return self
 
-    def trial(self, moments: ClassMoments, divisors: Floats, log_prior: Floats) -> Trial:
+    def candidate_scores(self, moments: ClassMoments, divisors: Floats, log_prior: Floats) -> Trial:
         """Scores of rows without themselves under each shrinkage of the grid; none of kinds without one."""
         return lambda x, codes, weights: iter(())
 
     # ---- what it takes
 
     @classmethod
-    def spread(cls, full: Spread, *, thin: bool = False) -> Spread:
+    def required_moments(cls, full: Spread, *, thin: bool = False) -> Spread:
         """What is to be known of the scatter, where a full covariance takes `full`; thin of few rows."""
         if not cls.needs_products:
             return "diagonal"
@@ -226,27 +224,27 @@ class Scatter(ABC):
             return "thin" if full == "pooled" else "thin class"
         return full
 
-    def takes_full_rank(self, n_columns: int) -> bool:
+    def requires_full_rank(self, n_columns: int) -> bool:
         """Whether the covariance of so many columns exists for independent columns only."""
         return not self.is_regular
 
-    def obstacles(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
+    def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
         """Columns for which the covariance of class k, or the pooled one, does not exist."""
         return all_constant(moments, k) if self.is_regular else dependencies(moments, k)
 
-    def out_of_reach(self, moments: ClassMoments, k: int | None) -> tuple[int, int] | None:
+    def find_out_of_range(self, moments: ClassMoments, k: int | None) -> tuple[int, int] | None:
         """A column whose squared distances would be no doubles, and that which its variance is taken from."""
         return None
 
     sphere: Sphere | None = None
     """The units of the sphere that the kind is drawn towards, or is beyond a few axes."""
 
-    def unit(self, moments: ClassMoments) -> Floats | None:
+    def column_units(self, moments: ClassMoments) -> Floats | None:
         """What columns (p,) are divided by before they are compared; None for the units of the data."""
         return None if self.sphere is None else self.sphere.unit(moments)
 
     @property
-    def compares_units(self) -> bool:
+    def depends_on_units(self) -> bool:
         """Whether there is a sphere in the units of the data."""
         return self.sphere is not None and self.sphere.in_data
 
@@ -255,7 +253,7 @@ class Scatter(ABC):
         """What is in the units of the columns, where they are compared."""
         return f'The sphere of covariance="{self.word}"'
 
-    def scaled(self, moments: ClassMoments) -> ClassMoments:
+    def rescaled(self, moments: ClassMoments) -> ClassMoments:
         """Moments on scales within reach of each other, where columns are compared."""
         return moments if self.sphere is None else self.sphere.scaled(moments)
 
@@ -266,15 +264,15 @@ class Scatter(ABC):
         """Whether moments do not say it, so that a refit reads the rows."""
         return any(shrinkage.by_rows for shrinkage in self.shrinkages)
 
-    def of_rows(self, rows: KnownRows, moments: ClassMoments, divisors: Floats) -> Self:
+    def fit_to_rows(self, rows: LabelledRows, moments: ClassMoments, divisors: Floats) -> Self:
         """The same with what only rows say, of rows and moments in the `unit` of the kind."""
         return self
 
     @abstractmethod
-    def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
+    def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Covariances from moments without `obstacles`; a NoEstimateError where there is none."""
 
-    def left_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores of rows under the rule fitted without each of them; missing where a refit has to say them.
 
         A NotSupportedError says that there is no closed form, and that refits would take too long.
@@ -282,16 +280,16 @@ class Scatter(ABC):
         takes = f"of a covariance by {self.word} takes a refit for each row"
         return by_refits(int(fitted.moments.rows.sum()), fitted.moments.n_classes, takes)
 
-    def refuse_left_out(self, moments: ClassMoments) -> None:
+    def check_leave_one_out(self, moments: ClassMoments) -> None:
         """Raise NotSupportedError if leaving rows out takes too many refits, or has no rule."""
-        if type(self).left_out is Scatter.left_out:
+        if type(self).leave_one_out is CovarianceModel.leave_one_out:
             takes = f"of a covariance by {self.word} takes a refit for each row"
             by_refits(int(moments.rows.sum()), moments.n_classes, takes)
 
     @property
-    def refits_left_out(self) -> bool:
+    def refits_each_row(self) -> bool:
         """Whether leaving rows out takes a fit, or a search, for each of them."""
-        return type(self).left_out is Scatter.left_out
+        return type(self).leave_one_out is CovarianceModel.leave_one_out
 
     # ---- likelihood and sampling law
 
@@ -300,7 +298,7 @@ class Scatter(ABC):
         """Whether it maximizes the likelihood among those of its kind, but for its divisor."""
         return False
 
-    def free_parameters(self, n_columns: int, n_covariances: int) -> int:
+    def n_parameters(self, n_columns: int, n_covariances: int) -> int:
         """Number of free parameters; a NotSupportedError of what maximizes no likelihood."""
         raise self.no_likelihood("A number of free parameters")
 
@@ -315,7 +313,7 @@ class Scatter(ABC):
         logdets = [c.divided_by(r).logdet for c, r in zip(fitted.covariances, ratios, strict=True)]
         return gaussian.log_likelihood(moments, np.broadcast_to(logdets, moments.n_classes), fitted.log_prior)
 
-    def refuse_axes(self) -> None:
+    def check_reduced_axes(self) -> None:
         """Raise where the log-likelihood exists for all canonical axes only."""
         # At the maximum the axes left out add to the covariance, which is then no longer of its kind.
         raise NotSupportedError(
@@ -369,7 +367,7 @@ class Scatter(ABC):
     """What a summary has beside that of other kinds: "flagged", "ranking", "factors"."""
 
     @property
-    def is_one_for_all(self) -> bool:
+    def is_common(self) -> bool:
         """Whether covariances of the classes are all the same."""
         return False
 
@@ -432,26 +430,26 @@ class Scatter(ABC):
         return {"shrinkage": (n_covariances,), "variance_shrinkage": (1,)}
 
     @classmethod
-    def from_file(cls, parts: Parts) -> Scatter:
+    def from_file(cls, parts: Parts) -> CovarianceModel:
         """The kind that a file is of, which takes its own out of all parts, if these go together."""
         return cls()
 
 
 @dataclass(frozen=True, slots=True)
-class Full(Scatter):
+class FullCovariance(CovarianceModel):
     """The full covariance: all that moments say of the columns."""
 
     word = "full"
     is_maximum = True
     goes_within_axes = True
 
-    def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
+    def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """The covariance with these divisors."""
         common = len(divisors) == 1
         found = (pooled(moments, float(divisors[0])),) if common else separate(moments, divisors)
-        return Estimated(self, moments, found)
+        return CovarianceEstimates(self, moments, found)
 
-    def left_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores in closed form, by distances under the fit to all rows."""
         return full_left_out(fitted)
 
@@ -459,11 +457,11 @@ class Full(Scatter):
         """What a header says of it."""
         return f"{'by class' if by_class else 'pooled'}, {divisor_text(by_class=by_class, mle=mle)}"
 
-    def free_parameters(self, n_columns: int, n_covariances: int) -> int:
+    def n_parameters(self, n_columns: int, n_covariances: int) -> int:
         """Variances and covariances."""
         return n_covariances * n_columns * (n_columns + 1) // 2
 
-    def refuse_axes(self) -> None:
+    def check_reduced_axes(self) -> None:
         """The rank-constrained maximum is known."""
 
     @property
@@ -503,7 +501,7 @@ def divisor_text(*, by_class: bool, mle: bool) -> str:
     return ("1/n" if mle else "1/(n-1)") if by_class else ("1/N" if mle else "1/(N-K)")
 
 
-def each(divisors: Floats) -> list[tuple[int | None, float]]:
+def each_covariance(divisors: Floats) -> list[tuple[int | None, float]]:
     """The scatter that each covariance is of, None for the pooled one, with its divisor."""
     if len(divisors) == 1:
         return [(None, float(divisors[0]))]
